@@ -20,6 +20,11 @@ if TYPE_CHECKING:
         read_robot as read_robot,
         write_robot as write_robot,
     )
-    from taufit.robot.robot import Drives as Drives, Limits as Limits, Link as Link, Robot as Robot
+    from taufit.robot.robot import (
+        Drives as Drives,
+        JointLimits as JointLimits,
+        Link as Link,
+        Robot as Robot,
+    )
 
 lazy_room(__name__)

@@ -42,34 +42,35 @@ class Compensator:
     exponent: float = 1.2
 
     def __post_init__(self) -> None:
-        where = f"the compensator of joint {self.joint + 1}"
+        label = f"the compensator of joint {self.joint + 1}"
         if self.kind not in KINDS:
-            raise RobotError(f"{where} is of kind {self.kind!r}: use {', '.join(KINDS)}.")
+            raise RobotError(f"{label} is of kind {self.kind!r}: use {', '.join(KINDS)}.")
         numbers = (self.base_arm, self.link_arm, self.angle, self.gas_length, self.exponent)
         if self.joint < 0 or not np.all(np.isfinite(numbers)):
-            raise RobotError(f"{where} has numbers that are not finite, or no joint.")
+            raise RobotError(f"{label} has numbers that are not finite, or no joint.")
         if self.kind == "unknown":
             return
         if min(self.base_arm, self.link_arm) <= 0.0 or (
             abs(self.base_arm - self.link_arm) < 1e-3 * self.base_arm
         ):
             raise RobotError(
-                f"{where} needs base_arm and link_arm, two lengths above 0 that differ; found "
+                f"{label} needs base_arm and link_arm, two lengths above 0 that differ; found "
                 f"{self.base_arm:g} and {self.link_arm:g} m. Use kind unknown where they are not "
                 "known."
             )
-        longest = self.base_arm + self.link_arm
-        shortest = abs(self.base_arm - self.link_arm)
+        max_length = self.base_arm + self.link_arm
+        min_length = abs(self.base_arm - self.link_arm)
         if self.kind == "gas" and not (
             min(
-                1.0 + (end - self.length_at_zero) / (self.gas_length or 1e-12)
-                for end in (shortest, longest)
+                1.0 + (length - self.length_at_zero) / (self.gas_length or 1e-12)
+                for length in (min_length, max_length)
             )
             > 0.0
         ):
             raise RobotError(
-                f"{where}: with gas_length {self.gas_length:g} m the gas would have no volume left "
-                f"between lengths of {shortest:.3g} and {longest:.3g} m. gas_length is gas volume "
+                f"{label}: with gas_length {self.gas_length:g} m the gas would have no volume left "
+                f"between lengths of {min_length:.3g} and {max_length:.3g} m. gas_length is gas "
+                "volume "
                 "over piston area, and larger than the stroke."
             )
 

@@ -7,7 +7,7 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 
 
-def rotation(axis: int, angle: float) -> Float[Array, "4 4"]:
+def rotation_about_axis(axis: int, angle: float) -> Float[Array, "4 4"]:
     """The pose that turns about a coordinate axis by an angle [rad]."""
     c, s = np.cos(angle), np.sin(angle)
     # cos(pi/2) is 6e-17 in floating point; a table that says 90 degrees means zero.
@@ -19,7 +19,7 @@ def rotation(axis: int, angle: float) -> Float[Array, "4 4"]:
     return out
 
 
-def shift(axis: int, length: float) -> Float[Array, "4 4"]:
+def translation_along_axis(axis: int, length: float) -> Float[Array, "4 4"]:
     """The pose that moves along a coordinate axis by a length [m]."""
     out = np.eye(4)
     out[axis, 3] = length
@@ -47,17 +47,19 @@ def adjoint(pose: Float[Array, "4 4"]) -> Float[Array, "6 6"]:
     return out
 
 
-def screw_motion(screw: Float[Array, " 6"], amount: float) -> Float[Array, "4 4"]:
+def screw_motion(screw: Float[Array, " 6"], displacement: float) -> Float[Array, "4 4"]:
     """exp([S] q): the pose after moving by q along S = (omega; v), omega of length 1 or 0."""
     w, u = screw[:3], screw[3:]
     out = np.eye(4)
     if not np.any(w):
-        out[:3, 3] = amount * u
+        out[:3, 3] = displacement * u
         return out
     cross = skew(w)
-    sine, cosine = np.sin(amount), np.cos(amount)
+    sine, cosine = np.sin(displacement), np.cos(displacement)
     out[:3, :3] = np.eye(3) + sine * cross + (1.0 - cosine) * cross @ cross
-    out[:3, 3] = (amount * np.eye(3) + (1.0 - cosine) * cross + (amount - sine) * cross @ cross) @ u
+    out[:3, 3] = (
+        displacement * np.eye(3) + (1.0 - cosine) * cross + (displacement - sine) * cross @ cross
+    ) @ u
     return out
 
 
@@ -74,6 +76,6 @@ def snap_angle(angle: float, tolerance: float = 1e-5) -> float:
 def pose_from_rpy(position: Float[Array, " 3"], angles: Float[Array, " 3"]) -> Float[Array, "4 4"]:
     """Tx Ty Tz Rz(yaw) Ry(pitch) Rx(roll), with snapped angles."""
     roll, pitch, yaw = (snap_angle(float(a)) for a in angles)
-    out = rotation(2, yaw) @ rotation(1, pitch) @ rotation(0, roll)
+    out = rotation_about_axis(2, yaw) @ rotation_about_axis(1, pitch) @ rotation_about_axis(0, roll)
     out[:3, 3] = position
     return np.asarray(out)

@@ -43,10 +43,10 @@ class Link:
     rotor_inertia: float = 0.0
 
     def __post_init__(self) -> None:
-        for what, name in (("link", self.name), ("joint", self.joint)):
+        for kind, name in (("link", self.name), ("joint", self.joint)):
             if name != clean_name(name):
                 raise RobotError(
-                    f"the name of {what} {printable(name[:60])!r} has control characters or more "
+                    f"the name of {kind} {printable(name[:60])!r} has control characters or more "
                     "than 200 letters: rename it."
                 )
 
@@ -56,7 +56,7 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Limits:
+class JointLimits:
     """What each joint may do; infinite where unknown. SI units."""
 
     lower: Float[Array, " j"]
@@ -66,7 +66,7 @@ class Limits:
     torque: Float[Array, " j"]
 
     @classmethod
-    def none(cls, joints: int) -> Limits:
+    def unlimited(cls, joints: int) -> JointLimits:
         inf = np.full(joints, np.inf)
         return cls(-inf, inf, inf, inf, inf)
 
@@ -94,10 +94,10 @@ class Drives:
     coupling: Float[Array, "j j"]
 
     @classmethod
-    def direct(cls, joints: int, side: str = "motor") -> Drives:
+    def joint_torque(cls, joints: int, side: str = "motor") -> Drives:
         """Torque is recorded at the joint, one motor per joint."""
-        one = np.ones(joints)
-        return cls(one, 0 * one, one, np.full(joints, np.nan), side, np.eye(joints))
+        ones = np.ones(joints)
+        return cls(ones, 0 * ones, ones, np.full(joints, np.nan), side, np.eye(joints))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -131,7 +131,7 @@ class Robot(NotebookDisplay):
 
     name: str
     links: tuple[Link, ...]
-    limits: Limits
+    limits: JointLimits
     drives: Drives
     mounting: tuple[float, float, float] = (0.0, 0.0, 0.0)
     tip: Float[Array, "4 4"] = field(default_factory=lambda: np.eye(4))
@@ -228,19 +228,20 @@ class Robot(NotebookDisplay):
             raise RobotError(
                 f"{self.name} has {self.joints} joints; joint zeros are as many numbers, or none."
             )
-        now = np.zeros(self.joints) if not zeros else np.array(zeros)
-        change = now - (np.array(self.joint_zeros) if self.joint_zeros else 0.0)
+        offsets = np.zeros(self.joints) if not zeros else np.array(zeros)
+        change = offsets - (np.array(self.joint_zeros) if self.joint_zeros else 0.0)
         links = tuple(
             replace(link, placement=link.placement @ screw_motion(link.screw, float(step)))
             if step
             else link
             for link, step in zip(self.links, change, strict=True)
         )
-        held = tuple(
-            replace(one, angle=one.angle + float(change[one.joint])) for one in self.compensators
+        compensators = tuple(
+            replace(compensator, angle=compensator.angle + float(change[compensator.joint]))
+            for compensator in self.compensators
         )
-        zeros = zeros if np.any(now) else ()
-        return replace(self, links=links, joint_zeros=zeros, compensators=held)
+        zeros = zeros if np.any(offsets) else ()
+        return replace(self, links=links, joint_zeros=zeros, compensators=compensators)
 
     def with_lengths(self, values: Mapping[str, float]) -> Robot:
         """The same arm with some of its named lengths changed [m].
@@ -250,20 +251,25 @@ class Robot(NotebookDisplay):
         """
         if self.joint_zeros:
             return self.with_joint_zeros(()).with_lengths(values).with_joint_zeros(self.joint_zeros)
-        known = [name for name, _ in self.lengths]
-        unknown = [name for name in values if name not in known]
-        if unknown or len(self.length_slopes) != len(known):
-            named = ", ".join(known) if len(self.length_slopes) == len(known) else "none"
+        length_names = [name for name, _ in self.lengths]
+        unknown = [name for name in values if name not in length_names]
+        if unknown or len(self.length_slopes) != len(length_names):
+            available = (
+                ", ".join(length_names) if len(self.length_slopes) == len(length_names) else "none"
+            )
             raise RobotError(
-                f"{self.name} has no length {unknown[0] if unknown else known[0]!r} that can be "
-                f"changed; it has {named}."
+                f"{self.name} has no length {unknown[0] if unknown else length_names[0]!r} that "
+                "can be "
+                f"changed; it has {available}."
             )
         change = np.array([values.get(name, value) - value for name, value in self.lengths])
-        moved = np.einsum("l,ljk->jk", change, self.length_slopes) if known else None
-        if moved is None:
+        geometry_change = (
+            np.einsum("l,ljk->jk", change, self.length_slopes) if length_names else None
+        )
+        if geometry_change is None:
             return self
         links = []
-        for link, step in zip(self.links, moved, strict=True):
+        for link, step in zip(self.links, geometry_change, strict=True):
             placement = link.placement.copy()
             placement[:3, 3] += step[:3]
             links.append(replace(link, placement=placement, screw=link.screw + step[3:]))
@@ -324,4 +330,4 @@ def _finite(values: Float[Array, " j"]) -> list[float | None]:
     return [float(x) if np.isfinite(x) else None for x in values]
 
 
-__all__ = ["MOUNTINGS", "Drives", "Limits", "Link", "Robot"]
+__all__ = ["MOUNTINGS", "Drives", "JointLimits", "Link", "Robot"]

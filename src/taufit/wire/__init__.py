@@ -3,7 +3,7 @@
 Left to others: what the samples mean (signals), which motions are worth playing (excitation).
 """
 
-from taufit.wire.source import Block, Description, Gap, Source
+from taufit.wire.source import Gap, SampleBlock, Source, SourceDescription
 from taufit.wire.ur import UrPorts, UrRtde
 
-__all__ = ["Block", "Description", "Gap", "Source", "UrPorts", "UrRtde"]
+__all__ = ["Gap", "SampleBlock", "Source", "SourceDescription", "UrPorts", "UrRtde"]

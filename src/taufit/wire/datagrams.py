@@ -10,7 +10,7 @@ import time
 from taufit.core.errors import WireError
 
 # Read this much at most at a time: then samples are handed on.
-_MOST = 2000
+_MAX_DATAGRAMS = 2000
 
 
 class Datagrams:
@@ -46,7 +46,7 @@ class Datagrams:
             time.sleep(gather)
         out: list[bytes] = []
         with contextlib.suppress(BlockingIOError, ConnectionError):
-            while len(out) < _MOST:
+            while len(out) < _MAX_DATAGRAMS:
                 out.append(self._socket.recv(65536))
         return out
 

@@ -18,7 +18,7 @@ from taufit.core.arrays import Array
 from taufit.core.errors import WireError
 from taufit.wire.datagrams import Datagrams
 from taufit.wire.reconnection import ReconnectingSource
-from taufit.wire.source import Block, Description
+from taufit.wire.source import SampleBlock, SourceDescription
 from taufit.wire.tcp_connection import TcpConnection
 
 PORT = 1337
@@ -97,14 +97,14 @@ def state_dtype() -> np.dtype[np.void]:
 def pack_state(number: int, values: Mapping[str, Sequence[float]], robot_mode: int = IDLE) -> bytes:
     """One state, for a virtual robot; poses not given are the identity, the rest zero."""
     flat = np.zeros(_COUNT, "<f4")
-    at = 0
+    offset = 0
     for name, count in FLOATS:
-        given = values.get(name)
-        if given is not None:
-            flat[at : at + count] = given
+        state_values = values.get(name)
+        if state_values is not None:
+            flat[offset : offset + count] = state_values
         elif "_T_" in name:
-            flat[at : at + 16] = np.eye(4).ravel()
-        at += count
+            flat[offset : offset + 16] = np.eye(4).ravel()
+        offset += count
     tail = _TAIL.pack(0, _OTHER_CONTROLLER, *[False] * 82, robot_mode, 0.0)
     return struct.pack("<Q", number) + flat.tobytes() + tail
 
@@ -157,49 +157,51 @@ class FrankaState(ReconnectingSource):
     ) -> None:
         super().__init__(host, 1000.0, patience=patience, give_up=give_up)
         self.port = port
-        self._line: TcpConnection | None = None
+        self._connection: TcpConnection | None = None
         self._udp: Datagrams | None = None
 
-    def connect(self) -> Description:
+    def connect(self) -> SourceDescription:
         """Ask for the states."""
         self._open()
-        return Description(
+        return SourceDescription(
             joints=7,
             fields=tuple(FIELDS),
-            effort="torque",
+            torque_kind="torque",
             torque_source="joint_torque_sensor",
             rate_hz=1000.0,
             meta={"controller": "Franka", "interface_version": VERSION, "source": "Franka FCI"},
         )
 
-    def read(self, seconds: float) -> Block | None:
+    def read(self, seconds: float) -> SampleBlock | None:
         """States that arrive within `seconds`, or None; opens a dead line anew."""
-        if self._udp is None and not self._mend(seconds):
+        if self._udp is None and not self._reconnect(seconds):
             return None
         assert self._udp is not None
         # The system keeps about 0.1 s of states: never leave them longer than a few milliseconds.
-        data = [d for d in self._udp.receive(seconds, gather=0.004) if self._sound(d)]
+        data = [d for d in self._udp.receive(seconds, gather=0.004) if self._is_state(d)]
         if not data:
             self._drop_if_silent("state")
             return None
         table = read_states(data)
-        stamps, keep = self._ordered(table["number"] * 1e-3, table["number"], "datagrams lost")
+        stamps, keep = self._order_samples(
+            table["number"] * 1e-3, table["number"], "datagrams lost"
+        )
         if not len(stamps):
             return None
         values = {field: table[name][keep].astype(float) for field, name in FIELDS.items()}
         status = {
             name: table[name][keep].astype(float) for name in ("robot_mode", "O_T_EE", "F_T_EE")
         }
-        return Block(stamps, values, status)
+        return SampleBlock(stamps, values, status)
 
     def close(self) -> None:
         """Hang up."""
-        for end in (self._line, self._udp):
-            if end is not None:
-                end.close()
-        self._line = self._udp = None
+        for endpoint in (self._connection, self._udp):
+            if endpoint is not None:
+                endpoint.close()
+        self._connection = self._udp = None
 
-    def _sound(self, data: bytes) -> bool:
+    def _is_state(self, data: bytes) -> bool:
         if len(data) == STATE_BYTES:
             return True
         text = f"a datagram of {len(data)} bytes is no state of interface version {VERSION}"
@@ -208,17 +210,17 @@ class FrankaState(ReconnectingSource):
 
     def _open(self) -> None:
         self.close()
-        self._line = TcpConnection(self.host, self.port)
+        self._connection = TcpConnection(self.host, self.port)
         # Listen where the robot can answer: on the address that reaches it.
-        self._udp = Datagrams(self._line.own_address)
-        self._line.send(connect_request(self._udp.port))
+        self._udp = Datagrams(self._connection.local_address)
+        self._connection.send(connect_request(self._udp.port))
         answer = b""
         end = time.monotonic() + 5.0
         while len(answer) < HEADER.size + _ANSWER.size:
-            left = end - time.monotonic()
-            if left <= 0.0:
-                raise WireError(f"{self._line.name} does not answer.")
-            answer += self._line.receive(left)
+            remaining_s = end - time.monotonic()
+            if remaining_s <= 0.0:
+                raise WireError(f"{self._connection.name} does not answer.")
+            answer += self._connection.receive(remaining_s)
         status, version = _ANSWER.unpack_from(answer, HEADER.size)
         if status != 0:
             self.close()

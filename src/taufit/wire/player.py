@@ -8,18 +8,18 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from taufit.core.arrays import Array, Float, Int
-from taufit.wire.source import Block
+from taufit.wire.source import SampleBlock
 
 # What a player is at: on the way to the start, slow and warming up, in what counts, through.
 APPROACH, PREPARATION, RECORDED, FINISHED = 1, 2, 3, 4
 # Written by a program that did not find the arm where it was cleared to start.
-ELSEWHERE = 6
+WRONG_START = 6
 # Rest before and after what is played [s].
-_REST_S = 0.5
+_STANDSTILL_S = 0.5
 # Of ways to and back to the start: speed [rad/s] and acceleration [rad/s^2], and the shortest time
 # of a leg that is sent as points [s].
-SPEED, ACCELERATION = 0.3, 0.5
-_SHORTEST_LEG_S = 1.0
+APPROACH_SPEED, APPROACH_ACCELERATION = 0.3, 0.5
+_MIN_LEG_S = 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,7 +41,7 @@ class MotionDemand:
     start: Float[Array, " j"]
 
     @classmethod
-    def of(
+    def from_samples(
         cls,
         position: Float[Array, "n j"],
         velocity: Float[Array, "n j"],
@@ -70,8 +70,8 @@ class Approach:
     """
 
     poses: Float[Array, "n j"]
-    speed: float = SPEED
-    acceleration: float = ACCELERATION
+    speed: float = APPROACH_SPEED
+    acceleration: float = APPROACH_ACCELERATION
 
     @property
     def legs(self) -> Float[Array, " m"]:
@@ -80,10 +80,10 @@ class Approach:
         10 s^3 - 15 s^4 + 6 s^5 peaks at 15/8 of its mean speed and at 10/sqrt(3) times way/time^2;
         a cubic stays below both.
         """
-        way = np.abs(np.diff(self.poses, axis=0)).max(axis=1)
-        by_speed = 1.875 * way / self.speed
-        by_acceleration = np.sqrt(10.0 / np.sqrt(3.0) * way / self.acceleration)
-        return np.maximum(np.maximum(by_speed, by_acceleration), _SHORTEST_LEG_S)
+        travel = np.abs(np.diff(self.poses, axis=0)).max(axis=1)
+        by_speed = 1.875 * travel / self.speed
+        by_acceleration = np.sqrt(10.0 / np.sqrt(3.0) * travel / self.acceleration)
+        return np.maximum(np.maximum(by_speed, by_acceleration), _MIN_LEG_S)
 
     @property
     def seconds(self) -> float:
@@ -100,10 +100,10 @@ class Approach:
         k = np.clip(np.searchsorted(edges, time, side="right") - 1, 0, len(legs) - 1)
         seconds = legs[k][:, None]
         s = np.clip((time - edges[k])[:, None] / seconds, 0.0, 1.0)
-        way = self.poses[k + 1] - self.poses[k]
-        q = self.poses[k] + way * s**3 * (10.0 - 15.0 * s + 6.0 * s**2)
-        v = way * 30.0 * s**2 * (1.0 - s) ** 2 / seconds
-        a = way * 60.0 * s * (1.0 - s) * (1.0 - 2.0 * s) / seconds**2
+        travel = self.poses[k + 1] - self.poses[k]
+        q = self.poses[k] + travel * s**3 * (10.0 - 15.0 * s + 6.0 * s**2)
+        v = travel * 30.0 * s**2 * (1.0 - s) ** 2 / seconds
+        a = travel * 60.0 * s * (1.0 - s) * (1.0 - 2.0 * s) / seconds**2
         return q, v, a
 
 
@@ -149,27 +149,31 @@ class Playback:
     @property
     def parts(self) -> tuple[_PlaybackPhase, ...]:
         """In order, each from where the one before ends."""
-        once = self.motion.duration if self.period is None else self.period
-        ends = self.motion.at(np.array([0.0, once]))[0]
-        way = float(np.abs(ends[1] - ends[0]).max())
-        back = []
-        if way > 1e-6:
-            back = [_PlaybackPhase(PREPARATION, self._way_back.seconds, 1.0, "back")]
-        rest = _PlaybackPhase(PREPARATION, _REST_S, 0.0, "start")
+        cycle_s = self.motion.duration if self.period is None else self.period
+        ends = self.motion.at(np.array([0.0, cycle_s]))[0]
+        travel = float(np.abs(ends[1] - ends[0]).max())
+        return_phases = []
+        if travel > 1e-6:
+            return_phases = [_PlaybackPhase(PREPARATION, self._return_path.seconds, 1.0, "back")]
+        standstill = _PlaybackPhase(PREPARATION, _STANDSTILL_S, 0.0, "start")
         out: list[_PlaybackPhase] = []
         if self.slow > 0.0:
-            out += [_PlaybackPhase(PREPARATION, once / self.slow, self.slow, "motion"), *back, rest]
-        for _ in range(int(np.ceil(self.warm_up_s / once))):
-            out += [_PlaybackPhase(PREPARATION, once, 1.0, "motion"), *back]
+            out += [
+                _PlaybackPhase(PREPARATION, cycle_s / self.slow, self.slow, "motion"),
+                *return_phases,
+                standstill,
+            ]
+        for _ in range(int(np.ceil(self.warm_up_s / cycle_s))):
+            out += [_PlaybackPhase(PREPARATION, cycle_s, 1.0, "motion"), *return_phases]
         return (
             *out,
-            _PlaybackPhase(RECORDED, _REST_S, 0.0, "start"),
+            _PlaybackPhase(RECORDED, _STANDSTILL_S, 0.0, "start"),
             _PlaybackPhase(RECORDED, self.motion.duration, 1.0, "motion"),
-            _PlaybackPhase(RECORDED, _REST_S, 0.0, "end"),
+            _PlaybackPhase(RECORDED, _STANDSTILL_S, 0.0, "end"),
         )
 
     @property
-    def _way_back(self) -> Approach:
+    def _return_path(self) -> Approach:
         """Of the end to the start."""
         if self.back is not None:
             return self.back
@@ -199,18 +203,18 @@ class Playback:
         # Outside its time the motion stands at its ends.
         q, v, a = self.motion.at(np.where(number < 0, -1.0, self.motion.duration + 1.0))
         for k, part in enumerate(parts):
-            chosen = number == k
-            if not chosen.any():
+            in_part = number == k
+            if not in_part.any():
                 continue
-            phase[chosen] = part.phase
-            since = time[chosen] - edges[k]
+            phase[in_part] = part.phase
+            part_time = time[in_part] - edges[k]
             if part.where == "back":
-                q[chosen], v[chosen], a[chosen] = self._way_back.states(since)
+                q[in_part], v[in_part], a[in_part] = self._return_path.states(part_time)
                 continue
-            inner = {"start": 0.0 * since - 1.0, "end": since + self.motion.duration}
-            own = self.motion.at(inner.get(part.where, part.pace * since))
-            q[chosen] = own[0]
-            v[chosen], a[chosen] = part.pace * own[1], part.pace**2 * own[2]
+            inner = {"start": 0.0 * part_time - 1.0, "end": part_time + self.motion.duration}
+            motion_state = self.motion.at(inner.get(part.where, part.pace * part_time))
+            q[in_part] = motion_state[0]
+            v[in_part], a[in_part] = part.pace * motion_state[1], part.pace**2 * motion_state[2]
         return phase, q, v, a
 
 
@@ -219,7 +223,7 @@ class Player(Protocol):
     """Sends a motion and says, block by block, how it goes."""
 
     @property
-    def notes(self) -> PlaybackNotices: ...
+    def notices(self) -> PlaybackNotices: ...
 
     def prepare(self) -> None:
         """Find the controller; nothing moves yet."""
@@ -229,11 +233,11 @@ class Player(Protocol):
         """Have the controller begin."""
         ...
 
-    def watch(self, block: Block) -> str | None:
+    def check_progress(self, block: SampleBlock) -> str | None:
         """Why the recording should end ("" when the motion is over), or None to go on."""
         ...
 
-    def keep(self, block: Block) -> Block | None:
+    def recorded_rows(self, block: SampleBlock) -> SampleBlock | None:
         """The part of a block that belongs into the recording."""
         ...
 
@@ -243,7 +247,7 @@ class Player(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Guard:
+class PlaybackGuard:
     """Bounds that an arm must keep while a motion is played on it.
 
     Attributes:
@@ -262,23 +266,25 @@ class Guard:
     margin: float = 0.1
     lag: tuple[float, float] = (0.06, 0.1)
 
-    def excess(self, block: Block) -> str | None:
+    def excess(self, block: SampleBlock) -> str | None:
         """The first bound that samples do not keep, in words; None where all are."""
         q = block.values["position"]
-        beyond = np.maximum(q - self.upper, self.lower - q).max(axis=0) - self.margin
-        if beyond.max() > 0.0:
-            return f"{self.names[int(beyond.argmax())]} left the range of the motion"
+        range_excess = np.maximum(q - self.upper, self.lower - q).max(axis=0) - self.margin
+        if range_excess.max() > 0.0:
+            return f"{self.names[int(range_excess.argmax())]} left the range of the motion"
         v = block.values.get("velocity")
         if v is not None:
-            fast = np.abs(v).max(axis=0) - (1.1 * self.velocity + 0.05)
-            if fast.max() > 0.0:
-                return f"{self.names[int(fast.argmax())]} moved faster than its limit"
+            speed_excess = np.abs(v).max(axis=0) - (1.1 * self.velocity + 0.05)
+            if speed_excess.max() > 0.0:
+                return f"{self.names[int(speed_excess.argmax())]} moved faster than its limit"
         command, speed = (block.values.get(f"commanded_{x}") for x in ("position", "velocity"))
         if command is not None and speed is not None:
-            seconds, rest = self.lag
-            off = np.abs(command - q) - rest - seconds * np.abs(speed).max(axis=0)
-            if off.max() > 0.0:
-                joint = int(off.max(axis=0).argmax())
+            seconds, static_error = self.lag
+            tracking_excess = (
+                np.abs(command - q) - static_error - seconds * np.abs(speed).max(axis=0)
+            )
+            if tracking_excess.max() > 0.0:
+                joint = int(tracking_excess.max(axis=0).argmax())
                 return f"{self.names[joint]} does not follow its command"
         return None
 
@@ -294,11 +300,11 @@ class PlaybackNotices:
             self.texts.append(text)
 
 
-def rows(block: Block, keep: Array) -> Block | None:
+def select_rows(block: SampleBlock, keep: Array) -> SampleBlock | None:
     """Some rows of a block; None where there are none."""
     if not keep.any():
         return None
-    return Block(
+    return SampleBlock(
         block.time[keep],
         {name: values[keep] for name, values in block.values.items()},
         {name: values[keep] for name, values in block.status.items()},

@@ -39,7 +39,7 @@ TYPES: dict[str, tuple[str, str, int]] = {
     "VECTOR6UINT32": ("6I", ">u4", 6),
 }
 # Longest list of names a controller accepts [bytes].
-LONGEST_LIST = 2048
+MAX_LIST_BYTES = 2048
 
 
 def frame(kind: int, body: bytes = b"") -> bytes:
@@ -50,23 +50,23 @@ def frame(kind: int, body: bytes = b"") -> bytes:
 
 
 @dataclass(slots=True)
-class Frames:
+class FrameParser:
     """Cuts a stream into frames, however its bytes arrive.
 
     Bytes that cannot be a frame (a size below the header's, an unknown kind) raise: the stream has
     no marks to find the next frame by, so its connection is of no further use.
     """
 
-    rest: bytearray = field(default_factory=bytearray)
+    buffer: bytearray = field(default_factory=bytearray)
 
     def feed(self, data: bytes) -> list[tuple[int, bytes]]:
         """Kind and body of every frame that is complete now."""
-        self.rest += data
+        self.buffer += data
         out: list[tuple[int, bytes]] = []
-        at = 0
+        offset = 0
         try:
-            while len(self.rest) - at >= HEADER.size:
-                size, kind = HEADER.unpack_from(self.rest, at)
+            while len(self.buffer) - offset >= HEADER.size:
+                size, kind = HEADER.unpack_from(self.buffer, offset)
                 if size < HEADER.size or kind not in KINDS:
                     if out:
                         # Hand over what came before; the next call starts here and raises.
@@ -75,12 +75,12 @@ class Frames:
                         f"not RTDE: a frame of {size} bytes and kind {kind}; expected one of "
                         f"{', '.join(chr(k) for k in KINDS)}."
                     )
-                if len(self.rest) - at < size:
+                if len(self.buffer) - offset < size:
                     break
-                out.append((kind, bytes(self.rest[at + HEADER.size : at + size])))
-                at += size
+                out.append((kind, bytes(self.buffer[offset + HEADER.size : offset + size])))
+                offset += size
         finally:
-            del self.rest[:at]
+            del self.buffer[:offset]
         return out
 
 
@@ -101,10 +101,10 @@ class Recipe:
     @property
     def size(self) -> int:
         """Of a data frame's body, recipe number included [bytes]."""
-        return 1 + struct.calcsize(self.letters)
+        return 1 + struct.calcsize(self.format)
 
     @property
-    def letters(self) -> str:
+    def format(self) -> str:
         return ">" + "".join(TYPES[kind][0] for kind in self.types)
 
     @property
@@ -121,19 +121,19 @@ class Recipe:
         for name, kind in zip(self.names, self.types, strict=True):
             value = values[name]
             flat.extend(value) if TYPES[kind][2] > 1 else flat.append(value)
-        return struct.pack(">B" + self.letters[1:], *flat)
+        return struct.pack(">B" + self.format[1:], *flat)
 
     def unpack(self, body: bytes) -> dict[str, Any]:
         """Values of one data frame by name."""
         if len(body) != self.size:
             raise WireError(f"a data frame of {len(body)} bytes; its recipe has {self.size}.")
-        flat = struct.unpack(">B" + self.letters[1:], body)
+        flat = struct.unpack(">B" + self.format[1:], body)
         out: dict[str, Any] = {}
-        at = 1
+        offset = 1
         for name, kind in zip(self.names, self.types, strict=True):
             count = TYPES[kind][2]
-            out[name] = list(flat[at : at + count]) if count > 1 else flat[at]
-            at += count
+            out[name] = list(flat[offset : offset + count]) if count > 1 else flat[offset]
+            offset += count
         return out
 
     def table(self, bodies: Sequence[bytes]) -> Array:
@@ -150,8 +150,8 @@ class Recipe:
 def outputs_request(rate_hz: float, names: Sequence[str]) -> bytes:
     """Ask for variables at a rate."""
     text = ",".join(names).encode()
-    if len(text) > LONGEST_LIST:
-        raise WireError(f"{len(names)} variables make a list longer than {LONGEST_LIST} bytes.")
+    if len(text) > MAX_LIST_BYTES:
+        raise WireError(f"{len(names)} variables make a list longer than {MAX_LIST_BYTES} bytes.")
     return frame(OUTPUTS, struct.pack(">d", rate_hz) + text)
 
 
@@ -197,12 +197,12 @@ def text_message(text: str, source: str = "", level: int = 3) -> bytes:
 def read_text_message(body: bytes) -> tuple[str, str, int]:
     """Text, source and level; what is cut short is read as far as it goes."""
     parts: list[str] = []
-    at = 0
+    offset = 0
     for _ in range(2):
-        length = body[at] if at < len(body) else 0
-        parts.append(body[at + 1 : at + 1 + length].decode(errors="replace"))
-        at += 1 + length
-    return parts[0], parts[1], body[at] if at < len(body) else 3
+        length = body[offset] if offset < len(body) else 0
+        parts.append(body[offset + 1 : offset + 1 + length].decode(errors="replace"))
+        offset += 1 + length
+    return parts[0], parts[1], body[offset] if offset < len(body) else 3
 
 
 def version_answer(version: tuple[int, int, int, int]) -> bytes:
@@ -218,7 +218,7 @@ def read_version_answer(body: bytes) -> tuple[int, int, int, int]:
     return major, minor, fix, build
 
 
-def read_accepted(body: bytes) -> bool:
+def is_accepted(body: bytes) -> bool:
     """The answer to a request for a protocol version, to start or to pause."""
     return body[:1] == b"\x01"
 

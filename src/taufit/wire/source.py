@@ -16,7 +16,7 @@ from taufit.recording.quantity import channel_names
 
 # What a torque channel can be. "torque_without_gravity" is a torque from which the controller has
 # taken the weight of the arm it assumes.
-EFFORTS = ("torque", "current", "torque_without_gravity", "raw")
+TORQUE_KINDS = ("torque", "current", "torque_without_gravity", "raw")
 UNITS = {
     "position": "rad",
     "velocity": "rad/s",
@@ -26,13 +26,13 @@ UNITS = {
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Description:
+class SourceDescription:
     """What a source delivers.
 
     Attributes:
         joints: How many.
         fields: Of `Recording` in every block, besides the time.
-        effort: What the torque channel ("signal") is, one of EFFORTS.
+        torque_kind: What the torque channel ("signal") is, one of TORQUE_KINDS.
         torque_source: As in `Recording`.
         rate_hz: Samples per second; 0 where the source does not say.
         meta: Provenance: controller, version, serial number, joint names, mounting, ...
@@ -40,14 +40,14 @@ class Description:
 
     joints: int
     fields: tuple[str, ...]
-    effort: str
+    torque_kind: str
     torque_source: str
     rate_hz: float
     meta: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def signal_unit(self) -> str:
-        return {"current": "A", "raw": ""}.get(self.effort, "N m")
+        return {"current": "A", "raw": ""}.get(self.torque_kind, "N m")
 
     def units(self) -> dict[str, str]:
         """Unit of every field."""
@@ -78,7 +78,7 @@ class Gap:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Block:
+class SampleBlock:
     """Samples in order.
 
     Attributes:
@@ -95,10 +95,10 @@ class Block:
     def __len__(self) -> int:
         return len(self.time)
 
-    def last(self, name: str, otherwise: float) -> float:
-        """The latest value of a status, or `otherwise` where there is none."""
+    def last(self, name: str, default: float) -> float:
+        """The latest value of a status, or `default` where there is none."""
         values = self.status.get(name)
-        return otherwise if values is None or not len(values) else float(values[-1])
+        return default if values is None or not len(values) else float(values[-1])
 
 
 @runtime_checkable
@@ -118,16 +118,16 @@ class Source(Protocol):
     @property
     def messages(self) -> list[str]: ...
 
-    def connect(self) -> Description: ...
+    def connect(self) -> SourceDescription: ...
 
-    def read(self, seconds: float) -> Block | None:
+    def read(self, seconds: float) -> SampleBlock | None:
         """Samples of the next `seconds`; None where none came."""
         ...
 
     def close(self) -> None: ...
 
 
-def newest_block(source: Source, seconds: float = 10.0) -> Block:
+def newest_block(source: Source, seconds: float = 10.0) -> SampleBlock:
     """Samples that arrive from now on: where the arm is, and in which state.
 
     What has waited on the line is let go of: it may be as old as the question somebody thought
@@ -144,7 +144,7 @@ def newest_block(source: Source, seconds: float = 10.0) -> Block:
 
 
 @dataclass(slots=True)
-class Clock:
+class SampleClock:
     """Time stamps and numbers of samples, put in one growing order; what is missing is counted.
 
     Attributes:
@@ -165,7 +165,7 @@ class Clock:
         time: Float[Array, " n"],
         number: Array | None = None,
         *,
-        why: str = "samples missing",
+        reason_before: str = "samples missing",
         silence: float | None = None,
     ) -> tuple[Float[Array, " n"], Bool[Array, " n"]]:
         """Recording time of every sample, and which of them are new.
@@ -173,7 +173,7 @@ class Clock:
         Args:
             time: The controller's time stamps [s].
             number: Its sample numbers, where it has them.
-            why: Said of a gap before the first of these samples.
+            reason_before: Said of a gap before the first of these samples.
             silence: Seconds on this computer's clock since the last sample, where the line was
                 broken; bridges a controller that has started its clock anew.
         """
@@ -182,28 +182,28 @@ class Clock:
         out = np.empty(len(time))
         step = 1.0 / self.rate_hz
         for i, stamp in enumerate(time):
-            reason = why if i == 0 else "samples missing"
-            now = float(stamp) + self.offset
+            reason = reason_before if i == 0 else "samples missing"
+            sample_time = float(stamp) + self.offset
             count = None if number is None else int(number[i])
             if self.last_time is not None:
-                forward = now - self.last_time
-                counted = None if count is None else count - (self.last_number or 0)
-                if (counted is not None and counted == 0) or abs(forward) < 0.25 * step:
+                time_step = sample_time - self.last_time
+                number_step = None if count is None else count - (self.last_number or 0)
+                if (number_step is not None and number_step == 0) or abs(time_step) < 0.25 * step:
                     self.duplicated += 1
                     keep[i] = False
                     continue
-                if forward < 0.0 or (counted is not None and counted < 0):
+                if time_step < 0.0 or (number_step is not None and number_step < 0):
                     # The controller's clock starts anew: go on by this computer's.
-                    missed = max(1, round((silence or step) * self.rate_hz))
-                    now = self.last_time + missed * step
-                    self.offset = now - float(stamp)
+                    missed_steps = max(1, round((silence or step) * self.rate_hz))
+                    sample_time = self.last_time + missed_steps * step
+                    self.offset = sample_time - float(stamp)
                     reason = f"{reason}; the controller's clock started anew"
-                    self._gap(now, missed - 1, False, reason)
-                elif counted is not None:
-                    self._gap(now, round(counted / self.stride) - 1, True, reason)
+                    self._gap(sample_time, missed_steps - 1, False, reason)
+                elif number_step is not None:
+                    self._gap(sample_time, round(number_step / self.stride) - 1, True, reason)
                 else:
-                    self._gap(now, round(forward * self.rate_hz) - 1, True, reason)
-            out[i] = self.last_time = now
+                    self._gap(sample_time, round(time_step * self.rate_hz) - 1, True, reason)
+            out[i] = self.last_time = sample_time
             self.last_number = count
         return out[keep], keep
 

@@ -34,7 +34,7 @@ class TcpConnection:
         self._socket.settimeout(seconds)
 
     @property
-    def own_address(self) -> str:
+    def local_address(self) -> str:
         """Of this computer, as the controller sees it."""
         return str(self._socket.getsockname()[0])
 
@@ -72,7 +72,7 @@ class TcpConnection:
 
 def exchange(host: str, port: int, lines: list[str], *, seconds: float = 2.0) -> list[str]:
     """Send lines of text one by one and read one line of answer each, after a greeting line."""
-    line = TcpConnection(host, port, seconds=seconds)
+    connection = TcpConnection(host, port, seconds=seconds)
     pending = b""
 
     def answer() -> str:
@@ -80,8 +80,8 @@ def exchange(host: str, port: int, lines: list[str], *, seconds: float = 2.0) ->
         end = time.monotonic() + seconds
         while b"\n" not in pending:
             if time.monotonic() > end or len(pending) > 1 << 16:
-                raise WireError(f"{line.name} does not answer.")
-            pending += line.receive(end - time.monotonic())
+                raise WireError(f"{connection.name} does not answer.")
+            pending += connection.receive(end - time.monotonic())
         text, _, pending = pending.partition(b"\n")
         return text.decode(errors="replace").strip()
 
@@ -89,8 +89,8 @@ def exchange(host: str, port: int, lines: list[str], *, seconds: float = 2.0) ->
         answer()
         out = []
         for text in lines:
-            line.send(text.encode() + b"\n")
+            connection.send(text.encode() + b"\n")
             out.append(answer())
         return out
     finally:
-        line.close()
+        connection.close()

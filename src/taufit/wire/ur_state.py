@@ -19,7 +19,7 @@ from taufit.core.errors import WireError
 
 ROBOT_STATE, ROBOT_MESSAGE = 16, 20
 MODE, JOINTS, KINEMATICS = 0, 1, 5
-LARGEST = 1 << 16
+MAX_PACKAGE_BYTES = 1 << 16
 
 _MODE = struct.Struct(">Q7?BBdddB")
 _JOINT = struct.Struct(">3d4fB")
@@ -53,30 +53,30 @@ REALTIME = (
     ("safety_mode", 1),
 )
 # The shortest packet any controller sends, and the first with temperatures and modes.
-SHORTEST, WITH_TEMPERATURES, WITH_MODES = 540, 740, 820
+MIN_PACKET_BYTES, WITH_TEMPERATURES, WITH_MODES = 540, 740, 820
 
 
 @dataclass(slots=True)
-class Packages:
+class PackageParser:
     """Cuts a stream into packages that begin with their size, however the bytes arrive."""
 
     smallest: int = 5
-    rest: bytearray = field(default_factory=bytearray)
+    buffer: bytearray = field(default_factory=bytearray)
 
     def feed(self, data: bytes) -> list[bytes]:
         """Every complete package, its size included."""
-        self.rest += data
+        self.buffer += data
         out: list[bytes] = []
-        while len(self.rest) >= _SIZE.size:
-            (size,) = _SIZE.unpack_from(self.rest)
-            if not self.smallest <= size <= LARGEST:
+        while len(self.buffer) >= _SIZE.size:
+            (size,) = _SIZE.unpack_from(self.buffer)
+            if not self.smallest <= size <= MAX_PACKAGE_BYTES:
                 if out:
                     break
                 raise WireError(f"a package of {size} bytes is none of this protocol.")
-            if len(self.rest) < size:
+            if len(self.buffer) < size:
                 break
-            out.append(bytes(self.rest[:size]))
-            del self.rest[:size]
+            out.append(bytes(self.buffer[:size]))
+            del self.buffer[:size]
         return out
 
 
@@ -92,15 +92,15 @@ def read_package(data: bytes) -> tuple[int, dict[int, bytes]]:
         raise WireError("a package without a head.")
     _, kind = _HEAD.unpack_from(data)
     parts: dict[int, bytes] = {}
-    at = _HEAD.size
-    while kind == ROBOT_STATE and at < len(data):
-        if len(data) - at < _HEAD.size:
+    offset = _HEAD.size
+    while kind == ROBOT_STATE and offset < len(data):
+        if len(data) - offset < _HEAD.size:
             raise WireError("a package that ends inside a sub-package.")
-        size, number = _HEAD.unpack_from(data, at)
-        if size < _HEAD.size or at + size > len(data):
+        size, number = _HEAD.unpack_from(data, offset)
+        if size < _HEAD.size or offset + size > len(data):
             raise WireError(f"a sub-package of {size} bytes in a package of {len(data)}.")
-        parts[number] = data[at + _HEAD.size : at + size]
-        at += size
+        parts[number] = data[offset + _HEAD.size : offset + size]
+        offset += size
     return kind, parts
 
 
@@ -108,16 +108,16 @@ def mode_data(
     time: float, robot_mode: int, flags: Mapping[str, bool], fraction: float, scaling: float
 ) -> bytes:
     """Sub-package of modes; flags: power, emergency, protective, running, paused."""
-    on = flags.get
+    flag = flags.get
     return _MODE.pack(
         int(time * 1e6),
         True,
         True,
-        on("power", False),
-        on("emergency", False),
-        on("protective", False),
-        on("running", False),
-        on("paused", False),
+        flag("power", False),
+        flag("emergency", False),
+        flag("protective", False),
+        flag("running", False),
+        flag("paused", False),
         robot_mode,
         0,
         fraction,
@@ -207,15 +207,15 @@ def read_realtime(packets: Sequence[bytes]) -> dict[str, Array]:
     if len(sizes) != 1:
         raise WireError(f"the size of the packets changed mid-stream: {sorted(sizes)} bytes.")
     size = sizes.pop()
-    if size < SHORTEST or (size - 4) % 8:
+    if size < MIN_PACKET_BYTES or (size - 4) % 8:
         raise WireError(f"a packet of {size} bytes is none of a real-time port.")
     table = np.frombuffer(b"".join(packets), np.uint8).reshape(len(packets), size)[:, 4:]
     numbers = np.ascontiguousarray(table).view(">f8").astype(float)
     out: dict[str, Array] = {}
-    at = 0
+    offset = 0
     for name, count in REALTIME:
-        if at + count > numbers.shape[1]:
+        if offset + count > numbers.shape[1]:
             break
-        out[name] = numbers[:, at] if count == 1 else numbers[:, at : at + count]
-        at += count
+        out[name] = numbers[:, offset] if count == 1 else numbers[:, offset : offset + count]
+        offset += count
     return out

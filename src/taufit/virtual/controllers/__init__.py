@@ -6,8 +6,8 @@ Left to others: the arm (sim), the bytes (wire), URScript (sim.urscript).
 
 from taufit.virtual.controllers.egm import VirtualEgm
 from taufit.virtual.controllers.franka import VirtualFranka
-from taufit.virtual.controllers.played import PlayedArm
+from taufit.virtual.controllers.repeating_robot import RepeatingRobot
 from taufit.virtual.controllers.ur_controller import UrController
 from taufit.virtual.controllers.ur_server import VirtualUr
 
-__all__ = ["PlayedArm", "UrController", "VirtualEgm", "VirtualFranka", "VirtualUr"]
+__all__ = ["RepeatingRobot", "UrController", "VirtualEgm", "VirtualFranka", "VirtualUr"]

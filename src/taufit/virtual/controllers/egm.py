@@ -8,7 +8,7 @@ import threading
 
 import numpy as np
 
-from taufit.virtual.controllers.played import PlayedArm, Ticker
+from taufit.virtual.controllers.repeating_robot import PeriodicThread, RepeatingRobot
 from taufit.wire.egm import EgmState, encode
 
 
@@ -21,11 +21,11 @@ class VirtualEgm:
         pace: Of the robot's time against this computer's.
     """
 
-    def __init__(self, arm: PlayedArm, host: str, port: int, *, pace: float = 1.0) -> None:
-        self.arm, self.place = arm, (host, port)
+    def __init__(self, arm: RepeatingRobot, host: str, port: int, *, pace: float = 1.0) -> None:
+        self.arm, self.destination = arm, (host, port)
         self.gain = arm.twin.robot.drives.gain
         self._udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self._ticker = Ticker(arm.rate_hz, self._tick, pace=pace)
+        self._ticker = PeriodicThread(arm.rate_hz, self._tick, pace=pace)
         self.sent = 0
         self.ended = threading.Event()
 
@@ -52,5 +52,5 @@ class VirtualEgm:
             tuple(torque.tolist()),
         )
         with contextlib.suppress(OSError):
-            self._udp.sendto(encode(state), self.place)
+            self._udp.sendto(encode(state), self.destination)
             self.sent += 1

@@ -11,7 +11,7 @@ from taufit.core.arrays import Array, Float
 from taufit.robot import Robot
 from taufit.robot.pose import inverse_pose, skew
 
-_ONE = np.eye(4)
+_IDENTITY = np.eye(4)
 
 
 class Kinematics:
@@ -36,10 +36,13 @@ class Kinematics:
         exp([S] q) = I + [S] q + [S]^2 (1 - cos q) + [S]^3 (q - sin q), also for a sliding joint,
         where the powers vanish.
         """
-        pose, out = _ONE, []
-        for x, (placement, one, two, three) in zip(q.tolist(), self._links, strict=True):
+        pose, out = _IDENTITY, []
+        for x, (placement, twist_1, twist_2, twist_3) in zip(q.tolist(), self._links, strict=True):
             pose = pose @ (
-                placement + one * x + two * (1.0 - math.cos(x)) + three * (x - math.sin(x))
+                placement
+                + twist_1 * x
+                + twist_2 * (1.0 - math.cos(x))
+                + twist_3 * (x - math.sin(x))
             )
             out.append(pose)
         out.append(pose @ self.robot.tip)
@@ -57,48 +60,54 @@ class Kinematics:
         point = (frames[-1] if tool is None else frames[-1] @ tool)[:3, 3]
         out = np.empty((6, self.robot.joints))
         for i, link in enumerate(self.robot.links):
-            turn, origin = frames[i][:3, :3], frames[i][:3, 3]
-            angular, linear = turn @ link.screw[:3], turn @ link.screw[3:]
+            rotation, origin = frames[i][:3, :3], frames[i][:3, 3]
+            angular, linear = rotation @ link.screw[:3], rotation @ link.screw[3:]
             out[:3, i] = linear + skew(angular) @ (point - origin)
             out[3:, i] = angular
         return out
 
     def inverse(
-        self, pose: Float[Array, "4 4"], near: Float[Array, " j"], *, tolerance: float = 1e-9
+        self, pose: Float[Array, "4 4"], start: Float[Array, " j"], *, tolerance: float = 1e-9
     ) -> Float[Array, " j"] | None:
         """Joint positions with the flange at `pose`, from a start nearby; None where none is found.
 
         Damped least squares: dq = J' (J J' + d I)^-1 e, with d as large as the error asks for.
         """
-        q = np.array(near, float)
+        q = np.array(start, float)
         limits = self.robot.limits
         for _ in range(60):
             frames = self.frames(q)
-            here = frames[-1]
-            turn = pose[:3, :3] @ here[:3, :3].T
-            error = np.concatenate([pose[:3, 3] - here[:3, 3], rotation_vector(turn)])
+            current = frames[-1]
+            rotation_error = pose[:3, :3] @ current[:3, :3].T
+            error = np.concatenate([pose[:3, 3] - current[:3, 3], rotation_vector(rotation_error)])
             size = float(np.abs(error).max())
             if size < tolerance:
-                inside = np.all((q >= limits.lower - 1e-9) & (q <= limits.upper + 1e-9))
-                return q if inside else None
+                is_within_limits = np.all((q >= limits.lower - 1e-9) & (q <= limits.upper + 1e-9))
+                return q if is_within_limits else None
             jacobian = self.jacobian(q)
-            damped = jacobian @ jacobian.T + min(1e-3, size**2) * np.eye(6)
-            step = jacobian.T @ np.linalg.solve(damped, error)
+            damped_square = jacobian @ jacobian.T + min(1e-3, size**2) * np.eye(6)
+            step = jacobian.T @ np.linalg.solve(damped_square, error)
             q = q + step * min(1.0, 0.5 / max(float(np.abs(step).max()), 1e-12))
         return None
 
 
-def rotation_vector(turn: Float[Array, "3 3"]) -> Float[Array, " 3"]:
+def rotation_vector(rotation: Float[Array, "3 3"]) -> Float[Array, " 3"]:
     """Axis times angle of a rotation matrix."""
-    axis = np.array([turn[2, 1] - turn[1, 2], turn[0, 2] - turn[2, 0], turn[1, 0] - turn[0, 1]])
-    sine, cosine = 0.5 * float(np.linalg.norm(axis)), 0.5 * (float(np.trace(turn)) - 1.0)
+    axis = np.array(
+        [
+            rotation[2, 1] - rotation[1, 2],
+            rotation[0, 2] - rotation[2, 0],
+            rotation[1, 0] - rotation[0, 1],
+        ]
+    )
+    sine, cosine = 0.5 * float(np.linalg.norm(axis)), 0.5 * (float(np.trace(rotation)) - 1.0)
     angle = math.atan2(sine, cosine)
     if sine > 1e-9:
         return axis * (angle / (2.0 * sine))
     if cosine > 0.0:
         return 0.5 * axis
     # Half a turn: the axis is in the symmetric part.
-    square = 0.5 * (turn + np.eye(3))
+    square = 0.5 * (rotation + np.eye(3))
     column = square[:, int(np.argmax(np.diagonal(square)))]
     return math.pi * column / float(np.linalg.norm(column))
 

@@ -15,9 +15,9 @@ from taufit.sim.payload import CarriedPayload
 from taufit.sim.stepped import ControlSample
 from taufit.sim.twin import Twin
 from taufit.virtual.controllers.kinematics import Kinematics, from_pose
-from taufit.virtual.controllers.ur_fields import INPUTS, Version, outputs
+from taufit.virtual.controllers.rtde_variables import INPUTS, Version, output_types
 from taufit.virtual.controllers.ur_functions import functions
-from taufit.virtual.urscript import Machine, ScriptError, load
+from taufit.virtual.urscript import Machine, ScriptError, load_program
 from taufit.wire.rtde import TYPES
 
 # Modes as the controller numbers them.
@@ -26,13 +26,13 @@ NORMAL, PROTECTIVE_STOP = 1, 3
 STOPPED, PLAYING, PAUSED = 1, 2, 4
 HOME = (0.0, -1.5707963267948966, 1.5707963267948966, -1.5707963267948966, -1.5707963267948966, 0.0)
 # The servo behind every command but servoj: stiff, critically damped, with speed fed forward.
-_STIFF = (2.0 * np.pi * 25.0) ** 2
+_SERVO_STIFFNESS = (2.0 * np.pi * 25.0) ** 2
 # Deceleration of a stop nobody has commanded [rad/s^2], and of a protective stop.
-_LAPSE, _BRAKE = 4.0, 20.0
+_COAST_DECELERATION, _STOP_DECELERATION = 4.0, 20.0
 # Lag of the servo below which it may change its stiffness [rad].
-_CAUGHT_UP = 2e-3
+_MAX_SWITCH_ERROR = 2e-3
 # Tracking error at which a protective stop comes [rad].
-_LARGEST_ERROR = 0.35
+_MAX_TRACKING_ERROR = 0.35
 
 
 class UrController:
@@ -66,7 +66,7 @@ class UrController:
         self.arm = twin.start(np.array(home), seed=seed, payload=payload, rate_hz=self.rate_hz)
         self.kinematics = Kinematics(twin.robot)
         self.gravity = twin.robot.gravity.tolist()
-        self.types = outputs(version)
+        self.types = output_types(version)
         self.inputs: dict[str, Any] = {
             name: 0 if TYPES[kind][2] == 1 else [0.0] * TYPES[kind][2]
             for name, kind in INPUTS.items()
@@ -84,7 +84,7 @@ class UrController:
         self.program: Machine | None = None
         self.program_name = ""
         self._commanded, self._servo = False, (0.0, 0.0)
-        self._followed = [self.target.copy(), np.zeros(6), np.zeros(6)]
+        self._servo_state = [self.target.copy(), np.zeros(6), np.zeros(6)]
         self._functions = functions(self)
         self.sample: ControlSample = self._move()
 
@@ -98,7 +98,7 @@ class UrController:
         self._commanded = True
         if servo is not None:
             self._servo = servo
-        elif float(np.abs(self.target - self._followed[0]).max()) < _CAUGHT_UP:
+        elif float(np.abs(self.target - self._servo_state[0]).max()) < _MAX_SWITCH_ERROR:
             # The stiff servo takes over once the soft one has caught up; else the arm would jerk.
             self._servo = (0.0, 0.0)
 
@@ -111,11 +111,11 @@ class UrController:
 
     def play(self, text: str) -> None:
         """Start a program; one that cannot be compiled leaves a running one alone."""
-        self.start(self.compiled(text))
+        self.start(self.compile_program(text))
 
-    def compiled(self, text: str) -> Machine:
+    def compile_program(self, text: str) -> Machine:
         """A program that can be started. Long ones take seconds: for a thread of its own."""
-        return load(text, self._functions)
+        return load_program(text, self._functions)
 
     def start(self, machine: Machine) -> None:
         """Start a program in the place of a running one."""
@@ -135,11 +135,11 @@ class UrController:
         if self.program is not None:
             self.runtime_state = PAUSED if on else PLAYING
 
-    def protective_stop(self, why: str) -> None:
+    def protective_stop(self, reason: str) -> None:
         """Brake, and stay stopped until unlocked."""
         if self.safety_mode == NORMAL:
             self.safety_mode = PROTECTIVE_STOP
-            self.say(f"protective stop: {why}", 1)
+            self.add_message(f"protective stop: {reason}", 1)
             self.stop()
 
     def unlock(self) -> None:
@@ -155,7 +155,7 @@ class UrController:
         """Open the brakes."""
         self.robot_mode = RUNNING
 
-    def say(self, text: str, level: int = 3) -> None:
+    def add_message(self, text: str, level: int = 3) -> None:
         """A message for every client; 0 exception, 1 error, 2 warning, 3 information."""
         self.messages.append((text, level))
 
@@ -173,12 +173,12 @@ class UrController:
         if self.program is not None and self.runtime_state == PLAYING:
             self._run()
         if not self._commanded:
-            self._coast()
-        self._check()
+            self._decelerate()
+        self._check_limits()
         self.sample = self._move()
         self.history.append(self.sample.position)
         self.steps += 1
-        if float(np.abs(self.sample.position - self._followed[0]).max()) > _LARGEST_ERROR:
+        if float(np.abs(self.sample.position - self._servo_state[0]).max()) > _MAX_TRACKING_ERROR:
             self.protective_stop("the arm does not follow its target")
         return self.sample
 
@@ -186,45 +186,45 @@ class UrController:
         assert self.program is not None
         program = self.program
         try:
-            going = program.tick()
+            is_running = program.tick()
         except ScriptError as error:
-            going = False
-            self.say(f"runtime error, the program was stopped: {error}", 0)
-        if not going and self.program is program:
+            is_running = False
+            self.add_message(f"runtime error, the program was stopped: {error}", 0)
+        if not is_running and self.program is program:
             self.stop()
 
-    def _coast(self) -> None:
+    def _decelerate(self) -> None:
         """Nobody moves the target: it comes to rest."""
-        fastest = float(np.abs(self.target_speed).max())
-        if fastest == 0.0:
+        max_speed = float(np.abs(self.target_speed).max())
+        if max_speed == 0.0:
             self.target_acceleration = np.zeros(6)
             return
-        rate = _BRAKE if self.safety_mode != NORMAL else _LAPSE
-        self.accelerate(-self.target_speed * min(1.0, rate * self.step / fastest))
+        rate = _STOP_DECELERATION if self.safety_mode != NORMAL else _COAST_DECELERATION
+        self.accelerate(-self.target_speed * min(1.0, rate * self.step / max_speed))
 
-    def _check(self) -> None:
+    def _check_limits(self) -> None:
         """A target beyond the joints' limits is not followed."""
         limits = self.twin.robot.limits
-        beyond = np.maximum(self.target - limits.upper, limits.lower - self.target)
+        position_excess = np.maximum(self.target - limits.upper, limits.lower - self.target)
         # Set points of servoj may come in leaps; what counts is what the servo makes of them.
-        speed = self._followed[1] if self._servo[0] else self.target_speed
-        fast = np.abs(speed) - 1.05 * limits.velocity
-        for what, excess in (("position", beyond), ("speed", fast)):
+        speed = self._servo_state[1] if self._servo[0] else self.target_speed
+        speed_excess = np.abs(speed) - 1.05 * limits.velocity
+        for quantity, excess in (("position", position_excess), ("speed", speed_excess)):
             if self.safety_mode == NORMAL and float(excess.max()) > 1e-9:
                 name = self.twin.robot.joint_names[int(excess.argmax())]
-                self.protective_stop(f"{what} of {name} beyond its limit")
-                self._hold()
+                self.protective_stop(f"{quantity} of {name} beyond its limit")
+                self._reset_target()
 
-    def _hold(self) -> None:
+    def _reset_target(self) -> None:
         """Back to where the arm is led to: a target beyond the limits was never passed on."""
-        self.target, self.target_speed = self._followed[0].copy(), self._followed[1].copy()
+        self.target, self.target_speed = self._servo_state[0].copy(), self._servo_state[1].copy()
         self.target_acceleration = np.zeros(6)
 
     def _move(self) -> ControlSample:
         """Lead the arm to the target through the servo; the twin takes a row per millisecond."""
-        return self.arm.step(*self.follow(round(self.step / TICK)))
+        return self.arm.step(*self.servo_output(round(self.step / TICK)))
 
-    def follow(self, ticks: int) -> tuple[Float[Array, "t 6"], ...]:
+    def servo_output(self, ticks: int) -> tuple[Float[Array, "t 6"], ...]:
         """What the drives are given: the target x through a servo of second order,
 
             r'' = g (x - r) + d (f x' - r'),
@@ -232,21 +232,23 @@ class UrController:
         with g the gain and d = g lookahead, f = 0 under servoj, so that r lags a steadily moving
         set point by the lookahead time; else stiff, critically damped and with f = 1.
         """
-        gain, ahead = self._servo
-        servo = gain > 0.0
-        g = gain if servo else _STIFF
-        d = gain * ahead if servo else 2.0 * float(np.sqrt(_STIFF))
-        r, speed, _ = self._followed
+        gain, lookahead = self._servo
+        is_servoj = gain > 0.0
+        g = gain if is_servoj else _SERVO_STIFFNESS
+        d = gain * lookahead if is_servoj else 2.0 * float(np.sqrt(_SERVO_STIFFNESS))
+        r, speed, _ = self._servo_state
         start = self.target - self.step * self.target_speed
         rows = np.empty((3, ticks, 6))
         for k in range(ticks):
-            share = (k + 1) / ticks
-            x = start + share * self.step * self.target_speed
-            push = g * (x - r) + d * ((0.0 if servo else self.target_speed) - speed)
-            speed = speed + TICK * push
+            fraction = (k + 1) / ticks
+            x = start + fraction * self.step * self.target_speed
+            servo_acceleration = g * (x - r) + d * (
+                (0.0 if is_servoj else self.target_speed) - speed
+            )
+            speed = speed + TICK * servo_acceleration
             r = r + TICK * speed
-            rows[0, k], rows[1, k], rows[2, k] = r, speed, push
-        self._followed = [r, speed, push]
+            rows[0, k], rows[1, k], rows[2, k] = r, speed, servo_acceleration
+        self._servo_state = [r, speed, servo_acceleration]
         return rows[0], rows[1], rows[2]
 
     # What clients read.
@@ -257,9 +259,9 @@ class UrController:
             return self.integers[int(name[20:])]
         if name.startswith("output_double_register_"):
             return self.doubles[int(name[23:])]
-        known = _VALUES.get(name)
-        if known is not None:
-            return known(self)
+        getter = _VALUES.get(name)
+        if getter is not None:
+            return getter(self)
         count = TYPES[self.types[name]][2]
         return 0 if count == 1 else [0] * count
 

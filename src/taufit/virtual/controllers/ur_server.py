@@ -13,15 +13,15 @@ from taufit.core.errors import TaufitError, WireError
 from taufit.virtual.controllers import ur_dashboard
 from taufit.virtual.controllers.rtde_session import RtdeSession
 from taufit.virtual.controllers.ur_controller import IDLE, NORMAL, PAUSED, PLAYING, UrController
-from taufit.virtual.urscript import ScriptError, complete
-from taufit.virtual.urscript.lexer import LONGEST_PROGRAM
+from taufit.virtual.urscript import ScriptError, is_complete
+from taufit.virtual.urscript.lexer import MAX_PROGRAM_LENGTH
 from taufit.wire import rtde, ur_state
 from taufit.wire.ur import UrPorts
 
 # A client that leaves this much unread is dropped, as the real controller does [bytes].
-_UNREAD = 1 << 21
-_LONGEST_LINE = 4096
-_CLIENTS = 32
+_MAX_UNREAD_BYTES = 1 << 21
+_MAX_LINE_BYTES = 4096
+_MAX_CLIENTS = 32
 
 _REALTIME = (
     "target_q",
@@ -62,8 +62,8 @@ class VirtualUr:
     ) -> None:
         self.controller, self.host, self._log = controller, host, log
         self.ports = ports or UrPorts(0, 0, 0, 0, 0)
-        self.late, self.pace = 0, pace
-        self._taken: set[str] = set()
+        self.late_steps, self.pace = 0, pace
+        self._reserved: set[str] = set()
         self._sessions: dict[RtdeSession, asyncio.StreamWriter] = {}
         self._realtime: set[asyncio.StreamWriter] = set()
         self._state: set[asyncio.StreamWriter] = set()
@@ -83,19 +83,19 @@ class VirtualUr:
         asyncio.run(self._main(seconds, ready))
 
     def __enter__(self) -> VirtualUr:
-        started = threading.Event()
+        is_ready = threading.Event()
 
         def run() -> None:
             try:
-                self.serve(ready=started.set)
+                self.serve(ready=is_ready.set)
             except BaseException as error:
                 self._failure = error
             finally:
-                started.set()
+                is_ready.set()
 
         self._thread = threading.Thread(target=run, daemon=True)
         self._thread.start()
-        started.wait()
+        is_ready.wait()
         if self._failure is not None:
             raise self._failure
         return self
@@ -113,10 +113,10 @@ class VirtualUr:
             with contextlib.suppress(RuntimeError):
                 loop.call_soon_threadsafe(stop.set)
 
-    def call(self, act: Callable[[UrController], object]) -> None:
+    def call(self, function: Callable[[UrController], object]) -> None:
         """Do something to the controller between two of its steps, from any thread."""
         if self._loop is not None:
-            self._loop.call_soon_threadsafe(act, self.controller)
+            self._loop.call_soon_threadsafe(function, self.controller)
 
     async def _main(self, seconds: float | None, ready: Callable[[], None] | None) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
@@ -132,7 +132,9 @@ class VirtualUr:
             for name, handler in handlers.items():
                 port = getattr(self.ports, name)
                 try:
-                    server = await asyncio.start_server(self._tracked(handler), self.host, port)
+                    server = await asyncio.start_server(
+                        self._track_connection(handler), self.host, port
+                    )
                 except OSError as error:
                     raise TaufitError(
                         f"port {port} on {self.host} cannot be opened: {error.strerror or error}. "
@@ -143,7 +145,7 @@ class VirtualUr:
             self.ports = UrPorts(**{**asdict(self.ports), **taken})
             if ready is not None:
                 ready()
-            await self._clock(seconds)
+            await self._run_steps(seconds)
         finally:
             await self._close()
 
@@ -155,13 +157,13 @@ class VirtualUr:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._servers.clear()
 
-    def _tracked(self, handler: _Handler) -> _Handler:
+    def _track_connection(self, handler: _Handler) -> _Handler:
         """A handler whose connection is closed with the server and never ends it."""
 
         async def run(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             task = asyncio.current_task()
             assert task is not None
-            if len(self._tasks) >= _CLIENTS:
+            if len(self._tasks) >= _MAX_CLIENTS:
                 writer.transport.abort()
                 return
             self._tasks.add(task)
@@ -179,7 +181,7 @@ class VirtualUr:
 
     # The clock.
 
-    async def _clock(self, seconds: float | None) -> None:
+    async def _run_steps(self, seconds: float | None) -> None:
         assert self._stop is not None
         robot, begun = self.controller, time.perf_counter()
         first = robot.steps
@@ -194,7 +196,7 @@ class VirtualUr:
                 await asyncio.sleep(ahead)
             else:
                 # Behind: clients still get their turn, and no step is left out.
-                self.late += ahead < -robot.step / self.pace
+                self.late_steps += ahead < -robot.step / self.pace
                 await asyncio.sleep(0)
 
     def _publish(self) -> None:
@@ -218,7 +220,7 @@ class VirtualUr:
     def _send(self, writer: asyncio.StreamWriter, data: bytes) -> None:
         if not data or writer.is_closing():
             return
-        if writer.transport.get_write_buffer_size() > _UNREAD:
+        if writer.transport.get_write_buffer_size() > _MAX_UNREAD_BYTES:
             writer.transport.abort()
             return
         writer.write(data)
@@ -226,7 +228,7 @@ class VirtualUr:
     # Clients.
 
     async def _serve_rtde(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        session = RtdeSession(self.controller, self._taken)
+        session = RtdeSession(self.controller, self._reserved)
         self._sessions[session] = writer
         try:
             while data := await reader.read(1 << 16):
@@ -244,13 +246,13 @@ class VirtualUr:
             pending += data
             *lines, pending = pending.split(b"\n")
             for line in lines:
-                said = ur_dashboard.answer(self.controller, line.decode(errors="replace"))
+                said = ur_dashboard.answer_line(self.controller, line.decode(errors="replace"))
                 if said is None:
                     writer.write(b"Disconnected\n")
                     await writer.drain()
                     return
                 writer.write(said.encode() + b"\n")
-            if len(pending) > _LONGEST_LINE:
+            if len(pending) > _MAX_LINE_BYTES:
                 return
 
     async def _serve_state(
@@ -259,30 +261,30 @@ class VirtualUr:
         version, now = self.controller.version, self.controller.sample.time
         writer.write(ur_state.version_message(now, "URControl", version))
         self._state.add(writer)
-        await self._programs(reader)
+        await self._read_programs(reader)
 
     async def _serve_realtime(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         self._realtime.add(writer)
-        await self._programs(reader)
+        await self._read_programs(reader)
 
-    async def _programs(self, reader: asyncio.StreamReader) -> None:
+    async def _read_programs(self, reader: asyncio.StreamReader) -> None:
         """Programs as they arrive; each is whole when its blocks are."""
         pending = ""
         while data := await reader.read(1 << 16):
             pending += data.decode("utf-8", errors="replace")
-            if len(pending) > LONGEST_PROGRAM:
-                self.controller.say("a program that is too long was refused", 1)
+            if len(pending) > MAX_PROGRAM_LENGTH:
+                self.controller.add_message("a program that is too long was refused", 1)
                 return
-            if complete(pending):
+            if is_complete(pending):
                 text, pending = pending, ""
                 try:
                     # The clock and the other connections go on meanwhile.
-                    machine = await asyncio.to_thread(self.controller.compiled, text)
+                    machine = await asyncio.to_thread(self.controller.compile_program, text)
                     self.controller.start(machine)
                 except ScriptError as error:
-                    self.controller.say(f"program refused: {error}", 1)
+                    self.controller.add_message(f"program refused: {error}", 1)
 
     # State messages.
 
@@ -333,7 +335,7 @@ class VirtualUr:
 
 
 def _dh_table(controller: UrController) -> ur_state.DhTable:
-    from taufit.virtual.controllers.dh import dh_table
+    from taufit.virtual.controllers.dh_table import dh_table
 
     theta, a, d, alpha = dh_table(controller.twin.robot)
     return ur_state.DhTable(theta, a, d, alpha, calibrated=True)

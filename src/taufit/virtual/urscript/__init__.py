@@ -3,7 +3,7 @@
 Left to others: what the commands do to the arm.
 """
 
-from taufit.virtual.urscript.machine import Machine, ScriptError, load
-from taufit.virtual.urscript.parser import complete, parse
+from taufit.virtual.urscript.machine import Machine, ScriptError, load_program
+from taufit.virtual.urscript.parser import is_complete, parse_program
 
-__all__ = ["Machine", "ScriptError", "complete", "load", "parse"]
+__all__ = ["Machine", "ScriptError", "is_complete", "load_program", "parse_program"]

@@ -62,7 +62,7 @@ class TrajectoryPublisher(Protocol):
 
     name: str
 
-    def heard(self, seconds: float) -> bool:
+    def wait_for_subscriber(self, seconds: float) -> bool:
         """Whether somebody listens, or does within `seconds`."""
         ...
 
@@ -85,10 +85,10 @@ class MessagePublisher(Protocol):
 def message_publisher(topic: str, kind: str) -> MessagePublisher:
     """Of messages of a kind, "joint_state" or "text", by what is installed."""
     if has_rclpy():
-        from taufit.wire.ros.by_rclpy import RclpyMessagePublisher
+        from taufit.wire.ros.rclpy_node import RclpyMessagePublisher
 
         return RclpyMessagePublisher(topic, kind)
-    from taufit.wire.ros.by_cyclone import CycloneMessagePublisher
+    from taufit.wire.ros.cyclone_dds import CycloneMessagePublisher
 
     return CycloneMessagePublisher(topic, kind)
 
@@ -96,19 +96,19 @@ def message_publisher(topic: str, kind: str) -> MessagePublisher:
 def robot_description(topic: str = "/robot_description", seconds: float = 2.0) -> str | None:
     """The latched description of the robot, where somebody publishes one within a time."""
     if has_rclpy():
-        from taufit.wire.ros.by_rclpy import latched_text
+        from taufit.wire.ros.rclpy_node import latched_text
     else:
-        from taufit.wire.ros.by_cyclone import latched_text
+        from taufit.wire.ros.cyclone_dds import latched_text
     return latched_text(topic, seconds)
 
 
 def joint_state_subscriber(topic: str) -> JointStateSubscriber:
     """Of joint states, by what is installed."""
     if has_rclpy():
-        from taufit.wire.ros.by_rclpy import RclpyJointStateSubscriber
+        from taufit.wire.ros.rclpy_node import RclpyJointStateSubscriber
 
         return RclpyJointStateSubscriber(topic)
-    from taufit.wire.ros.by_cyclone import CycloneJointStateSubscriber
+    from taufit.wire.ros.cyclone_dds import CycloneJointStateSubscriber
 
     return CycloneJointStateSubscriber(topic)
 
@@ -116,10 +116,10 @@ def joint_state_subscriber(topic: str) -> JointStateSubscriber:
 def trajectory_publisher(topic: str) -> TrajectoryPublisher:
     """Of joint trajectories, by what is installed."""
     if has_rclpy():
-        from taufit.wire.ros.by_rclpy import RclpyTrajectoryPublisher
+        from taufit.wire.ros.rclpy_node import RclpyTrajectoryPublisher
 
         return RclpyTrajectoryPublisher(topic)
-    from taufit.wire.ros.by_cyclone import CycloneTrajectoryPublisher
+    from taufit.wire.ros.cyclone_dds import CycloneTrajectoryPublisher
 
     return CycloneTrajectoryPublisher(topic)
 

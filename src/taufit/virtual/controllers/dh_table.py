@@ -34,9 +34,9 @@ def dh_table(
     x = _any_normal(z)
     table = np.zeros((4, joints))
     for i in range(joints):
-        (p, s), last = axes[i + 1], i == joints - 1
+        (p, s), is_last = axes[i + 1], i == joints - 1
         foot, normal, point, length = _common_normal(origin, z, x, p, s)
-        if last:
+        if is_last:
             # The flange's own origin, where the last axis passes through it.
             point = p
             foot = origin + z * ((p - origin) @ z)
@@ -75,15 +75,15 @@ def _common_normal(
     """Foot on the first axis, unit normal, foot on the second axis, and the distance."""
     cross = np.cross(z, s)
     sine = float(np.linalg.norm(cross))
-    between = p - o
+    offset = p - o
     if sine < _PARALLEL:
         # Parallel axes: the normal through the present origin.
-        across = between - z * (between @ z)
-        length = float(np.linalg.norm(across))
-        normal = across / length if length > 1e-9 else x
+        perpendicular = offset - z * (offset @ z)
+        length = float(np.linalg.norm(perpendicular))
+        normal = perpendicular / length if length > 1e-9 else x
         return o, normal, o + normal * length, length
-    t = float(np.cross(between, s) @ cross) / sine**2
-    u = float(np.cross(between, z) @ cross) / sine**2
+    t = float(np.cross(offset, s) @ cross) / sine**2
+    u = float(np.cross(offset, z) @ cross) / sine**2
     foot, point = o + t * z, p + u * s
     length = float((point - foot) @ cross) / sine
     normal = cross / sine

@@ -40,7 +40,7 @@ class RclpyJointStateSubscriber(_RosNode):
         from sensor_msgs.msg import JointState as Message
 
         super().__init__()
-        self._got: list[JointState] = []
+        self._received: list[JointState] = []
         # A reliable reader hears reliable writers only: look at those there are.
         end = time.monotonic() + 3.0
         writers: list[Any] = []
@@ -48,14 +48,14 @@ class RclpyJointStateSubscriber(_RosNode):
             self._executor.spin_once(timeout_sec=0.1)
             writers = self._node.get_publishers_info_by_topic(topic)
         best_effort = ReliabilityPolicy.BEST_EFFORT
-        soft = any(w.qos_profile.reliability == best_effort for w in writers)
-        reliability = best_effort if soft else ReliabilityPolicy.RELIABLE
+        any_best_effort = any(w.qos_profile.reliability == best_effort for w in writers)
+        reliability = best_effort if any_best_effort else ReliabilityPolicy.RELIABLE
         profile = QoSProfile(depth=5000, reliability=reliability)
         self._node.create_subscription(Message, topic, self._take, profile)
 
     def _take(self, message: Any) -> None:
         stamp = message.header.stamp
-        self._got.append(
+        self._received.append(
             JointState(
                 stamp.sec + 1e-9 * stamp.nanosec,
                 tuple(message.name),
@@ -68,16 +68,16 @@ class RclpyJointStateSubscriber(_RosNode):
     def take(self, seconds: float) -> list[JointState]:
         """Messages that arrive within `seconds`."""
         end = time.monotonic() + seconds
-        while not self._got and time.monotonic() < end:
+        while not self._received and time.monotonic() < end:
             self._executor.spin_once(timeout_sec=max(0.0, end - time.monotonic()))
         # What else has arrived, without waiting.
         for _ in range(200):
-            before = len(self._got)
+            before = len(self._received)
             self._executor.spin_once(timeout_sec=0.0)
-            if len(self._got) == before:
+            if len(self._received) == before:
                 break
-        got, self._got = self._got, []
-        return got
+        messages, self._received = self._received, []
+        return messages
 
 
 def latched_text(topic: str, seconds: float) -> str | None:
@@ -110,7 +110,7 @@ class RclpyTrajectoryPublisher(_RosNode):
         super().__init__()
         self._publisher = self._node.create_publisher(JointTrajectory, topic, 10)
 
-    def heard(self, seconds: float) -> bool:
+    def wait_for_subscriber(self, seconds: float) -> bool:
         """Whether somebody listens, or does within `seconds`."""
         end = time.monotonic() + seconds
         while self._publisher.get_subscription_count() == 0:
@@ -156,8 +156,8 @@ class RclpyMessagePublisher(_RosNode):
         if isinstance(message, str):
             out.data = message
         else:
-            whole = int(message.time)
-            out.header.stamp = Time(sec=whole, nanosec=int((message.time - whole) * 1e9))
+            seconds = int(message.time)
+            out.header.stamp = Time(sec=seconds, nanosec=int((message.time - seconds) * 1e9))
             out.name, out.position = list(message.names), list(message.position)
             out.velocity, out.effort = list(message.velocity), list(message.effort)
         self._publisher.publish(out)

@@ -38,10 +38,10 @@ class CycloneJointStateSubscriber:
             DataReader(self._participant, name, qos=qos) for qos in (reliable(), sensor_data())
         ]
         self._waits = []
-        anything = SampleState.Any | ViewState.Any | InstanceState.Any
+        any_state = SampleState.Any | ViewState.Any | InstanceState.Any
         self._wait = WaitSet(self._participant)
         for reader in self._readers:
-            condition = ReadCondition(reader, anything)
+            condition = ReadCondition(reader, any_state)
             self._wait.attach(condition)
             self._waits.append(condition)
         self._reliable = False
@@ -51,10 +51,12 @@ class CycloneJointStateSubscriber:
         from cyclonedds.util import duration
 
         self._wait.wait(duration(milliseconds=max(1, round(1e3 * seconds))))
-        sure = [m for m in self._readers[0].take(N=5000) if hasattr(m, "effort")]
-        other = [m for m in self._readers[1].take(N=5000) if hasattr(m, "effort")]
-        self._reliable = self._reliable or bool(sure)
-        return [_message(m) for m in (sure if self._reliable else other)]
+        reliable_messages = [m for m in self._readers[0].take(N=5000) if hasattr(m, "effort")]
+        best_effort_messages = [m for m in self._readers[1].take(N=5000) if hasattr(m, "effort")]
+        self._reliable = self._reliable or bool(reliable_messages)
+        return [
+            _message(m) for m in (reliable_messages if self._reliable else best_effort_messages)
+        ]
 
     def close(self) -> None:
         """Leave."""
@@ -85,8 +87,8 @@ def latched_text(topic: str, seconds: float) -> str | None:
     name: Any = Topic(participant, f"rt{topic}", StringMessage)
     reader: Any = DataReader(participant, name, qos=latched())
     wait = WaitSet(participant)
-    anything = SampleState.Any | ViewState.Any | InstanceState.Any
-    wait.attach(ReadCondition(reader, anything))
+    any_state = SampleState.Any | ViewState.Any | InstanceState.Any
+    wait.attach(ReadCondition(reader, any_state))
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         wait.wait(duration(milliseconds=100))
@@ -111,7 +113,7 @@ class CycloneTrajectoryPublisher:
         name = Topic(self._participant, f"rt{topic}", JointTrajectoryMessage)
         self._writer: Any = DataWriter(self._participant, name, qos=reliable())
 
-    def heard(self, seconds: float) -> bool:
+    def wait_for_subscriber(self, seconds: float) -> bool:
         """Whether somebody listens, or does within `seconds`."""
         end = time.monotonic() + seconds
         while not self._writer.get_matched_subscriptions():
@@ -171,11 +173,11 @@ class CycloneMessagePublisher:
         if isinstance(message, str):
             self._writer.write(StringMessage(message))
             return
-        whole = int(message.time)
-        stamp = Time(cast(Any, whole), cast(Any, int((message.time - whole) * 1e9)))
+        seconds = int(message.time)
+        stamp = Time(cast(Any, seconds), cast(Any, int((message.time - seconds) * 1e9)))
         parts = (message.names, message.position, message.velocity, message.effort)
-        listed: Any = [list(part) for part in parts]
-        self._writer.write(JointStateMessage(Header(stamp, ""), *listed))
+        arrays: Any = [list(part) for part in parts]
+        self._writer.write(JointStateMessage(Header(stamp, ""), *arrays))
 
     def close(self) -> None:
         """Leave."""

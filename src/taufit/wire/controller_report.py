@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from taufit.core.arrays import Array, Float
-from taufit.wire.source import Block, Description
+from taufit.wire.source import SampleBlock, SourceDescription
 from taufit.wire.ur_state import DhTable
 
 if TYPE_CHECKING:
-    from taufit.wire.open import Address
+    from taufit.wire.source_address import SourceAddress
     from taufit.wire.ur import UrPorts
 
 
@@ -46,24 +46,24 @@ class ControllerReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for a recording's provenance."""
-        from taufit.wire.ur_player import mounting_of
+        from taufit.wire.ur_player import mounting_from_gravity
 
-        named = {
+        identity = {
             "robot_model": self.model,
             "serial_number": self.serial,
             "remote_control": self.remote_control,
         }
-        out: dict[str, Any] = {name: text for name, text in named.items() if text}
+        out: dict[str, Any] = {name: text for name, text in identity.items() if text}
         if self.table is not None:
             out["dh"] = self.table.to_dict()
-        mounting = None if self.gravity is None else mounting_of(self.gravity)
+        mounting = None if self.gravity is None else mounting_from_gravity(self.gravity)
         if mounting is not None:
             out["mounting"] = list(mounting)
         return out
 
 
-def ask_controller(
-    address: Address, ports: UrPorts, description: Description, block: Block
+def query_controller(
+    address: SourceAddress, ports: UrPorts, description: SourceDescription, block: SampleBlock
 ) -> ControllerReport:
     """Ask a connected controller which arm it has.
 
@@ -74,11 +74,11 @@ def ask_controller(
         block: Some of its samples.
     """
     software = str(description.meta.get("controller_version", ""))
-    position, flange = _flange(block)
+    position, flange = _flange_position(block)
     if address.kind in ("ur", "realtime"):
         from taufit.wire.ur_player import calibration, controller_info
 
-        answers = controller_info(address.place, ports)
+        answers = controller_info(address.location, ports)
         gravity = block.status.get("target_gravity")
         return ControllerReport(
             "Universal Robots",
@@ -86,7 +86,7 @@ def ask_controller(
             answers.get("serial_number", ""),
             software,
             answers.get("remote_control", ""),
-            calibration(address.place, ports),
+            calibration(address.location, ports),
             None if gravity is None else np.asarray(gravity[-1], float),
             position,
             flange,
@@ -100,22 +100,22 @@ def ask_controller(
     return ControllerReport(make, software=software, position=position, flange=flange, urdf=urdf)
 
 
-def _flange(block: Block) -> tuple[Array | None, Array | None]:
+def _flange_position(block: SampleBlock) -> tuple[Array | None, Array | None]:
     """Joint positions and position of the flange, where tool pose and tool are both reported.
 
     The tool's offset is in the flange's frame, so that flange = pose - R(pose) offset.
     """
     pose, tool = block.status.get("actual_TCP_pose"), block.status.get("tcp_offset")
     if pose is not None and tool is not None:
-        here, offset = np.asarray(pose[-1], float), np.asarray(tool[-1], float)
-        turn = _rotation(here[3:]) @ _rotation(offset[3:]).T
-        return block.values["position"][-1], here[:3] - turn @ offset[:3]
+        tool_pose, offset = np.asarray(pose[-1], float), np.asarray(tool[-1], float)
+        rotation = _rotation(tool_pose[3:]) @ _rotation(offset[3:]).T
+        return block.values["position"][-1], tool_pose[:3] - rotation @ offset[:3]
     matrix, tool = block.status.get("O_T_EE"), block.status.get("F_T_EE")
     if matrix is not None and tool is not None:
         # Columns first, as the interface sends them.
-        whole = np.asarray(matrix[-1], float).reshape(4, 4).T
-        frame = np.asarray(tool[-1], float).reshape(4, 4).T
-        return block.values["position"][-1], (whole @ np.linalg.inv(frame))[:3, 3]
+        tool_transform = np.asarray(matrix[-1], float).reshape(4, 4).T
+        tool_offset = np.asarray(tool[-1], float).reshape(4, 4).T
+        return block.values["position"][-1], (tool_transform @ np.linalg.inv(tool_offset))[:3, 3]
     return None, None
 
 

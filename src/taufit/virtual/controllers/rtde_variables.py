@@ -65,7 +65,7 @@ _OUTPUTS: dict[str, str] = {
     **{f"output_double_register_{i}": "DOUBLE" for i in range(48)},
 }
 # Type, first CB3 software and first e-Series software that offer it; None for never.
-_LATER: dict[str, tuple[str, tuple[int, int] | None, tuple[int, int]]] = {
+_VERSIONED_OUTPUTS: dict[str, tuple[str, tuple[int, int] | None, tuple[int, int]]] = {
     "payload": ("DOUBLE", (3, 11), (5, 5)),
     "payload_cog": (_V3, (3, 11), (5, 5)),
     "payload_inertia": (_V6, (3, 15), (5, 11)),
@@ -98,16 +98,16 @@ INPUTS: dict[str, str] = {
 }
 
 
-def outputs(version: Version) -> dict[str, str]:
+def output_types(version: Version) -> dict[str, str]:
     """Names and types of what a controller of this version sends."""
     out = dict(_OUTPUTS)
-    for name, (kind, cb3, e_series) in _LATER.items():
-        since = cb3 if version[0] < 5 else e_series
-        if since is not None and version[:2] >= since:
+    for name, (kind, cb3, e_series) in _VERSIONED_OUTPUTS.items():
+        first_version = cb3 if version[0] < 5 else e_series
+        if first_version is not None and version[:2] >= first_version:
             out[name] = kind
     return out
 
 
-def input_types(names: list[str], taken: set[str]) -> list[str]:
+def input_types(names: list[str], reserved: set[str]) -> list[str]:
     """Type of every input asked for, IN_USE where another client writes it."""
-    return [IN_USE if name in taken else INPUTS.get(name, NOT_FOUND) for name in names]
+    return [IN_USE if name in reserved else INPUTS.get(name, NOT_FOUND) for name in names]
