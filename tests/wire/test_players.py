@@ -149,8 +149,8 @@ def test_without_set_points_the_controller_stops_the_arm(robot, tmp_path):
                 player._ended.set()
             return player.check_progress(block)
 
-        def recorded_rows(self, block):
-            return player.recorded_rows(block)
+        def rows_to_record(self, block):
+            return player.rows_to_record(block)
 
         def stop(self):
             player.stop()

@@ -136,15 +136,15 @@ LATCHED = """
 import threading, time
 from cyclonedds.pub import DataWriter
 from cyclonedds.topic import Topic
-from taufit.wire.ros.cyclone_dds import _participant, latched_text
+from taufit.wire.ros.cyclone_dds import _participant, read_latched_text
 from taufit.wire.ros.messages import StringMessage, latched
 participant = _participant()
 writer = DataWriter(participant, Topic(participant, "rt/robot_description", StringMessage),
                     qos=latched())
 writer.write(StringMessage("<robot name='arm'/>"))
 time.sleep(0.2)
-print(latched_text("/robot_description", 5.0))
-print(latched_text("/nobody", 0.3))
+print(read_latched_text("/robot_description", 5.0))
+print(read_latched_text("/nobody", 0.3))
 """
 
 

@@ -1,6 +1,6 @@
-"""What the arm is. In: a URDF, a DH table, screw axes or a bundled name. Out: a `Robot`.
+"""Robot descriptions. In: a URDF, a DH table, screw axes or a bundled name. Out: a `Robot`.
 
-Left to others: how it moves and what torque that takes (dynamics).
+Not here: kinematics and dynamics (dynamics).
 """
 
 from typing import TYPE_CHECKING

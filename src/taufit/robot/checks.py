@@ -1,4 +1,4 @@
-"""What every description must satisfy before it becomes a robot, and what is odd but allowed."""
+"""Validation of robot descriptions, and warnings about incomplete ones."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ MAX_JOINTS = 100
 
 
 def number(value: Any, label: str) -> float:
-    """A finite number, or an error that says where it was expected.
+    """Convert to a finite number; raises an error that names its place.
 
-    Text such as `1e-3` is accepted: YAML reads it as a string.
+    Text such as `1e-3` is accepted, since YAML reads it as a string.
     """
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         raise RobotError(f"{label} must be a number, not {abbreviate(value)}.")
@@ -31,14 +31,14 @@ def number(value: Any, label: str) -> float:
 
 
 def numbers(value: Any, count: int, label: str) -> Float[Array, " count"]:
-    """A list of `count` finite numbers."""
+    """Convert to an array of `count` finite numbers."""
     if not isinstance(value, (list, tuple)) or len(value) != count:
         raise RobotError(f"{label} must be {count} numbers, not {abbreviate(value)}.")
     return np.array([number(x, label) for x in value])
 
 
 def abbreviate(value: Any) -> str:
-    """The value as it can be shown in one line."""
+    """Text of a value in one line."""
     if isinstance(value, (dict, list, tuple)):
         return f"a {'mapping' if isinstance(value, dict) else 'list'} of {len(value)}"
     text = repr(value)
@@ -46,7 +46,7 @@ def abbreviate(value: Any) -> str:
 
 
 def normalise_axis(axis: Float[Array, " 3"], label: str) -> Float[Array, " 3"]:
-    """The direction as a unit vector; components that only rounding left are taken as zero."""
+    """Unit vector of a direction; components from rounding are set to zero."""
     length = float(np.linalg.norm(axis))
     if length < 1e-6:
         raise RobotError(
@@ -58,7 +58,8 @@ def normalise_axis(axis: Float[Array, " 3"], label: str) -> Float[Array, " 3"]:
 
 
 def validate_robot(robot: Robot) -> Robot:
-    """The robot itself, if limits are in order, masses not negative and everything is finite."""
+    """Return the robot if limits are ordered, masses nonnegative and all values finite; else
+    raise."""
     if robot.joints == 0:
         raise RobotError(f"{robot.name} has no joint that moves.")
     for kind, names in (("joints", robot.joint_names), ("links", robot.link_names)):
@@ -111,7 +112,7 @@ def _check_drives(drives: Drives) -> None:
 
 
 def description_warnings(robot: Robot) -> tuple[str, ...]:
-    """What a user should know about a description that is allowed but incomplete or impossible."""
+    """Warnings about a valid description that is incomplete or physically inconsistent."""
     warnings = []
     unknown = [link.name for link in robot.links if not np.any(link.parameters)]
     if unknown:

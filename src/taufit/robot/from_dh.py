@@ -1,4 +1,4 @@
-"""A robot from Denavit-Hartenberg tables, standard or modified."""
+"""Robots from Denavit-Hartenberg tables, standard or modified."""
 
 from __future__ import annotations
 
@@ -36,16 +36,15 @@ def from_dh(  # noqa: PLR0913 - the public call has one keyword per choice
     rotor_inertias: Float[Array, " j"] | None = None,
     source: str = "",
 ) -> Robot:
-    """An arm from rows [theta offset, d, a, alpha], in metres and radians.
+    """Create a robot from rows [theta offset, d, a, alpha], in metres and radians.
 
-    standard: T = Rz(theta+q) Tz(d) Tx(a) Rx(alpha), so M is that at q = 0 and the screw is the
-    previous frame's z axis carried into the link frame.
+    standard: T = Rz(theta+q) Tz(d) Tx(a) Rx(alpha); M is T at q = 0 and the screw is the previous
+    frame's z axis in the link frame.
     modified: T = Rx(alpha) Tx(a) Rz(theta+q) Tz(d), a and alpha of the preceding link; the screw
-    is the frame's own z axis.
+    is the frame's z axis.
 
-    Link frames are the convention's frames: inertial parameters refer to them. `names` are
-    (link, joint) pairs. Angles within
-    1e-5 of a multiple of 45 degrees are taken as that multiple, since tables print 1.5708.
+    Inertial parameters refer to the convention's link frames. `names` are (link, joint) pairs.
+    Angles within 1e-5 of a multiple of 45 degrees are rounded to it, since tables print 1.5708.
     """
     table = np.asarray(rows, float)
     if table.ndim != 2 or table.shape[1] != 4 or len(table) == 0:
@@ -87,7 +86,7 @@ def from_dh(  # noqa: PLR0913 - the public call has one keyword per choice
 def _lengths(
     table: Float[Array, "j 4"], convention: str, is_prismatic: tuple[bool, ...]
 ) -> tuple[tuple[tuple[str, float], ...], list[Float[Array, "j 9"]]]:
-    """Lengths a and d that are not zero, and how placements and screws change with each."""
+    """Nonzero lengths a and d, and the derivatives of placements and screws by each."""
     lengths: list[tuple[str, float]] = []
     slopes: list[Float[Array, "j 9"]] = []
     for i, (letter, column) in product(range(len(table)), (("a", 2), ("d", 1))):
@@ -96,14 +95,14 @@ def _lengths(
             continue
         unit = np.zeros(4)
         unit[[0, 3]] = table[i, [0, 3]]
-        # Positions are linear in the lengths: the slope is the change from 0 to 1.
+        # Positions are linear in the lengths: the derivative is the change from 0 to 1.
         at_zero = _row(unit, convention, is_prismatic[i])
         unit[column] = 1.0
         at_one = _row(unit, convention, is_prismatic[i])
         slope = np.zeros((len(table), 9))
         slope[i, :3] = (at_one[0] - at_zero[0])[:3, 3]
         slope[i, 3:] = at_one[1] - at_zero[1]
-        # An offset that a later joint takes back (a5 = -a4) is one length.
+        # Opposite offsets (a5 = -a4) are one length.
         opposite = next((k for k, pair in enumerate(lengths) if pair == (pair[0], -value)), None)
         if opposite is not None and lengths[opposite][0].startswith(letter):
             slopes[opposite] -= slope

@@ -1,4 +1,4 @@
-"""A robot from the plain data of a file, every value checked and named by its place."""
+"""Robots from plain data of a file; every value is checked, errors name its place."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ def robot_from_field(data: Field) -> Robot:
 
 
 def robot_from_dict(data: Any, source: str = "this robot") -> Robot:
-    """The same, from data alone."""
+    """Create a robot from data; inverse of `Robot.to_dict`."""
     return robot_from_field(Field(data, source))
 
 
 def _urdf(data: Field, links: Sequence[Link]) -> str:
-    """The description an arm came from; it must be one, of the same links."""
+    """Text of the original URDF; it must contain the robot's links."""
     from taufit.robot.from_urdf import parse_xml
 
     text = data.text()
@@ -148,7 +148,7 @@ def _drives(data: Field, joints: int) -> Drives:
 
 
 def read_compensators(data: Field, joints: int = MAX_JOINTS) -> tuple[Compensator, ...]:
-    """Gravity compensators as `Robot.to_dict` writes them."""
+    """Gravity compensators from the data of `Robot.to_dict`."""
     out = []
     for item in () if data.missing else data.items():
         joint = item["joint"].required().number(low=0.0, most=joints - 1)

@@ -1,4 +1,4 @@
-"""A robot from screw axes in the base frame and the flange's pose at the reference position."""
+"""Robots from screw axes in the base frame and the flange pose at the reference position."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def from_screws(
     rotor_inertias: Float[Array, " j"] | None = None,
     source: str = "",
 ) -> Robot:
-    """An arm whose flange pose is exp([xi_1] q_1) ... exp([xi_j] q_j) tip.
+    """Create a robot with flange pose exp([xi_1] q_1) ... exp([xi_j] q_j) tip.
 
     Each screw is (omega; v) in the base frame at q = 0. All link frames coincide with the base
     frame at q = 0, so M = 1, S = xi, and inertial parameters refer to that frame. A row with
-    omega = 0 is a prismatic joint along v. Lengths of the rows do not matter.
+    omega = 0 is a prismatic joint along v. Rows are normalised.
     """
     rows = np.asarray(screws, float)
     if rows.ndim != 2 or rows.shape[1] != 6 or len(rows) == 0:
@@ -59,7 +59,7 @@ def from_screws(
 
 
 def normalise_screw(row: Float[Array, " 6"], label: str) -> Float[Array, " 6"]:
-    """The screw with a unit axis; a pitch, beyond what rounding leaves, is refused."""
+    """Screw with a unit axis; raises if it has a pitch."""
     omega, v = row[:3], row[3:]
     size = float(np.linalg.norm(omega))
     if size < 1e-6:
@@ -80,9 +80,9 @@ def normalise_screw(row: Float[Array, " 6"], label: str) -> Float[Array, " 6"]:
 def screw_lengths(
     screws: Float[Array, "j 6"],
 ) -> tuple[tuple[tuple[str, float], ...], Float[Array, "l j 9"]]:
-    """The distinct moments of the axes about the base as named lengths, e.g. v4x.
+    """Distinct moments of the axes about the base as named lengths, e.g. v4x.
 
-    Equal numbers are one length, so that axes that meet still do when it changes.
+    Equal values are one length, so that intersecting axes still intersect when it changes.
     """
     lengths: list[tuple[str, float]] = []
     slopes: list[Float[Array, "j 9"]] = []

@@ -1,6 +1,6 @@
-"""A robot from a URDF: one chain of it, fixed joints folded into the links that carry them.
+"""Robots from URDF: one chain, with fixed joints merged into the links.
 
-Meshes are never opened, so missing ones do not matter.
+Meshes are not opened and may be missing.
 """
 
 from __future__ import annotations
@@ -45,13 +45,14 @@ class _Joint:
 def from_urdf(
     text: str, *, base: str | None = None, tip: str | None = None, source: str = ""
 ) -> Robot:
-    """The chain from link `base` to link `tip` of a URDF.
+    """Create a robot from the chain from link `base` to link `tip` of a URDF.
 
-    Without `base` it starts at the root; without `tip` it is the chain with most moving joints,
-    and a tie is refused. Link frames are the child frames of the joints. Links that hang on the
-    chain by fixed joints, or by joints beside the chain (held at zero), add their inertia.
+    Default `base` is the root; default `tip` ends the chain with most moving joints, and a tie is
+    an
+    error. Link frames are the child frames of the joints. The inertia of links connected by fixed
+    joints, or by joints outside the chain (at zero), is added.
 
-    Angles within 1e-5 of a multiple of 45 degrees are taken as that multiple.
+    Angles within 1e-5 of a multiple of 45 degrees are rounded to it.
     """
     root = parse_xml(text)
     links = _links(root)
@@ -81,7 +82,7 @@ def from_urdf(
         axis = _axis(joint)
         screw = np.zeros(6)
         screw[slice(3, 6) if joint.kind == "prismatic" else slice(0, 3)] = axis
-        inertia = _merged_inertia(joint.child, links, child_joints, on_chain)
+        inertia = _inertia_with_attachments(joint.child, links, child_joints, on_chain)
         chain_links.append(Link(joint.child, joint.name, placement, screw, inertia))
         limits.append(_joint_limits(joint))
         placement = np.eye(4)
@@ -106,11 +107,11 @@ def from_urdf(
 
 
 def parse_xml(text: str) -> ElementTree.Element:
-    """The tree of an XML text without a document type, hence without entities that expand."""
+    """Parse XML without document type, hence without expanding entities."""
     parser = expat.ParserCreate("utf-8")
     parser.StartDoctypeDeclHandler = _reject_doctype
     _limit_size(parser)
-    # What else is wrong, the tree builder below says in the same words.
+    # Other errors are reported by the tree builder below.
     with suppress(expat.ExpatError):
         parser.Parse(text.encode("utf-8", "replace"), True)
     try:
@@ -123,7 +124,7 @@ def parse_xml(text: str) -> ElementTree.Element:
 
 
 def _limit_size(parser: expat.XMLParserType) -> None:
-    """Refuse trees that no arm has; a tree takes far more memory than its text."""
+    """Limit number and depth of elements, since a tree needs more memory than its text."""
     count = depth = 0
 
     def start(*_: object) -> None:
@@ -152,7 +153,7 @@ def _reject_doctype(*_: object) -> None:
 
 
 def _links(root: ElementTree.Element) -> dict[str, Float[Array, " 10"]]:
-    """Inertial parameters of every link in its own frame."""
+    """Inertial parameters of every link in its frame."""
     out: dict[str, Float[Array, " 10"]] = {}
     for element in root.findall("link"):
         name = element.get("name")
@@ -186,7 +187,7 @@ def _inertial(element: ElementTree.Element, name: str) -> Float[Array, " 10"]:
 
 
 def _joints(root: ElementTree.Element, links: dict[str, Float[Array, " 10"]]) -> dict[str, _Joint]:
-    """Every joint by its child link: a tree has one joint above each link."""
+    """Every joint by its child link."""
     out: dict[str, _Joint] = {}
     names: set[str] = set()
     for element in root.findall("joint"):
@@ -267,7 +268,7 @@ def _axis(joint: _Joint) -> Float[Array, " 3"]:
 
 
 def _joint_limits(joint: _Joint) -> tuple[float, float, float, float, float]:
-    """Lower, upper, velocity, acceleration, effort; what is missing or zero is unknown."""
+    """Limits: lower, upper, velocity, acceleration, effort; infinite if missing or zero."""
     element = joint.element.find("limit")
     label = f"limit of joint {joint.name!r}"
     inf = float("inf")
@@ -323,7 +324,7 @@ def _require_link(links: dict[str, Float[Array, " 10"]], name: str, role: str) -
 
 
 def _depths(joints: dict[str, _Joint], start: str) -> dict[str, int]:
-    """How many joints move between start and each link below it."""
+    """Number of moving joints between start and each link below it."""
     child_joints: dict[str, list[_Joint]] = {}
     for joint in joints.values():
         child_joints.setdefault(joint.parent, []).append(joint)
@@ -343,7 +344,7 @@ def _tip_link(
     start: str,
     tip: str | None,
 ) -> str:
-    """The link where the chain ends: the one asked for, or the child of the farthest joint."""
+    """Last link of the chain: the requested one, or the child of the farthest joint."""
     depths = _depths(joints, start)
     if tip is not None:
         if _require_link(links, tip, "tip") not in depths:
@@ -370,7 +371,7 @@ def _tip_link(
 def _common_link(
     joints: dict[str, _Joint], depths: dict[str, int], start: str, ends: list[str]
 ) -> str:
-    """The farthest link that all ends hang on, if a joint moves before it, else the first end."""
+    """Farthest link common to all ends, if a joint moves before it, else the first end."""
 
     def ancestors(link: str) -> list[str]:
         path = [link]
@@ -392,16 +393,16 @@ def _chain(joints: dict[str, _Joint], start: str, last: str) -> list[_Joint]:
     return out[::-1]
 
 
-def _merged_inertia(
+def _inertia_with_attachments(
     link: str,
     links: dict[str, Float[Array, " 10"]],
     child_joints: dict[str, list[_Joint]],
     on_chain: set[str],
 ) -> Float[Array, " 10"]:
-    """The link's own parameters and those of everything it carries besides the next moving link.
+    """Inertial parameters of a link with everything attached to it except the next moving link.
 
-    Fixed joints of the chain are followed, moving ones are not; moving joints beside the chain
-    are held at zero.
+    Fixed joints of the chain are followed, moving ones are not; moving joints outside the chain are
+    at zero.
     """
     total = np.zeros(10)
     stack = [(link, np.eye(4))]
@@ -417,7 +418,7 @@ def _merged_inertia(
 
 
 def _flange_pose(last: str, child_joints: dict[str, list[_Joint]]) -> Float[Array, "4 4"]:
-    """The tool frame fixed to the last link: a well-known name, else the only end there is."""
+    """Tool frame fixed to the last link: by usual names, else the only end."""
     ends: list[tuple[str, Float[Array, "4 4"]]] = []
     all_links: list[tuple[str, Float[Array, "4 4"]]] = []
     stack = [(last, np.eye(4))]
@@ -438,9 +439,9 @@ def _flange_pose(last: str, child_joints: dict[str, list[_Joint]]) -> Float[Arra
 def _lengths(
     links: list[Link],
 ) -> tuple[tuple[tuple[str, float], ...], Float[Array, "l j 9"]]:
-    """The distinct non-zero coordinates of the joint origins, named by axis and joint: x2, z3.
+    """Distinct nonzero coordinates of the joint origins as named lengths: x2, z3.
 
-    Equal numbers are one length, as a designer would have it.
+    Equal values are one length.
     """
     lengths: list[tuple[str, float]] = []
     slopes: list[Float[Array, "j 9"]] = []

@@ -1,4 +1,4 @@
-"""A robot from the project's own YAML: DH tables, screws or frames, with limits and drives."""
+"""Robots from taufit's YAML format: DH tables, screws or frames, with limits and drives."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _PI = re.compile(r"^\s*([+-]?)\s*(?:([0-9.]+)\s*\*?\s*)?pi(?:\s*/\s*([0-9.]+))?\
 
 
 def from_yaml(text: str) -> Robot:
-    """The robot a YAML text describes; docs/robots.md lists the keys."""
+    """Create a robot from YAML; docs/robots.md lists the keys."""
     data = load_yaml(text)
     _require_known_keys(data, _TOP_KEYS, "the robot")
     convention = data.get("convention", "standard")
@@ -88,7 +88,7 @@ def _geometry(
     convention: str,
     scale: float,
 ) -> Robot:
-    """Links, joints and limits of the arm, by the convention of its rows."""
+    """Links, joints and limits, by the convention of the rows."""
     names = [
         (str(row.get("link", link_name(i))), str(row.get("name", joint_name(i))))
         for i, row in enumerate(rows)
@@ -139,7 +139,7 @@ def _compensators(rows: list[dict[str, Any]], scale: float) -> tuple[Compensator
 
 
 def _compensator(value: Any, joint: int, scale: float) -> Compensator:
-    """What a joint's row says of its gravity compensator: a kind, or a mapping."""
+    """Gravity compensator from a joint's row: a kind, or a mapping."""
     data = {"kind": value} if isinstance(value, str) else value
     label = f"the compensator of joint {joint + 1}"
     if not isinstance(data, dict):
@@ -153,7 +153,8 @@ def _compensator(value: Any, joint: int, scale: float) -> Compensator:
 
 
 def load_yaml(text: str) -> dict[Any, Any]:
-    """One mapping of plain data. Aliases are refused: a few of them expand to gigabytes."""
+    """Parse one mapping of plain data; aliases are rejected, since they can expand without
+    limit."""
     data = parse_yaml(text, "this", "valid YAML", error=RobotError)
     if not isinstance(data, dict):
         raise RobotError("a robot description is a mapping with `convention` and `joints`.")
@@ -169,7 +170,7 @@ def _require_known_keys(data: Mapping[Any, Any], keys: tuple[str, ...], label: s
 
 
 def _angle(value: Any, label: str, scale: float) -> float:
-    """An angle in radians; `pi/2`, `-pi`, `2*pi` are understood whatever the unit."""
+    """Angle [rad]; `pi/2`, `-pi`, `2*pi` are accepted in any unit."""
     if isinstance(value, str) and (match := _PI.match(value)):
         sign, factor, divisor = match.groups()
         top = number(factor, label) if factor else 1.0
@@ -194,7 +195,7 @@ def _is_prismatic(row: Mapping[str, Any], joint: int) -> bool:
 
 
 def _inertial(row: Mapping[str, Any], joint: int) -> Float[Array, " 10"]:
-    """Ten parameters from mass, com and inertia about it, or from `parameters` as they are."""
+    """Inertial parameters from mass, com and inertia about it, or from `parameters`."""
     label = f"of joint {joint + 1}"
     if "parameters" in row:
         if any(key in row for key in ("mass", "com", "inertia")):
@@ -308,7 +309,7 @@ def _from_frames(
     rotors: Float[Array, " j"],
     common: dict[str, Any],
 ) -> Robot:
-    """Placement M (3 rows of 4) and screw S of every joint as they are."""
+    """Robot from placement M (3 rows of 4) and screw S of every joint."""
     links = []
     for i, row in enumerate(rows):
         label = f"placement of joint {i + 1}"
@@ -334,7 +335,7 @@ def _from_frames(
 
 
 def _joint_row(robot: Robot, link: Link, i: int) -> dict[str, Any]:
-    """One joint and its link, without what is as by default."""
+    """Row of one joint and its link, without default values."""
     drives = robot.drives
     row: dict[str, Any] = {
         "name": link.joint,
@@ -369,7 +370,7 @@ def _joint_row(robot: Robot, link: Link, i: int) -> dict[str, Any]:
 
 
 def to_yaml(robot: Robot) -> str:
-    """YAML that `from_yaml` reads back to the same robot, written in frames."""
+    """YAML in frames, from which `from_yaml` creates an equal robot."""
     drives = robot.drives
     as_written = robot.with_joint_zeros(())
     joints = [_joint_row(robot, link, i) for i, link in enumerate(as_written.links)]

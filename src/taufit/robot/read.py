@@ -1,4 +1,4 @@
-"""Any description of an arm in, a `Robot` out."""
+"""Reading of robot descriptions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MAX_FILE_BYTES = 32_000_000
 
 
 def bundled_robots() -> tuple[str, ...]:
-    """The names of the arms taufit knows.
+    """Names of the bundled robots.
 
     Example:
         >>> import taufit
@@ -39,16 +39,16 @@ def read_robot(
     mounting: str | Sequence[float] | None = None,
     expand: bool = True,
 ) -> Robot:
-    """An arm from a bundled name, a .urdf, a .xacro or a .yaml.
+    """Read a robot from a bundled name, a .urdf, a .xacro or a .yaml.
 
     Args:
-        path_or_name: A file, or one of `bundled_robots()`.
-        base: For URDF and xacro, the link the chain starts at.
-        tip: For URDF and xacro, the link the chain ends at.
+        path_or_name: File, or one of `bundled_robots()`.
+        base: First link of the chain (URDF and xacro).
+        tip: Last link of the chain (URDF and xacro).
         mounting: "ground", "ceiling", "wall", "ROLL,PITCH,YAW" in degrees, or three angles in
-            radians; None keeps the description's own.
-        expand: Whether a xacro, whose expressions are evaluated, may be read; False for a name
-            that comes from a file.
+            radians; None keeps that of the description.
+        expand: Whether xacro files, whose expressions are evaluated, may be read; False for names
+            from a file.
 
     Example:
         >>> import taufit
@@ -75,7 +75,7 @@ def read_robot(
 
 
 def write_robot(robot: Robot, path: str | os.PathLike[str]) -> None:
-    """Write an arm as YAML that `read_robot` reads back to the same arm."""
+    """Write a robot as YAML, from which `read_robot` creates an equal robot."""
     from taufit.robot.from_yaml import to_yaml
 
     write_text(path, to_yaml(robot))
@@ -124,7 +124,7 @@ def _read_text(path: Path) -> str:
 
 
 def _expand_xacro(path: Path) -> str:
-    """The URDF a xacro file expands to. Expanding runs the file's own expressions."""
+    """URDF of a xacro file. Expanding evaluates the file's expressions."""
     _read_text(path)
     try:
         from xacrodoc import XacroDoc
@@ -132,10 +132,10 @@ def _expand_xacro(path: Path) -> str:
         instead = "expand the file with `xacro FILE > robot.urdf`"
         raise missing_extra("xacro", str(path), instead) from None
     try:
-        # Meshes are not opened, so the packages they lie in need not exist.
+        # Meshes are not opened, so their packages need not exist.
         document = XacroDoc.from_file(str(path), resolve_packages=False)
         return str(document.to_urdf_string())
     except Exception as error:
-        # The expander raises its own and Python's errors alike; each means a faulty file.
+        # The expander raises many kinds of errors; each means a faulty file.
         text = str(error).splitlines() or [type(error).__name__]
         raise RobotError(f"{path} cannot be expanded: {text[0]}.") from None

@@ -1,4 +1,4 @@
-"""What an arm is: a chain of links, each moved by one screw, and how it is mounted and driven."""
+"""Robot: a chain of links, each moved by one screw, with mounting and drives."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from taufit.robot.pose import screw_motion
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Link:
-    """One moving link and the joint that moves it.
+    """Moving link and the joint that moves it.
 
     The pose of this link's frame in the previous link's frame is M exp([S] q).
 
     Attributes:
-        name: Of the link.
+        name: Name of the link.
         joint: Name of the joint that moves it.
-        placement: M, homogeneous, the pose at q = 0.
-        screw: S = (omega; v), constant in this link's frame. omega is a unit vector for a
+        placement: Homogeneous matrix M, the pose at q = 0.
+        screw: Screw S = (omega; v), constant in this link's frame. omega is a unit vector for a
             revolute joint; it is zero and v a unit vector for a prismatic one.
-        parameters: Nominal m, hx, hy, hz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz in this link's frame;
-            zeros where nobody knows.
-        rotor_inertia: Of the motor, reflected to the joint [kg m^2 or kg].
+        parameters: Nominal m, hx, hy, hz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz in this link's frame; zeros
+            if unknown.
+        rotor_inertia: Rotor inertia reflected to the joint [kg m^2 or kg].
     """
 
     name: str
@@ -57,7 +57,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JointLimits:
-    """What each joint may do; infinite where unknown. SI units."""
+    """Joint limits in SI units; infinite if unknown."""
 
     lower: Float[Array, " j"]
     upper: Float[Array, " j"]
@@ -73,17 +73,17 @@ class JointLimits:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Drives:
-    """Between the recorded signal and the joint's torque.
+    """Drives: relation of the recorded signal to joint torque.
 
     Attributes:
-        gain: Joint torque per unit of the recorded signal [N m per A, or 1 for torque].
-        gain_std: Standard deviation of `gain`, same unit; zero where it is exact.
+        gain: Joint torque per unit of the recorded signal [N m/A, or 1 for torque].
+        gain_std: Standard deviation of `gain`; zero if exact.
         gear_ratio: Motor turns per joint turn (sign included).
-        torque_constant: Motor torque per ampere; nan where unknown.
-        side: "motor" when the signal is taken before the gear (current, motor torque) and so
-            contains the drive's friction, "link" behind it (joint torque sensor).
-        coupling: C with motor positions, referred to the joints, q_m = C q; then the joints'
-            torque is tau = C' tau_m. The identity where every motor moves one joint.
+        torque_constant: Motor torque per ampere [N m/A]; nan if unknown.
+        side: "motor" if the signal is taken before the gear (current, motor torque) and contains
+            the drive's friction, "link" after it (joint torque sensor).
+        coupling: Matrix C with motor positions, referred to the joints, q_m = C q; joint torque is
+            tau = C' tau_m. Identity for one motor per joint.
     """
 
     gain: Float[Array, " j"]
@@ -95,30 +95,30 @@ class Drives:
 
     @classmethod
     def joint_torque(cls, joints: int, side: str = "motor") -> Drives:
-        """Torque is recorded at the joint, one motor per joint."""
+        """Drives with torque recorded at the joint, one motor per joint."""
         ones = np.ones(joints)
         return cls(ones, 0 * ones, ones, np.full(joints, np.nan), side, np.eye(joints))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Robot(NotebookDisplay):
-    """A serial arm.
+    """Serial robot.
 
     Attributes:
-        name: What to call it.
-        links: From the base to the tip, one joint each.
-        limits: Of the joints.
-        drives: Of the joints.
+        name: Name of the robot.
+        links: Links from the base to the tip, one joint each.
+        limits: Joint limits.
+        drives: Drives of the joints.
         mounting: Roll, pitch, yaw of the base [rad].
-        tip: Flange in the last link's frame.
+        tip: Flange pose in the last link's frame.
         lengths: Named lengths of the description, for expressions.
-        length_slopes: How each link's placement (3 coordinates) and screw (6) change with each
-            length; empty where the description names none.
-        source: Where the numbers come from.
-        urdf: The text it was read from, when it was a URDF; exports edit it in place.
-        joint_zeros: What is added to each recorded position to give the joint's [rad or m]; the
-            links' placements contain it. Empty where nothing is.
-        compensators: Springs or gas cylinders that carry part of the weight, one per joint at most.
+        length_slopes: Derivatives of each link's placement (3 coordinates) and screw (6) by each
+            length; empty without named lengths.
+        source: Origin of the values.
+        urdf: Text of the URDF it was read from, if any; exports edit it.
+        joint_zeros: Joint zero offsets added to recorded positions [rad or m], contained in the
+            placements. Empty if none.
+        compensators: Gravity compensators, at most one per joint.
 
     Example:
         >>> import taufit
@@ -143,7 +143,7 @@ class Robot(NotebookDisplay):
     compensators: tuple[Compensator, ...] = ()
 
     def __post_init__(self) -> None:
-        # What a file calls itself is shown in many places; nothing in it may act there.
+        # Names from files are displayed in many places: remove control characters.
         object.__setattr__(self, "name", clean_name(self.name))
         object.__setattr__(self, "source", clean_name(self.source, 2000))
 
@@ -152,7 +152,7 @@ class Robot(NotebookDisplay):
 
     @property
     def joints(self) -> int:
-        """How many joints it has."""
+        """Number of joints."""
         return len(self.links)
 
     @property
@@ -187,16 +187,16 @@ class Robot(NotebookDisplay):
 
     @property
     def parameter_names(self) -> tuple[str, ...]:
-        """One per inertial parameter: link_1.m, link_1.hx, ..."""
+        """Names of the inertial parameters: link_1.m, link_1.hx, ..."""
         return self.layout.names
 
     @property
     def layout(self) -> LinkLayout:
-        """Which of the links' parameters is what; a torque model's begins with the same."""
+        """Layout of the inertial parameters; torque models begin with the same."""
         return LinkLayout(self.joints)
 
     def with_mounting(self, mounting: Sequence[float] | str) -> Robot:
-        """The same arm, mounted another way."""
+        """Copy with another mounting."""
         if isinstance(mounting, str):
             from taufit.robot.mounting import parse_mounting
 
@@ -207,7 +207,7 @@ class Robot(NotebookDisplay):
         return replace(self, mounting=(roll, pitch, yaw))
 
     def with_parameters(self, parameters: Float[Array, " p"] | Float[Array, "j 10"]) -> Robot:
-        """The same arm with other inertial parameters (10 j, link after link)."""
+        """Copy with other inertial parameters (10 j, link after link)."""
         rows = np.asarray(parameters, float).reshape(self.joints, PER_LINK)
         links = tuple(
             replace(link, parameters=row.copy()) for link, row in zip(self.links, rows, strict=True)
@@ -215,13 +215,14 @@ class Robot(NotebookDisplay):
         return replace(self, links=links)
 
     def with_joint_zeros(self, zeros: Sequence[float] | Float[Array, " j"]) -> Robot:
-        """The same arm with encoders whose zero lies elsewhere: joint = recorded + zero.
+        """Copy with other joint zero offsets: joint position = recorded + zero.
 
-        M exp([S] (q + zero)) = (M exp([S] zero)) exp([S] q), so only placements change, and whoever
-        computes with the robot goes on with recorded positions. Limits are those of the record.
+        M exp([S] (q + zero)) = (M exp([S] zero)) exp([S] q), so only placements change, and
+        recorded
+        positions can be used unchanged. Limits refer to recorded positions.
 
         Args:
-            zeros: One per joint [rad or m], in place of those it has.
+            zeros: Offset per joint [rad or m], replacing the existing ones.
         """
         zeros = tuple(float(zero) for zero in zeros)
         if len(zeros) not in (0, self.joints) or not np.all(np.isfinite(zeros)):
@@ -244,7 +245,7 @@ class Robot(NotebookDisplay):
         return replace(self, links=links, joint_zeros=zeros, compensators=compensators)
 
     def with_lengths(self, values: Mapping[str, float]) -> Robot:
-        """The same arm with some of its named lengths changed [m].
+        """Copy with some of its named lengths changed [m].
 
         Rotations do not depend on lengths and positions do so linearly, hence
         geometry(l + dl) = geometry(l) + slopes dl.
@@ -277,7 +278,7 @@ class Robot(NotebookDisplay):
         return replace(self, links=tuple(links), lengths=lengths)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON; `from_dict` returns the same robot."""
+        """Plain data for JSON; inverse of `from_dict`."""
         return {
             "name": self.name,
             "links": [
@@ -326,7 +327,7 @@ class Robot(NotebookDisplay):
 
 
 def _finite(values: Float[Array, " j"]) -> list[float | None]:
-    """JSON has no infinity: unknown becomes null."""
+    """List with null for values that are not finite, which JSON lacks."""
     return [float(x) if np.isfinite(x) else None for x in values]
 
 

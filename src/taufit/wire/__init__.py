@@ -1,6 +1,6 @@
-"""Robots that are on. In: a controller's address. Out: samples as they come, and motions played.
+"""Connections to running robots. In: a controller's address. Out: live samples, and motions played.
 
-Left to others: what the samples mean (signals), which motions are worth playing (excitation).
+Not here: conditioning of samples (signals), design of motions (excitation).
 """
 
 from taufit.wire.source import Gap, SampleBlock, Source, SourceDescription

@@ -1,4 +1,4 @@
-"""What a controller reports about the arm it moves, asked once per connection."""
+"""Identity of the connected robot as reported by its controller, queried once per connection."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ControllerReport:
-    """The arm as its controller describes it; whatever it does not report is empty.
+    """Robot description by its controller; values that are not reported are empty.
 
     Attributes:
-        controller: Make of it, for messages.
-        model: Name of the arm, e.g. "UR10".
-        serial: Number of the arm.
-        software: Version of the controller.
+        controller: Manufacturer, used in messages.
+        model: Robot model, e.g. "UR10".
+        serial: Serial number of the robot.
+        software: Version of the controller software.
         remote_control: "true", "false" or empty.
-        table: The arm's own Denavit-Hartenberg table.
+        table: Denavit-Hartenberg table of this robot.
         gravity: Gravitational acceleration in the base frame [m/s^2].
-        position: Of the joints when the flange was reported.
-        flange: Position of the flange in the base frame then [m].
-        urdf: Description of the arm.
+        position: Joint positions at the time of `flange`.
+        flange: Position of the flange in the base frame [m].
+        urdf: URDF text of the robot.
     """
 
     controller: str = ""
@@ -65,13 +65,13 @@ class ControllerReport:
 def query_controller(
     address: SourceAddress, ports: UrPorts, description: SourceDescription, block: SampleBlock
 ) -> ControllerReport:
-    """Ask a connected controller which arm it has.
+    """Query a connected controller for its robot.
 
     Args:
-        address: Of the controller.
-        ports: Of a Universal Robots controller.
-        description: Of its samples.
-        block: Some of its samples.
+        address: Address of the controller.
+        ports: Ports of a Universal Robots controller.
+        description: Description of its samples.
+        block: Samples of the controller.
     """
     software = str(description.meta.get("controller_version", ""))
     position, flange = _flange_position(block)
@@ -101,9 +101,9 @@ def query_controller(
 
 
 def _flange_position(block: SampleBlock) -> tuple[Array | None, Array | None]:
-    """Joint positions and position of the flange, where tool pose and tool are both reported.
+    """Joint positions and flange position, if tool pose and tool offset are reported; else None.
 
-    The tool's offset is in the flange's frame, so that flange = pose - R(pose) offset.
+    The tool offset is in the flange frame: flange = pose - R(pose) offset.
     """
     pose, tool = block.status.get("actual_TCP_pose"), block.status.get("tcp_offset")
     if pose is not None and tool is not None:
@@ -112,7 +112,7 @@ def _flange_position(block: SampleBlock) -> tuple[Array | None, Array | None]:
         return block.values["position"][-1], tool_pose[:3] - rotation @ offset[:3]
     matrix, tool = block.status.get("O_T_EE"), block.status.get("F_T_EE")
     if matrix is not None and tool is not None:
-        # Columns first, as the interface sends them.
+        # The interface sends matrices column by column.
         tool_transform = np.asarray(matrix[-1], float).reshape(4, 4).T
         tool_offset = np.asarray(tool[-1], float).reshape(4, 4).T
         return block.values["position"][-1], (tool_transform @ np.linalg.inv(tool_offset))[:3, 3]
@@ -120,7 +120,7 @@ def _flange_position(block: SampleBlock) -> tuple[Array | None, Array | None]:
 
 
 def _rotation(vector: Float[Array, " 3"]) -> Float[Array, "3 3"]:
-    """Of a rotation vector."""
+    """Rotation matrix of a rotation vector."""
     angle = float(np.linalg.norm(vector))
     if angle < 1e-12:
         return np.eye(3)

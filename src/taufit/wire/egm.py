@@ -1,7 +1,7 @@
 """ABB's Externally Guided Motion, read only: protobuf bytes <-> values, and the source.
 
-The robot sends a datagram per cycle (every 4 ms by default) to a UDP port of this computer. Joint
-angles are degrees on the wire. `torqueRef` is the controller's reference torque, not a measurement.
+The robot sends a datagram per cycle (default 4 ms) to a UDP port of this computer. Joint angles are
+in degrees. `torqueRef` is the controller's reference torque, not a measurement.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _MAX_FIELDS = 1000
 
 @dataclass(frozen=True, slots=True)
 class EgmState:
-    """One datagram.
+    """Content of one EGM datagram.
 
     Attributes:
-        number: Of the datagram.
-        time: [s], of the controller's clock.
-        position, planned: Of the joints [rad].
-        torque: Reference torque [N m]; empty where the controller sends none.
-        motors_on, running: Of the drives and of the RAPID program.
+        number: Sequence number of the datagram.
+        time: Controller time [s].
+        position, planned: Measured and planned joint positions [rad].
+        torque: Reference torque [N m]; empty if the controller sends none.
+        motors_on, running: State of the drives and of the RAPID program.
     """
 
     number: int
@@ -47,7 +47,7 @@ class EgmState:
 
 
 def encode(state: EgmState) -> bytes:
-    """A datagram, for a virtual robot."""
+    """Encode a datagram, for a simulated robot."""
     seconds, micro = divmod(round(state.time * 1e6), 1_000_000)
     header = _integer_entry(1, state.number & 0xFFFFFFFF) + _integer_entry(
         2, round(state.time * 1e3) & 0xFFFFFFFF
@@ -67,7 +67,7 @@ def encode(state: EgmState) -> bytes:
 
 
 def decode(data: bytes) -> EgmState:
-    """A datagram's content; raises where it is none."""
+    """Decode a datagram; raises a `WireError` if it is invalid."""
     message = _fields(data)
     header = _fields(_bytes_field(message, _HEADER))
     feedback = _fields(_bytes_field(message, _FEEDBACK))
@@ -116,7 +116,7 @@ _Fields = dict[int, list[int | bytes]]
 
 
 def _fields(data: bytes) -> _Fields:
-    """Fields of a protobuf message by number: whole numbers, or bytes."""
+    """Fields of a protobuf message by number: integers, or bytes."""
     out: _Fields = {}
     offset = count = 0
     while offset < len(data):
@@ -180,10 +180,10 @@ def _read_angles(data: bytes) -> tuple[float, ...]:
 
 
 class AbbEgm(ReconnectingSource):
-    """Datagrams of an ABB controller; nothing is ever sent back.
+    """Source of EGM datagrams of an ABB controller; nothing is sent back.
 
     Args:
-        address: Of this computer, to listen on; the robot must reach it.
+        address: Address of this computer to listen on, reachable by the robot.
         port: UDP port the robot sends to.
         give_up: Silence after which `read` raises [s].
     """
@@ -198,7 +198,7 @@ class AbbEgm(ReconnectingSource):
         self._joints = 0
 
     def connect(self) -> SourceDescription:
-        """Wait for the robot; its first datagrams say how many joints it has and how fast it is."""
+        """Wait for the first datagrams, which give the number of joints and the rate."""
         self._udp = Datagrams(self.address, self.port)
         self.port = self._udp.port
         self._last_received = time.monotonic()

@@ -1,8 +1,8 @@
 """Franka Robotics' control interface, read only: bytes <-> values, and the source.
 
-A client connects over TCP (port 1337) and names the UDP port to which the robot then sends its
-state a thousand times a second: packed, little-endian, single precision, numbered by the
-millisecond. Nothing else is ever sent to the robot.
+A client connects over TCP (port 1337) and gives the UDP port to which the robot sends its state at
+1 kHz: packed, little-endian, single precision, numbered by the millisecond. Nothing else is sent to
+the robot.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ FIELDS = {
 
 
 def state_dtype() -> np.dtype[np.void]:
-    """Of one state as NumPy reads it."""
+    """NumPy type of one state."""
     parts: list[Any] = [("number", "<u8")]
     parts += [(name, "<f4", (count,)) for name, count in FLOATS]
     parts += [("modes", "u1", (2,)), ("errors", "u1", (82,)), ("robot_mode", "u1")]
@@ -95,7 +95,7 @@ def state_dtype() -> np.dtype[np.void]:
 
 
 def pack_state(number: int, values: Mapping[str, Sequence[float]], robot_mode: int = IDLE) -> bytes:
-    """One state, for a virtual robot; poses not given are the identity, the rest zero."""
+    """Encode one state, for a simulated robot; missing poses are identity, other values zero."""
     flat = np.zeros(_COUNT, "<f4")
     offset = 0
     for name, count in FLOATS:
@@ -110,7 +110,7 @@ def pack_state(number: int, values: Mapping[str, Sequence[float]], robot_mode: i
 
 
 def read_states(datagrams: Sequence[bytes]) -> Array:
-    """States of one size as a structured array."""
+    """States of equal size as a structured array."""
     for data in datagrams:
         if len(data) != STATE_BYTES:
             raise WireError(
@@ -121,17 +121,17 @@ def read_states(datagrams: Sequence[bytes]) -> Array:
 
 
 def command(kind: int, number: int, body: bytes = b"") -> bytes:
-    """A TCP message."""
+    """Encode a TCP message."""
     return HEADER.pack(kind, number, HEADER.size + len(body)) + body
 
 
 def connect_request(udp_port: int, version: int = VERSION) -> bytes:
-    """The bytes with which a client asks to connect."""
+    """Encode a connection request."""
     return command(CONNECT, 0, _REQUEST.pack(version, udp_port))
 
 
 def read_connect_request(body: bytes) -> tuple[int, int]:
-    """Version and UDP port."""
+    """Version and UDP port of a connection request."""
     if len(body) < _REQUEST.size:
         raise WireError("a request to connect that is cut short.")
     version, port = _REQUEST.unpack_from(body)
@@ -139,16 +139,16 @@ def read_connect_request(body: bytes) -> tuple[int, int]:
 
 
 def connect_answer(number: int, accepted: bool, version: int = VERSION) -> bytes:
-    """The bytes with which the robot answers."""
+    """Encode the robot's answer to a connection request."""
     return command(CONNECT, number, _ANSWER.pack(0 if accepted else 1, version))
 
 
 class FrankaState(ReconnectingSource):
-    """States of a Franka robot; read only.
+    """Source of states of a Franka robot; read only.
 
     Args:
-        host, port: Of its control interface.
-        patience, give_up: Silence after which the line is opened anew, and after which `read`
+        host, port: Address of the robot's control interface.
+        patience, give_up: Silence after which the connection is reopened, and after which `read`
             raises [s].
     """
 
@@ -161,7 +161,7 @@ class FrankaState(ReconnectingSource):
         self._udp: Datagrams | None = None
 
     def connect(self) -> SourceDescription:
-        """Ask for the states."""
+        """Request the states."""
         self._open()
         return SourceDescription(
             joints=7,
@@ -173,11 +173,11 @@ class FrankaState(ReconnectingSource):
         )
 
     def read(self, seconds: float) -> SampleBlock | None:
-        """States that arrive within `seconds`, or None; opens a dead line anew."""
+        """States that arrive within `seconds`, or None; reopens a lost connection."""
         if self._udp is None and not self._reconnect(seconds):
             return None
         assert self._udp is not None
-        # The system keeps about 0.1 s of states: never leave them longer than a few milliseconds.
+        # The system buffers about 0.1 s of states: read every few milliseconds.
         data = [d for d in self._udp.receive(seconds, gather=0.004) if self._is_state(d)]
         if not data:
             self._drop_if_silent("state")
@@ -195,7 +195,7 @@ class FrankaState(ReconnectingSource):
         return SampleBlock(stamps, values, status)
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         for endpoint in (self._connection, self._udp):
             if endpoint is not None:
                 endpoint.close()
@@ -211,7 +211,7 @@ class FrankaState(ReconnectingSource):
     def _open(self) -> None:
         self.close()
         self._connection = TcpConnection(self.host, self.port)
-        # Listen where the robot can answer: on the address that reaches it.
+        # Listen on the address that is reachable from the robot.
         self._udp = Datagrams(self._connection.local_address)
         self._connection.send(connect_request(self._udp.port))
         answer = b""

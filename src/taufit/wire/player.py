@@ -1,4 +1,4 @@
-"""Playing a motion on a robot: what every player does, whatever the controller."""
+"""Playback of a motion on a robot: parts common to all controllers."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ import numpy as np
 from taufit.core.arrays import Array, Float, Int
 from taufit.wire.source import SampleBlock
 
-# What a player is at: on the way to the start, slow and warming up, in what counts, through.
+# Phases of a playback: approach, slow run and warm-up, recorded motion, end.
 APPROACH, PREPARATION, RECORDED, FINISHED = 1, 2, 3, 4
-# Written by a program that did not find the arm where it was cleared to start.
+# Written by a program that did not find the robot at its expected start.
 WRONG_START = 6
-# Rest before and after what is played [s].
+# Standstill before and after the motion [s].
 _STANDSTILL_S = 0.5
-# Of ways to and back to the start: speed [rad/s] and acceleration [rad/s^2], and the shortest time
-# of a leg that is sent as points [s].
+# Approach and return: speed [rad/s], acceleration [rad/s^2], and minimum duration of a leg sent as
+# points [s].
 APPROACH_SPEED, APPROACH_ACCELERATION = 0.3, 0.5
 _MIN_LEG_S = 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MotionDemand:
-    """What a motion asks of the joints, to be shown before anything moves.
+    """Ranges of a motion, shown before the robot moves.
 
     Attributes:
-        lower, upper: Of the positions [rad].
-        speed, acceleration: Largest [rad/s], [rad/s^2].
-        duration: [s].
-        start: Where it begins.
+        lower, upper: Position range [rad].
+        speed, acceleration: Largest speeds and accelerations [rad/s], [rad/s^2].
+        duration: Duration [s].
+        start: Start position.
     """
 
     lower: Float[Array, " j"]
@@ -48,7 +48,7 @@ class MotionDemand:
         acceleration: Float[Array, "n j"],
         duration: float,
     ) -> MotionDemand:
-        """Of a motion sampled densely."""
+        """Ranges of a densely sampled motion."""
         return cls(
             position.min(0),
             position.max(0),
@@ -64,9 +64,9 @@ class Approach:
     """Straight legs in joint space to the start of a motion, with a stop after each.
 
     Attributes:
-        poses: From where the arm stands to the start.
-        speed: Largest of any joint [rad/s].
-        acceleration: Largest of any joint [rad/s^2].
+        poses: Poses from the current one to the start.
+        speed: Largest joint speed [rad/s].
+        acceleration: Largest joint acceleration [rad/s^2].
     """
 
     poses: Float[Array, "n j"]
@@ -75,10 +75,10 @@ class Approach:
 
     @property
     def legs(self) -> Float[Array, " m"]:
-        """Time of each leg as a curve from rest to rest [s].
+        """Duration of each leg from standstill to standstill [s].
 
-        10 s^3 - 15 s^4 + 6 s^5 peaks at 15/8 of its mean speed and at 10/sqrt(3) times way/time^2;
-        a cubic stays below both.
+        10 s^3 - 15 s^4 + 6 s^5 peaks at 15/8 of its mean speed and at 10/sqrt(3) travel/time^2; a
+        cubic stays below both.
         """
         travel = np.abs(np.diff(self.poses, axis=0)).max(axis=1)
         by_speed = 1.875 * travel / self.speed
@@ -87,13 +87,13 @@ class Approach:
 
     @property
     def seconds(self) -> float:
-        """Of all legs [s]."""
+        """Duration of all legs [s]."""
         return float(self.legs.sum())
 
     def states(
         self, time: Float[Array, " n"]
     ) -> tuple[Float[Array, "n j"], Float[Array, "n j"], Float[Array, "n j"]]:
-        """Position, velocity, acceleration on the legs as curves from rest to rest."""
+        """Position, velocity, acceleration along the legs."""
         legs = self.legs
         edges = np.concatenate([[0.0], np.cumsum(legs)])
         time = np.clip(time, 0.0, edges[-1])
@@ -109,7 +109,7 @@ class Approach:
 
 @runtime_checkable
 class Playable(Protocol):
-    """A motion: position, velocity and acceleration at any time, at rest outside its duration."""
+    """Motion: position, velocity and acceleration at any time; standstill outside its duration."""
 
     @property
     def duration(self) -> float: ...
@@ -120,24 +120,24 @@ class Playable(Protocol):
 
 
 class _PlaybackPhase(NamedTuple):
-    """A part of a playback: the motion from 0 at a share of its speed, rest, or the way back."""
+    """Phase of a playback: the motion at a fraction of its speed, standstill, or the return."""
 
     phase: int
     seconds: float
     pace: float
-    where: str
+    segment: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Playback:
-    """A motion as it is played from its start pose: slowly once, to warm up, and for the record.
+    """Sequence of a playback from its start pose: slow run, warm-up, recorded motion.
 
     Attributes:
-        motion: What counts.
-        slow: Play it (one period, where it has periods) at this share of its speed first; 0: not.
-        warm_up_s: Then play it for at least this long.
-        period: Of a motion that goes on where it began; None for any other.
-        back: Legs from its end to its start; one straight leg where None.
+        motion: Motion to be recorded.
+        slow: Fraction of the speed of a first run (one period, if periodic); 0 for none.
+        warm_up_s: Minimum duration of the warm-up [s].
+        period: Period of a periodic motion [s]; None for any other.
+        back: Legs from its end to its start; None for one straight leg.
     """
 
     motion: Playable
@@ -148,7 +148,7 @@ class Playback:
 
     @property
     def parts(self) -> tuple[_PlaybackPhase, ...]:
-        """In order, each from where the one before ends."""
+        """Phases in order."""
         cycle_s = self.motion.duration if self.period is None else self.period
         ends = self.motion.at(np.array([0.0, cycle_s]))[0]
         travel = float(np.abs(ends[1] - ends[0]).max())
@@ -174,19 +174,19 @@ class Playback:
 
     @property
     def _return_path(self) -> Approach:
-        """Of the end to the start."""
+        """Legs from the end to the start."""
         if self.back is not None:
             return self.back
         return Approach(self.motion.at(np.array([self.motion.duration + 1.0, -1.0]))[0])
 
     @property
     def duration(self) -> float:
-        """Of all of it [s]."""
+        """Total duration [s]."""
         return float(sum(part.seconds for part in self.parts))
 
     @property
     def start(self) -> Float[Array, " j"]:
-        """Where it begins, and the arm must be."""
+        """Start position, at which the robot must be."""
         first: Float[Array, " j"] = self.motion.at(np.zeros(1))[0][0]
         return first
 
@@ -200,7 +200,7 @@ class Playback:
         number = np.searchsorted(edges, time, side="right") - 1
         phase = np.full(len(time), FINISHED)
         phase[number < 0] = APPROACH
-        # Outside its time the motion stands at its ends.
+        # Outside its duration the motion stands at its ends.
         q, v, a = self.motion.at(np.where(number < 0, -1.0, self.motion.duration + 1.0))
         for k, part in enumerate(parts):
             in_part = number == k
@@ -208,11 +208,11 @@ class Playback:
                 continue
             phase[in_part] = part.phase
             part_time = time[in_part] - edges[k]
-            if part.where == "back":
+            if part.segment == "back":
                 q[in_part], v[in_part], a[in_part] = self._return_path.states(part_time)
                 continue
             inner = {"start": 0.0 * part_time - 1.0, "end": part_time + self.motion.duration}
-            motion_state = self.motion.at(inner.get(part.where, part.pace * part_time))
+            motion_state = self.motion.at(inner.get(part.segment, part.pace * part_time))
             q[in_part] = motion_state[0]
             v[in_part], a[in_part] = part.pace * motion_state[1], part.pace**2 * motion_state[2]
         return phase, q, v, a
@@ -220,43 +220,42 @@ class Playback:
 
 @runtime_checkable
 class Player(Protocol):
-    """Sends a motion and says, block by block, how it goes."""
+    """Plays a motion and monitors it by the received samples."""
 
     @property
     def notices(self) -> PlaybackNotices: ...
 
     def prepare(self) -> None:
-        """Find the controller; nothing moves yet."""
+        """Connect to the controller; nothing moves."""
         ...
 
     def start(self) -> None:
-        """Have the controller begin."""
+        """Start the motion."""
         ...
 
     def check_progress(self, block: SampleBlock) -> str | None:
-        """Why the recording should end ("" when the motion is over), or None to go on."""
+        """Reason to end the recording ("" when the motion is over), or None to continue."""
         ...
 
-    def recorded_rows(self, block: SampleBlock) -> SampleBlock | None:
-        """The part of a block that belongs into the recording."""
+    def rows_to_record(self, block: SampleBlock) -> SampleBlock | None:
+        """Rows of a block that belong to the recording."""
         ...
 
     def stop(self) -> None:
-        """Bring the robot to rest."""
+        """Stop the robot."""
         ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlaybackGuard:
-    """Bounds that an arm must keep while a motion is played on it.
+    """Limits that the robot must keep during playback.
 
     Attributes:
-        names: Of the joints.
-        lower, upper: Range of all that is played [rad].
+        names: Joint names.
+        lower, upper: Position range of the playback [rad].
         velocity: Largest speeds [rad/s].
-        margin: Beyond the range [rad].
-        lag: Time by which a servo may be behind its command [s], and what it may be off at rest
-            [rad].
+        margin: Tolerance beyond the range [rad].
+        lag: Largest delay of a servo behind its command [s], and error at standstill [rad].
     """
 
     names: tuple[str, ...]
@@ -267,7 +266,7 @@ class PlaybackGuard:
     lag: tuple[float, float] = (0.06, 0.1)
 
     def excess(self, block: SampleBlock) -> str | None:
-        """The first bound that samples do not keep, in words; None where all are."""
+        """Description of the first limit that samples violate; None if there is none."""
         q = block.values["position"]
         range_excess = np.maximum(q - self.upper, self.lower - q).max(axis=0) - self.margin
         if range_excess.max() > 0.0:
@@ -291,7 +290,7 @@ class PlaybackGuard:
 
 @dataclass(slots=True)
 class PlaybackNotices:
-    """What a watcher noticed on the way, each kind once."""
+    """Notices during a playback, each once."""
 
     texts: list[str] = field(default_factory=list)
 
@@ -301,7 +300,7 @@ class PlaybackNotices:
 
 
 def select_rows(block: SampleBlock, keep: Array) -> SampleBlock | None:
-    """Some rows of a block; None where there are none."""
+    """Rows of a block; None if there are none."""
     if not keep.any():
         return None
     return SampleBlock(

@@ -1,4 +1,4 @@
-"""What sources share: samples put in order and counted, and a line that is opened anew."""
+"""Base class of sources: ordering and counting of samples, reconnection."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from taufit.core.arrays import Array, Bool, Float
 from taufit.core.errors import WireError
 from taufit.wire.source import Gap, SampleClock
 
-# Messages kept, the latest.
+# Largest number of stored messages.
 _MAX_MESSAGES = 100
 
 
 class ReconnectingSource:
-    """Order, gaps and messages of a source, and when its line counts as dead.
+    """Ordering, gaps, messages and reconnection of a source.
 
-    A source sets `_clock` once it knows the rate, calls `_drop` when its line broke, `_reconnect`
-    while
-    it has none, `_order_samples` with every block.
+    A source sets `_clock` when it knows the rate, calls `_drop` when its connection is lost,
+    `_reconnect`
+    while it has none, and `_order_samples` with every block.
 
     Args:
-        name: Of the controller, for messages.
-        rate_hz: Samples per second, as far as known.
-        patience: Silence after which the line is taken for dead and opened anew [s].
+        name: Name of the controller, used in messages.
+        rate_hz: Sampling rate, if known [Hz].
+        patience: Silence after which the connection is reopened [s].
         give_up: Silence after which `read` raises [s].
     """
 
@@ -35,25 +35,25 @@ class ReconnectingSource:
 
     @property
     def gaps(self) -> list[Gap]:
-        """What was not received."""
+        """Gaps in the received samples."""
         return self._clock.gaps
 
     @property
     def duplicated(self) -> int:
-        """How many samples came twice."""
+        """Number of samples received twice."""
         return self._clock.duplicated
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         raise NotImplementedError
 
     def _open(self) -> None:
-        """Connect; a WireError where that fails."""
+        """Connect; raises a `WireError` on failure."""
         raise NotImplementedError
 
     @property
     def _silence_s(self) -> float:
-        """Since when nothing was heard [s]."""
+        """Time since the last sample [s]."""
         return time.monotonic() - self._last_received
 
     def _note(self, text: str, *, once: bool = False) -> None:
@@ -62,12 +62,12 @@ class ReconnectingSource:
             del self.messages[:-_MAX_MESSAGES]
 
     def _drop(self, reason: str) -> None:
-        """The line is dead."""
+        """Mark the connection as lost."""
         self.close()
         self._loss_reason = self._loss_reason or reason
 
     def _drop_if_silent(self, data_name: str) -> None:
-        """The line is dead where nothing came for longer than is patient."""
+        """Mark the connection as lost if nothing was received for `patience`."""
         if self._silence_s > self.patience:
             self._drop(f"no {data_name} for {self.patience:g} s")
 
@@ -82,7 +82,7 @@ class ReconnectingSource:
             )
 
     def _reconnect(self, seconds: float) -> bool:
-        """Open the line anew, at least once, for as long as `seconds`; whether it is open."""
+        """Reopen the connection, trying for `seconds`; returns whether it is open."""
         end = time.monotonic() + seconds
         while True:
             self._give_up_if_silent()
@@ -100,7 +100,9 @@ class ReconnectingSource:
     def _order_samples(
         self, stamps: Float[Array, " n"], number: Array | None, lost: str = "samples missing"
     ) -> tuple[Float[Array, " n"], Bool[Array, " n"]]:
-        """`Clock.order` of what has just arrived; a broken line is the reason of the gap before."""
+        """Apply `SampleClock.order` to new samples; a lost connection is the reason of the gap
+        before.
+        """
         current_time = time.monotonic()
         silence = current_time - self._last_ordered if self._loss_reason else None
         out = self._clock.order(

@@ -1,4 +1,4 @@
-"""From a source to a recording: every sample to disk as it comes, whatever ends the run."""
+"""Recording of a source: every sample is written to disk, for any end of the run."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ STOPPED_BY_USER = "stopped by Ctrl-C"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordingResult:
-    """One finished recording.
+    """Result of a recording.
 
     Attributes:
-        path: The file.
-        recording: As it can be read again.
-        samples: How many arrived.
-        lost: How many did not.
-        duplicated: How many came twice and were left out.
-        seconds: From the first to the last sample.
-        gaps: Where samples are missing.
-        ended: Why it ended; "" where as planned.
-        messages: Of the controller.
+        path: Path of the file.
+        recording: Recording as read from the file.
+        samples: Number of samples received.
+        lost: Number of samples lost.
+        duplicated: Number of samples received twice and dropped.
+        seconds: Time from the first to the last sample [s].
+        gaps: Gaps with missing samples.
+        ended: Reason of an early end; "" if it ended as planned.
+        messages: Messages of the controller.
     """
 
     path: Path
@@ -70,21 +70,22 @@ def record(  # noqa: PLR0913 - the public call has one keyword per choice
     meta: dict[str, Any] | None = None,
     about: dict[str, Any] | None = None,
 ) -> RecordingResult:
-    """Record a source until `seconds` of samples came, a player is through, or Ctrl-C.
+    """Record a source until `seconds` of samples were received, a player ends, or Ctrl-C.
 
-    A source that fails ends the recording, too: what came before is a readable file, and `ended`
-    says what happened. Whatever ends it before its time also stops what the player moves.
+    A failing source also ends the recording; the file contains all samples before, and `ended`
+    gives
+    the reason. An early end also stops the robot.
 
     Args:
-        source: To read; it is connected here where no description is given, and closed.
-        path: The Parquet file to make; until then its `.live` form is beside it.
-        seconds: Length, in the source's own time; without end where None.
-        player: Of the motion to record; it is started here.
-        guard: Bounds of the arm while it is played; the first excess stops it.
-        description: Of a source that is connected already.
-        tick: Called several times a second with the seconds recorded so far.
-        meta: More about the run, for the recording's provenance.
-        about: What else `Recording` holds and is known: payload, gain, gain_std.
+        source: Source; connected here if no description is given, and closed.
+        path: Path of the Parquet file; its `.live` form is next to it until the end.
+        seconds: Duration in the source's time [s]; None for no limit.
+        player: Player of the motion to record; started here.
+        guard: Limits during playback; the first violation stops the robot.
+        description: Description of a source that is already connected.
+        tick: Called several times per second with the time recorded so far [s].
+        meta: Further metadata of the recording.
+        about: Further fields of `Recording`: payload, gain, gain_std.
     """
     source_description = source.connect() if description is None else description
     further_fields = [
@@ -111,7 +112,7 @@ def record(  # noqa: PLR0913 - the public call has one keyword per choice
     except WireError as error:
         ended = str(error)
     finally:
-        # Also where something unforeseen happens: nothing may keep moving that nobody watches.
+        # After any exception: the robot must not move without monitoring.
         if player is not None:
             player.stop()
         source.close()
@@ -119,7 +120,7 @@ def record(  # noqa: PLR0913 - the public call has one keyword per choice
 
 
 def _discard_pending(source: Source) -> None:
-    """Let go of samples from before: what comes next is what the player does."""
+    """Discard earlier samples, so that the next ones belong to the playback."""
     end = time.monotonic() + 0.5
     while source.read(0.0) is not None and time.monotonic() < end:
         pass
@@ -150,7 +151,7 @@ class _RecordingRun:
                 tick(self.last - self.first)
             if block is None:
                 continue
-            recorded = block if self.player is None else self.player.recorded_rows(block)
+            recorded = block if self.player is None else self.player.rows_to_record(block)
             if recorded is not None:
                 self._write(recorded)
             reason = None if self.player is None else self.player.check_progress(block)

@@ -1,4 +1,4 @@
-"""One RTDE connection: requests answered, recipes agreed, data frames received and sent."""
+"""RTDE connection: requests, recipes, data frames."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from taufit.wire.tcp_connection import TcpConnection
 
 
 class RtdeConnection:
-    """A connection that speaks RTDE version 2.
+    """Connection with RTDE version 2.
 
     Args:
-        host, port: Of the controller.
+        host, port: Address of the controller.
         text: Called with the body of every text message.
 
     Attributes:
-        version: Of the controller's software.
-        pending: Data frames that came before somebody asked for them.
+        version: Version of the controller's software.
+        pending: Data frames received but not yet returned.
     """
 
     def __init__(self, host: str, port: int, text: Callable[[bytes], None]) -> None:
@@ -41,11 +41,11 @@ class RtdeConnection:
 
     @property
     def max_rate_hz(self) -> float:
-        """Control steps per second."""
+        """Control rate [Hz]."""
         return 125.0 if self.version[0] < 5 else 500.0
 
     def request(self, kind: int, body: bytes = b"") -> bytes:
-        """Send a request; the body of its answer."""
+        """Send a request and return the body of its answer."""
         self._connection.send(rtde.frame(kind, body))
         end = time.monotonic() + 5.0
         answer: bytes | None = None
@@ -65,12 +65,12 @@ class RtdeConnection:
         return answer
 
     def outputs(self, rate_hz: float, names: Sequence[str]) -> rtde.Recipe:
-        """Ask for variables; unknown ones have a type of NOT_FOUND, and then nothing is agreed."""
+        """Request output variables; unknown ones have type NOT_FOUND."""
         request = rtde.outputs_request(rate_hz, names)[rtde.HEADER.size :]
         return self._recipe(names, self.request(rtde.OUTPUTS, request))
 
     def inputs(self, names: Sequence[str]) -> rtde.Recipe:
-        """Ask to write variables; raises where the controller or another client objects."""
+        """Request input variables; raises if the controller or another client prevents it."""
         request = rtde.inputs_request(names)[rtde.HEADER.size :]
         recipe = self._recipe(names, self.request(rtde.INPUTS, request))
         in_use = [n for n, kind in zip(names, recipe.types, strict=True) if kind == rtde.IN_USE]
@@ -89,7 +89,7 @@ class RtdeConnection:
         return rtde.Recipe(number, tuple(names), tuple(types))
 
     def start(self, recipe: rtde.Recipe) -> None:
-        """Have the controller send."""
+        """Start the data stream."""
         if not rtde.is_accepted(self.request(rtde.START)):
             raise WireError(f"{self.name} refuses to start sending.")
         if any(len(body) != recipe.size for body in self.pending):
@@ -112,14 +112,14 @@ class RtdeConnection:
                 f"the size of the data changed mid-stream ({len(self.pending[0])} bytes, expected "
                 f"{recipe.size})"
             )
-        # What came before a frame of another size is handed over; the next call raises.
+        # Frames before one of another size are returned; the next call raises.
         bodies, self.pending = self.pending[:valid_count], self.pending[valid_count:]
         return bodies
 
     def write(self, recipe: rtde.Recipe, values: Mapping[str, Any]) -> None:
-        """Send values of inputs; they take effect together."""
+        """Send input values; they take effect together."""
         self._connection.send(rtde.frame(rtde.DATA, recipe.pack(values)))
 
     def close(self) -> None:
-        """Hang up; the controller stops sending and lets go of the inputs."""
+        """Close the connection; the controller stops sending and releases the inputs."""
         self._connection.close()

@@ -1,4 +1,4 @@
-"""The contract of everything that delivers samples while a robot is on."""
+"""Interface of sources of live samples."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from taufit.core.errors import WireError
 from taufit.recording.channels import Channels
 from taufit.recording.quantity import channel_names
 
-# What a torque channel can be. "torque_without_gravity" is a torque from which the controller has
-# taken the weight of the arm it assumes.
+# Kinds of torque channels. "torque_without_gravity": the controller has subtracted the gravity
+# torque
+# of its robot model.
 TORQUE_KINDS = ("torque", "current", "torque_without_gravity", "raw")
 UNITS = {
     "position": "rad",
@@ -27,14 +28,14 @@ UNITS = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SourceDescription:
-    """What a source delivers.
+    """Description of the samples of a source.
 
     Attributes:
-        joints: How many.
-        fields: Of `Recording` in every block, besides the time.
-        torque_kind: What the torque channel ("signal") is, one of TORQUE_KINDS.
-        torque_source: As in `Recording`.
-        rate_hz: Samples per second; 0 where the source does not say.
+        joints: Number of joints.
+        fields: Fields of `Recording` in every block, besides time.
+        torque_kind: Kind of the torque channel ("signal"), one of TORQUE_KINDS.
+        torque_source: Torque source as in `Recording`.
+        rate_hz: Sampling rate [Hz]; 0 if unknown.
         meta: Provenance: controller, version, serial number, joint names, mounting, ...
     """
 
@@ -60,10 +61,10 @@ class Gap:
 
     Attributes:
         after, until: Time of the last sample before and of the first one after it [s].
-        lost: How many samples are missing; counted by the controller's own numbers where
-            `exact`, else estimated from the clock of this computer.
-        exact: Whether `lost` is.
-        why: What happened.
+        lost: Number of missing samples; counted by the controller if `exact`, else estimated from
+            this computer's clock.
+        exact: Whether `lost` is exact.
+        why: Reason.
     """
 
     after: float
@@ -82,10 +83,9 @@ class SampleBlock:
     """Samples in order.
 
     Attributes:
-        time: [s], growing from block to block.
+        time: Time [s], increasing from block to block.
         values: The fields of the description, rows as `time`.
-        status: What the controller says about itself, row by row, in its own words and numbers
-            (`runtime_state`, `safety_status`, `speed_scaling`, ...).
+        status: Controller status per row (`runtime_state`, `safety_status`, `speed_scaling`, ...).
     """
 
     time: Float[Array, " n"]
@@ -96,17 +96,17 @@ class SampleBlock:
         return len(self.time)
 
     def last(self, name: str, default: float) -> float:
-        """The latest value of a status, or `default` where there is none."""
+        """Latest value of a status, or `default`."""
         values = self.status.get(name)
         return default if values is None or not len(values) else float(values[-1])
 
 
 @runtime_checkable
 class Source(Protocol):
-    """A robot that is on.
+    """Source of live samples of a robot.
 
-    `connect` opens the line and says what will come; `read` hands over what has arrived within a
-    time and mends a broken line by itself, until it gives up with a `WireError`.
+    `connect` opens the connection and returns a description; `read` returns samples received within
+    a time and reconnects if necessary, until it raises a `WireError`.
     """
 
     @property
@@ -121,17 +121,16 @@ class Source(Protocol):
     def connect(self) -> SourceDescription: ...
 
     def read(self, seconds: float) -> SampleBlock | None:
-        """Samples of the next `seconds`; None where none came."""
+        """Samples received within `seconds`; None if there are none."""
         ...
 
     def close(self) -> None: ...
 
 
 def newest_block(source: Source, seconds: float = 10.0) -> SampleBlock:
-    """Samples that arrive from now on: where the arm is, and in which state.
+    """Samples received from now on: current position and state of the robot.
 
-    What has waited on the line is let go of: it may be as old as the question somebody thought
-    about, and a line that broke meanwhile has nothing newer until it is mended.
+    Samples received before are discarded, since they may be old.
     """
     end = time.monotonic() + seconds
     while source.read(0.0) is not None and time.monotonic() < end:
@@ -145,11 +144,11 @@ def newest_block(source: Source, seconds: float = 10.0) -> SampleBlock:
 
 @dataclass(slots=True)
 class SampleClock:
-    """Time stamps and numbers of samples, put in one growing order; what is missing is counted.
+    """Monotonic time of samples from time stamps and numbers; counts missing samples.
 
     Attributes:
-        rate_hz: Samples per second.
-        stride: By how much the number of consecutive samples grows.
+        rate_hz: Sampling rate [Hz].
+        stride: Increment of the sample number between consecutive samples.
     """
 
     rate_hz: float
@@ -168,14 +167,14 @@ class SampleClock:
         reason_before: str = "samples missing",
         silence: float | None = None,
     ) -> tuple[Float[Array, " n"], Bool[Array, " n"]]:
-        """Recording time of every sample, and which of them are new.
+        """Recording time of every sample, and a mask of new samples.
 
         Args:
-            time: The controller's time stamps [s].
-            number: Its sample numbers, where it has them.
-            reason_before: Said of a gap before the first of these samples.
-            silence: Seconds on this computer's clock since the last sample, where the line was
-                broken; bridges a controller that has started its clock anew.
+            time: Time stamps of the controller [s].
+            number: Sample numbers of the controller, if available.
+            reason_before: Reason of a gap before the first of these samples.
+            silence: Time since the last sample on this computer's clock [s] after a lost
+                connection; used if the controller restarted its clock.
         """
         time = np.asarray(time, float)
         keep = np.ones(len(time), bool)
@@ -193,7 +192,7 @@ class SampleClock:
                     keep[i] = False
                     continue
                 if time_step < 0.0 or (number_step is not None and number_step < 0):
-                    # The controller's clock starts anew: go on by this computer's.
+                    # The controller's clock restarted: continue with this computer's.
                     missed_steps = max(1, round((silence or step) * self.rate_hz))
                     sample_time = self.last_time + missed_steps * step
                     self.offset = sample_time - float(stamp)

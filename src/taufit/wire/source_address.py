@@ -1,4 +1,4 @@
-"""The source a text names: a host, ros2:/TOPIC, franka:HOST, egm:PORT, realtime:HOST."""
+"""Source addresses: HOST, ros2:/TOPIC, franka:HOST, egm:PORT, realtime:HOST."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KINDS = ("ur", "realtime", "ros2", "franka", "egm")
 
 @dataclass(frozen=True, slots=True)
 class SourceAddress:
-    """Where samples come from.
+    """Address of a source of samples.
 
     Attributes:
         kind: One of KINDS.
@@ -28,7 +28,7 @@ class SourceAddress:
 
 
 def parse_address(text: str) -> SourceAddress:
-    """What a source's text says; a bare host is a Universal Robots controller."""
+    """Parse a source address; a bare host is a Universal Robots controller."""
     kind, colon, location = text.partition(":")
     if colon and kind in KINDS:
         if not location:
@@ -43,7 +43,7 @@ def parse_address(text: str) -> SourceAddress:
 
 
 def parse_ports(text: str) -> UrPorts:
-    """Ports other than the standard ones, as rtde=40004,secondary=40002."""
+    """Parse nonstandard ports, as rtde=40004,secondary=40002."""
     ports, port_names = UrPorts(), [item.name for item in fields(UrPorts)]
     for part in filter(None, text.split(",")):
         name, _, value = part.partition("=")
@@ -61,14 +61,14 @@ def open_source(
     torque_kind: str | None = None,
     joints: Sequence[str] | None = None,
 ) -> Source:
-    """The source itself, not connected yet.
+    """Create the source of an address, not yet connected.
 
     Args:
-        address: As `parse` gives it.
-        ports: Of a Universal Robots controller.
-        rate_hz: Samples per second, where the source can be asked.
-        torque_kind: What the torque channel is; ros2 needs it, the others know.
-        joints: Names of the joints in the order wanted, where the source has names (ros2).
+        address: Address from `parse_address`.
+        ports: Ports of a Universal Robots controller.
+        rate_hz: Sampling rate [Hz], if the source supports it.
+        torque_kind: Kind of the torque channel; required for ros2.
+        joints: Joint names in the required order (ros2).
     """
     if torque_kind is not None and torque_kind not in TORQUE_KINDS:
         raise WireError(
@@ -90,7 +90,7 @@ def open_source(
 
 
 def host_and_port(text: str, default_port: int) -> tuple[str, int]:
-    """HOST:PORT, a HOST, or (for sources that listen) a PORT of this computer."""
+    """Parse HOST:PORT, HOST, or (for sources that listen) a PORT of this computer."""
     if text.isdigit():
         host, port = "127.0.0.1", text
     else:

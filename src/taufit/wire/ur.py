@@ -1,4 +1,4 @@
-"""A Universal Robots controller, read over RTDE: every sample once, gaps counted, lines mended."""
+"""Source of samples of a Universal Robots controller over RTDE."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FIELDS = {
     "temperature": "joint_temperatures",
 }
 REQUIRED_VARIABLES = ("timestamp", "actual_q", "actual_current")
-# What the controller says about itself; asked for, and done without where it is not known.
+# Status variables, requested and omitted if unknown to the controller.
 STATUS = (
     "control_step",
     "runtime_state",
@@ -42,7 +42,7 @@ STATUS = (
     "target_gravity",
     "actual_TCP_pose",
     "tcp_offset",
-    # Where programs of `taufit record` say what they are doing.
+    # Phase of programs of `taufit record`.
     "output_int_register_24",
 )
 PLAYING, NORMAL, RUNNING = 2, 1, 7
@@ -50,7 +50,7 @@ PLAYING, NORMAL, RUNNING = 2, 1, 7
 
 @dataclass(frozen=True, slots=True)
 class UrPorts:
-    """Where a controller listens."""
+    """Ports of a Universal Robots controller."""
 
     dashboard: int = 29999
     primary: int = 30001
@@ -60,13 +60,13 @@ class UrPorts:
 
 
 class UrRtde(ReconnectingSource):
-    """Samples of a controller with RTDE (CB3 from 3.3, e-Series, PolyScope X).
+    """Source of samples of a controller with RTDE (CB3 from 3.3, e-Series, PolyScope X).
 
     Args:
-        host: Of the controller.
-        ports: Where it listens.
-        rate_hz: Samples per second; the controller's own rate (125 Hz or 500 Hz) where None.
-        patience: Silence after which the line is taken for dead and opened anew [s].
+        host: Address of the controller.
+        ports: Ports of the controller.
+        rate_hz: Sampling rate [Hz]; None for the control rate (125 Hz or 500 Hz).
+        patience: Silence after which the connection is reopened [s].
         give_up: Silence after which `read` raises [s].
     """
 
@@ -88,11 +88,11 @@ class UrRtde(ReconnectingSource):
         self._recipe: rtde.Recipe | None = None
 
     def connect(self) -> SourceDescription:
-        """Agree with the controller on what it sends, and start it."""
+        """Agree on the variables and start the stream."""
         self._open()
         assert self._recipe is not None and self._connection is not None
         names = self._recipe.names
-        # e-Series controllers count their 500 Hz steps whatever rate is asked for.
+        # e-Series controllers count 500 Hz steps at any requested rate.
         self._clock = SampleClock(
             self._rate, max(1, round(self._connection.max_rate_hz / self._rate))
         )
@@ -113,7 +113,7 @@ class UrRtde(ReconnectingSource):
         )
 
     def read(self, seconds: float) -> SampleBlock | None:
-        """Samples that arrive within `seconds`, or None; opens a dead line anew."""
+        """Samples received within `seconds`, or None; reopens a lost connection."""
         end = time.monotonic() + seconds
         bodies: list[bytes] = []
         while not bodies:
@@ -128,13 +128,13 @@ class UrRtde(ReconnectingSource):
         return self._block(bodies)
 
     def close(self) -> None:
-        """Hang up; the controller stops sending by itself."""
+        """Close the connection; the controller stops sending."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
 
     def _receive(self, seconds: float) -> list[bytes]:
-        """Bodies of the data frames that arrive; a broken line is closed and remembered."""
+        """Bodies of received data frames; a lost connection is closed and noted."""
         assert self._connection is not None and self._recipe is not None
         bodies: list[bytes] = []
         try:
@@ -150,7 +150,7 @@ class UrRtde(ReconnectingSource):
         return bodies
 
     def _open(self) -> None:
-        """Connect and start the stream; asks again without what the controller does not know."""
+        """Connect and start the stream; repeats without variables unknown to the controller."""
         for _ in range(3):
             self.close()
             self._connection = RtdeConnection(self.host, self.ports.rtde, self._add_text_message)
@@ -179,7 +179,8 @@ class UrRtde(ReconnectingSource):
                     f"{', '.join(sorted(missing_required)) or 'the recipe'};"
                     " RTDE of software 3.3 or newer is needed (port 30003 serves older ones)."
                 )
-            # The controller keeps refused variables in its recipe: ask again on a new line.
+            # The controller keeps unknown variables in its recipe: request again on a new
+            # connection.
             self._unknown_variables |= unknown
         raise WireError(f"{self.host} keeps refusing variables it has offered before.")
 

@@ -1,4 +1,4 @@
-"""Playing a motion on a Universal Robots controller: one program up, its phases watched."""
+"""Playback on a Universal Robots controller: upload of a program, monitoring of its phases."""
 
 from __future__ import annotations
 
@@ -22,11 +22,10 @@ from taufit.wire.source import SampleBlock
 from taufit.wire.tcp_connection import TcpConnection, exchange
 from taufit.wire.ur import NORMAL, PLAYING, RUNNING, UrPorts
 
-# What replaces a running program to bring the arm to rest. Any program sent ends the one before.
+# Program that stops the robot; it replaces the running one.
 STOP_PROGRAM = "def taufit_stop():\n  stopj(2.0)\nend\n"
 PHASE = "output_int_register_24"
-# Register in which programs write what they are at, and how far the arm may stand or move when one
-# begins [rad], [rad/s].
+# Register for the phase of a program; largest position error [rad] and speed [rad/s] at its start.
 _REGISTER = 24
 _MAX_START_ERROR, _MAX_START_SPEED = 0.02, 0.05
 # Runtime states: pausing, paused.
@@ -46,10 +45,11 @@ _SAFETY_NAMES = {
 
 
 def approach_lines(approach: Approach) -> list[str]:
-    """URScript of an approach: the arm stands where it was cleared to, then straight legs.
+    """URScript of an approach: check of the start pose, then straight legs.
 
-    A program that finds the arm elsewhere, or moving, writes WRONG_START and ends: what was proved
-    and shown before does not hold there.
+    A program that finds the robot at another pose, or moving, writes WRONG_START and ends, since
+    the
+    clearance was proved for the given start only.
     """
     start_pose, *legs = [_row(pose) for pose in approach.poses]
     lines = [
@@ -79,12 +79,12 @@ def _row(values: Float[Array, " n"]) -> str:
 
 
 class UrPlayer:
-    """Uploads a program and watches it through the samples that come.
+    """Uploads a program and monitors it by the received samples.
 
     Args:
-        host, ports: Of the controller.
-        program: URScript.
-        begin_within: Seconds the controller has to start it.
+        host, ports: Address and ports of the controller.
+        program: URScript text.
+        begin_within: Time limit for the controller to start it [s].
     """
 
     def __init__(
@@ -98,17 +98,17 @@ class UrPlayer:
         self._has_started = self._is_over = self._approach_seen = self._phase_valid = False
 
     def prepare(self) -> None:
-        """Open the line programs go by."""
+        """Open the connection for programs."""
         self._connection = TcpConnection(self.host, self.ports.secondary)
 
     def start(self) -> None:
-        """Send the program; the controller runs it at once."""
+        """Send the program; the controller runs it immediately."""
         assert self._connection is not None
         self._connection.send(self.program.encode())
         self._sent_time = time.monotonic()
 
     def check_progress(self, block: SampleBlock) -> str | None:
-        """Why the recording should end ("" when the program is over), or None to go on."""
+        """Reason to end the recording ("" when the program is over), or None to continue."""
         safety = block.last("safety_status", block.last("safety_mode", NORMAL))
         if safety != NORMAL:
             self._is_over = True
@@ -124,14 +124,14 @@ class UrPlayer:
             )
         phase = block.status.get(PHASE)
         if phase is not None:
-            # An earlier program may have left any number in the register.
+            # The register may contain a value of an earlier program.
             self._phase_valid = self._phase_valid or bool(np.any(phase == APPROACH))
             if self._phase_valid and phase[-1] == WRONG_START:
                 self._is_over = True
                 return "the arm was moved after it had been cleared, and the program ended itself"
         state = int(block.last("runtime_state", PLAYING))
         if self._has_started and state in _PAUSED_STATES:
-            # Resumed later, it would move the arm with nobody watching: it is ended with this.
+            # Resumed later, it would move the robot without monitoring, so the recording ends it.
             return "the program was paused at the controller"
         if state == PLAYING:
             self._has_started = True
@@ -146,12 +146,12 @@ class UrPlayer:
             )
         return None
 
-    def recorded_rows(self, block: SampleBlock) -> SampleBlock | None:
-        """The rows of the phase that counts; all rows where the controller tells no phases."""
+    def rows_to_record(self, block: SampleBlock) -> SampleBlock | None:
+        """Rows of the recorded phase; all rows if the controller reports no phases."""
         phase = block.status.get(PHASE)
         if phase is None:
             return block
-        # The register keeps what an earlier program wrote until this one has begun.
+        # The register contains the value of an earlier program until this one starts.
         if not self._approach_seen:
             approach = np.flatnonzero(phase == APPROACH)
             if not len(approach):
@@ -162,9 +162,9 @@ class UrPlayer:
         return select_rows(block, phase == RECORDED)
 
     def stop(self) -> None:
-        """Bring the arm to rest: a program that stops it, then the dashboard's stop."""
+        """Stop the robot: a program that stops it, then the dashboard's stop."""
         if self._is_over or not self._sent_time:
-            # Not ours to stop: whatever moves the arm was not sent from here.
+            # No program was sent from here, or it is over.
             self.close()
             return
         with contextlib.suppress(WireError):
@@ -178,14 +178,14 @@ class UrPlayer:
         self.close()
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
 
 
 def motion_blockers(block: SampleBlock) -> list[str]:
-    """What stands in the way of a motion; empty where nothing does."""
+    """Reasons why the robot cannot move; empty if there are none."""
     out = []
     safety = int(block.last("safety_status", block.last("safety_mode", NORMAL)))
     if safety != NORMAL:
@@ -204,7 +204,7 @@ def motion_blockers(block: SampleBlock) -> list[str]:
 
 
 def controller_info(host: str, ports: UrPorts) -> dict[str, str]:
-    """Model, serial number and mode of control from the dashboard; empty where it has none."""
+    """Model, serial number and control mode from the dashboard; empty if unavailable."""
     commands = ("get robot model", "get serial number", "is in remote control")
     try:
         model, serial, remote = exchange(host, ports.dashboard, list(commands))
@@ -215,7 +215,7 @@ def controller_info(host: str, ports: UrPorts) -> dict[str, str]:
 
 
 def calibration(host: str, ports: UrPorts, *, seconds: float = 2.0) -> ur_state.DhTable | None:
-    """The arm's own Denavit-Hartenberg table, where the controller tells it."""
+    """Denavit-Hartenberg table of this robot; None if the controller does not report it."""
     connection = None
     try:
         connection = TcpConnection(host, ports.secondary, seconds=seconds)
@@ -234,7 +234,7 @@ def calibration(host: str, ports: UrPorts, *, seconds: float = 2.0) -> ur_state.
 
 
 def mounting_from_gravity(gravity: Float[Array, " 3"]) -> tuple[float, float, float] | None:
-    """Roll, pitch and yaw of a base that feels this gravity; yaw is not seen and taken as 0."""
+    """Roll, pitch and yaw of the base from its gravity vector; yaw is unobservable and set to 0."""
     size = float(np.linalg.norm(gravity))
     if not 9.0 < size < 10.5:
         return None

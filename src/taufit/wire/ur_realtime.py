@@ -1,4 +1,5 @@
-"""An old Universal Robots controller, read over its real-time port 30003 (or 30013)."""
+"""Source of samples of an old Universal Robots controller over its real-time port 30003 (or
+30013)."""
 
 from __future__ import annotations
 
@@ -15,11 +16,11 @@ from taufit.wire.ur import FIELDS, UrPorts
 
 
 class UrRealtime(ReconnectingSource):
-    """Samples of a controller without RTDE; its packets' common beginning is what is read.
+    """Source of samples of a controller without RTDE; reads the common beginning of its packets.
 
     Args:
-        host, ports: Of the controller.
-        patience, give_up: Silence after which the line is opened anew, and after which `read`
+        host, ports: Address and ports of the controller.
+        patience, give_up: Silence after which the connection is reopened, and after which `read`
             raises [s].
     """
 
@@ -38,7 +39,7 @@ class UrRealtime(ReconnectingSource):
         self._size = 0
 
     def connect(self) -> SourceDescription:
-        """Open the line; the first packets say what they hold and how fast they come."""
+        """Connect; the first packets give content and rate."""
         self._open()
         end = time.monotonic() + 10.0
         while len(self._pending) < 6:
@@ -64,7 +65,7 @@ class UrRealtime(ReconnectingSource):
         )
 
     def read(self, seconds: float) -> SampleBlock | None:
-        """Samples that arrive within `seconds`, or None; opens a dead line anew."""
+        """Samples received within `seconds`, or None; reopens a lost connection."""
         packets, self._pending = self._pending, []
         if not packets and self._connection is None:
             self._reconnect(seconds)

@@ -1,8 +1,9 @@
 """Universal Robots' state messages, ports 30001 to 30003: bytes <-> values, no sockets.
 
-30001 and 30002 send packages of sub-packages ten times a second; the kinematics package holds the
-arm's own, calibrated Denavit-Hartenberg table. 30003 sends one flat table of doubles per step; its
-length depends on the software, its beginning is common to all.
+30001 and 30002 send packages of sub-packages at 10 Hz; the kinematics package contains the
+calibrated
+Denavit-Hartenberg table of the robot. 30003 sends one flat table of doubles per step; its length
+depends on the software, its beginning is common to all.
 """
 
 from __future__ import annotations
@@ -52,19 +53,20 @@ REALTIME = (
     ("joint_modes", 6),
     ("safety_mode", 1),
 )
-# The shortest packet any controller sends, and the first with temperatures and modes.
+# Smallest packet of any controller, and sizes from which temperatures and modes are included
+# [bytes].
 MIN_PACKET_BYTES, WITH_TEMPERATURES, WITH_MODES = 540, 740, 820
 
 
 @dataclass(slots=True)
 class PackageParser:
-    """Cuts a stream into packages that begin with their size, however the bytes arrive."""
+    """Splits a byte stream into packages that begin with their size."""
 
     smallest: int = 5
     buffer: bytearray = field(default_factory=bytearray)
 
     def feed(self, data: bytes) -> list[bytes]:
-        """Every complete package, its size included."""
+        """Complete packages, size included."""
         self.buffer += data
         out: list[bytes] = []
         while len(self.buffer) >= _SIZE.size:
@@ -81,7 +83,7 @@ class PackageParser:
 
 
 def package(kind: int, parts: Sequence[tuple[int, bytes]]) -> bytes:
-    """A package of sub-packages."""
+    """Encode a package of sub-packages."""
     body = b"".join(_HEAD.pack(_HEAD.size + len(data), number) + data for number, data in parts)
     return _HEAD.pack(_HEAD.size + len(body), kind) + body
 
@@ -107,7 +109,7 @@ def read_package(data: bytes) -> tuple[int, dict[int, bytes]]:
 def mode_data(
     time: float, robot_mode: int, flags: Mapping[str, bool], fraction: float, scaling: float
 ) -> bytes:
-    """Sub-package of modes; flags: power, emergency, protective, running, paused."""
+    """Encode the sub-package of modes; flags: power, emergency, protective, running, paused."""
     flag = flags.get
     return _MODE.pack(
         int(time * 1e6),
@@ -128,12 +130,14 @@ def mode_data(
 
 
 def joint_data(rows: Sequence[Sequence[float]]) -> bytes:
-    """Sub-package of joints: position, target, speed, current, voltage, two temperatures, mode."""
+    """Encode the sub-package of joints: position, target, speed, current, voltage, two
+    temperatures, mode.
+    """
     return b"".join(_JOINT.pack(*row[:7], int(row[7])) for row in rows)
 
 
 def version_message(time: float, name: str, version: tuple[int, int, int, int]) -> bytes:
-    """The message a controller greets with."""
+    """Encode the greeting message of a controller."""
     major, minor, fix, build = version
     text = name.encode()
     body = struct.pack(">QbBB", int(time * 1e6), -2, 3, len(text)) + text
@@ -143,11 +147,11 @@ def version_message(time: float, name: str, version: tuple[int, int, int, int]) 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DhTable:
-    """An arm's own Denavit-Hartenberg table, as its controller has it.
+    """Denavit-Hartenberg table of a robot from its controller.
 
     Attributes:
-        theta, a, d, alpha: One each per joint [rad, m].
-        calibrated: Whether it was measured on this arm.
+        theta, a, d, alpha: Parameters per joint [rad, m].
+        calibrated: Whether it was measured on this robot.
     """
 
     theta: Float[Array, " 6"]
@@ -165,7 +169,7 @@ class DhTable:
 
 
 def kinematics_data(table: DhTable) -> bytes:
-    """Sub-package of the Denavit-Hartenberg table."""
+    """Encode the sub-package of the Denavit-Hartenberg table."""
     sums = [int(abs(x) * 1e6) & 0xFFFFFFFF for x in table.a]
     rows = np.concatenate([table.theta, table.a, table.d, table.alpha])
     return _DH.pack(*sums, *rows.tolist(), 0 if table.calibrated else 2)
@@ -184,14 +188,14 @@ def read_kinematics(data: bytes) -> DhTable:
 
 
 def realtime_size(version: tuple[int, int, int, int]) -> int:
-    """Bytes of a 30003 packet of some software."""
+    """Size of a 30003 packet of a software version [bytes]."""
     if version[0] >= 5:
         return 1220 if version[:2] >= (5, 10) else 1116
     return 1108 if version[:2] >= (3, 5) else 1060
 
 
 def realtime_packet(values: Mapping[str, Any], size: int) -> bytes:
-    """A 30003 packet; what `values` does not name is zero."""
+    """Encode a 30003 packet; missing values are zero."""
     flat: list[float] = []
     for name, count in REALTIME:
         value = values.get(name, 0.0 if count == 1 else [0.0] * count)
@@ -202,7 +206,7 @@ def realtime_packet(values: Mapping[str, Any], size: int) -> bytes:
 
 
 def read_realtime(packets: Sequence[bytes]) -> dict[str, Array]:
-    """Columns of packets of one size; fields beyond the end of short packets are left out."""
+    """Columns of packets of equal size; fields beyond the end are omitted."""
     sizes = {len(packet) for packet in packets}
     if len(sizes) != 1:
         raise WireError(f"the size of the packets changed mid-stream: {sorted(sizes)} bytes.")

@@ -1,7 +1,7 @@
-"""Virtual controllers on the twin. In: a twin. Out: sockets on this computer that clients take for
-the real thing.
+"""Simulated controllers on a simulated robot. In: a twin. Out: sockets that clients use like real
+ones.
 
-Left to others: the arm (sim), the bytes (wire), URScript (sim.urscript).
+Not here: the robot (sim), protocols (wire), URScript (virtual.urscript).
 """
 
 from taufit.virtual.controllers.egm import VirtualEgm

@@ -1,4 +1,4 @@
-"""A virtual ABB controller: a datagram per cycle to whoever listens."""
+"""Simulated ABB controller: one EGM datagram per cycle."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from taufit.wire.egm import EgmState, encode
 
 
 class VirtualEgm:
-    """A virtual robot that sends its state to a UDP port, as EGM does.
+    """Simulated robot that sends its state to a UDP port by EGM.
 
     Args:
-        arm: That moves; 250 Hz is what ABB's controllers do by default.
-        host, port: Where the datagrams go.
-        pace: Of the robot's time against this computer's.
+        arm: Moving simulated robot; ABB's default rate is 250 Hz.
+        host, port: Destination of the datagrams.
+        pace: Ratio of simulated time to real time.
     """
 
     def __init__(self, arm: RepeatingRobot, host: str, port: int, *, pace: float = 1.0) -> None:
@@ -42,7 +42,7 @@ class VirtualEgm:
 
     def _tick(self) -> None:
         sample, (q, _, _) = self.arm.step()
-        # EGM speaks of torque at the joint, whatever the drive measures.
+        # EGM sends joint torque, not the drive's signal.
         torque = np.asarray(sample.signal * self.gain, float)
         state = EgmState(
             self.arm.steps,

@@ -1,4 +1,4 @@
-"""A virtual Franka robot: its state at 1 kHz to every client that asks for it."""
+"""Simulated Franka robot: state at 1 kHz to every connected client."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _MAX_MESSAGE_BYTES = 1 << 16
 
 
 class VirtualFranka:
-    """A virtual robot of seven joints behind Franka's interface; read only, as its clients are.
+    """Simulated robot of seven joints with Franka's interface; read only.
 
     Args:
-        arm: That moves, at 1000 Hz.
+        arm: Moving simulated robot, at 1000 Hz.
         host: Address to listen on.
-        port: TCP; 0 takes a free one.
-        pace: Of the robot's time against this computer's.
+        port: TCP port; 0 selects a free one.
+        pace: Ratio of simulated time to real time.
     """
 
     def __init__(
@@ -153,12 +153,12 @@ class VirtualFranka:
             return franka.connect_answer(number, accepted)
         if kind == franka.GET_MODEL:
             return franka.command(kind, number, b"\0" + self._model)
-        # Settings are accepted and have no effect; motion is answered as "not possible now".
+        # Settings are accepted without effect; motion commands are rejected.
         return franka.command(kind, number, b"\0" if kind > 2 else b"\x02")
 
 
 def urdf_text(robot: Robot) -> str:
-    """A robot as the interface describes it: links with their inertia, joints with their limits."""
+    """URDF of a robot as the interface sends it: links with inertia, joints with limits."""
     parts = [f"<robot name={quoteattr(robot.name)}>", '<link name="link0"/>']
     for i, link in enumerate(robot.links, 1):
         mass, centre, tensor = to_centre_of_mass(link.parameters)

@@ -1,5 +1,5 @@
-"""Poses of one arm, quickly and one at a time, as a controller needs them: position and rotation
-vector, x, y, z, rx, ry, rz."""
+"""Kinematics of one robot for a controller; poses as position and rotation vector, x, y, z, rx,
+ry, rz."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _IDENTITY = np.eye(4)
 
 
 class Kinematics:
-    """Forward and inverse kinematics of one arm.
+    """Forward and inverse kinematics of one robot.
 
     Args:
-        robot: The arm.
+        robot: Robot.
     """
 
     def __init__(self, robot: Robot) -> None:
@@ -33,8 +33,8 @@ class Kinematics:
     def frames(self, q: Float[Array, " j"]) -> list[Float[Array, "4 4"]]:
         """Pose of every link and, last, of the flange.
 
-        exp([S] q) = I + [S] q + [S]^2 (1 - cos q) + [S]^3 (q - sin q), also for a sliding joint,
-        where the powers vanish.
+        exp([S] q) = I + [S] q + [S]^2 (1 - cos q) + [S]^3 (q - sin q), also for a prismatic joint,
+        for which the powers vanish.
         """
         pose, out = _IDENTITY, []
         for x, (placement, twist_1, twist_2, twist_3) in zip(q.tolist(), self._links, strict=True):
@@ -55,7 +55,7 @@ class Kinematics:
     def jacobian(
         self, q: Float[Array, " j"], tool: Float[Array, "4 4"] | None = None
     ) -> Float[Array, "6 j"]:
-        """Linear over angular velocity of the tool's origin in base axes, per joint speed."""
+        """Linear and angular velocity of the tool origin in base axes, per joint velocity."""
         frames = self.frames(q)
         point = (frames[-1] if tool is None else frames[-1] @ tool)[:3, 3]
         out = np.empty((6, self.robot.joints))
@@ -69,9 +69,9 @@ class Kinematics:
     def inverse(
         self, pose: Float[Array, "4 4"], start: Float[Array, " j"], *, tolerance: float = 1e-9
     ) -> Float[Array, " j"] | None:
-        """Joint positions with the flange at `pose`, from a start nearby; None where none is found.
+        """Joint positions with the flange at `pose`, from a start nearby; None if not found.
 
-        Damped least squares: dq = J' (J J' + d I)^-1 e, with d as large as the error asks for.
+        Damped least squares: dq = J' (J J' + d I)^-1 e, with d from the error.
         """
         q = np.array(start, float)
         limits = self.robot.limits
@@ -92,7 +92,7 @@ class Kinematics:
 
 
 def rotation_vector(rotation: Float[Array, "3 3"]) -> Float[Array, " 3"]:
-    """Axis times angle of a rotation matrix."""
+    """Rotation vector (axis times angle) of a rotation matrix."""
     axis = np.array(
         [
             rotation[2, 1] - rotation[1, 2],
@@ -106,7 +106,7 @@ def rotation_vector(rotation: Float[Array, "3 3"]) -> Float[Array, " 3"]:
         return axis * (angle / (2.0 * sine))
     if cosine > 0.0:
         return 0.5 * axis
-    # Half a turn: the axis is in the symmetric part.
+    # 180 degrees: the axis follows from the symmetric part.
     square = 0.5 * (rotation + np.eye(3))
     column = square[:, int(np.argmax(np.diagonal(square)))]
     return math.pi * column / float(np.linalg.norm(column))
@@ -122,14 +122,14 @@ def rotation_matrix(vector: Float[Array, " 3"]) -> Float[Array, "3 3"]:
 
 
 def to_pose(values: Float[Array, " 6"]) -> Float[Array, "4 4"]:
-    """The matrix of x, y, z, rx, ry, rz."""
+    """Pose matrix of x, y, z, rx, ry, rz."""
     out = np.eye(4)
     out[:3, :3], out[:3, 3] = rotation_matrix(np.asarray(values[3:], float)), values[:3]
     return out
 
 
 def from_pose(pose: Float[Array, "4 4"]) -> list[float]:
-    """x, y, z, rx, ry, rz of a matrix."""
+    """Values x, y, z, rx, ry, rz of a pose matrix."""
     return [*pose[:3, 3].tolist(), *rotation_vector(pose[:3, :3]).tolist()]
 
 

@@ -1,4 +1,4 @@
-"""An arm that plays one motion again and again, for controllers that are only read."""
+"""Simulated robot that repeats one motion, for read-only interfaces."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ Command = tuple[Float[Array, " j"], Float[Array, " j"], Float[Array, " j"]]
 
 
 class RepeatingRobot:
-    """A twin on a periodic motion, one control step at a time.
+    """Twin on a periodic motion, one control step at a time.
 
     Args:
-        twin: The arm.
-        motion: Played without end; it must end where it starts.
-        rate_hz: Control steps per second.
-        seed, payload: As for `Twin.start`.
+        twin: Simulated robot.
+        motion: Motion, repeated without end; it must end at its start.
+        rate_hz: Control rate [Hz].
+        seed, payload: Passed to `Twin.start`.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class RepeatingRobot:
         self.steps = 0
 
     def step(self) -> tuple[ControlSample, Command]:
-        """The next sample, and what was commanded then."""
+        """Next sample, and the command at that time."""
         ticks = self.steps * self.arm.ticks + np.arange(self.arm.ticks)
         motion_time = np.mod(ticks * 1e-3, self.motion.duration)
         q, v, a = self.motion.at(motion_time)
@@ -63,7 +63,7 @@ class RepeatingRobot:
 
 
 class PeriodicThread:
-    """Calls a function at a steady rate in a thread of its own, catching up where it is late."""
+    """Thread that calls a function at a steady rate, catching up if late."""
 
     def __init__(self, rate_hz: float, function: Callable[[], None], *, pace: float = 1.0) -> None:
         self._step, self._function = 1.0 / (rate_hz * pace), function

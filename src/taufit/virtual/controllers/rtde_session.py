@@ -1,4 +1,4 @@
-"""One RTDE client of a virtual controller: requests in, answers out; no sockets."""
+"""RTDE session of one client of a simulated controller, without sockets."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 class RtdeSession:
-    """What one client has agreed with the controller.
+    """State agreed between one client and the controller.
 
     Args:
-        controller: That it talks to.
-        reserved: Inputs that clients write, shared by all sessions.
+        controller: Simulated controller.
+        reserved: Input variables written by clients, shared by all sessions.
     """
 
     def __init__(self, controller: UrController, reserved: set[str]) -> None:
@@ -31,20 +31,20 @@ class RtdeSession:
         self.running = False
 
     def receive(self, data: bytes) -> bytes:
-        """Act on what the client sent; what to answer."""
+        """Process received bytes; return the answer."""
         answers = []
         for kind, body in self._frames.feed(data):
             answers.append(self._answer(kind, body))
         return b"".join(answers)
 
     def close(self) -> None:
-        """Let go of the inputs."""
+        """Release the inputs."""
         self._reserved -= self._own_inputs
         self._own_inputs = set()
         self.running = False
 
     def sample(self) -> bytes:
-        """The data frame of this control step; empty where the client wants none."""
+        """Data frame of this control step; empty if none is due."""
         if not self.running or self.outputs is None:
             return b""
         if self.controller.steps % self.output_interval:
@@ -105,7 +105,7 @@ class RtdeSession:
         if recipe is None:
             raise WireError("data for a recipe that was never agreed.")
         try:
-            # Clients exist that append values their recipe does not have.
+            # Some clients append values beyond their recipe.
             self.controller.inputs.update(recipe.unpack(body[: recipe.size]))
         except struct.error as error:
             raise WireError(f"data that cannot be read: {error}.") from None

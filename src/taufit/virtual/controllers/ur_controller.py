@@ -1,4 +1,4 @@
-"""A Universal Robots controller without sockets: modes, program, target, servo and the arm."""
+"""Simulated Universal Robots controller without sockets: modes, program, target, servo, robot."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ POWER_OFF, IDLE, RUNNING = 3, 5, 7
 NORMAL, PROTECTIVE_STOP = 1, 3
 STOPPED, PLAYING, PAUSED = 1, 2, 4
 HOME = (0.0, -1.5707963267948966, 1.5707963267948966, -1.5707963267948966, -1.5707963267948966, 0.0)
-# The servo behind every command but servoj: stiff, critically damped, with speed fed forward.
+# Stiffness of the servo for all commands but servoj: critically damped, with speed feed-forward.
 _SERVO_STIFFNESS = (2.0 * np.pi * 25.0) ** 2
-# Deceleration of a stop nobody has commanded [rad/s^2], and of a protective stop.
+# Deceleration of a stop without command, and of a protective stop [rad/s^2].
 _COAST_DECELERATION, _STOP_DECELERATION = 4.0, 20.0
-# Lag of the servo below which it may change its stiffness [rad].
+# Largest servo error at which the stiffness may change [rad].
 _MAX_SWITCH_ERROR = 2e-3
-# Tracking error at which a protective stop comes [rad].
+# Tracking error that causes a protective stop [rad].
 _MAX_TRACKING_ERROR = 0.35
 
 
 class UrController:
-    """The controller and its arm, moved by `tick`, one control step at a time.
+    """Simulated controller and robot; `tick` advances one control step.
 
     Args:
-        twin: The arm; six joints.
-        version: Of the software; major 3 is a CB3 at 125 Hz, others run at 500 Hz.
-        seed: Of everything random.
-        payload: Carried from the start.
-        home: Where the arm stands.
+        twin: Simulated robot with six joints.
+        version: Software version; major 3 is a CB3 at 125 Hz, others run at 500 Hz.
+        seed: Seed of the random numbers.
+        payload: Payload from the start.
+        home: Start position.
     """
 
     def __init__(
@@ -88,10 +88,11 @@ class UrController:
         self._functions = functions(self)
         self.sample: ControlSample = self._move()
 
-    # What programs do.
+    # Commands of programs.
 
     def command(self, q: Float[Array, " 6"], *, servo: tuple[float, float] | None = None) -> None:
-        """The target at the end of this control step; `servo` is servoj's gain and lookahead."""
+        """Set the target at the end of this control step; `servo` is servoj's gain and
+        lookahead."""
         speed = (q - self.target) / self.step
         self.target_acceleration = (speed - self.target_speed) / self.step
         self.target, self.target_speed = np.array(q), speed
@@ -99,39 +100,39 @@ class UrController:
         if servo is not None:
             self._servo = servo
         elif float(np.abs(self.target - self._servo_state[0]).max()) < _MAX_SWITCH_ERROR:
-            # The stiff servo takes over once the soft one has caught up; else the arm would jerk.
+            # Switch to the stiff servo once the soft one has converged, to avoid a jerk.
             self._servo = (0.0, 0.0)
 
     def accelerate(self, change: Float[Array, " 6"]) -> None:
-        """The target with another speed."""
+        """Change the speed of the target."""
         speed = self.target_speed + change
         self.command(self.target + self.step * speed)
-        # The quotient of differences has lost some digits.
+        # More exact than the difference quotient.
         self.target_speed = speed
 
     def play(self, text: str) -> None:
-        """Start a program; one that cannot be compiled leaves a running one alone."""
+        """Start a program; a running one continues if it cannot be compiled."""
         self.start(self.compile_program(text))
 
     def compile_program(self, text: str) -> Machine:
-        """A program that can be started. Long ones take seconds: for a thread of its own."""
+        """Compile a program. Long ones take seconds and are compiled in a thread."""
         return load_program(text, self._functions)
 
     def start(self, machine: Machine) -> None:
-        """Start a program in the place of a running one."""
+        """Start a program, replacing a running one."""
         if self.robot_mode != RUNNING or self.safety_mode != NORMAL:
             raise ScriptError("the robot is not ready: power on and brake release, or unlock it.")
         self.stop()
         self.program, self.runtime_state = machine, PLAYING
 
     def stop(self) -> None:
-        """End the program; the arm comes to rest by itself."""
+        """End the program; the robot decelerates to standstill."""
         if self.program is not None:
             self.program.stop()
         self.program, self.runtime_state = None, STOPPED
 
     def pause(self, on: bool) -> None:
-        """Hold the program, or go on."""
+        """Pause or resume the program."""
         if self.program is not None:
             self.runtime_state = PAUSED if on else PLAYING
 
@@ -156,7 +157,7 @@ class UrController:
         self.robot_mode = RUNNING
 
     def add_message(self, text: str, level: int = 3) -> None:
-        """A message for every client; 0 exception, 1 error, 2 warning, 3 information."""
+        """Add a message for every client; 0 exception, 1 error, 2 warning, 3 information."""
         self.messages.append((text, level))
 
     @property
@@ -166,7 +167,7 @@ class UrController:
     # One control step.
 
     def tick(self) -> ControlSample:
-        """Let the program act, move the arm; the sample at the beginning of the step."""
+        """Run the program and move the robot for one control step; return its first sample."""
         if self.inputs["speed_slider_mask"]:
             self.slider = float(np.clip(self.inputs["speed_slider_fraction"], 0.0, 1.0))
         self._commanded = False
@@ -194,7 +195,7 @@ class UrController:
             self.stop()
 
     def _decelerate(self) -> None:
-        """Nobody moves the target: it comes to rest."""
+        """Decelerate the target if no command was given."""
         max_speed = float(np.abs(self.target_speed).max())
         if max_speed == 0.0:
             self.target_acceleration = np.zeros(6)
@@ -203,10 +204,10 @@ class UrController:
         self.accelerate(-self.target_speed * min(1.0, rate * self.step / max_speed))
 
     def _check_limits(self) -> None:
-        """A target beyond the joints' limits is not followed."""
+        """Protective stop if the target exceeds joint limits."""
         limits = self.twin.robot.limits
         position_excess = np.maximum(self.target - limits.upper, limits.lower - self.target)
-        # Set points of servoj may come in leaps; what counts is what the servo makes of them.
+        # Set points of servoj may jump; the servo's output is checked.
         speed = self._servo_state[1] if self._servo[0] else self.target_speed
         speed_excess = np.abs(speed) - 1.05 * limits.velocity
         for quantity, excess in (("position", position_excess), ("speed", speed_excess)):
@@ -216,16 +217,17 @@ class UrController:
                 self._reset_target()
 
     def _reset_target(self) -> None:
-        """Back to where the arm is led to: a target beyond the limits was never passed on."""
+        """Reset the target to the servo's state."""
         self.target, self.target_speed = self._servo_state[0].copy(), self._servo_state[1].copy()
         self.target_acceleration = np.zeros(6)
 
     def _move(self) -> ControlSample:
-        """Lead the arm to the target through the servo; the twin takes a row per millisecond."""
+        """Move the robot to the target through the servo; the twin takes one row per
+        millisecond."""
         return self.arm.step(*self.servo_output(round(self.step / TICK)))
 
     def servo_output(self, ticks: int) -> tuple[Float[Array, "t 6"], ...]:
-        """What the drives are given: the target x through a servo of second order,
+        """Servo output to the drives: the target x through a second-order servo,
 
             r'' = g (x - r) + d (f x' - r'),
 
@@ -251,10 +253,10 @@ class UrController:
         self._servo_state = [r, speed, servo_acceleration]
         return rows[0], rows[1], rows[2]
 
-    # What clients read.
+    # Values for clients.
 
     def value(self, name: str) -> Any:
-        """The present value of an RTDE output."""
+        """Current value of an RTDE output."""
         if name.startswith("output_int_register_"):
             return self.integers[int(name[20:])]
         if name.startswith("output_double_register_"):
@@ -274,16 +276,16 @@ class UrController:
         return 1 if self.safety_mode == NORMAL else 4
 
     def torque_without_gravity(self) -> list[float]:
-        """What the drives give beyond the weight of the arm the controller assumes."""
+        """Drive torque minus the gravity torque of the controller's model [N m]."""
         model = self.twin.controller.model or self.twin.robot
         return (self.sample.torque - gravity_torque(model, self.target[None])[0]).tolist()
 
     def tool_pose(self, q: Float[Array, " 6"]) -> list[float]:
-        """Of the tool centre point, x, y, z, rx, ry, rz."""
+        """Pose of the tool centre point, x, y, z, rx, ry, rz."""
         return from_pose(self.kinematics.flange(q) @ self.tool)
 
     def tool_speed(self, q: Float[Array, " 6"], v: Float[Array, " 6"]) -> list[float]:
-        """Of the tool centre point in base axes."""
+        """Velocity of the tool centre point in base axes."""
         return (self.kinematics.jacobian(q, self.tool) @ v).tolist()
 
 

@@ -1,4 +1,4 @@
-"""The dashboard of a virtual controller: one line in, one line out."""
+"""Dashboard server of a simulated controller: one line in, one line out."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ACCEPTED = ("popup", "close popup", "close safety popup", "addtolog", "load ins
 
 
 def answer_line(robot: UrController, line: str) -> str | None:
-    """What the dashboard says to a line; None ends the connection."""
+    """Answer to a dashboard line; None ends the connection."""
     text = " ".join(line.split())
     command = text.lower()
     if command in ("quit", "shutdown"):

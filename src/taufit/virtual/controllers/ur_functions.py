@@ -1,4 +1,4 @@
-"""The functions a URScript program may call, by name; everything else is refused by its name."""
+"""URScript functions of the simulated controller, by name."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from taufit.virtual.urscript.values import MAX_TEXT_LENGTH, UrList, Value, forma
 if TYPE_CHECKING:
     from taufit.virtual.controllers.ur_controller import UrController
 
-# Known to programs, without effect on this arm.
+# Accepted without effect.
 _WITHOUT_EFFECT = (
     "force_mode",
     "end_force_mode",
@@ -41,7 +41,7 @@ _WITHOUT_EFFECT = (
     "set_tool_digital_out",
     "set_standard_analog_out",
 )
-# Known to programs, but a program that calls one is stopped: what it would do is not simulated.
+# Not simulated: a program that calls one is stopped.
 _NOT_SIMULATED = (
     "movel",
     "movep",
@@ -285,7 +285,7 @@ _STATE: dict[str, Callable[..., Any]] = {
 }
 
 
-# Kinematics and dynamics of the arm, by the same code that fits it.
+# Kinematics and dynamics, with the code used for fitting.
 
 
 def _joint(value: Value) -> int:

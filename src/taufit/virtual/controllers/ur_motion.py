@@ -19,7 +19,7 @@ Steps = Generator[None, None, None]
 
 
 def joint_values(value: Value, count: int = 6) -> Float[Array, " j"]:
-    """A list of joint values, or an error."""
+    """Convert a list to joint values; raises if invalid."""
     if not isinstance(value, list) or len(value) != count:
         raise ScriptError(f"a list of {count} numbers expected, found {format_value(value)}.")
     out = np.array([number(x) for x in value], float)
@@ -29,7 +29,7 @@ def joint_values(value: Value, count: int = 6) -> Float[Array, " j"]:
 
 
 def positive_number(value: Value, name: str) -> float:
-    """A positive number, or an error."""
+    """Convert to a positive number; raises if invalid."""
     out = float(number(value))
     if not (math.isfinite(out) and out > 0.0):
         raise ScriptError(f"{name} = {format_value(value)}; a positive number is expected.")
@@ -37,7 +37,7 @@ def positive_number(value: Value, name: str) -> float:
 
 
 def waiting_time(value: Value, name: str = "t") -> float:
-    """A time that a program may wait, or an error."""
+    """Convert to a waiting time [s]; raises if invalid."""
     out = float(number(value))
     if not 0.0 <= out <= 1e6:
         raise ScriptError(f"{name} = {format_value(value)}; a time in seconds is expected.")
@@ -47,9 +47,11 @@ def waiting_time(value: Value, name: str = "t") -> float:
 def movej(
     robot: UrController, q: Value, a: Value = 1.4, v: Value = 1.05, t: Value = 0, r: Value = 0
 ) -> Steps:
-    """To a joint position with trapezoids of speed; the joint with the longest way sets the pace.
+    """Move to a joint position with trapezoidal speed; the joint with the longest travel sets the
+    duration.
 
-    With T the time and b the share of it spent speeding up, the way done after share s is
+    With b the fraction of the duration spent accelerating, the travel fraction at time fraction s
+    is
     s^2 / (2 b (1 - b)), then (s - b / 2) / (1 - b), and the mirror image at the end.
     """
     goal, speed, acceleration = joint_values(q), positive_number(v, "v"), positive_number(a, "a")
@@ -89,7 +91,7 @@ def servoj(
     lookahead_time: Value = 0.1,
     gain: Value = 300,
 ) -> Steps:
-    """A set point, held for t; the arm follows it as `UrController.follow` says."""
+    """Hold a set point for t; the robot follows it by `UrController.servo_output`."""
     goal = joint_values(q)
     lookahead, stiffness = (
         positive_number(lookahead_time, "lookahead_time"),
@@ -107,7 +109,7 @@ def servoj(
 
 
 def speedj(robot: UrController, qd: Value, a: Value = 1.4, t: Value = 0) -> Steps:
-    """Towards joint speeds; for t seconds, or until they are reached."""
+    """Accelerate to joint speeds, for t seconds or until they are reached."""
     goal, change = joint_values(qd), positive_number(a, "a") * robot.step
     remaining_steps = round(waiting_time(t) / robot.step)
     while True:
@@ -121,7 +123,7 @@ def speedj(robot: UrController, qd: Value, a: Value = 1.4, t: Value = 0) -> Step
 
 
 def stopj(robot: UrController, a: Value = 2.0) -> Steps:
-    """To rest; all joints arrive together."""
+    """Decelerate to standstill; all joints arrive together."""
     deceleration = positive_number(a, "a")
     while float(np.abs(robot.target_speed).max()) > 1e-12:
         max_speed = float(np.abs(robot.target_speed).max())
@@ -131,13 +133,13 @@ def stopj(robot: UrController, a: Value = 2.0) -> Steps:
 
 
 def wait(robot: UrController, t: Value) -> Steps:
-    """sleep(t)."""
+    """Function sleep(t)."""
     for _ in range(max(1, round(waiting_time(t) / robot.step))):
         yield
 
 
 def sync(robot: UrController) -> Steps:
-    """To the end of this control step."""
+    """Wait for the end of this control step."""
     yield
 
 
@@ -146,7 +148,7 @@ MOTIONS: dict[str, Any] = {
     "servoj": servoj,
     "speedj": speedj,
     "stopj": stopj,
-    # No tool paths are simulated, so stopping along one is stopping the joints.
+    # Tool paths are not simulated, so stopl stops the joints.
     "stopl": lambda robot, a=2.0, aRot=2.0: stopj(robot, a),
     "sleep": wait,
     "sync": sync,

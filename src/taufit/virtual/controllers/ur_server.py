@@ -1,4 +1,4 @@
-"""The sockets of a virtual Universal Robots controller, and the clock that moves it."""
+"""Sockets of a simulated Universal Robots controller, and its real-time loop."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from taufit.virtual.urscript.lexer import MAX_PROGRAM_LENGTH
 from taufit.wire import rtde, ur_state
 from taufit.wire.ur import UrPorts
 
-# A client that leaves this much unread is dropped, as the real controller does [bytes].
+# Clients with more unread data are disconnected, as by the real controller [bytes].
 _MAX_UNREAD_BYTES = 1 << 21
 _MAX_LINE_BYTES = 4096
 _MAX_CLIENTS = 32
@@ -38,17 +38,17 @@ _Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None
 
 
 class VirtualUr:
-    """A virtual controller on this computer's network; use as a context manager, or `serve`.
+    """Simulated controller on the network; use as a context manager, or call `serve`.
 
     with VirtualUr(UrController(twin)) as robot:
         ...  # clients talk to robot.host and robot.ports
 
     Args:
-        controller: The robot.
+        controller: Simulated controller.
         host: Address to listen on.
-        ports: Where; 0 takes a free one.
+        ports: Ports; 0 selects a free one.
         log: Called with every message of the controller and its level (0 exception, 1 error, ...).
-        pace: Of the robot's time against this computer's; above 1 as far as the processor allows.
+        pace: Ratio of simulated time to real time, as far as the processor allows.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class VirtualUr:
     def serve(
         self, *, seconds: float | None = None, ready: Callable[[], None] | None = None
     ) -> None:
-        """Serve until stopped, or for some seconds; `ready` is called once all ports listen."""
+        """Serve until stopped, or for some seconds; `ready` is called when all ports listen."""
         asyncio.run(self._main(seconds, ready))
 
     def __enter__(self) -> VirtualUr:
@@ -114,7 +114,7 @@ class VirtualUr:
                 loop.call_soon_threadsafe(stop.set)
 
     def call(self, function: Callable[[UrController], object]) -> None:
-        """Do something to the controller between two of its steps, from any thread."""
+        """Call a function with the controller between two control steps, from any thread."""
         if self._loop is not None:
             self._loop.call_soon_threadsafe(function, self.controller)
 
@@ -158,7 +158,7 @@ class VirtualUr:
         self._servers.clear()
 
     def _track_connection(self, handler: _Handler) -> _Handler:
-        """A handler whose connection is closed with the server and never ends it."""
+        """Handler whose connection is closed with the server."""
 
         async def run(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             task = asyncio.current_task()
@@ -188,14 +188,14 @@ class VirtualUr:
         while not self._stop.is_set():
             robot.tick()
             self._publish()
-            done = (robot.steps - first) * robot.step
-            if seconds is not None and done >= seconds:
+            simulated_s = (robot.steps - first) * robot.step
+            if seconds is not None and simulated_s >= seconds:
                 return
-            ahead = begun + done / self.pace - time.perf_counter()
+            ahead = begun + simulated_s / self.pace - time.perf_counter()
             if ahead > 0.0:
                 await asyncio.sleep(ahead)
             else:
-                # Behind: clients still get their turn, and no step is left out.
+                # Late: let clients run; no step is skipped.
                 self.late_steps += ahead < -robot.step / self.pace
                 await asyncio.sleep(0)
 
@@ -246,20 +246,20 @@ class VirtualUr:
             pending += data
             *lines, pending = pending.split(b"\n")
             for line in lines:
-                said = ur_dashboard.answer_line(self.controller, line.decode(errors="replace"))
-                if said is None:
+                reply = ur_dashboard.answer_line(self.controller, line.decode(errors="replace"))
+                if reply is None:
                     writer.write(b"Disconnected\n")
                     await writer.drain()
                     return
-                writer.write(said.encode() + b"\n")
+                writer.write(reply.encode() + b"\n")
             if len(pending) > _MAX_LINE_BYTES:
                 return
 
     async def _serve_state(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        version, now = self.controller.version, self.controller.sample.time
-        writer.write(ur_state.version_message(now, "URControl", version))
+        version, sample_time = self.controller.version, self.controller.sample.time
+        writer.write(ur_state.version_message(sample_time, "URControl", version))
         self._state.add(writer)
         await self._read_programs(reader)
 
@@ -270,7 +270,7 @@ class VirtualUr:
         await self._read_programs(reader)
 
     async def _read_programs(self, reader: asyncio.StreamReader) -> None:
-        """Programs as they arrive; each is whole when its blocks are."""
+        """Start programs as they arrive; a program is complete when its blocks are."""
         pending = ""
         while data := await reader.read(1 << 16):
             pending += data.decode("utf-8", errors="replace")
@@ -280,7 +280,7 @@ class VirtualUr:
             if is_complete(pending):
                 text, pending = pending, ""
                 try:
-                    # The clock and the other connections go on meanwhile.
+                    # Steps and other connections continue meanwhile.
                     machine = await asyncio.to_thread(self.controller.compile_program, text)
                     self.controller.start(machine)
                 except ScriptError as error:

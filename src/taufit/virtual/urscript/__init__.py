@@ -1,6 +1,6 @@
-"""URScript on a virtual controller. In: program text. Out: commands, tick by tick.
+"""URScript interpreter. In: program text. Out: commands, tick by tick.
 
-Left to others: what the commands do to the arm.
+Not here: execution of motion commands (controllers).
 """
 
 from taufit.virtual.urscript.machine import Machine, ScriptError, load_program

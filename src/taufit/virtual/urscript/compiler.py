@@ -26,7 +26,7 @@ from taufit.virtual.urscript.values import Value, copy_value, is_true
 
 
 class _Signal:
-    """Why a block ended early."""
+    """Signal that ends a block early."""
 
     __slots__ = ("value",)
 
@@ -34,7 +34,7 @@ class _Signal:
         self.value = value
 
 
-# A block this long may be interrupted between its statements.
+# Blocks with more statements may be interrupted between them.
 _MAX_UNINTERRUPTED = 100
 _BREAK, _CONTINUE = _Signal(), _Signal()
 
@@ -47,7 +47,7 @@ class Compiler(Expressions):
         self.shared: set[str] = set()
         self._collect(statements)
         self.statements = tuple(s for s in statements if not isinstance(s, Define))
-        # What the program itself assigns is seen by its functions and threads.
+        # Variables of the main program are visible in its functions and threads.
         self.shared |= {
             s.target.name
             for s in self.statements
@@ -55,7 +55,7 @@ class Compiler(Expressions):
         }
 
     def main(self) -> Wait:
-        """The program's main thread."""
+        """Main thread of the program."""
         for name, define in self.definitions.items():
             self._function(name, define)
         self.local = set()
@@ -67,7 +67,7 @@ class Compiler(Expressions):
         return flow()
 
     def _collect(self, statements: tuple[Statement, ...]) -> None:
-        """Functions and global names, wherever they are written."""
+        """Collect functions and global names."""
         for s in _walk(statements):
             if isinstance(s, Define):
                 if s.name in self.machine.functions:
@@ -248,7 +248,7 @@ class Compiler(Expressions):
                 )
                 if not is_true(condition_value):
                     return None
-                # A loop that never waits cannot hold the clock.
+                # Interrupt loops that never wait.
                 machine.budget_left -= cost
                 if machine.budget_left < 0:
                     yield
@@ -301,7 +301,7 @@ class Compiler(Expressions):
 
 
 def _generator(code: Code) -> Callable[[Frame], Wait]:
-    """The same code as a generator, whether it waits or not."""
+    """Code as a generator, whether it waits or not."""
     if code.waits:
         return code.run
 
@@ -315,7 +315,7 @@ def _generator(code: Code) -> Callable[[Frame], Wait]:
 def _walk(
     statements: tuple[Statement, ...], *, skip_functions: bool = False
 ) -> Iterator[Statement]:
-    """All statements; `skip_functions` leaves out the bodies of nested functions."""
+    """All statements; `skip_functions` omits the bodies of nested functions."""
     for s in statements:
         yield s
         if isinstance(s, Define) and not skip_functions:

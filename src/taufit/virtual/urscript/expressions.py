@@ -27,7 +27,7 @@ from taufit.virtual.urscript.values import Value, copy_value, is_true
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """Compiled tree: `run(frame)` gives a value, or a generator that does where it `waits`."""
+    """Compiled code: `run(frame)` returns a value, or a generator if it `waits`."""
 
     waits: bool
     run: Callable[[Frame], Any]
@@ -37,9 +37,9 @@ class Expressions:
     """Compiles expressions for one machine.
 
     Attributes:
-        machine: What the code runs on.
-        definitions, bodies, defaults, depths: The program's own functions, by name.
-        local: Names that belong to the function being compiled.
+        machine: Machine that runs the code.
+        definitions, bodies, defaults, depths: Functions of the program, by name.
+        local: Local names of the function being compiled.
     """
 
     def __init__(self, machine: Machine) -> None:
@@ -51,7 +51,7 @@ class Expressions:
         self.local: set[str] = set()
 
     def immediate(self, value: Expression, description: str) -> Code:
-        """An expression that does not wait."""
+        """Compile an expression that does not wait."""
         code = self.expression(value)
         if code.waits:
             raise ScriptError(f"{description} calls a function that takes time; use a variable.")
@@ -192,7 +192,7 @@ class Expressions:
         return Code(True, flow)
 
     def _program_call(self, e: Call) -> Code:
-        """A call of the program's own function."""
+        """Compile a call of a program's function."""
         machine, name = self.machine, e.name
         bind = self._binder(e.name, len(e.positional), tuple(n for n, _ in e.keywords), e.line)
         arguments = self._apply([*e.positional, *(value for _, value in e.keywords)], bind)
@@ -216,7 +216,7 @@ class Expressions:
     def _binder(
         self, name: str, positional: int, keywords: tuple[str, ...], line: int
     ) -> Callable[[list[Value]], Frame]:
-        """From a call's values to the frame of the function it calls."""
+        """Function from the values of a call to the frame of the called function."""
         define = self.definitions[name]
         parameters = [parameter for parameter, _ in define.parameters]
         bound_names = [*parameters[:positional], *keywords]

@@ -1,4 +1,4 @@
-"""URScript text -> tokens. Line ends are kept as a mark only: they do not end a statement."""
+"""URScript text -> tokens; line ends are marked, they do not end a statement."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from taufit.core.errors import TaufitError
 
-# Longer programs are refused; the longest known client uploads 50 kB.
+# Largest program [characters]; known clients upload at most 50 kB.
 MAX_PROGRAM_LENGTH = 1_000_000
 
 _WORDS = (
@@ -35,13 +35,13 @@ class ScriptError(TaufitError):
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One word of a program.
+    """Token of a program.
 
     Attributes:
         kind: number, text, name, keyword, sign or end.
-        text: As written.
+        text: Text in the program.
         starts_line: Whether it is the first on its line.
-        line: Counted from 1.
+        line: Line number from 1.
     """
 
     kind: str

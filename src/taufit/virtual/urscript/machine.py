@@ -1,8 +1,9 @@
-"""Runs a program: threads, critical sections and a budget per tick.
+"""Execution of a program: threads, critical sections and a budget per tick.
 
-The tree is turned into closures of this module, never into Python source: a program can reach the
-functions it is given and nothing else. Whatever can wait or loop is a generator that yields once
-per control tick; the rest is a plain function, bounded by the length of the program.
+The syntax tree is compiled to closures, never to Python source: a program can only call the given
+functions. Code that waits or loops is a generator that yields once per control tick; other code is
+a
+function, bounded by the length of the program.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from taufit.virtual.urscript.values import Value, copy_value
 Wait = Generator[None, None, Value]
 Frame = dict[str, Value]
 
-# Statements a program may execute within one tick; then it goes on in the next one.
+# Statements per tick; a program continues in the next one.
 BUDGET = 4000
 MAX_THREADS = 32
-# Calls inside calls, counted with the nesting of their blocks.
+# Largest depth of nested calls and blocks.
 MAX_DEPTH = 200
 
 
@@ -30,9 +31,9 @@ class Builtin:
     """A function of the controller.
 
     Attributes:
-        run: Called with the program's arguments; a generator function where it waits.
-        waits: Whether it is.
-        cost: Of one call, in statements.
+        run: Function called with the program's arguments; a generator function if it waits.
+        waits: Whether it is a generator function.
+        cost: Cost of one call, in statements.
     """
 
     run: Callable[..., Any]
@@ -42,7 +43,7 @@ class Builtin:
 
 @dataclass(slots=True, eq=False)
 class Thread:
-    """One flow of a program."""
+    """Thread of a program."""
 
     handle: int
     flow: Wait
@@ -54,8 +55,8 @@ class Machine:
     """A program in execution; `tick` runs every thread to the end of its control step.
 
     Attributes:
-        functions: What the program may call, by name.
-        variables: Its global variables.
+        functions: Functions available to the program, by name.
+        variables: Global variables.
     """
 
     functions: Mapping[str, Builtin]
@@ -68,7 +69,7 @@ class Machine:
     last_handle: int = 0
 
     def tick(self) -> bool:
-        """One control step; False when the program has ended."""
+        """Run one control step; False when the program has ended."""
         self.budget_left = BUDGET
         for thread in list(self.threads.values()):
             if not self.running:
@@ -109,7 +110,7 @@ class Machine:
         self.threads.clear()
         self.critical_thread = None
 
-    # What compiled code calls.
+    # Functions called by compiled code.
 
     def start(self, flow: Wait) -> int:
         if len(self.threads) >= MAX_THREADS:
@@ -122,7 +123,7 @@ class Machine:
         return bool(handle) and handle in self.threads
 
     def kill(self, handle: Value) -> None:
-        """End a thread; no handle and handle 0 name none."""
+        """End a thread; handle 0 and None are ignored."""
         thread = self.threads.get(handle) if handle and isinstance(handle, int) else None
         if thread is None:
             return
@@ -150,13 +151,13 @@ class Machine:
 
 
 class _ThreadEnd(BaseException):
-    """Unwinds a thread that ended itself; no handler of a program may catch it."""
+    """Unwinds a thread that ended itself; programs cannot catch it."""
 
 
 def load_program(program: str, functions: Mapping[str, Builtin]) -> Machine:
-    """Compile a program and have its main thread ready.
+    """Compile a program and create its main thread.
 
-    One `def` alone is the program; otherwise the statements between the definitions are.
+    A single `def` is the program; otherwise the statements between the definitions are.
     """
     from taufit.virtual.urscript.compiler import Compiler
 

@@ -1,4 +1,4 @@
-"""Tokens -> syntax tree: plain frozen nodes, no Python code anywhere."""
+"""Tokens -> syntax tree of frozen nodes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from taufit.virtual.urscript.lexer import ScriptError, Token, tokenise
 
-# Deeper nesting is refused: the tree is walked by recursion.
+# Largest nesting depth, since the tree is walked recursively.
 MAX_NESTING = 40
 
 
@@ -45,7 +45,7 @@ class Index:
 
 @dataclass(frozen=True, slots=True)
 class Unary:
-    """An operator before its operand."""
+    """Unary operator with its operand."""
 
     sign: str
     value: Expression
@@ -53,7 +53,7 @@ class Unary:
 
 @dataclass(frozen=True, slots=True)
 class Binary:
-    """An operator between its operands."""
+    """Binary operator with its operands."""
 
     sign: str
     left: Expression
@@ -73,7 +73,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class StartThread:
-    """run f(...): a thread."""
+    """Thread start: run f(...)."""
 
     name: str
     positional: tuple[Expression, ...]
@@ -119,7 +119,7 @@ class Return:
 
 @dataclass(frozen=True, slots=True)
 class KeywordStatement:
-    """break, continue, halt, pass, enter_critical, exit_critical."""
+    """Keyword statement: break, continue, halt, pass, enter_critical, exit_critical."""
 
     word: str
     line: int
@@ -127,7 +127,7 @@ class KeywordStatement:
 
 @dataclass(frozen=True, slots=True)
 class ThreadStatement:
-    """kill h, join h."""
+    """Thread statement: kill h, join h."""
 
     word: str
     handle: Expression
@@ -135,7 +135,7 @@ class ThreadStatement:
 
 @dataclass(frozen=True, slots=True)
 class Assign:
-    """A value given to a variable."""
+    """Assignment to a variable or list element."""
 
     scope: str
     target: Name | Index
@@ -145,7 +145,7 @@ class Assign:
 
 @dataclass(frozen=True, slots=True)
 class ExpressionStatement:
-    """An expression for its effect."""
+    """Expression evaluated for its effect."""
 
     value: Expression
     line: int
@@ -159,7 +159,7 @@ _OPENING = ("def", "thread", "sec", "if", "while")
 
 
 def parse_program(program: str) -> tuple[Statement, ...]:
-    """The syntax tree of a program."""
+    """Parse a program to its syntax tree."""
     parser = _Parser(tokenise(program))
     out: list[Statement] = []
     while parser.current.kind != "end":
@@ -168,7 +168,7 @@ def parse_program(program: str) -> tuple[Statement, ...]:
 
 
 def is_complete(text: str) -> bool:
-    """Whether text that arrives piece by piece is a whole program: every block has its end."""
+    """Whether received text is a complete program: every block has its end."""
     if not text.endswith("\n"):
         return False
     depth, has_tokens = 0, False
@@ -180,7 +180,7 @@ def is_complete(text: str) -> bool:
             if token.kind == "keyword":
                 depth += (token.text in _OPENING) - (token.text == "end")
     except ScriptError:
-        # Parsing will say what is wrong with it.
+        # The parser reports the error.
         return True
     return has_tokens and depth <= 0
 

@@ -1,7 +1,8 @@
-"""Numbers, texts and lists of a program, and what operators make of them.
+"""Values of a program (numbers, texts, lists) and their operators.
 
-Lists are values: assignment copies. Whole numbers have 32 bits; lists, texts and matrices have a
-largest size, so that no program can fill the memory.
+Lists are copied on assignment. Integers have 32 bits; lists, texts and matrices have a maximum
+size, so
+that a program cannot exhaust the memory.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ class UrList(list[Value]):
 
 
 def make_list(items: list[Value]) -> UrList:
-    """A list of numbers, texts or equally plain lists."""
+    """List of numbers, texts or flat lists."""
     if sum(len(item) if isinstance(item, list) else 1 for item in items) > MAX_LIST_LENGTH:
         raise ScriptError(f"a list of more than {MAX_LIST_LENGTH} elements.")
     for item in items:
@@ -34,28 +35,28 @@ def make_list(items: list[Value]) -> UrList:
 
 
 def copy_value(value: Value) -> Value:
-    """The value for another variable."""
+    """Copy of a value for another variable."""
     if isinstance(value, list):
         return UrList(UrList(x) if isinstance(x, list) else x for x in value)
     return value
 
 
 def is_true(value: Value) -> bool:
-    """Of a condition."""
+    """Truth value of a condition; raises for other types."""
     if isinstance(value, (bool, int, float)):
         return bool(value)
     raise ScriptError(f"a condition is true or false, not {format_value(value)}.")
 
 
 def number(value: Value) -> float | int:
-    """A number, or an error."""
+    """Number; raises for other types."""
     if isinstance(value, (int, float)):
         return value
     raise ScriptError(f"a number expected, found {format_value(value)}.")
 
 
 def format_value(value: Value) -> str:
-    """A value as text, of bounded length."""
+    """Text of a value, of bounded length."""
     if isinstance(value, list):
         text = "[" + ", ".join(format_value(item) for item in value[:50]) + "]"
     elif isinstance(value, float):
@@ -97,7 +98,7 @@ def _divide(a: float | int, b: float | int) -> float | int:
     if b == 0:
         raise ScriptError("a division by zero.")
     out = a / b
-    # Two whole numbers that divide evenly give one, so it can be an index.
+    # Integers that divide evenly give an integer, so it can be an index.
     return int(out) if a.__class__ is int and b.__class__ is int and out.is_integer() else out
 
 
@@ -134,12 +135,12 @@ OPERATORS: dict[str, Callable[[Value, Value], Value]] = {
 
 
 def negative(value: Value) -> Value:
-    """-x, element by element."""
+    """Negation -x, element by element."""
     return OPERATORS["*"](-1, value)
 
 
 def element(value: Value, index: Value) -> Value:
-    """value[index]."""
+    """Element value[index]; raises if it does not exist."""
     if not isinstance(value, list):
         raise ScriptError(
             f"{format_value(value)} is not a list: it has no element {format_value(index)}."
@@ -148,7 +149,7 @@ def element(value: Value, index: Value) -> Value:
 
 
 def list_index(value: list[Value], index: Value) -> int:
-    """An index of a list, checked."""
+    """Valid index of a list; raises if it is out of range."""
     if not isinstance(index, (int, float)) or not math.isfinite(index):
         raise ScriptError(f"an index is a number, not {format_value(index)}.")
     integer = int(index)

@@ -1,4 +1,4 @@
-"""ROS 2 topics by Cyclone DDS, without a ROS installation."""
+"""ROS 2 topics with Cyclone DDS, without a ROS installation."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _participant() -> Any:
 
 
 class CycloneJointStateSubscriber:
-    """A subscription to joint states."""
+    """Subscriber of joint states."""
 
     name = "Cyclone DDS"
 
@@ -33,7 +33,7 @@ class CycloneJointStateSubscriber:
 
         self._participant = _participant()
         name = Topic(self._participant, f"rt{topic}", JointStateMessage)
-        # Two readers: a reliable one loses nothing of reliable writers, the other hears the rest.
+        # Two readers: one for reliable publishers, one for best-effort publishers.
         self._readers = [
             DataReader(self._participant, name, qos=qos) for qos in (reliable(), sensor_data())
         ]
@@ -47,7 +47,7 @@ class CycloneJointStateSubscriber:
         self._reliable = False
 
     def take(self, seconds: float) -> list[JointState]:
-        """Messages that arrive within `seconds`."""
+        """Messages received within `seconds`."""
         from cyclonedds.util import duration
 
         self._wait.wait(duration(milliseconds=max(1, round(1e3 * seconds))))
@@ -59,7 +59,7 @@ class CycloneJointStateSubscriber:
         ]
 
     def close(self) -> None:
-        """Leave."""
+        """Unsubscribe."""
         self._readers.clear()
         self._waits.clear()
 
@@ -74,18 +74,18 @@ def _message(m: Any) -> JointState:
     )
 
 
-def latched_text(topic: str, seconds: float) -> str | None:
-    """The last text of a topic whose publisher keeps it for late subscribers."""
+def read_latched_text(topic: str, seconds: float) -> str | None:
+    """Latched text of a topic (transient local); None if there is none within `seconds`."""
     from cyclonedds.core import InstanceState, ReadCondition, SampleState, ViewState, WaitSet
     from cyclonedds.sub import DataReader
     from cyclonedds.topic import Topic
     from cyclonedds.util import duration
 
-    from taufit.wire.ros.messages import StringMessage, latched
+    from taufit.wire.ros.messages import StringMessage, latched_qos
 
     participant = _participant()
     name: Any = Topic(participant, f"rt{topic}", StringMessage)
-    reader: Any = DataReader(participant, name, qos=latched())
+    reader: Any = DataReader(participant, name, qos=latched_qos())
     wait = WaitSet(participant)
     any_state = SampleState.Any | ViewState.Any | InstanceState.Any
     wait.attach(ReadCondition(reader, any_state))
@@ -99,7 +99,7 @@ def latched_text(topic: str, seconds: float) -> str | None:
 
 
 class CycloneTrajectoryPublisher:
-    """A publisher of joint trajectories."""
+    """Publisher of joint trajectories."""
 
     name = "Cyclone DDS"
 
@@ -114,7 +114,7 @@ class CycloneTrajectoryPublisher:
         self._writer: Any = DataWriter(self._participant, name, qos=reliable())
 
     def wait_for_subscriber(self, seconds: float) -> bool:
-        """Whether somebody listens, or does within `seconds`."""
+        """Whether there is a subscriber within `seconds`."""
         end = time.monotonic() + seconds
         while not self._writer.get_matched_subscriptions():
             if time.monotonic() > end:
@@ -123,7 +123,7 @@ class CycloneTrajectoryPublisher:
         return True
 
     def send(self, trajectory: Trajectory) -> None:
-        """Publish it."""
+        """Publish a trajectory."""
         from taufit.wire.ros.messages import (
             DurationMessage,
             Header,
@@ -146,12 +146,12 @@ class CycloneTrajectoryPublisher:
         self._writer.write(JointTrajectoryMessage(header, names, points))
 
     def close(self) -> None:
-        """Leave."""
+        """Remove the publisher."""
         self._writer = None
 
 
 class CycloneMessagePublisher:
-    """A publisher of joint states or of text."""
+    """Publisher of joint states or text."""
 
     name = "Cyclone DDS"
 
@@ -167,7 +167,7 @@ class CycloneMessagePublisher:
         self._writer: Any = DataWriter(self._participant, name, qos=reliable())
 
     def send(self, message: JointState | str) -> None:
-        """Publish it."""
+        """Publish a message."""
         from taufit.wire.ros.messages import Header, JointStateMessage, StringMessage, Time
 
         if isinstance(message, str):
@@ -180,5 +180,5 @@ class CycloneMessagePublisher:
         self._writer.write(JointStateMessage(Header(stamp, ""), *arrays))
 
     def close(self) -> None:
-        """Leave."""
+        """Remove the publisher."""
         self._writer = None

@@ -1,7 +1,8 @@
-"""ROS 2 joint states: by an installed rclpy where there is one, else by Cyclone DDS.
+"""Source of ROS 2 joint states, with rclpy if installed, else Cyclone DDS.
 
-Effort on a joint_states topic can be anything (newton metres, amperes, torque without gravity), and
-the order of the joints is the publisher's: the effort must be named, joints go by their names.
+Effort on a joint_states topic may be torque, current or torque without gravity, and the joint order
+is
+the publisher's: the torque kind must be given, joints are selected by name.
 """
 
 from __future__ import annotations
@@ -15,18 +16,18 @@ from taufit.core.errors import WireError
 from taufit.wire.ros.middleware import JointState, JointStateSubscriber, joint_state_subscriber
 from taufit.wire.source import TORQUE_KINDS, Gap, SampleBlock, SourceDescription
 
-# A step this many times the usual one is a gap; publishers' clocks jitter.
+# Steps above this multiple of the median step are gaps.
 _GAP_STEPS = 2.5
 
 
 class Ros2JointStates:
-    """Samples of a joint_states topic.
+    """Source of samples of a joint_states topic.
 
     Args:
-        topic: Its name, e.g. /joint_states.
-        torque_kind: What its effort is, one of TORQUE_KINDS.
-        joints: Names of the arm's joints from base to tip; the publisher's order where None.
-        subscriber: To use instead of what is installed.
+        topic: Topic name, e.g. /joint_states.
+        torque_kind: Kind of its effort, one of TORQUE_KINDS.
+        joints: Joint names from base to tip; None for the publisher's order.
+        subscriber: Subscriber to use; default by installed middleware.
         give_up: Silence after which `read` raises [s].
     """
 
@@ -61,7 +62,7 @@ class Ros2JointStates:
         self._last_received = time.monotonic()
 
     def connect(self) -> SourceDescription:
-        """Subscribe; the first messages say which joints there are and how fast they come."""
+        """Subscribe; the first messages give joints and rate."""
         if self._subscriber is None:
             self._subscriber = joint_state_subscriber(self.topic)
         self.messages.append(f"{self.topic} is read with {self._subscriber.name}")
@@ -142,7 +143,7 @@ class Ros2JointStates:
         return self._requested_names
 
     def _row(self, message: JointState) -> tuple[float, Mapping[str, list[float]]] | None:
-        """Time and values in the order of the joints; None for messages of other joints."""
+        """Time and values in joint order; None for messages of other joints."""
         name_index = {name: i for i, name in enumerate(message.names)}
         if any(name not in name_index for name in self._names):
             return None

@@ -1,8 +1,8 @@
-"""Playing a motion through a ROS 2 joint trajectory controller: one trajectory sent, then watched.
+"""Playback through a ROS 2 joint trajectory controller: one trajectory is sent and monitored.
 
-A trajectory controller interpolates between the points and keeps the robot's own limits. ROS 2 has
-no common word for protective stops or speed scaling, so what is watched is the arm itself: whether
-it is where the trajectory says.
+The controller interpolates between the points and keeps the robot's limits. ROS 2 has no standard
+message for protective stops or speed scaling, so the measured position is compared with the
+trajectory.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from taufit.wire.player import RECORDED, Approach, Playback, PlaybackNotices, se
 from taufit.wire.ros.middleware import Trajectory, TrajectoryPublisher, trajectory_publisher
 from taufit.wire.source import SampleBlock
 
-# Further than this from where the trajectory was within this time, the arm does not follow [rad],
-# [s]: messages and controllers have delays.
+# Largest deviation from the trajectory [rad] within the largest delay of messages and controller
+# [s].
 _MAX_DEVIATION, _MAX_DELAY_S = 0.1, 1.0
 
 
 class Ros2Player:
-    """Sends a joint trajectory and watches the joint states for it.
+    """Sends a joint trajectory and monitors the joint states.
 
     Args:
-        topic: Of the trajectory controller.
-        playback: What to play.
-        names: Of the joints, in the order of the playback.
-        approach: Legs to its start, from where the arm stands.
-        rate_hz: Points per second; the controller interpolates.
-        publisher: To use instead of what is installed.
-        find_within_s: Seconds a controller has to be found.
+        topic: Topic of the trajectory controller.
+        playback: Playback of the motion.
+        names: Joint names in the order of the playback.
+        approach: Legs from the current pose to the start.
+        rate_hz: Points per second [Hz]; the controller interpolates.
+        publisher: Publisher to use; default by installed middleware.
+        find_within_s: Time limit for finding the controller [s].
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Ros2Player:
         self._is_over = False
 
     def trajectory(self) -> Trajectory:
-        """Points at rest on the approach, then the playback, from where the arm is."""
+        """Trajectory of the approach and the playback from the current pose."""
         count = int(np.ceil(self.playback.duration * self._rate))
         time = np.linspace(0.0, self.playback.duration, count + 1)
         _, q, v, a = self.playback.at(time)
@@ -77,7 +77,7 @@ class Ros2Player:
         )
 
     def text(self) -> str:
-        """The trajectory as YAML, for people to read."""
+        """Trajectory as YAML."""
         t = self.trajectory()
         lines = [f"# {self.topic}: trajectory_msgs/JointTrajectory, {len(t.time)} points"]
         lines += [f"joint_names: [{', '.join(map(yaml_scalar, t.names))}]", "points:"]
@@ -110,7 +110,7 @@ class Ros2Player:
         self._publisher.send(self.trajectory())
 
     def check_progress(self, block: SampleBlock) -> str | None:
-        """Why the recording should end ("" when the motion is over), or None to go on."""
+        """Reason to end the recording ("" when the motion is over), or None to continue."""
         if self._start_time is None:
             self._start_time = float(block.time[0])
         time = block.time - self._start_time
@@ -120,11 +120,11 @@ class Ros2Player:
             return ""
         candidate_times = np.maximum(time[-1] - np.linspace(-0.1, _MAX_DELAY_S, 45), 0.0)
         if time[-1] < self.approach_s + _MAX_DELAY_S:
-            # Controllers differ in how fast they go along a leg, not in where it is.
+            # Controllers differ in speed along a leg, not in its path.
             candidate_times = np.concatenate(
                 [candidate_times, np.linspace(0.0, self.approach_s, 400)]
             )
-        deviation = np.abs(self._expected(candidate_times) - self._current_position)
+        deviation = np.abs(self._target_position(candidate_times) - self._current_position)
         smallest_deviation = deviation[int(deviation.max(axis=1).argmin())]
         if smallest_deviation.max() > _MAX_DEVIATION:
             return (
@@ -136,21 +136,21 @@ class Ros2Player:
             )
         return None
 
-    def _expected(self, time: Float[Array, " n"]) -> Float[Array, "n j"]:
-        """Where the arm should be."""
+    def _target_position(self, time: Float[Array, " n"]) -> Float[Array, "n j"]:
+        """Expected joint positions."""
         q: Float[Array, "n j"] = self.playback.at(time - self.approach_s)[1]
         in_approach = time < self.approach_s
         return np.where(in_approach[:, None], self.approach.states(time)[0], q)
 
-    def recorded_rows(self, block: SampleBlock) -> SampleBlock | None:
-        """The rows of the phase that counts."""
+    def rows_to_record(self, block: SampleBlock) -> SampleBlock | None:
+        """Rows of the recorded phase."""
         if self._start_time is None:
             self._start_time = float(block.time[0])
         phase = self.playback.at(block.time - self._start_time - self.approach_s)[0]
         return select_rows(block, phase == RECORDED)
 
     def stop(self) -> None:
-        """Bring the arm to rest: a trajectory that ends where it is now."""
+        """Stop the robot by a trajectory that ends at its current position."""
         if self._publisher is None:
             return
         if not self._is_over:
