@@ -568,10 +568,10 @@ def page_of(log: Log) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
 def recordings_of(log: Log, edits: Sequence[Any] = ()) -> list[Any]:
     """What a reader makes of the numbers, with the column map or with a changed one."""
     from taufit.recording import read_map
-    from taufit.recording.assemble import assemble
+    from taufit.recording.assemble import assemble_recordings
     from taufit.recording.map.remedy import apply_edits
     from taufit.recording.table import Table
 
     columns, page = page_of(log)
     table = Table.from_columns("log.csv", columns)
-    return assemble(table, read_map(apply_edits(page, edits)))
+    return assemble_recordings(table, read_map(apply_edits(page, edits)))

@@ -42,7 +42,9 @@ with tempfile.TemporaryDirectory() as name:
     for finding in recording.findings:
         print(f"  {finding.severity}: {finding}")
     clock = recording_quality(recording).timing
-    print(f"  {clock.nominal_hz:.0f} Hz, {clock.lost} samples lost in {len(clock.gaps)} gaps")
+    print(
+        f"  {clock.nominal_hz:.0f} Hz, {clock.lost_samples} samples lost in {len(clock.gaps)} gaps"
+    )
 
     # Parquet for keeping, MCAP for ROS tools; both give back the same numbers.
     taufit.write_recording(recording, folder / "log.parquet")

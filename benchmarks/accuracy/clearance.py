@@ -197,7 +197,7 @@ def calibrations() -> list[tuple[str, str, object]]:
             pose[:3, :3] = rotation_rpy(*angles)
             links.append(Link(name, f"{name}_joint", pose, np.array([0, 0, 1.0, 0, 0, 0])))
         arm = Robot(
-            row["repository"], tuple(links), JointLimits.unlimited(6), Drives.joint_torque(6)
+            row["repository"], tuple(links), JointLimits.unlimited(6), Drives.direct_drive(6)
         )
         out.append((row["repository"], row["model"], arm))
     return out

@@ -79,7 +79,7 @@ class Cell:
                     act(self.controller)
                 self.plan.remove((due, act))
             sample = self.controller.tick()
-            self.rows.append({name: self.controller.value(name) for name in _asked(self)})
+            self.rows.append({name: self.controller.output_value(name) for name in _asked(self)})
             fast = float((np.abs(self.controller.target_speed) / limits.velocity).max())
             moved = float((np.abs(sample.velocity) / limits.velocity).max())
             if fast > _SPEED and self.controller._servo[0] == 0.0:
@@ -181,7 +181,7 @@ _DURING_QUESTION: list[Callable[[Cell], object]] = [
     _play,
     _slider,
     lambda cell: cell.controller.protective_stop("a person"),
-    lambda cell: cell.controller.power(False),
+    lambda cell: cell.controller.set_power(False),
     lambda cell: setattr(cell, "remote", "false"),
 ]
 _DURING_RUN: list[Callable[[Cell], Callable[[UrController], object]]] = [
@@ -192,7 +192,7 @@ _DURING_RUN: list[Callable[[Cell], Callable[[UrController], object]]] = [
     lambda cell: lambda c: c.pause(True),
     lambda cell: lambda c: c.protective_stop("a person"),
     lambda cell: lambda c: c.inputs.update(speed_slider_mask=1, speed_slider_fraction=0.4),
-    lambda cell: lambda c: c.power(False),
+    lambda cell: lambda c: c.set_power(False),
 ]
 
 

@@ -87,8 +87,8 @@ def test_a_full_turn_on_is_the_same_motion(fourier):
 def test_legs_keep_their_speed_and_acceleration():
     poses = np.array([[0.0, 0.0], [1.0, -0.5], [1.001, -0.5], [4.0, 0.0]])
     way = Approach(poses, 0.3, 0.5)
-    time = np.linspace(0.0, way.seconds, 400_001)
-    q = way.states(time)[0]
+    time = np.linspace(0.0, way.duration, 400_001)
+    q = way.motion_states(time)[0]
     h = time[1]
     v = np.diff(q, axis=0) / h
     a = np.diff(v, axis=0) / h

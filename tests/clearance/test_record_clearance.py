@@ -112,7 +112,7 @@ def test_an_arm_that_was_moved_during_the_question_is_not_moved_on(served, tmp_p
     goal = served.controller.target.copy()
     goal[5] += 0.4
     row = ", ".join(f"{x:.6f}" for x in goal)
-    served.call(lambda c: c.play(f"def other():\n movej([{row}], a=8, v=3)\nend\n"))
+    served.call_between_steps(lambda c: c.play(f"def other():\n movej([{row}], a=8, v=3)\nend\n"))
     for _ in range(200):
         time.sleep(0.02)
         if served.controller.program is None and abs(served.controller.target[5] - goal[5]) < 1e-6:
@@ -194,7 +194,7 @@ def test_the_first_excess_while_moving_is_named(change, says):
         values[name][3, 1] += size
     if "position" in change:
         values["commanded_position"] = values["position"].copy()
-    found = guard.excess(SampleBlock(np.arange(5.0), values))
+    found = guard.find_violation(SampleBlock(np.arange(5.0), values))
     assert (found is None) == (says is None) and (says is None or says in found)
 
 

@@ -35,7 +35,7 @@ def random_arm(seed: int, joints: int, *, helical: bool = False) -> Robot:
         "random arm",
         tuple(links),
         JointLimits.unlimited(joints),
-        Drives.joint_torque(joints),
+        Drives.direct_drive(joints),
         mounting=tuple(rng.uniform(-np.pi, np.pi, 3).tolist()),
     )
 
@@ -60,8 +60,8 @@ def pinocchio_model(robot: Robot):
     parent, before = 0, pin.SE3.Identity()
     for link in robot.links:
         w, u = link.screw[:3], link.screw[3:]
-        shift = np.zeros(3) if link.prismatic else axis_point(link)
-        if link.prismatic:
+        shift = np.zeros(3) if link.is_prismatic else axis_point(link)
+        if link.is_prismatic:
             joint = pin.JointModelPrismaticUnaligned(u)
         elif abs(w @ u) > 1e-12:
             joint = pin.JointModelHelicalUnaligned(w, float(w @ u))
@@ -81,7 +81,7 @@ def to_axis_frames(robot: Robot) -> np.ndarray:
     out = np.zeros((10 * robot.joints, 10 * robot.joints))
     for i, link in enumerate(robot.links):
         shift = np.eye(4)
-        if not link.prismatic:
+        if not link.is_prismatic:
             shift[:3, 3] = -axis_point(link)
         block = np.stack([transform_parameters(unit, shift) for unit in np.eye(10)], -1)
         out[10 * i : 10 * i + 10, 10 * i : 10 * i + 10] = block
@@ -99,7 +99,7 @@ def mujoco_model(robot: Robot):
         m, c, tensor = to_centre_of_mass(link.parameters)
         turn = Rotation.from_matrix(link.placement[:3, :3]).as_quat(scalar_first=True)
         w, u = link.screw[:3], link.screw[3:]
-        if link.prismatic:
+        if link.is_prismatic:
             joint = f'<joint type="slide" axis="{text(u)}"/>'
         else:
             joint = f'<joint type="hinge" axis="{text(w)}" pos="{text(axis_point(link))}"/>'

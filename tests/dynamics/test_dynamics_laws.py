@@ -133,6 +133,6 @@ def test_bundled_arm_agrees_with_pinocchio_mujoco_and_lagrange(name, mounting):
 
 
 def test_axis_point_lies_on_the_axis():
-    link = next(link for link in random_arm(3, 6).links if not link.prismatic)
+    link = next(link for link in random_arm(3, 6).links if not link.is_prismatic)
     point = axis_point(link)
     np.testing.assert_allclose(np.cross(point, link.screw[:3]), link.screw[3:], atol=1e-15)

@@ -134,7 +134,7 @@ def signs_are_found(scene):
         whole,
         links=whole.links[1:3],
         limits=JointLimits.unlimited(2),
-        drives=Drives.joint_torque(2),
+        drives=Drives.direct_drive(2),
         urdf=None,
     )
     truth = true_model(two.with_mounting("wall"))

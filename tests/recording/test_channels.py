@@ -24,7 +24,9 @@ def recording(**channels) -> Recording:
 def humidity(monkeypatch):
     """A sensor nobody thought of: one entry, and nothing else."""
     monkeypatch.setitem(
-        QUANTITIES, "humidity", Quantity("humidity", "humidity", {"%": 1.0}, True, 1e3, slow=True)
+        QUANTITIES,
+        "humidity",
+        Quantity("humidity", "humidity", {"%": 1.0}, True, 1e3, is_slow=True),
     )
     return np.linspace(40.0, 60.0, 400)[:, None] + np.array([0.0, 1.0])
 

@@ -10,7 +10,7 @@ import pytest
 
 from taufit.core.errors import RecordingError
 from taufit.recording.files import find_recordings
-from taufit.recording.repeats import repeated_files
+from taufit.recording.repeats import find_repeated_files
 
 
 def make(top, *names):
@@ -71,7 +71,7 @@ def test_equal_ends_are_not_equal_contents(tmp_path):
     (tmp_path / "a.csv").write_bytes(data)
     data[size // 2] ^= 1
     (tmp_path / "b.csv").write_bytes(data)
-    assert repeated_files([tmp_path / "a.csv", tmp_path / "b.csv"]) == {}
+    assert find_repeated_files([tmp_path / "a.csv", tmp_path / "b.csv"]) == {}
 
 
 def test_bags_that_are_folders_are_compared_by_all_they_hold(tmp_path):
@@ -79,7 +79,7 @@ def test_bags_that_are_folders_are_compared_by_all_they_hold(tmp_path):
         make(tmp_path, f"{name}/metadata.yaml")
         (tmp_path / name / "data.db3").write_bytes(content)
     bags = [tmp_path / name for name in ("one", "two", "three")]
-    assert repeated_files(bags) == {1: 0}
+    assert find_repeated_files(bags) == {1: 0}
 
 
 def test_a_folder_that_cannot_be_read_is_named(tmp_path, monkeypatch):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from taufit.core.errors import RecordingError
-from taufit.recording import RecordingWriter, compact, read_recording
+from taufit.recording import RecordingWriter, convert_live_recording, read_recording
 
 # Forks writers, kills each at a random moment and tells what it had appended by then.
 KILLER = """
@@ -141,7 +141,7 @@ def test_closing_leaves_parquet_and_no_live_file(tmp_path):
 def test_after_a_crash_the_rest_can_be_compacted(tmp_path):
     path = write(tmp_path / "run.parquet")
     path.write_bytes(path.read_bytes()[:-5])
-    recording = compact(path, tmp_path / "saved.parquet")
+    recording = convert_live_recording(path, tmp_path / "saved.parquet")
     assert len(recording) == 40
     np.testing.assert_array_equal(read_recording(tmp_path / "saved.parquet").time, recording.time)
 

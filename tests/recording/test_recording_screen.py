@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 
 from taufit.core.errors import RecordingError
-from taufit.recording import Recording, read_recording, recording_quality, timing, write_recording
+from taufit.recording import (
+    Recording,
+    read_recording,
+    recording_quality,
+    sampling_timing,
+    write_recording,
+)
 
 N = 1000
 TIME = np.arange(N) * 0.01
@@ -220,9 +226,9 @@ def test_timing_of_a_jittered_clock():
     rng = np.random.default_rng(0)
     steps = rng.normal(0.002, 1e-4, 5000)
     steps[[100, 2000]] = 0.010
-    clock = timing(np.cumsum(steps))
+    clock = sampling_timing(np.cumsum(steps))
     assert clock.nominal_hz == 500
-    assert clock.gaps.tolist() == [99, 1999] and clock.lost == 8
+    assert clock.gaps.tolist() == [99, 1999] and clock.lost_samples == 8
     assert clock.jitter == pytest.approx(1e-4, rel=0.05)
 
 
@@ -236,7 +242,7 @@ def test_rest_and_motion_windows():
         recording = Recording(time=time, position=position, signal=signal, velocity=velocity)
         page = recording_quality(recording)
         # Without a velocity it is taken over 100 ms, so windows end half of that off.
-        np.testing.assert_allclose(page.rest, [(0, 2), (7, 9.99)], atol=0.06)
+        np.testing.assert_allclose(page.standstill, [(0, 2), (7, 9.99)], atol=0.06)
         np.testing.assert_allclose(page.motion, (2, 7), atol=0.06)
 
 

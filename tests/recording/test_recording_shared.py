@@ -116,7 +116,9 @@ def test_motion_windows_are_those_the_authors_took_by_hand(name, data_dir):
     # Authors cut with a margin: up to 0.2 s before the first and 0.65 s after the last motion.
     assert -5 <= first - WINDOWS[name][0] <= 20
     assert -10 <= WINDOWS[name][1] - last <= 60
-    assert page.rest[0][0] == recording.time[0] and page.rest[-1][1] == recording.time[-1]
+    assert (
+        page.standstill[0][0] == recording.time[0] and page.standstill[-1][1] == recording.time[-1]
+    )
 
 
 def test_static_poses_are_all_rest(data_dir):
@@ -124,4 +126,4 @@ def test_static_poses_are_all_rest(data_dir):
         recording = read_recording(file, column_map=MAPS / "ur10e_csv.yaml")
         page = recording_quality(recording)
         assert page.motion is None
-        assert page.rest == ((recording.time[0], recording.time[-1]),)
+        assert page.standstill == ((recording.time[0], recording.time[-1]),)

@@ -70,8 +70,8 @@ def urdf_of(robot: Robot) -> str:
         else:
             roll = 0.0
             yaw = np.arctan2(-rotation[0, 1], rotation[1, 1])
-        kind = "prismatic" if link.prismatic else "continuous"
-        axis = link.screw[3:] if link.prismatic else link.screw[:3]
+        kind = "prismatic" if link.is_prismatic else "continuous"
+        axis = link.screw[3:] if link.is_prismatic else link.screw[:3]
         (xx, xy, xz), (_, yy, yz), (_, _, zz) = tensor
         lines += [
             f'  <link name="{link.name}"><inertial><mass value="{mass!r}"/>'

@@ -123,7 +123,7 @@ def on_its_axes(robot: Robot) -> Robot:
     links, before = [], np.eye(4)
     for link in robot.links:
         moved = np.eye(4)
-        if not link.prismatic:
+        if not link.is_prismatic:
             moved[:3, 3] = np.cross(link.screw[:3], link.screw[3:])
         links.append(
             replace(

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from taufit.recording import Recording
-from taufit.signals.cleaning import clean
-from taufit.signals.drive_gains import Gains
+from taufit.signals.cleaning import clean_recording
+from taufit.signals.drive_gains import DriveGains
 
 RATE, JOINTS = 100.0, 2
 
@@ -24,7 +24,7 @@ def recording(seed: int = 1, n: int = 600) -> Recording:
 
 
 def cleaned(one: Recording, **options):
-    return clean(one, Gains.from_values(np.array([2.0, 3.0])), **options)
+    return clean_recording(one, DriveGains.from_values(np.array([2.0, 3.0])), **options)
 
 
 def with_spike(one: Recording) -> Recording:

@@ -10,7 +10,7 @@ import pytest
 import scipy.signal
 
 from taufit.signals import recursive_filter as recursive
-from taufit.signals.recursive_filter import butterworth, filter_rows, filter_sections, resting_state
+from taufit.signals.recursive_filter import butterworth, filter_rows, filter_sections, steady_state
 
 
 @pytest.mark.parametrize("order", [2, 4, 6])
@@ -28,7 +28,7 @@ def test_the_low_pass_is_scipys(order, cutoff):
 def test_a_constant_stays_what_it_is():
     sections = butterworth(4, 3.0, 100.0)
     rows = np.full((2, 50), 7.0)
-    state = resting_state(sections)[:, None, :] * rows[None, :, :1]
+    state = steady_state(sections)[:, None, :] * rows[None, :, :1]
     out, after = filter_sections(sections, rows, state)
     np.testing.assert_allclose(out, rows, rtol=1e-12)
     np.testing.assert_allclose(after, state, rtol=1e-9)

@@ -10,14 +10,14 @@ import pytest
 from taufit.core.errors import RecordingError
 from taufit.recording import read_recording, read_recordings
 from taufit.signals import (
-    Gains,
+    DriveGains,
     condition,
     controller_gains,
     lowpass,
     quality_report,
     zero_phase,
 )
-from taufit.signals.motion_intervals import intervals
+from taufit.signals.motion_intervals import true_intervals
 
 MAPS = Path(__file__).resolve().parents[2] / "examples" / "columns"
 CONTROLLER = np.array([11.976, 11.976, 9.839, 10.763, 10.763])
@@ -93,14 +93,14 @@ def test_motion_windows_agree_with_the_authors(data_dir, name):
     first, last = WINDOWS[name]
     time = recording.time - recording.time[0]
     theirs = (time[first - 1], time[min(last, len(time)) - 1])
-    main = max(intervals(samples.in_motion), key=lambda s: s[1] - s[0])
+    main = max(true_intervals(samples.in_motion), key=lambda s: s[1] - s[0])
     ours = (samples.time[main[0]], samples.time[main[1] - 1])
     overlap = min(ours[1], theirs[1]) - max(ours[0], theirs[0])
     # Their windows keep up to 2.4 s of rest; two start in the middle of a move.
     assert overlap > 0.95 * (ours[1] - ours[0])
     # At rest the controller reports a velocity of exactly zero: none of it may be in the window.
     speed = np.abs(samples.friction_velocity).max(axis=1)
-    pauses = [b - a for a, b in intervals(speed[main[0] : main[1]] == 0)]
+    pauses = [b - a for a, b in true_intervals(speed[main[0] : main[1]] == 0)]
     assert max(pauses, default=0) <= 30
 
 
@@ -152,7 +152,9 @@ def test_files_without_targets_say_what_to_do(data_dir):
 def test_noise_of_the_log_is_near_what_a_rest_shows(data_dir):
     """At rest the signal is noise on a slow drift: an independent check, within a factor."""
     recording = _ur10e(data_dir, "ur-20_01_17-p2")
-    samples = condition(recording, trim=False, cutoff_hz=None, gains=Gains.from_values(np.ones(6)))
+    samples = condition(
+        recording, trim=False, cutoff_hz=None, gains=DriveGains.from_values(np.ones(6))
+    )
     drift = zero_phase(samples.raw_torque, samples.rate_hz, 3.0)
     rest = np.std(samples.raw_torque - drift, axis=0)
     assert np.all((samples.noise > 0.6 * rest) & (samples.noise < 1.7 * rest))

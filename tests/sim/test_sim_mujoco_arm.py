@@ -38,7 +38,7 @@ def _random_robot(seed, joints, coupled=False):
         tensor = np.trace(spread @ spread.T) * np.eye(3) - spread @ spread.T
         body = from_centre_of_mass(rng.uniform(0.5, 9), 0.2 * rng.normal(size=3), 0.01 * tensor)
         links.append(Link(f"l{i}", f"j{i}", placement, screw, body, rng.uniform(0, 0.5)))
-    drives = Drives.joint_torque(joints)
+    drives = Drives.direct_drive(joints)
     if coupled:
         drives = replace(drives, coupling=np.eye(joints) + np.tril(np.ones((joints, joints)), -1))
     mounting = tuple(rng.uniform(-3, 3, 3))

@@ -122,7 +122,7 @@ ANGLES = st.lists(st.floats(-10, 10), min_size=1, max_size=7).map(tuple)
 @given(st.integers(0, 2**32 - 1), st.floats(0, 4e6), ANGLES, st.booleans())
 def test_an_egm_message_comes_back_from_its_bytes(number, stamp, values, on):
     state = egm.EgmState(number, stamp, values, values, values, on, not on)
-    back = egm.decode(egm.encode(state))
+    back = egm.decode_state(egm.encode_state(state))
     assert (back.number, back.motors_on, back.running) == (number, on, not on)
     assert back.time == pytest.approx(stamp, abs=1e-6)
     np.testing.assert_allclose(back.position, values, atol=1e-12)

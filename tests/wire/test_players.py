@@ -93,7 +93,9 @@ def start_at(robot, position):
     """Nearly where the motion begins: the approach takes no time."""
     goal = position - 0.02
     row = ", ".join(f"{x:.6f}" for x in goal)
-    robot.call(lambda controller: controller.play(f"def go():\n movej([{row}], a=8, v=3)\nend\n"))
+    robot.call_between_steps(
+        lambda controller: controller.play(f"def go():\n movej([{row}], a=8, v=3)\nend\n")
+    )
     for _ in range(600):
         # The call returns before the controller has begun.
         if np.abs(robot.controller.target - goal).max() < 1e-4:

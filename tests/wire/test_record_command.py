@@ -26,7 +26,7 @@ from taufit.virtual.controllers import UrController, VirtualUr
 from taufit.virtual.urscript import is_complete
 from taufit.wire import UrRtde
 from taufit.wire.recorder import record
-from taufit.wire.ur_player import UrPlayer, calibration, mounting_from_gravity
+from taufit.wire.ur_player import UrPlayer, mounting_from_gravity, read_dh_table
 
 TAUFIT = [sys.executable, "-m", "taufit"]
 ARM = read_robot("ur10")
@@ -186,7 +186,7 @@ def test_a_protective_stop_ends_the_recording_with_what_there_is(robot, tmp_path
         while robot.controller.integers[24] != 3:
             time.sleep(0.01)
         time.sleep(0.3)
-        robot.call(lambda controller: controller.protective_stop("a button"))
+        robot.call_between_steps(lambda controller: controller.protective_stop("a button"))
 
     thread = threading.Thread(target=press)
     thread.start()
@@ -249,7 +249,7 @@ def test_nothing_moves_without_a_yes(robot, tmp_path):
     ("change", "says"),
     [
         (lambda c: c.protective_stop("test"), "protective stop"),
-        (lambda c: c.power(False), "power it on"),
+        (lambda c: c.set_power(False), "power it on"),
         (lambda c: c.inputs.update(speed_slider_mask=1, speed_slider_fraction=0.5), "speed slider"),
         (lambda c: c.play("while True:\n sync()\nend"), "a program is running"),
     ],
@@ -257,7 +257,7 @@ def test_nothing_moves_without_a_yes(robot, tmp_path):
 def test_a_robot_that_is_not_ready_is_not_moved(robot, tmp_path, change, says):
     path = tmp_path / "m.json"
     write_motion(motion(3), path, robot="ur10")
-    robot.call(change)
+    robot.call_between_steps(change)
     time.sleep(0.2)
     names = ("rtde", "secondary", "dashboard")
     ports = ",".join(f"{name}={getattr(robot.ports, name)}" for name in names)
@@ -335,7 +335,7 @@ def test_a_motion_beyond_the_limits_is_refused_before_anything_is_connected(tmp_
 
 
 def test_the_controllers_own_kinematics_are_read(robot):
-    table = calibration(robot.host, robot.ports)
+    table = read_dh_table(robot.host, robot.ports)
     assert table is not None and table.calibrated
     # The data sheet's lengths of a UR10.
     np.testing.assert_allclose(np.sort(np.abs(table.a))[-2:], [0.5723, 0.612], atol=1e-4)

@@ -111,7 +111,7 @@ def test_real_time_packets_give_their_columns_at_the_documented_offsets():
         "joint_temperatures": [30.0 + i for i in range(6)],
         "safety_mode": 1.0,
     }
-    packet = ur_state.realtime_packet(values, 1108)
+    packet = ur_state.encode_realtime(values, 1108)
     assert struct.unpack_from(">i", packet)[0] == len(packet) == 1108
     assert struct.unpack_from(">d", packet, 4)[0] == 12.5
     assert struct.unpack_from(">6d", packet, 252) == tuple(values["actual_q"])
@@ -120,7 +120,7 @@ def test_real_time_packets_give_their_columns_at_the_documented_offsets():
     assert struct.unpack_from(">d", packet, 812)[0] == 1.0
     table = ur_state.read_realtime([packet, packet])
     np.testing.assert_array_equal(table["actual_q"], [values["actual_q"]] * 2)
-    short = ur_state.read_realtime([ur_state.realtime_packet(values, 692)])
+    short = ur_state.read_realtime([ur_state.encode_realtime(values, 692)])
     assert "joint_temperatures" not in short and "actual_current" in short
     with pytest.raises(WireError, match="changed mid-stream"):
         ur_state.read_realtime([packet, packet[:1060]])
@@ -131,7 +131,7 @@ def test_packages_do_not_depend_on_how_the_bytes_arrive(data):
     parts = data.draw(
         st.lists(st.tuples(st.integers(0, 9), st.binary(max_size=30)), min_size=1, max_size=4)
     )
-    one = ur_state.package(ur_state.ROBOT_STATE, parts)
+    one = ur_state.encode_package(ur_state.ROBOT_STATE, parts)
     kind, read = ur_state.read_package(one)
     assert kind == ur_state.ROBOT_STATE and read == dict(parts)
     cut = data.draw(st.integers(0, len(one)))

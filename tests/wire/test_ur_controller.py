@@ -93,7 +93,7 @@ def test_a_protective_stop_on_the_way_ends_the_program_and_the_motion(offline):
     assert np.ptp(still, axis=0).max() < 1e-4
     with pytest.raises(ScriptError, match="not ready"):
         controller.play("movej([0,0,0,0,0,0])")
-    controller.unlock()
+    controller.unlock_protective_stop()
     controller.play("sleep(0.01)")
     assert controller.safety_mode == NORMAL
 
@@ -129,7 +129,7 @@ def test_the_speed_slider_intervals_a_move(offline):
     short, _ = played(fast, program)
     assert len(long) == pytest.approx(2 * len(short), abs=3)
     np.testing.assert_allclose(long[-1], short[-1], atol=1e-9)
-    assert slow.value("speed_scaling") == 0.5
+    assert slow.output_value("speed_scaling") == 0.5
 
 
 def test_speedj_and_stopj(offline):

@@ -9,7 +9,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 from tests.dynamics.random_arms import pinocchio_model
 
-from taufit.virtual.controllers.ur_functions import functions
+from taufit.virtual.controllers.ur_functions import controller_functions
 from taufit.virtual.urscript import ScriptError
 from taufit.virtual.urscript.values import UrList
 
@@ -18,7 +18,7 @@ from taufit.virtual.urscript.values import UrList
 def call(offline):
     """Calls a function by its name, on one controller."""
     controller = offline()
-    known = functions(controller)
+    known = controller_functions(controller)
 
     def run(name, *given, **named):
         return known[name].run(*given, **named)

@@ -10,7 +10,7 @@ import pytest
 
 from taufit.virtual.controllers import UrController, VirtualUr
 from taufit.wire import UrRtde, rtde, ur_state
-from taufit.wire.tcp_connection import exchange
+from taufit.wire.tcp_connection import exchange_lines
 from taufit.wire.ur_player import controller_info
 
 
@@ -141,7 +141,7 @@ def test_two_recorders_see_the_same_samples(virtual_ur):
 
 def test_the_dashboard_answers_line_by_line(virtual_ur):
     def ask(*lines):
-        return exchange(virtual_ur.host, virtual_ur.ports.dashboard, list(lines))
+        return exchange_lines(virtual_ur.host, virtual_ur.ports.dashboard, list(lines))
 
     assert ask("robotmode", "safetystatus", "running") == [
         "Robotmode: RUNNING",
@@ -149,7 +149,7 @@ def test_the_dashboard_answers_line_by_line(virtual_ur):
         "Program running: false",
     ]
     assert ask("PolyscopeVersion") == ["URSoftware 5.23.0.0"]
-    virtual_ur.call(lambda c: c.protective_stop("test"))
+    virtual_ur.call_between_steps(lambda c: c.protective_stop("test"))
     time.sleep(0.3)
     assert ask("safetymode", "unlock protective stop")[0] == "Safetymode: PROTECTIVE_STOP"
     time.sleep(0.3)

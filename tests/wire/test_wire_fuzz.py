@@ -121,10 +121,10 @@ def test_a_reader_survives_any_controller():
     draw, seeds = random.Random(2), rtde_seeds()
     recipe = rtde.Recipe(1, ("timestamp", "actual_q"), ("DOUBLE", "VECTOR6D"))
     states = [
-        ur_state.package(ur_state.ROBOT_STATE, [(5, bytes(220)), (1, bytes(246))]),
-        ur_state.realtime_packet({"time": 1.0}, 1108),
+        ur_state.encode_package(ur_state.ROBOT_STATE, [(5, bytes(220)), (1, bytes(246))]),
+        ur_state.encode_realtime({"time": 1.0}, 1108),
     ]
-    abb = [egm.encode(egm.EgmState(1, 2.0, (0.1,) * 6, (0.1,) * 6, (1.0,) * 6))]
+    abb = [egm.encode_state(egm.EgmState(1, 2.0, (0.1,) * 6, (0.1,) * 6, (1.0,) * 6))]
     frank = [franka.pack_state(5, {})]
     frames, packages = rtde.FrameParser(), ur_state.PackageParser()
     before, refused = megabytes(), 0
@@ -132,7 +132,7 @@ def test_a_reader_survives_any_controller():
         for act, given in (
             (partial(read_rtde, frames, recipe), seeds),
             (partial(read_state, packages), states),
-            (egm.decode, abb),
+            (egm.decode_state, abb),
             (lambda data: franka.read_states([data]), frank),
         ):
             try:
@@ -152,8 +152,8 @@ def test_a_dashboard_answers_anything(controller):
         line = mutated(draw, [w.encode() for w in words]).decode(errors="replace")
         said = ur_dashboard.answer_line(controller, line)
         assert said is None or (len(said) < 1000 and "\n" not in said)
-    controller.unlock()
-    controller.release()
+    controller.unlock_protective_stop()
+    controller.release_brakes()
 
 
 PROGRAM = """def program():
@@ -242,7 +242,7 @@ def test_no_program_gets_out_hangs_or_grows(controller, monkeypatch):
             controller.tick()
         worst = max(worst, time.thread_time() - cpu)
         controller.stop()
-        controller.unlock()
+        controller.unlock_protective_stop()
         assert len(controller.messages) <= 200
     assert started > PROGRAMS // 50
     # Six steps and a compilation; a step's budget alone may take some 10 ms.

@@ -14,7 +14,7 @@ from taufit.model import predicted_rows
 from taufit.model.torque_model import TorqueModel
 from taufit.recording import Recording, require_joints
 from taufit.robot import Robot
-from taufit.signals import Gains, Samples, condition
+from taufit.signals import DriveGains, Samples, condition
 from taufit.terms import friction_model
 
 # Rows per second used: neighbouring samples are correlated by the low-pass.
@@ -30,7 +30,7 @@ def gains_from_mass(
     mass_std: float = 0.0,
     method: str = "total_least_squares",
     cutoff_hz: float = 5.0,
-) -> Gains:
+) -> DriveGains:
     """Estimate drive gains: joint torque per unit of the recorded signal.
 
     Args:

@@ -133,7 +133,7 @@ def estimate_joint_zeros(
     requested_joints = np.arange(robot.joints) if joints is None else np.array(sorted(joints), int)
     if not (expected_std > 0.0 and expected_slide_std > 0.0):
         raise RobotError("the expected standard deviation of joint zeros must be above 0.")
-    is_prismatic = np.array([link.prismatic for link in robot.links])
+    is_prismatic = np.array([link.is_prismatic for link in robot.links])
     prior_std = np.where(is_prismatic, expected_slide_std, expected_std)
     moving = int(np.count_nonzero(samples.in_motion & samples.keep.any(axis=1)))
     if moving < 20 * robot.joints:
@@ -170,10 +170,10 @@ def joints_with_unobservable_zero(robot: Robot) -> tuple[int, ...]:
     down = robot.gravity / np.linalg.norm(robot.gravity)
     for k, link in enumerate(robot.links):
         rotation = rotation @ link.placement[:3, :3]
-        axis = rotation @ (link.screw[3:] if link.prismatic else link.screw[:3])
+        axis = rotation @ (link.screw[3:] if link.is_prismatic else link.screw[:3])
         is_vertical = is_vertical and bool(np.linalg.norm(np.cross(axis, down)) < 1e-9)
-        if link.prismatic or is_vertical:
+        if link.is_prismatic or is_vertical:
             joints.add(k)
-        if not link.prismatic:
+        if not link.is_prismatic:
             break
     return tuple(sorted(joints))

@@ -19,7 +19,7 @@ from taufit.core.arrays import Array, Float, Int
 from taufit.core.errors import InfeasibleError, PoorExcitationError, RecordingError
 from taufit.core.parameters import PER_LINK
 from taufit.robot.inertia import pseudo_inertia
-from taufit.signals.drive_gains import Gains
+from taufit.signals.drive_gains import DriveGains
 
 METHODS = {
     "total_least_squares": "total least squares",
@@ -39,7 +39,7 @@ def identify_gains(  # noqa: PLR0913 - the public call has one keyword per choic
     method: str = "total_least_squares",
     mass_std: float = 0.0,
     block: int = 100,
-) -> Gains:
+) -> DriveGains:
     """Estimate drive gains from runs with and without a known mass.
 
     The noise is in the signal, and the signal multiplies the unknown, so ordinary least squares
@@ -101,7 +101,7 @@ def identify_gains(  # noqa: PLR0913 - the public call has one keyword per choic
     inverse_curvature = np.linalg.pinv(curvature[:-1, :-1], rcond=1e-12, hermitian=True)
     covariance = inverse_curvature @ (scores.T @ scores) @ inverse_curvature
     std = np.sqrt(np.maximum(np.diag(covariance)[:joints], 0.0))
-    return Gains(
+    return DriveGains(
         gains,
         np.hypot(std, gains * mass_std / mass),
         (f"known mass of {mass:g} kg, {METHODS[method]}",) * joints,

@@ -129,9 +129,9 @@ class ClearanceCheck:
         approach = None
         if way is not None:
             approach = Approach(way.poses, self.speed, self.acceleration)
-            if approach.seconds > _LONGEST_S:
+            if approach.duration > _LONGEST_S:
                 reasons.append(
-                    f"the way to the start takes {approach.seconds:.0f} s at "
+                    f"the way to the start takes {approach.duration:.0f} s at "
                     f"{self.speed:.2g} rad/s; jog the arm nearer to {_degrees(way.poses[-1])}"
                 )
         return Clearance(
@@ -222,7 +222,7 @@ class ClearanceCheck:
         found = ways.find(here, goal)
         if found is not None:
             return self.motion, found
-        revolute = ~np.array([link.prismatic for link in self.robot.links])
+        revolute = ~np.array([link.is_prismatic for link in self.robot.links])
         turns = turns_towards(self.motion, here, limits, revolute)
         if np.any(turns):
             moved = turned(self.motion, turns)

@@ -108,7 +108,7 @@ def pose_gap(first: Robot, second: Robot, *, freedom: str = "yaw", flange: bool 
 @lru_cache(maxsize=32)
 def _points(robot: Robot) -> Float[Array, "n 2 3"]:
     """Wrist (the point of the last axis nearest to the one before) and flange."""
-    slides = np.array([link.prismatic for link in robot.links])
+    slides = np.array([link.is_prismatic for link in robot.links])
     q = np.random.default_rng(0).uniform(-np.pi, np.pi, (_POSES, robot.joints))
     q = np.where(slides, q / np.pi, q)
     frames = forward_kinematics(robot, q)

@@ -81,7 +81,7 @@ class _Reach:
     """Largest distances between joint axes and points of the links, whatever the joints do."""
 
     def __init__(self, robot: Robot, limits: JointLimits) -> None:
-        self.slides = np.array([link.prismatic for link in robot.links])
+        self.slides = np.array([link.is_prismatic for link in robot.links])
         w, u = robot.screws[:, :3], robot.screws[:, 3:]
         self.foot = np.where(self.slides[:, None], 0.0, np.cross(w, u))
         travel = np.maximum(np.abs(limits.lower), np.abs(limits.upper))

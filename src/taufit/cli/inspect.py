@@ -157,7 +157,7 @@ def _show(
         console.print(f"lengths [m]: {listed}")
 
     table = Table(title="Joints")
-    slides = any(link.prismatic for link in arm.links)
+    slides = any(link.is_prismatic for link in arm.links)
     angle, effort = ("deg or m", "N m or N") if slides else ("deg", "N m")
     table.add_column("")
     table.add_column("joint", overflow="fold")
@@ -169,11 +169,11 @@ def _show(
         table.add_column(column, justify="right", no_wrap=True)
     limits = arm.limits
     for i, link in enumerate(arm.links):
-        turn = 1.0 if link.prismatic else 180.0 / np.pi
+        turn = 1.0 if link.is_prismatic else 180.0 / np.pi
         table.add_row(
             str(i + 1),
             link.joint,
-            *(("prismatic" if link.prismatic else "revolute",) if slides else ()),
+            *(("prismatic" if link.is_prismatic else "revolute",) if slides else ()),
             f"{_figure(limits.lower[i] * turn)} .. {_figure(limits.upper[i] * turn)}",
             _figure(limits.velocity[i] * turn),
             _figure(limits.acceleration[i] * turn),

@@ -149,7 +149,7 @@ def _run(
             player=player,
             guard=guard,
             description=description,
-            tick=lambda now: bar.update(task, completed=now),
+            callback=lambda now: bar.update(task, completed=now),
             meta=meta,
             about=_known(planned, first, description, settings),
         )

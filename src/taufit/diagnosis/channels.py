@@ -8,7 +8,7 @@ from taufit.core.arrays import Array, Bool, Float
 from taufit.recording import Recording
 from taufit.recording.finding import Finding
 from taufit.recording.map.remedy import Remedy
-from taufit.signals.motion_intervals import intervals
+from taufit.signals.motion_intervals import true_intervals
 
 # A position that does not change at all for this long [s] while the joint was moving this fast
 # [rad/s or m/s] just before is a stuck sensor: arms slow down before they stop.
@@ -62,7 +62,7 @@ def _stuck_encoder_findings(recording: Recording, j: int) -> list[Finding]:
         return []
     unchanged = np.concatenate([[False], np.diff(q) == 0.0])
     width = max(2, int(0.03 / max(float(np.median(np.diff(t))), 1e-9)))
-    for first, end in intervals(unchanged):
+    for first, end in true_intervals(unchanged):
         if t[end - 1] - t[first - 1] < _STUCK_DURATION_S:
             continue
         start = first - 1

@@ -104,7 +104,9 @@ def _zero_offset_cause(part: _FileFit) -> Cause | None:
     """Cause if the zero offset of one joint explains the file."""
     rows, excess, own_sum = part.rows, part.excess, float(part.own_nrmse_squared.sum())
     offsets = sorted(
-        (*_best_offset(part, j), j) for j, link in enumerate(rows.robot.links) if not link.prismatic
+        (*_best_offset(part, j), j)
+        for j, link in enumerate(rows.robot.links)
+        if not link.is_prismatic
     )
     if not offsets:
         return None

@@ -11,7 +11,7 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import RecordingError
 from taufit.dynamics import gravity_torque, inverse_dynamics
-from taufit.recording import Recording, timing
+from taufit.recording import Recording, sampling_timing
 from taufit.recording.finding import Finding
 from taufit.robot import Robot
 from taufit.signals import condition, lowpass
@@ -153,7 +153,7 @@ def suitable_cutoff(
     # Cut-offs above the default are explicit: conditioning reports the possible range.
     if cutoff_hz == "auto" or cutoff_hz > _DEFAULT_CUTOFF_HZ:
         return cutoff_hz, None
-    slowest = min(timing(r.time).nominal_hz for r in recordings)
+    slowest = min(sampling_timing(r.time).nominal_hz for r in recordings)
     if slowest <= 0.0 or cutoff_hz < slowest / _MIN_RATE_FACTOR:
         return cutoff_hz, None
     reduced_hz = float(f"{_CUTOFF_RATE_FRACTION * slowest:.2g}")

@@ -88,7 +88,7 @@ def load_reach(robot: Robot, link: Float[Array, " 10"]) -> float:
     Independent of the choice of link frames.
     """
     centre = link[1:4] / link[0]
-    is_prismatic = np.array([joint_link.prismatic for joint_link in robot.links])
+    is_prismatic = np.array([joint_link.is_prismatic for joint_link in robot.links])
     limits = robot.limits
     low = np.where(is_prismatic & np.isfinite(limits.lower), limits.lower, -_UNLIMITED_RANGE)
     high = np.where(is_prismatic & np.isfinite(limits.upper), limits.upper, _UNLIMITED_RANGE)

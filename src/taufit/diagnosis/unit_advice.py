@@ -13,7 +13,7 @@ from taufit.diagnosis.prepare import nominal_gains
 from taufit.recording import Recording
 from taufit.recording.finding import Finding
 from taufit.recording.map.remedy import MapEdit, Remedy
-from taufit.recording.timing import USUAL_HZ, timing
+from taufit.recording.timing import USUAL_HZ, sampling_timing
 from taufit.robot import Robot
 from taufit.signals import condition
 from taufit.signals.drive_gains import joint_gains
@@ -41,7 +41,8 @@ def choose_unit_remedy(robot: Robot, recording: Recording, finding: Finding) -> 
     scale = remedy.edits[0].value
     assert isinstance(scale, float)
     is_usual_rate = (
-        np.abs(USUAL_HZ * scale / timing(recording.time).nominal_hz - 1.0).min() < _RATE_TOLERANCE
+        np.abs(USUAL_HZ * scale / sampling_timing(recording.time).nominal_hz - 1.0).min()
+        < _RATE_TOLERANCE
     )
     inertia_log_odds = _clock_log_odds(robot, replace(recording, velocity=None), scale)
     log_odds = inertia_log_odds + (_USUAL_RATE_LOG_ODDS if is_usual_rate else 0.0)

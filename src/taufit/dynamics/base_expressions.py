@@ -163,7 +163,7 @@ def _degrees(model: RegressorModel | Robot, names: Sequence[str]) -> dict[int, i
         if kind == "link":
             out[i] = 0 if what == "m" else 1 if what.startswith("h") else 2
         elif what == "rotor":
-            out[i] = 0 if robot.links[joint].prismatic else 2
+            out[i] = 0 if robot.links[joint].is_prismatic else 2
     return out
 
 

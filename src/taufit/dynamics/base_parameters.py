@@ -246,7 +246,7 @@ def random_states(
     Limits are not minded: what an arm can show does not depend on them.
     """
     rng = np.random.default_rng(seed)
-    reach = np.where([link.prismatic for link in robot.links], 1.0, np.pi)
+    reach = np.where([link.is_prismatic for link in robot.links], 1.0, np.pi)
     q = rng.uniform(-1.0, 1.0, (n, robot.joints)) * reach
     v = rng.uniform(-2.5, 2.5, (n, robot.joints))
     small = np.sign(v) * 10.0 ** rng.uniform(-2.0, 0.4, v.shape)

@@ -40,7 +40,7 @@ def joint_transforms(
     for i, link in enumerate(robot.links):
         w, u = link.screw[:3], link.screw[3:]
         base, origin = link.placement[:3, :3], link.placement[:3, 3]
-        if link.prismatic:
+        if link.is_prismatic:
             rotations[:, i] = base
             positions[:, i] = origin + q[:, i, None] * (base @ u)
             continue

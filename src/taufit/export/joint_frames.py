@@ -43,7 +43,7 @@ def joint_frames(robot: Robot) -> tuple[list[JointFrame], Float[Array, "4 4"]]:
     for link in robot.links:
         w, u = link.screw[:3], link.screw[3:]
         shift = np.eye(4)
-        if not link.prismatic:
+        if not link.is_prismatic:
             if abs(w @ u) > 1e-12:
                 raise InfeasibleError(
                     f"joint {link.joint!r} is helical; URDF and MJCF hold revolute and prismatic "
@@ -56,8 +56,8 @@ def joint_frames(robot: Robot) -> tuple[list[JointFrame], Float[Array, "4 4"]]:
         frames.append(
             JointFrame(
                 before @ link.placement @ shift,
-                u if link.prismatic else w,
-                link.prismatic,
+                u if link.is_prismatic else w,
+                link.is_prismatic,
                 mass,
                 centre,
                 0.5 * (tensor + tensor.T),

@@ -48,8 +48,8 @@ class DataAmount:
         seen, joints = source.summary, model.robot.joints
         terms = len(model.term_sum.parameters)
         return cls(
-            seen.moving / source.rate_hz,
-            float(seen.kept_moving.sum()) / source.correlation_guess,
+            seen.moving_samples / source.rate_hz,
+            float(seen.kept_moving.sum()) / source.filter_correlation_length,
             6 * joints
             + joints * (model.has("rotor") + terms + model.has("offset"))
             - len(model.absent),
@@ -104,7 +104,7 @@ def require_sufficient_data(
     joints = model.robot.joints
     require_joints(source.joints, joints, name=source.names[0], robot=model.robot.name)
     seen = source.summary
-    kept, span = seen.kept_moving, seen.extents["position"].width
+    kept, span = seen.kept_moving, seen.ranges["position"].width
     lost = np.flatnonzero((span >= _SMALLEST_RANGE) & (kept == 0))
     if len(lost):
         which = ", ".join(f"{i + 1} ({model.robot.joint_names[i]})" for i in lost)

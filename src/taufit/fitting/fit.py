@@ -296,7 +296,7 @@ def fitted_model(
 def _ranges(source: SampleSource) -> Ranges:
     """Where the motion went; of further channels no range is kept."""
     kept = {one.name for one in fields(Ranges)}
-    extents = source.summary.extents.items()
+    extents = source.summary.ranges.items()
     return Ranges(**{name: Range(x.low, x.high) for name, x in extents if name in kept})
 
 

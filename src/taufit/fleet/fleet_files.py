@@ -19,7 +19,7 @@ from taufit.core.ending import temporary_folder
 from taufit.core.errors import RecordingError
 from taufit.core.extras import missing_extra
 from taufit.recording.files import find_recordings, is_recording_name
-from taufit.recording.repeats import repeated_files
+from taufit.recording.repeats import find_repeated_files
 
 KEYS = ("robot", "day")
 _DATE = re.compile(r"(?<!\d)(\d{4})-?(\d{2})-?(\d{2})(?!\d)")
@@ -135,7 +135,7 @@ def without_repeats(
     nobody knows whose they are. Where repeats are allowed, all count.
     """
     local = [place for place in places if not (allow or is_remote(place.url))]
-    repeats = repeated_files(Path(place.url) for place in local)
+    repeats = find_repeated_files(Path(place.url) for place in local)
     groups: dict[int, list[int]] = {}
     for k, first in repeats.items():
         groups.setdefault(first, [first]).append(k)

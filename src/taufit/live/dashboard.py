@@ -36,7 +36,7 @@ def dashboard(session: Session, robot: Robot, place: Endpoint, *, about: str) ->
             "token": place.token,
             "fields": FIELDS,
             "joints": robot.joint_names,
-            "prismatic": [link.prismatic for link in robot.links],
+            "prismatic": [link.is_prismatic for link in robot.links],
             "chain": chain(robot),
             "playback": session.playback,
         }

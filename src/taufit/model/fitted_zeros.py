@@ -61,7 +61,9 @@ def fitted_zeros(model: FittedModel) -> tuple[FittedZero, ...]:
     values = robot.joint_zeros or (0.0,) * robot.joints
     hidden = model.training.hidden_zeros
     return tuple(
-        FittedZero(link.joint, float(value), float(own), link.prismatic, link.joint not in hidden)
+        FittedZero(
+            link.joint, float(value), float(own), link.is_prismatic, link.joint not in hidden
+        )
         for link, value, own in zip(robot.links, values, std, strict=True)
         if own > 0.0
     )

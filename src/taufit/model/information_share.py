@@ -80,5 +80,5 @@ def measured_speed_range(model: FittedModel) -> MeasuredSpeedRange | None:
         return None
     rated = np.asarray(model.robot.limits.velocity, float)
     rated = np.where(np.isfinite(rated) & (rated > 0.0), rated, np.inf)
-    units = tuple("m/s" if link.prismatic else "rad/s" for link in model.robot.links)
+    units = tuple("m/s" if link.is_prismatic else "rad/s" for link in model.robot.links)
     return MeasuredSpeedRange(np.asarray(seen.largest, float), rated, units)

@@ -26,7 +26,7 @@ from taufit.payload.identification import MassReading, PayloadRun
 from taufit.payload.linear_estimate import linear_estimate
 from taufit.payload.settings import PayloadSettings
 from taufit.payload.stream import Stream
-from taufit.signals.motion_intervals import intervals, speed_threshold, standing_mask
+from taufit.signals.motion_intervals import speed_threshold, standing_mask, true_intervals
 from taufit.signals.noise import noise_std
 
 # Shortest standstill of a pose [s] and smallest difference of two poses [rad or m].
@@ -165,7 +165,7 @@ def run_static(
     poses: list[Array] = []
     torques: list[Array] = []
     end_times: list[float] = []
-    for start, stop in intervals(standing):
+    for start, stop in true_intervals(standing):
         # The first part contains the settling of the controller.
         first = start + int(0.3 * (stop - start))
         pose = q[first:stop].mean(axis=0)

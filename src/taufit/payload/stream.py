@@ -15,8 +15,8 @@ from taufit.core.errors import RecordingError
 from taufit.model.fitted_model import FittedModel
 from taufit.model.model_stream import intake_of
 from taufit.recording import Recording, reorder_joints
-from taufit.signals.cleaning import check_channels
-from taufit.signals.drive_gains import Gains, joint_gains
+from taufit.signals.cleaning import require_valid_channels
+from taufit.signals.drive_gains import DriveGains, joint_gains
 from taufit.signals.outliers import interpolate_outliers
 from taufit.signals.stream import CleanSample, StreamConditioner
 
@@ -121,7 +121,7 @@ def playback(model: FittedModel, recording: Recording) -> RecordingPlayback:
         )
     require_side(model, recording.torque_source, name)
     gains, gain_std, warnings = _gains(model, recording, name)
-    check_channels(recording, ("temperature", *_COMMANDED))
+    require_valid_channels(recording, ("temperature", *_COMMANDED))
     intake = intake_of(model, gain=gains.value, coupling=recording.coupling)
     forced = [
         f"the model was fitted by force although {text.rstrip('.')}. What it says about payloads "
@@ -198,14 +198,14 @@ def require_side(model: FittedModel, torque_source: str, name: str) -> None:
 
 def _gains(
     model: FittedModel, recording: Recording, name: str
-) -> tuple[Gains, Array | None, list[str]]:
+) -> tuple[DriveGains, Array | None, list[str]]:
     """Drive gains K, their relative standard deviation (None if exact), and warnings."""
     conditioning = model.training.conditioning
     model_gain = conditioning.gain
     recorded_gain = recording.gain
     is_missing = recorded_gain is None or not np.all(np.isfinite(recorded_gain))
     if is_missing and recording.signal_unit != "N m" and model_gain is not None:
-        model_gains = Gains.from_values(model_gain, conditioning.gain_std, "of the model")
+        model_gains = DriveGains.from_values(model_gain, conditioning.gain_std, "of the model")
         return model_gains, conditioning.relative_gain_std, []
     gains = joint_gains([recording], None)[0][0]
     if gains.is_torque:

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
         reorder_joints as reorder_joints,
         require_joints as require_joints,
     )
-    from taufit.recording.live import RecordingWriter as RecordingWriter, compact as compact
+    from taufit.recording.live import (
+        RecordingWriter as RecordingWriter,
+        convert_live_recording as convert_live_recording,
+    )
     from taufit.recording.quality import (
         RecordingQuality as RecordingQuality,
         motion_mask as motion_mask,
@@ -33,7 +36,7 @@ if TYPE_CHECKING:
         read_recordings as read_recordings,
     )
     from taufit.recording.recording import Recording as Recording
-    from taufit.recording.timing import Timing as Timing, timing as timing
+    from taufit.recording.timing import Timing as Timing, sampling_timing as sampling_timing
     from taufit.recording.write import WRITERS as WRITERS, write_recording as write_recording
 
 lazy_room(__name__)

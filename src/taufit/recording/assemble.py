@@ -9,7 +9,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float
 from taufit.core.errors import RecordingError
-from taufit.recording.column_map import ColumnEntry, ColumnMap, locate
+from taufit.recording.column_map import ColumnEntry, ColumnMap, locate_columns
 from taufit.recording.finding import Finding
 from taufit.recording.quantity import MOTIONS, QUANTITIES, SIGNAL_UNITS, SIGNALS, unit_factor
 from taufit.recording.recording import Recording
@@ -17,7 +17,7 @@ from taufit.recording.row_checks import check_rows
 from taufit.recording.table import Table
 
 
-def assemble(table: Table, column_map: ColumnMap, *, name: str = "") -> list[Recording]:
+def assemble_recordings(table: Table, column_map: ColumnMap, *, name: str = "") -> list[Recording]:
     """Create one recording per run of a table, in the order in which runs first appear."""
     raw, column_indices, findings = _quantities(table, column_map)
     run = raw.pop("run", None)
@@ -60,7 +60,7 @@ def _quantities(
     column_indices: dict[str, list[int]] = {}
     used_by: dict[int, str] = {}
     for entry in column_map.columns:
-        indices = locate(entry, table.names, table.source)
+        indices = locate_columns(entry, table.names, table.source)
         if indices is None:
             findings.append(
                 Finding(
@@ -320,4 +320,4 @@ def _gain(column_map: ColumnMap, signal: str, joints: int) -> tuple[Any, Any, st
     return None, None, source, [remark]
 
 
-__all__ = ["MOTIONS", "assemble"]
+__all__ = ["MOTIONS", "assemble_recordings"]

@@ -21,7 +21,7 @@ from taufit.recording.finding import Finding
 from taufit.recording.quantity import QUANTITIES, SIGNAL_UNITS, SIGNALS
 from taufit.recording.recording import Recording
 from taufit.recording.row_checks import check_rows
-from taufit.recording.timing import timing
+from taufit.recording.timing import sampling_timing
 
 SCHEMA = "taufit.recording"
 VERSION = 1
@@ -46,16 +46,16 @@ def to_columns(recording: Recording) -> tuple[dict[str, Float[Array, " n"]], dic
                 columns[f"{QUANTITIES[name].prefix}_{joint + 1}"] = column
     if recording.payload is not None:
         columns["payload"] = np.full(len(recording), float(recording.payload))
-    return columns, {**describe(recording), "checksum": checksum(columns)}
+    return columns, {**recording_metadata(recording), "checksum": checksum(columns)}
 
 
-def describe(recording: Recording) -> dict[str, Any]:
+def recording_metadata(recording: Recording) -> dict[str, Any]:
     """JSON metadata of a recording: everything except its columns."""
 
     def to_list(values: Array | None) -> Any:
         return None if values is None else np.asarray(values).tolist()
 
-    sampling = timing(recording.time)
+    sampling = sampling_timing(recording.time)
     meta = dict(recording.meta)
     page = {
         "schema": SCHEMA,
@@ -74,7 +74,7 @@ def describe(recording: Recording) -> dict[str, Any]:
         "payload": recording.payload,
         "samples": len(recording),
         "rate_hz": sampling.mean_hz,
-        "lost_samples": sampling.lost,
+        "lost_samples": sampling.lost_samples,
         "findings": [finding.to_dict() for finding in recording.findings],
         "provenance": meta,
     }
@@ -261,12 +261,12 @@ def _findings_from_metadata(page: dict[str, Any] | None, source: str) -> list[Fi
         raise RecordingError(f"{source}: the findings in its metadata are damaged.") from None
 
 
-def to_text(page: dict[str, Any]) -> str:
+def metadata_to_text(page: dict[str, Any]) -> str:
     """Metadata as one line of JSON with a checksum."""
     return json.dumps({**page, "seal": _seal(page)}, default=str)
 
 
-def from_text(text: str | bytes, source: str) -> dict[str, Any]:
+def metadata_from_text(text: str | bytes, source: str) -> dict[str, Any]:
     """Inverse of `to_text`; edited metadata are read and reported."""
     page = parse_json(text, f"the metadata of {source}", "intact", error=RecordingError)
     if not isinstance(page, dict):

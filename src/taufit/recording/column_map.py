@@ -18,7 +18,7 @@ from typing import Any
 
 from taufit.core.errors import RecordingError
 from taufit.core.plain_data import parse_yaml, read_text
-from taufit.recording.columns import ColumnEntry, ColumnMap, locate
+from taufit.recording.columns import ColumnEntry, ColumnMap, locate_columns
 from taufit.recording.map.parser import parse_map
 
 
@@ -83,4 +83,4 @@ def _available_maps(path: Path) -> str:
     return f" Maps beside it or shipped: {', '.join(names)}." if names else ""
 
 
-__all__ = ["ColumnEntry", "ColumnMap", "locate", "read_map", "read_page", "shipped_maps"]
+__all__ = ["ColumnEntry", "ColumnMap", "locate_columns", "read_map", "read_page", "shipped_maps"]

@@ -97,7 +97,7 @@ def is_pattern(key: Key) -> bool:
     return isinstance(key, str) and ("{joint}" in key or "{joint0}" in key)
 
 
-def locate(entry: ColumnEntry, names: Sequence[str], source: str) -> tuple[int, ...] | None:
+def locate_columns(entry: ColumnEntry, names: Sequence[str], source: str) -> tuple[int, ...] | None:
     """Indices (from 0) of an entry's columns in a file; None if an optional entry is absent."""
     if len(entry.keys) == 1 and is_pattern(entry.keys[0]):
         matches = _match_pattern(entry, names, source)

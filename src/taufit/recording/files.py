@@ -16,7 +16,7 @@ from taufit.core.errors import RecordingError
 from taufit.recording.finding import Finding
 from taufit.recording.readers.from_parquet import row_count
 from taufit.recording.recording import Recording
-from taufit.recording.repeats import repeated_files
+from taufit.recording.repeats import find_repeated_files
 
 # Rows above which files are read in sections, and rows per section.
 MAX_ROWS, SECTION_ROWS = 3 * 2**15, 2**16
@@ -94,7 +94,7 @@ def _repeat_findings(paths: Sequence[Path]) -> list[Finding]:
 
     return [
         Finding("repeated_file", "warning", message(paths[k], paths[first]))
-        for k, first in sorted(repeated_files(paths).items())
+        for k, first in sorted(find_repeated_files(paths).items())
     ]
 
 

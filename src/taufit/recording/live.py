@@ -23,7 +23,13 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import RecordingError
 from taufit.core.opened import read_bytes
-from taufit.recording.canonical import describe, from_columns, from_text, to_columns, to_text
+from taufit.recording.canonical import (
+    from_columns,
+    metadata_from_text,
+    metadata_to_text,
+    recording_metadata,
+    to_columns,
+)
 from taufit.recording.column_map import ColumnMap
 from taufit.recording.finding import Finding
 from taufit.recording.quantity import MEASUREMENTS, channel_names
@@ -88,9 +94,10 @@ class RecordingWriter:
         self._stop = threading.Event()
         self._failure: OSError | None = None
         self._open()
-        page = {**describe(template), "started": clock.time()}
+        page = {**recording_metadata(template), "started": clock.time()}
         schema = pa.schema(
-            [(name, pa.float64()) for name in names], metadata={META_KEY: to_text(page).encode()}
+            [(name, pa.float64()) for name in names],
+            metadata={META_KEY: metadata_to_text(page).encode()},
         )
         self._sink = _Sink()
         self._stream = pa.ipc.new_stream(pa.PythonFile(self._sink, "w"), schema)
@@ -208,7 +215,7 @@ class RecordingWriter:
             meta: Metadata added to the recording's.
         """
         self._finish()
-        recording = compact(self.live_path, self.path, findings=findings, meta=meta)
+        recording = convert_live_recording(self.live_path, self.path, findings=findings, meta=meta)
         self.live_path.unlink()
         return recording
 
@@ -267,7 +274,7 @@ class _Sink:
         pass
 
 
-def compact(
+def convert_live_recording(
     live: str | os.PathLike[str],
     path: str | os.PathLike[str],
     *,
@@ -345,7 +352,7 @@ def _batches(
         if columns.shape[1]:
             blocks.append(columns)
         number, end = number + 1, file.tell()
-    return from_text(page, source), names, blocks, len(data) - end
+    return metadata_from_text(page, source), names, blocks, len(data) - end
 
 
 def _field_order(template: Recording) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import numpy as np
 from taufit.core.arrays import Array, Bool, Float
 from taufit.recording.finding import Finding
 from taufit.recording.recording import Recording
-from taufit.recording.timing import Timing, timing
+from taufit.recording.timing import Timing, sampling_timing
 
 # Speed below which a joint stands still, above the noise of velocity sensors [rad/s or m/s].
 STANDSTILL_SPEED = 0.01
@@ -24,14 +24,14 @@ class RecordingQuality:
 
     Attributes:
         timing: Sampling statistics.
-        rest: (first, last) time stamp of every interval in which no joint moves [s].
+        standstill: (first, last) time stamp of every interval in which no joint moves [s].
         motion: (first, last) time stamp of the longest interval in motion [s], or None.
         travel: Range of each joint's position [rad or m].
         findings: Findings of the reader.
     """
 
     timing: Timing
-    rest: tuple[tuple[float, float], ...]
+    standstill: tuple[tuple[float, float], ...]
     motion: tuple[float, float] | None
     travel: Float[Array, " j"]
     findings: tuple[Finding, ...]
@@ -44,11 +44,11 @@ class RecordingQuality:
             "nominal_rate_hz": sampling.nominal_hz,
             "duration_s": sampling.duration,
             "jitter_s": sampling.jitter,
-            "shortest_step_s": sampling.shortest,
-            "longest_step_s": sampling.longest,
+            "shortest_step_s": sampling.min_step,
+            "longest_step_s": sampling.max_step,
             "gaps": len(sampling.gaps),
-            "lost_samples": sampling.lost,
-            "rest": [list(window) for window in self.rest],
+            "lost_samples": sampling.lost_samples,
+            "rest": [list(window) for window in self.standstill],
             "motion": None if self.motion is None else list(self.motion),
             "travel": self.travel.tolist(),
         }
@@ -73,8 +73,8 @@ def recording_quality(recording: Recording) -> RecordingQuality:
     ]
     longest = max(motions, key=lambda interval: time[interval[1]] - time[interval[0]], default=None)
     return RecordingQuality(
-        timing=timing(time),
-        rest=tuple((float(time[first]), float(time[last])) for first, last in standstill),
+        timing=sampling_timing(time),
+        standstill=tuple((float(time[first]), float(time[last])) for first, last in standstill),
         motion=None if longest is None else (float(time[longest[0]]), float(time[longest[1]])),
         travel=np.ptp(recording.position, axis=0),
         findings=recording.findings,

@@ -39,8 +39,8 @@ class Quantity:
             single column.
         units: Accepted units and their factor to SI; the first is SI.
         per_joint: Whether there is one column per joint.
-        largest: Largest valid magnitude (SI); larger values are corrupt.
-        slow: Whether it changes slowly: interpolated, not low-passed, in `Samples`; zero for
+        max_magnitude: Largest valid magnitude (SI); larger values are corrupt.
+        is_slow: Whether it changes slowly: interpolated, not low-passed, in `Samples`; zero for
             joints without a sensor.
     """
 
@@ -48,8 +48,8 @@ class Quantity:
     prefix: str
     units: dict[str, float]
     per_joint: bool
-    largest: float
-    slow: bool = False
+    max_magnitude: float
+    is_slow: bool = False
 
 
 # Bounds are three to four decades above usual values: 1e4 rad is 1,600 turns, 1e6 N m lifts 50 t
@@ -68,9 +68,9 @@ QUANTITIES = {
     "commanded_position": Quantity("commanded_position", "q_cmd", _ANGLE, True, 1e4),
     "commanded_velocity": Quantity("commanded_velocity", "v_cmd", _SPEED, True, 1e4),
     "commanded_acceleration": Quantity("commanded_acceleration", "a_cmd", _ACCELERATION, True, 1e6),
-    "temperature": Quantity("temperature", "temperature", _TEMPERATURE, True, 1e3, slow=True),
+    "temperature": Quantity("temperature", "temperature", _TEMPERATURE, True, 1e3, is_slow=True),
     "motor_temperature": Quantity(
-        "motor_temperature", "motor_temperature", _TEMPERATURE, True, 1e3, slow=True
+        "motor_temperature", "motor_temperature", _TEMPERATURE, True, 1e3, is_slow=True
     ),
     "motor_position": Quantity("motor_position", "q_motor", _ANGLE, True, 1e6),
     "payload": Quantity("payload", "payload", {"kg": 1.0, "g": 1e-3}, False, 1e5),
@@ -88,7 +88,7 @@ def is_channel(name: str) -> bool:
 
 def slow_channels() -> tuple[str, ...]:
     """Names of slow channels, which are passed on to samples."""
-    return tuple(name for name, spec in QUANTITIES.items() if spec.slow)
+    return tuple(name for name, spec in QUANTITIES.items() if spec.is_slow)
 
 
 def channel_names() -> tuple[str, ...]:

@@ -14,8 +14,8 @@ from taufit.core.errors import RecordingError
 from taufit.core.lazy import Registry
 from taufit.core.names import renamed_keywords
 from taufit.core.opened import require_file
-from taufit.recording.assemble import assemble
-from taufit.recording.canonical import from_columns, from_text
+from taufit.recording.assemble import assemble_recordings
+from taufit.recording.canonical import from_columns, metadata_from_text
 from taufit.recording.column_map import ColumnMap, read_map
 from taufit.recording.crop import crop
 from taufit.recording.readers.from_frame import is_frame, read_frame
@@ -259,14 +259,14 @@ def _from_csv(path: Path, column_map: ColumnMap | None) -> list[Recording]:
     if column_map is None:
         if page is not None:
             columns = {name: table.values[:, i] for i, name in enumerate(table.names)}
-            recording = from_columns(columns, from_text(page, str(path)), str(path))
+            recording = from_columns(columns, metadata_from_text(page, str(path)), str(path))
             return [replace(recording, findings=(*recording.findings, *table.findings))]
         from taufit.recording.loggers import logger_map
 
         column_map = logger_map(table)
         if column_map is None:
             raise column_map_required(table)
-    return assemble(table, column_map)
+    return assemble_recordings(table, column_map)
 
 
 _ROOM = "taufit.recording"

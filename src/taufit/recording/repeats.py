@@ -15,7 +15,7 @@ _ENDS = 2**16
 _FileKey = Callable[[Path], Hashable]
 
 
-def repeated_files(paths: Iterable[Path]) -> dict[int, int]:
+def find_repeated_files(paths: Iterable[Path]) -> dict[int, int]:
     """Files (and folders that are recordings) with the content of an earlier one.
 
     Sizes are compared first, then both ends, then the content.

@@ -20,7 +20,7 @@ from taufit.core.errors import RecordingError
 from taufit.recording.finding import Finding, format_ranges
 from taufit.recording.quantity import QUANTITIES, SIGNAL_UNITS
 from taufit.recording.recording import Recording
-from taufit.recording.timing import timing
+from taufit.recording.timing import sampling_timing
 from taufit.recording.units import FAST_HZ, SLOW_HZ, unit_findings
 
 # Largest fraction of unusable rows; files with more are rejected.
@@ -102,13 +102,13 @@ def check_rows(
     mass = recording.payload if recording.payload is not None else _payload_mass(masses, findings)
     findings += _timing_findings(recording, rows)
     findings += check_channels(recording)
-    sampling = timing(recording.time)
+    sampling = sampling_timing(recording.time)
     meta = {
         **recording.meta,
         "rows": total,
         "rate_hz": sampling.mean_hz,
         "nominal_rate_hz": sampling.nominal_hz,
-        "lost_samples": sampling.lost,
+        "lost_samples": sampling.lost_samples,
     }
     return replace(recording, payload=mass, meta=meta, findings=tuple(findings))
 
@@ -194,7 +194,7 @@ def _corrupt_mask(
     is_bad = np.zeros(len(recording), bool)
     first_bad_cells: dict[int, tuple[str, float]] = {}
     for name, values in {"time": recording.time[:, None], **recording.quantities()}.items():
-        limit = QUANTITIES[unit if name == "signal" else name].largest
+        limit = QUANTITIES[unit if name == "signal" else name].max_magnitude
         with np.errstate(invalid="ignore"):
             is_wrong = ~(np.abs(values) <= limit)
         is_bad |= is_wrong.any(1)
@@ -402,25 +402,25 @@ def _impossible_steps(recording: Recording) -> Int[Array, " s"]:
 
 
 def _timing_findings(recording: Recording, rows: Int[Array, " n"]) -> list[Finding]:
-    sampling = timing(recording.time)
+    sampling = sampling_timing(recording.time)
     if not SLOW_HZ <= sampling.nominal_hz <= FAST_HZ:
         return []
     if not len(sampling.gaps):
         return []
     longest_gap = int(sampling.gaps[np.argmax(np.diff(recording.time)[sampling.gaps])])
-    missing_fraction = sampling.lost / (sampling.lost + len(recording))
+    missing_fraction = sampling.lost_samples / (sampling.lost_samples + len(recording))
     return [
         Finding(
             "gaps",
             "error" if missing_fraction > 0.5 else "warning" if missing_fraction > 0.01 else "info",
             f"{len(sampling.gaps)} gaps longer than {1.5e3 / sampling.nominal_hz:.3g} ms, about "
-            f"{sampling.lost} samples ({missing_fraction:.1%}) missing; the longest is "
-            f"{sampling.longest * 1e3:.3g} "
+            f"{sampling.lost_samples} samples ({missing_fraction:.1%}) missing; the longest is "
+            f"{sampling.max_step * 1e3:.3g} "
             f"ms at t = {recording.time[longest_gap]:.6g} s",
             "time stamps are kept as they are",
             rows=tuple(int(row) for row in rows[sampling.gaps + 1][:1000]),
             time=float(recording.time[longest_gap]),
-            value=sampling.lost,
+            value=sampling.lost_samples,
         )
     ]
 

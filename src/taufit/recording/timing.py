@@ -46,23 +46,23 @@ class Timing:
         mean_hz: Mean rate over the whole recording [Hz].
         nominal_hz: Nominal rate of the logger: from the median step, rounded to a usual rate [Hz].
         jitter: Standard deviation of the time steps without gaps [s].
-        shortest, longest: Smallest and largest time step [s].
+        min_step, max_step: Smallest and largest time step [s].
         gaps: Index of the sample before each step longer than 1.5 nominal periods.
-        lost: Number of samples missing in the gaps.
+        lost_samples: Number of samples missing in the gaps.
         duration: Time from first to last sample [s].
     """
 
     mean_hz: float
     nominal_hz: float
     jitter: float
-    shortest: float
-    longest: float
+    min_step: float
+    max_step: float
     gaps: Int[Array, " g"]
-    lost: int
+    lost_samples: int
     duration: float
 
 
-def timing(time: Float[Array, " n"]) -> Timing:
+def sampling_timing(time: Float[Array, " n"]) -> Timing:
     """Compute sampling statistics of strictly increasing time stamps."""
     steps = np.diff(time)
     if not len(steps):
@@ -79,9 +79,9 @@ def timing(time: Float[Array, " n"]) -> Timing:
         mean_hz=len(steps) / duration,
         nominal_hz=1 / period,
         jitter=float(np.std(steps[~gap])) if (~gap).any() else 0.0,
-        shortest=float(steps.min()),
-        longest=float(steps.max()),
+        min_step=float(steps.min()),
+        max_step=float(steps.max()),
         gaps=np.flatnonzero(gap),
-        lost=int(np.minimum(np.round(steps[gap] / period) - 1, 1e12).sum()),
+        lost_samples=int(np.minimum(np.round(steps[gap] / period) - 1, 1e12).sum()),
         duration=duration,
     )

@@ -14,7 +14,7 @@ from taufit.core.arrays import Array, Bool, Float
 from taufit.recording.finding import Finding
 from taufit.recording.map.remedy import MapEdit, Remedy
 from taufit.recording.recording import Recording
-from taufit.recording.timing import USUAL_HZ, timing
+from taufit.recording.timing import USUAL_HZ, sampling_timing
 
 # Largest ratio of velocity to slope of position that counts as agreement.
 AGREEMENT_RATIO = 1.15
@@ -70,7 +70,7 @@ def velocity_ratios(recording: Recording) -> Float[Array, " j"]:
 
 
 def _clock_findings(recording: Recording) -> list[Finding]:
-    sampling = timing(recording.time)
+    sampling = sampling_timing(recording.time)
     if SLOW_HZ <= sampling.nominal_hz <= FAST_HZ or sampling.nominal_hz == 0.0:
         return []
     step = 1.0 / sampling.nominal_hz
@@ -210,7 +210,7 @@ def _ratio_cause(
             ),
             drop_velocity,
         )
-    rate = timing(recording.time).nominal_hz
+    rate = sampling_timing(recording.time).nominal_hz
     agreed_rate = rate * factor
     usual_rate = float(USUAL_HZ[np.argmin(np.abs(USUAL_HZ / max(abs(agreed_rate), 1e-9) - 1.0))])
     agreed_rate = usual_rate if abs(usual_rate / agreed_rate - 1.0) < 0.01 else agreed_rate

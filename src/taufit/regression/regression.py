@@ -63,7 +63,7 @@ class Regression:
         self, step: Callable[..., Any], add: Add, groups: Sequence[Sequence[int]]
     ) -> list[Any]:
         """Sum over each of several groups of parts; one pass."""
-        return self._source.totals(_StepOnRows(self._row_builder, step), add, groups)
+        return self._source.group_totals(_StepOnRows(self._row_builder, step), add, groups)
 
     def reuse_if_close(self, name: Any, value: Any, is_close: Callable[[Any, Any], bool]) -> Any:
         """`value`, or a close one for which results are cached."""

@@ -14,7 +14,7 @@ from taufit.robot.robot import Drives, Link, Robot
 MAX_JOINTS = 100
 
 
-def number(value: Any, label: str) -> float:
+def parse_number(value: Any, label: str) -> float:
     """Convert to a finite number; raises an error that names its place.
 
     Text such as `1e-3` is accepted, since YAML reads it as a string.
@@ -30,11 +30,11 @@ def number(value: Any, label: str) -> float:
     return result
 
 
-def numbers(value: Any, count: int, label: str) -> Float[Array, " count"]:
+def parse_numbers(value: Any, count: int, label: str) -> Float[Array, " count"]:
     """Convert to an array of `count` finite numbers."""
     if not isinstance(value, (list, tuple)) or len(value) != count:
         raise RobotError(f"{label} must be {count} numbers, not {abbreviate(value)}.")
-    return np.array([number(x, label) for x in value])
+    return np.array([parse_number(x, label) for x in value])
 
 
 def abbreviate(value: Any) -> str:

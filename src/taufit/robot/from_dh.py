@@ -75,7 +75,7 @@ def from_dh(  # noqa: PLR0913 - the public call has one keyword per choice
         name,
         tuple(links),
         limits or JointLimits.unlimited(joints),
-        Drives.joint_torque(joints),
+        Drives.direct_drive(joints),
         tip=np.eye(4) if tip is None else np.asarray(tip, float),
         lengths=lengths,
         length_slopes=np.array(slopes).reshape(-1, joints, 9),

@@ -50,7 +50,7 @@ def from_screws(
         name,
         tuple(links),
         limits or JointLimits.unlimited(joints),
-        Drives.joint_torque(joints),
+        Drives.direct_drive(joints),
         tip=np.eye(4) if tip is None else np.asarray(tip, float),
         lengths=lengths,
         length_slopes=slopes,

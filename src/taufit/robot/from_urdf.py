@@ -14,7 +14,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import RobotError
-from taufit.robot.checks import MAX_JOINTS, normalise_axis, number, validate_robot
+from taufit.robot.checks import MAX_JOINTS, normalise_axis, parse_number, validate_robot
 from taufit.robot.inertia import from_centre_of_mass, transform_parameters
 from taufit.robot.mounting import rotation_rpy
 from taufit.robot.pose import pose_from_rpy
@@ -38,7 +38,7 @@ class _Joint:
     element: ElementTree.Element
 
     @property
-    def moves(self) -> bool:
+    def is_moving(self) -> bool:
         return self.kind != "fixed"
 
 
@@ -60,7 +60,7 @@ def from_urdf(
     start = _base_link(links, joints, base)
     tip_link = _tip_link(links, joints, start, tip)
     chain = _chain(joints, start, tip_link)
-    moving = [joint for joint in chain if joint.moves]
+    moving = [joint for joint in chain if joint.is_moving]
     if not moving:
         raise RobotError(f"no joint moves between link {start!r} and link {tip_link!r}.")
     if len(moving) > MAX_JOINTS:
@@ -76,7 +76,7 @@ def from_urdf(
     chain_links, limits, placement = [], [], np.eye(4)
     for joint in chain:
         placement = placement @ joint.origin
-        if not joint.moves:
+        if not joint.is_moving:
             continue
         placement[:3, 3][np.abs(placement[:3, 3]) < 1e-9] = 0.0
         axis = _axis(joint)
@@ -96,7 +96,7 @@ def from_urdf(
             root.get("name") or "robot",
             tuple(chain_links),
             JointLimits(*(np.array(column) for column in columns)),
-            Drives.joint_torque(len(chain_links)),
+            Drives.direct_drive(len(chain_links)),
             tip=placement,
             lengths=lengths,
             length_slopes=slopes,
@@ -236,7 +236,7 @@ def _joints(root: ElementTree.Element, links: dict[str, Float[Array, " 10"]]) ->
 
 def _attribute(element: ElementTree.Element | None, key: str, label: str, missing: float) -> float:
     value = None if element is None else element.get(key)
-    return missing if value is None else number(value, label)
+    return missing if value is None else parse_number(value, label)
 
 
 def _origin(
@@ -255,7 +255,7 @@ def _triple(element: ElementTree.Element, key: str, label: str) -> Float[Array, 
     parts = value.split()
     if len(parts) != 3:
         raise RobotError(f"{key} of the {label} must be three numbers, not {value[:40]!r}.")
-    return np.array([number(part, f"{key} of the {label}") for part in parts])
+    return np.array([parse_number(part, f"{key} of the {label}") for part in parts])
 
 
 def _axis(joint: _Joint) -> Float[Array, " 3"]:
@@ -333,7 +333,7 @@ def _depths(joints: dict[str, _Joint], start: str) -> dict[str, int]:
     while stack:
         link = stack.pop()
         for joint in child_joints.get(link, []):
-            out[joint.child] = out[link] + joint.moves
+            out[joint.child] = out[link] + joint.is_moving
             stack.append(joint.child)
     return out
 
@@ -353,7 +353,7 @@ def _tip_link(
     depth = {
         joint.child: depths[joint.child]
         for joint in joints.values()
-        if joint.moves and joint.child in depths
+        if joint.is_moving and joint.child in depths
     }
     if not depth:
         raise RobotError(f"no joint moves below link {start!r}.")
@@ -412,7 +412,7 @@ def _inertia_with_attachments(
         stack.extend(
             (joint.child, pose @ joint.origin)
             for joint in child_joints.get(name, [])
-            if not (joint.moves and joint.name in on_chain)
+            if not (joint.is_moving and joint.name in on_chain)
         )
     return total
 
@@ -425,7 +425,7 @@ def _flange_pose(last: str, child_joints: dict[str, list[_Joint]]) -> Float[Arra
     while stack:
         name, pose = stack.pop()
         all_links.append((name, pose))
-        fixed = [joint for joint in child_joints.get(name, []) if not joint.moves]
+        fixed = [joint for joint in child_joints.get(name, []) if not joint.is_moving]
         if not fixed:
             ends.append((name, pose))
         stack += [(joint.child, pose @ joint.origin) for joint in fixed]

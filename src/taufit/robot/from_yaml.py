@@ -16,7 +16,7 @@ from taufit.core.arrays import Array, Float
 from taufit.core.errors import RobotError
 from taufit.core.parameters import joint_name, link_name
 from taufit.core.plain_data import parse_yaml
-from taufit.robot.checks import MAX_JOINTS, abbreviate, number, numbers, validate_robot
+from taufit.robot.checks import MAX_JOINTS, abbreviate, parse_number, parse_numbers, validate_robot
 from taufit.robot.compensator import Compensator
 from taufit.robot.from_dh import from_dh
 from taufit.robot.from_screws import from_screws, normalise_screw
@@ -105,20 +105,20 @@ def _geometry(
         robot = _from_frames(rows, names, parameters, rotors, common)
     elif convention == "screws":
         robot = from_screws(
-            np.array([numbers(row.get("screw"), 6, f"screw of joint {i + 1}")
+            np.array([parse_numbers(row.get("screw"), 6, f"screw of joint {i + 1}")
                       for i, row in enumerate(rows)]),
             names=names, parameters=parameters, rotor_inertias=rotors, **common,
         )  # fmt: skip
         declared_prismatic = tuple(row.get("type") == "prismatic" for row in rows)
         for i, link in enumerate(robot.links):
-            if "type" in rows[i] and link.prismatic != declared_prismatic[i]:
+            if "type" in rows[i] and link.is_prismatic != declared_prismatic[i]:
                 raise RobotError(f"joint {i + 1} is called {rows[i]['type']} but its screw is not.")
     else:
         table = [
             [
                 _angle(row.get("theta", 0.0), f"theta of joint {i + 1}", scale),
-                number(row.get("d", 0.0), f"d of joint {i + 1}"),
-                number(row.get("a", 0.0), f"a of joint {i + 1}"),
+                parse_number(row.get("d", 0.0), f"d of joint {i + 1}"),
+                parse_number(row.get("a", 0.0), f"a of joint {i + 1}"),
                 _angle(row.get("alpha", 0.0), f"alpha of joint {i + 1}", scale),
             ]
             for i, row in enumerate(rows)
@@ -146,7 +146,9 @@ def _compensator(value: Any, joint: int, scale: float) -> Compensator:
         raise RobotError(f"{label} must be a kind or a mapping, not {abbreviate(value)}.")
     _require_known_keys(data, ("kind", *_COMPENSATOR_KEYS, "angle"), label)
     lengths = {
-        key: number(data[key], f"{key} of {label}") for key in _COMPENSATOR_KEYS if key in data
+        key: parse_number(data[key], f"{key} of {label}")
+        for key in _COMPENSATOR_KEYS
+        if key in data
     }
     angle = _angle(data.get("angle", 0.0), f"angle of {label}", scale)
     return Compensator(joint, str(data.get("kind", "unknown")), angle=angle, **lengths)
@@ -173,16 +175,16 @@ def _angle(value: Any, label: str, scale: float) -> float:
     """Angle [rad]; `pi/2`, `-pi`, `2*pi` are accepted in any unit."""
     if isinstance(value, str) and (match := _PI.match(value)):
         sign, factor, divisor = match.groups()
-        top = number(factor, label) if factor else 1.0
-        bottom = number(divisor, label) if divisor else 1.0
+        top = parse_number(factor, label) if factor else 1.0
+        bottom = parse_number(divisor, label) if divisor else 1.0
         if bottom == 0.0:
             raise RobotError(f"{label} divides by zero.")
         return (-1.0 if sign == "-" else 1.0) * top * math.pi / bottom
-    return number(value, label) * scale
+    return parse_number(value, label) * scale
 
 
 def _joint_number(row: Mapping[str, Any], key: str, joint: int, default: float) -> float:
-    return number(row[key], f"{key} of joint {joint + 1}") if key in row else default
+    return parse_number(row[key], f"{key} of joint {joint + 1}") if key in row else default
 
 
 def _is_prismatic(row: Mapping[str, Any], joint: int) -> bool:
@@ -200,21 +202,21 @@ def _inertial(row: Mapping[str, Any], joint: int) -> Float[Array, " 10"]:
     if "parameters" in row:
         if any(key in row for key in ("mass", "com", "inertia")):
             raise RobotError(f"give either parameters or mass, com and inertia {label}, not both.")
-        return numbers(row["parameters"], 10, f"parameters {label}")
+        return parse_numbers(row["parameters"], 10, f"parameters {label}")
     mass = _joint_number(row, "mass", joint, 0.0)
     if mass < 0.0:
         raise RobotError(f"mass {label} is negative ({mass:g} kg): it must be zero or positive.")
-    centre = numbers(row.get("com", [0, 0, 0]), 3, f"com {label}")
+    centre = parse_numbers(row.get("com", [0, 0, 0]), 3, f"com {label}")
     inertia = row.get("inertia", [0, 0, 0])
     if isinstance(inertia, dict):
         _require_known_keys(inertia, ("xx", "xy", "yy", "xz", "yz", "zz"), f"inertia {label}")
         xx, xy, yy, xz, yz, zz = (
-            number(inertia.get(key, 0.0), f"inertia {key} {label}")
+            parse_number(inertia.get(key, 0.0), f"inertia {key} {label}")
             for key in ("xx", "xy", "yy", "xz", "yz", "zz")
         )
         tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     else:
-        tensor = np.diag(numbers(inertia, 3, f"inertia {label}"))
+        tensor = np.diag(parse_numbers(inertia, 3, f"inertia {label}"))
     return from_centre_of_mass(mass, centre, tensor)
 
 
@@ -227,7 +229,7 @@ def _limits(
             if row.get(key) is None:
                 values.append(missing)
             elif is_prismatic[i] or key == "torque":
-                values.append(number(row[key], f"{key} limit of joint {i + 1}"))
+                values.append(parse_number(row[key], f"{key} limit of joint {i + 1}"))
             else:
                 values.append(_angle(row[key], f"{key} limit of joint {i + 1}", scale))
         return np.array(values)
@@ -263,7 +265,9 @@ def _drives(rows: list[dict[str, Any]], data: Any) -> Drives:
     elif not isinstance(coupling, list) or len(coupling) != n:
         raise RobotError(f"the coupling matrix must have {n} rows of {n} numbers.")
     else:
-        matrix = np.array([numbers(row, n, "a row of the coupling matrix") for row in coupling])
+        matrix = np.array(
+            [parse_numbers(row, n, "a row of the coupling matrix") for row in coupling]
+        )
     return Drives(gain, std, ratio, constant, str(data.get("side", "motor")), matrix)
 
 
@@ -281,7 +285,7 @@ def _pose(value: Any, scale: float) -> Float[Array, "4 4"]:
     if not isinstance(value, dict):
         raise RobotError("tip must be a mapping such as {xyz: [0, 0, 0.1], rpy: [0, 0, 0]}.")
     _require_known_keys(value, ("xyz", "rpy", "rotation"), "tip")
-    position = numbers(value.get("xyz", [0, 0, 0]), 3, "xyz of the tip")
+    position = parse_numbers(value.get("xyz", [0, 0, 0]), 3, "xyz of the tip")
     if "rotation" in value:
         out = np.eye(4)
         out[:3, :3] = _rotation(value["rotation"], "rotation of the tip")
@@ -296,7 +300,7 @@ def _pose(value: Any, scale: float) -> Float[Array, "4 4"]:
 def _rotation(value: Any, label: str) -> Float[Array, "3 3"]:
     if not isinstance(value, list) or len(value) != 3:
         raise RobotError(f"{label} must be 3 rows of 3 numbers.")
-    matrix = np.array([numbers(row, 3, label) for row in value])
+    matrix = np.array([parse_numbers(row, 3, label) for row in value])
     if np.abs(matrix @ matrix.T - np.eye(3)).max() > 1e-6 or np.linalg.det(matrix) < 0.0:
         raise RobotError(f"{label} is not a rotation matrix.")
     return matrix
@@ -316,19 +320,19 @@ def _from_frames(
         value = row.get("placement")
         if not isinstance(value, list) or len(value) != 3:
             raise RobotError(f"{label} must be 3 rows of 4 numbers.")
-        top = np.array([numbers(line, 4, label) for line in value])
+        top = np.array([parse_numbers(line, 4, label) for line in value])
         placement = np.eye(4)
         placement[:3, :3] = _rotation(top[:, :3].tolist(), label)
         placement[:3, 3] = top[:, 3]
         screw = normalise_screw(
-            numbers(row.get("screw"), 6, f"screw of joint {i + 1}"), f"joint {i + 1}"
+            parse_numbers(row.get("screw"), 6, f"screw of joint {i + 1}"), f"joint {i + 1}"
         )
         links.append(Link(*names[i], placement, screw, parameters[i], float(rotors[i])))
     return Robot(
         common["name"],
         tuple(links),
         common["limits"],
-        Drives.joint_torque(len(links)),
+        Drives.direct_drive(len(links)),
         tip=common["tip"],
         source=common["source"],
     )
@@ -340,7 +344,7 @@ def _joint_row(robot: Robot, link: Link, i: int) -> dict[str, Any]:
     row: dict[str, Any] = {
         "name": link.joint,
         "link": link.name,
-        "type": "prismatic" if link.prismatic else "revolute",
+        "type": "prismatic" if link.is_prismatic else "revolute",
         "placement": link.placement[:3].tolist(),
         "screw": link.screw.tolist(),
     }

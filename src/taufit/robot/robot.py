@@ -51,7 +51,7 @@ class Link:
                 )
 
     @property
-    def prismatic(self) -> bool:
+    def is_prismatic(self) -> bool:
         return not np.any(self.screw[:3])
 
 
@@ -94,7 +94,7 @@ class Drives:
     coupling: Float[Array, "j j"]
 
     @classmethod
-    def joint_torque(cls, joints: int, side: str = "motor") -> Drives:
+    def direct_drive(cls, joints: int, side: str = "motor") -> Drives:
         """Drives with torque recorded at the joint, one motor per joint."""
         ones = np.ones(joints)
         return cls(ones, 0 * ones, ones, np.full(joints, np.nan), side, np.eye(joints))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from taufit.signals.differentiation import DIFFERENTIATIONS as DIFFERENTIATIONS
     from taufit.signals.drive_gains import (
         KNOWN_GAINS as KNOWN_GAINS,
-        Gains as Gains,
+        DriveGains as DriveGains,
         controller_gains as controller_gains,
         known_gains as known_gains,
     )

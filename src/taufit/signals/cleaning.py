@@ -18,8 +18,8 @@ from taufit.core.errors import RecordingError
 from taufit.recording import Recording
 from taufit.recording.finding import Finding
 from taufit.recording.quantity import slow_channels
-from taufit.recording.timing import Timing, timing
-from taufit.signals.drive_gains import Gains
+from taufit.recording.timing import Timing, sampling_timing
+from taufit.signals.drive_gains import DriveGains
 from taufit.signals.motion_intervals import STANDSTILL_SPEED
 from taufit.signals.noise import is_velocity_too_noisy, noise_std
 from taufit.signals.outliers import find_outliers, interpolate_outliers
@@ -100,12 +100,12 @@ class CleanRecording:
         return out
 
 
-def clean(
+def clean_recording(
     recording: Recording,
-    gains: Gains,
+    gains: DriveGains,
     *,
     outliers: bool = True,
-    extra: Sequence[str] | None = None,
+    extra_channels: Sequence[str] | None = None,
 ) -> CleanRecording:
     """Clean the columns of a recording at their original time stamps.
 
@@ -113,17 +113,20 @@ def clean(
         recording: Recording as read from file.
         gains: Joint torque per unit of the recorded signal.
         outliers: Replace single spikes.
-        extra: Further channels to include if recorded. Default: acceleration and every slow
+        extra_channels: Further channels to include if recorded. Default: acceleration and every
+            slow
             channel.
     """
-    extra = ("acceleration", *slow_channels()) if extra is None else extra
+    extra_channels = (
+        ("acceleration", *slow_channels()) if extra_channels is None else extra_channels
+    )
     name, joints = recording.name, recording.joints
     time = np.asarray(recording.time, float)
-    _check_shapes(recording, name, ("position", "signal", "velocity", *extra))
+    _check_shapes(recording, name, ("position", "signal", "velocity", *extra_channels))
     has_stamp = _has_time_stamp(time, name)
     period = float(np.median(_forward_steps(time[has_stamp], name)))
     signed = np.ones(joints, bool) if recording.signed is None else np.asarray(recording.signed)
-    channels, columns, measured = _channels(recording, gains, signed, name, extra)
+    channels, columns, measured = _channels(recording, gains, signed, name, extra_channels)
     if not has_stamp.all():
         columns, time = columns[has_stamp], time[has_stamp]
 
@@ -148,7 +151,7 @@ def clean(
         count_before = len(stamps)
         stamps, values, groups = merge_close_samples(stamps, values, period)
         if groups is not None:
-            is_missing = np.logical_and.reduceat(is_missing[groups.order], groups.first)
+            is_missing = np.logical_and.reduceat(is_missing[groups.order], groups.starts)
             counts.merged += count_before - len(stamps)
         if len(stamps) > 1:
             sections.append(MonotonicSection(stamps, values, is_missing))
@@ -159,7 +162,7 @@ def clean(
         )
     return CleanRecording(
         name,
-        timing(max((section.time for section in sections), key=len)),
+        sampling_timing(max((section.time for section in sections), key=len)),
         tuple(sections),
         channels,
         joints,
@@ -220,10 +223,10 @@ class _CleaningCounts:
         return tuple(out)
 
 
-def check_channels(recording: Recording, extra: Sequence[str] = ()) -> None:
+def require_valid_channels(recording: Recording, extra_channels: Sequence[str] = ()) -> None:
     """Raise a `RecordingError` if channels have different shapes or one has no values."""
     name, time = recording.name, np.asarray(recording.time, float)
-    _check_shapes(recording, name, ("position", "signal", "velocity", *extra))
+    _check_shapes(recording, name, ("position", "signal", "velocity", *extra_channels))
     _forward_steps(time[_has_time_stamp(time, name)], name)
     for quantity, values in (("position", recording.position), ("torque", recording.signal)):
         _require_measurements(values, name, quantity)
@@ -263,7 +266,7 @@ def _forward_steps(time: Float[Array, " n"], name: str) -> Float[Array, " m"]:
 
 def _channels(
     recording: Recording,
-    gains: Gains,
+    gains: DriveGains,
     signed: Bool[Array, " j"],
     name: str,
     extra: Sequence[str],
@@ -293,7 +296,7 @@ def _channels(
 
 
 def joint_torque(
-    recording: Recording, gains: Gains, signed: Bool[Array, " j"], name: str
+    recording: Recording, gains: DriveGains, signed: Bool[Array, " j"], name: str
 ) -> Float[Array, "n j"]:
     """Joint torque tau = C' (K s) with signal s, gains K and coupling C."""
     torque = _require_measurements(recording.signal, name, "torque") * gains.value

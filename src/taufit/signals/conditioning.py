@@ -11,10 +11,10 @@ import numpy as np
 from taufit.core.arrays import Array, Bool, Float
 from taufit.core.errors import RecordingError
 from taufit.recording import Recording
-from taufit.signals.cleaning import CleanRecording, clean
+from taufit.signals.cleaning import CleanRecording, clean_recording
 from taufit.signals.differentiation import DIFFERENTIATIONS
-from taufit.signals.drive_gains import Gains, joint_gains
-from taufit.signals.estimates.periodicity import find_period, fold
+from taufit.signals.drive_gains import DriveGains, joint_gains
+from taufit.signals.estimates.periodicity import average_over_periods, find_period
 from taufit.signals.filtering import dilate_mask, settling_time, zero_phase
 from taufit.signals.motion_intervals import (
     STANDSTILL_SPEED,
@@ -70,7 +70,7 @@ def condition(  # noqa: PLR0913 - the public call has one keyword per choice
     dead_zone: float | Float[Array, " j"] = 0.0,
     outliers: bool = True,
     average_periods: bool = False,
-    gains: Gains | Float[Array, " j"] | None = None,
+    gains: DriveGains | Float[Array, " j"] | None = None,
 ) -> Samples:
     """Condition recordings: uniform grid, low-pass, derivatives, rows for a fit.
 
@@ -116,7 +116,10 @@ def condition(  # noqa: PLR0913 - the public call has one keyword per choice
     joints = _joint_count(recordings)
     drive_gains, gain_findings = joint_gains(recordings, gains)
 
-    cleaned = [clean(r, g, outliers=outliers) for r, g in zip(recordings, drive_gains, strict=True)]
+    cleaned = [
+        clean_recording(r, g, outliers=outliers)
+        for r, g in zip(recordings, drive_gains, strict=True)
+    ]
     grid_cutoff, rate_hz = _grid(cleaned, cutoff_hz, rate_hz)
     derive_velocity = velocity == "derived"
     runs = [
@@ -231,7 +234,7 @@ def _average_periods(runs: list[UniformRun], rate_hz: float) -> tuple[list[Unifo
             "recordings of one motion together."
         )
     count = round(period * rate_hz)
-    return [fold(run, period, count) for run in runs], count / period
+    return [average_over_periods(run, period, count) for run in runs], count / period
 
 
 def _threshold(run: UniformRun) -> Float[Array, " j"]:

@@ -10,7 +10,7 @@ from scipy.linalg import qr
 
 from taufit.core.arrays import Array, Float, Int
 from taufit.core.errors import RecordingError
-from taufit.signals.differentiation import central
+from taufit.signals.differentiation import central_difference
 from taufit.signals.filtering import settling_time, zero_phase
 from taufit.signals.motion_intervals import motion_mask
 from taufit.signals.resampling import interpolate
@@ -25,12 +25,12 @@ class Delay:
 
     Attributes:
         seconds: Common delay of all joints, rounded to 0.1 ms [s].
-        joints: Delay per joint [s]; nan if undetermined.
+        joint_delays: Delay per joint [s]; nan if undetermined.
         reason: Explanation for users.
     """
 
     seconds: float
-    joints: Float[Array, " j"]
+    joint_delays: Float[Array, " j"]
     reason: str
 
 
@@ -135,7 +135,7 @@ def tracking_delay(
     by Newton's method on the shifted command; b is a constant offset per joint.
     """
     time = np.arange(len(commanded)) / rate_hz
-    velocity = central(commanded, rate_hz, np.inf)
+    velocity = central_difference(commanded, rate_hz, np.inf)
     delay = 0.0
     for _ in range(5):
         shifted = interpolate(time, commanded, time - delay)
@@ -180,7 +180,7 @@ def _basis(
     friction = zero_phase(np.tanh(smooth_velocity / 0.005), rate_hz, cutoff)
     q = zero_phase(position, rate_hz, cutoff)
     v = zero_phase(velocity, rate_hz, cutoff)
-    a = central(v, rate_hz, cutoff)
+    a = central_difference(v, rate_hz, cutoff)
     parts = [np.ones((len(q), 1)), v, friction, v * np.abs(v), a]
     for first in range(joints):
         for last in range(first, min(first + 3, joints)):

@@ -9,7 +9,7 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 
 
-def central(
+def central_difference(
     signal: Float[Array, "n j"], rate_hz: float, cutoff_hz: float, periodic: bool = False
 ) -> Float[Array, "n j"]:
     """Five-point central differences: relative error (w h)^4 / 30 at angular frequency w."""
@@ -29,7 +29,7 @@ def central(
     return out
 
 
-def savgol(
+def savitzky_golay(
     signal: Float[Array, "n j"], rate_hz: float, cutoff_hz: float, periodic: bool = False
 ) -> Float[Array, "n j"]:
     """Savitzky-Golay slope: cubic over half a period of the cut-off (at least five samples)."""
@@ -37,7 +37,7 @@ def savgol(
 
     window = 5 if not np.isfinite(cutoff_hz) else max(5, int(0.25 * rate_hz / cutoff_hz) * 2 + 1)
     if len(signal) < window:
-        return central(signal, rate_hz, cutoff_hz, periodic)
+        return central_difference(signal, rate_hz, cutoff_hz, periodic)
     return np.asarray(
         savgol_filter(
             signal,
@@ -51,7 +51,7 @@ def savgol(
     )
 
 
-def fourier(
+def fourier_derivative(
     signal: Float[Array, "n j"], rate_hz: float, cutoff_hz: float, periodic: bool = False
 ) -> Float[Array, "n j"]:
     """Multiplication by i w in the Fourier domain: exact for band-limited periodic motion.
@@ -74,7 +74,7 @@ def fourier(
 Differentiation = Callable[[Array, float, float, bool], Array]
 
 DIFFERENTIATIONS: dict[str, Differentiation] = {
-    "central": central,
-    "savgol": savgol,
-    "fourier": fourier,
+    "central": central_difference,
+    "savgol": savitzky_golay,
+    "fourier": fourier_derivative,
 }

@@ -35,7 +35,7 @@ _TABLE_STD = 0.05
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Gains:
+class DriveGains:
     """Joint torque per unit of the recorded signal, gear included.
 
     Attributes:
@@ -58,19 +58,19 @@ class Gains:
     @classmethod
     def from_values(
         cls, value: Float[Array, " j"], std: Float[Array, " j"] | None = None, source: str = "given"
-    ) -> Gains:
+    ) -> DriveGains:
         value = np.asarray(value, float)
         std = np.zeros_like(value) if std is None else np.asarray(std, float)
         return cls(value, std, (source,) * len(value))
 
 
-def _table_gains(value: Sequence[float] | Float[Array, " j"], source: str) -> Gains:
+def _table_gains(value: Sequence[float] | Float[Array, " j"], source: str) -> DriveGains:
     gains = np.array(value, float)
-    return Gains.from_values(gains, _TABLE_STD * gains, source)
+    return DriveGains.from_values(gains, _TABLE_STD * gains, source)
 
 
 # tau = 101 Kt i for the UR3 and UR5: the table prints the motors' torque constants.
-KNOWN_GAINS: dict[str, Gains] = {
+KNOWN_GAINS: dict[str, DriveGains] = {
     "ur10_xu2024": _table_gains([14.73, 14.33, 11.55, 11.25, 11.5, 11.5], "UR10, [Xu2024] Table V"),
     "ur3_raviola2021": _table_gains(
         101 * np.array([0.1249, 0.1249, 0.0934, 0.0453, 0.0453, 0.0453]),
@@ -83,7 +83,7 @@ KNOWN_GAINS: dict[str, Gains] = {
 }
 
 
-def known_gains(name: str) -> Gains:
+def known_gains(name: str) -> DriveGains:
     """Published drive gains by name, e.g. "ur10_xu2024"."""
     if name not in KNOWN_GAINS:
         raise RecordingError(
@@ -106,7 +106,7 @@ def _recordings_with_targets(recordings: Sequence[Recording]) -> list[Recording]
     return usable
 
 
-def controller_gains(recording: Recording | Sequence[Recording]) -> Gains:
+def controller_gains(recording: Recording | Sequence[Recording]) -> DriveGains:
     """Estimate drive gains from the controller's target moment and target current.
 
     Per joint, over samples in which it stands still (others may move): K = sum m i / sum i^2. For a
@@ -174,28 +174,36 @@ def controller_gains(recording: Recording | Sequence[Recording]) -> Gains:
                 joint=j + 1,
             )
         )
-    return Gains(value, np.hypot(std, _TYPE_STD * value), tuple(source), tuple(findings))
+    return DriveGains(value, np.hypot(std, _TYPE_STD * value), tuple(source), tuple(findings))
 
 
 def joint_gains(
-    recordings: Sequence[Recording], gains: Gains | Float[Array, " j"] | None
-) -> tuple[list[Gains], tuple[Finding, ...]]:
+    recordings: Sequence[Recording], gains: DriveGains | Float[Array, " j"] | None
+) -> tuple[list[DriveGains], tuple[Finding, ...]]:
     """Gains of each recording: the argument, those of its column map, or controller targets."""
     if gains is not None:
-        fixed = gains if isinstance(gains, Gains) else Gains.from_values(np.asarray(gains, float))
+        fixed = (
+            gains
+            if isinstance(gains, DriveGains)
+            else DriveGains.from_values(np.asarray(gains, float))
+        )
         if len(fixed.value) != recordings[0].joints:
             raise RecordingError(
                 f"{len(fixed.value)} drive gains were given for {recordings[0].joints} joints."
             )
         return [fixed] * len(recordings), fixed.findings
-    pooled: Gains | None = None
-    out: list[Gains] = []
+    pooled: DriveGains | None = None
+    out: list[DriveGains] = []
     for recording in recordings:
         map_gain = recording.gain
         if map_gain is not None and np.all(np.isfinite(map_gain)):
-            out.append(Gains.from_values(map_gain, recording.gain_std, "given in the column map"))
+            out.append(
+                DriveGains.from_values(map_gain, recording.gain_std, "given in the column map")
+            )
         elif map_gain is None and recording.signal_unit == "N m":
-            out.append(Gains.from_values(np.ones(recording.joints), source="torque as recorded"))
+            out.append(
+                DriveGains.from_values(np.ones(recording.joints), source="torque as recorded")
+            )
         else:
             if pooled is None:
                 pooled = controller_gains(recordings)
@@ -204,7 +212,7 @@ def joint_gains(
                 is_given = np.isfinite(map_gain)
                 value[is_given] = map_gain[is_given]
                 std[is_given] = 0.0 if recording.gain_std is None else recording.gain_std[is_given]
-            out.append(Gains(value, std, pooled.source, pooled.findings))
+            out.append(DriveGains(value, std, pooled.source, pooled.findings))
     return out, () if pooled is None else pooled.findings
 
 
@@ -315,7 +323,7 @@ def _names(recordings: Sequence[Recording]) -> str:
 
 __all__ = [
     "KNOWN_GAINS",
-    "Gains",
+    "DriveGains",
     "controller_gains",
     "joint_gains",
     "known_gains",

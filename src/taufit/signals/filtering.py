@@ -13,7 +13,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float
 from taufit.core.errors import RecordingError
-from taufit.signals.recursive_filter import butterworth, filter_sections, resting_state
+from taufit.signals.recursive_filter import butterworth, filter_sections, steady_state
 from taufit.signals.samples import Samples
 
 try:
@@ -102,7 +102,7 @@ def _butterworth(
     Cached, because searches over friction shapes use one filter thousands of times.
     """
     sections = butterworth(ORDER, cutoff_hz, rate_hz)
-    return sections, resting_state(sections)
+    return sections, steady_state(sections)
 
 
 def settling_time(cutoff_hz: float) -> float:

@@ -46,7 +46,7 @@ def motion_mask(
     moving = ~_fill_with_ends(~moving, max(2, int(0.05 * rate_hz)))
     margin = round(margin_s * rate_hz)
     if margin > 0:
-        for start, stop in intervals(moving):
+        for start, stop in true_intervals(moving):
             moving[max(0, start - margin) : stop + margin] = True
     return moving
 
@@ -75,7 +75,7 @@ def after_breakaway(
     each
     starting joint has travelled far enough. Runs that begin in motion are not shortened.
     """
-    moving = intervals(motion)
+    moving = true_intervals(motion)
     if not moving or moving[0][0] == 0:
         return motion
     start, stop = moving[0]
@@ -89,7 +89,7 @@ def after_breakaway(
     return out
 
 
-def intervals(mask: Bool[Array, " n"]) -> list[tuple[int, int]]:
+def true_intervals(mask: Bool[Array, " n"]) -> list[tuple[int, int]]:
     """(start, stop) indices of every interval of True."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(np.int8)))
     return [(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]
@@ -98,7 +98,7 @@ def intervals(mask: Bool[Array, " n"]) -> list[tuple[int, int]]:
 def _fill(mask: Bool[Array, " n"], min_length: int, *, ends: bool = False) -> Bool[Array, " n"]:
     """Set False intervals shorter than `min_length` between True ones to True."""
     out = np.array(mask)
-    for start, stop in intervals(~mask):
+    for start, stop in true_intervals(~mask):
         is_inside = start > 0 and stop < len(mask)
         if stop - start < min_length and (is_inside or ends):
             out[start:stop] = True

@@ -11,17 +11,17 @@ from taufit.core.errors import RecordingError
 from taufit.recording import Recording
 from taufit.recording.finding import Finding
 from taufit.recording.row_checks import select_rows
-from taufit.recording.timing import timing
+from taufit.recording.timing import sampling_timing
 from taufit.robot import Robot
 from taufit.signals.conditioning import condition
 from taufit.signals.delay import estimate_delay, tracking_delay
-from taufit.signals.drive_gains import Gains
+from taufit.signals.drive_gains import DriveGains
 from taufit.signals.estimates.periodicity import find_period
 from taufit.signals.motion_intervals import (
     STANDSTILL_SPEED,
-    intervals,
     motion_mask,
     speed_threshold,
+    true_intervals,
 )
 from taufit.signals.noise import noise_std
 from taufit.signals.resampling import grid_rate, interpolate
@@ -73,7 +73,7 @@ def quality_report(
                     recording,
                     trim=False,
                     cutoff_hz=_report_cutoff(recording),
-                    gains=Gains.from_values(np.ones(recording.joints)),
+                    gains=DriveGains.from_values(np.ones(recording.joints)),
                 )
             except RecordingError:
                 return (*findings, note)
@@ -107,7 +107,7 @@ def _in_order(recording: Recording) -> tuple[Recording, list[Finding]]:
 
 
 def _report_cutoff(recording: Recording) -> float | None:
-    rate = timing(recording.time).nominal_hz
+    rate = sampling_timing(recording.time).nominal_hz
     return 10.0 if rate > 25.0 else None
 
 
@@ -136,7 +136,7 @@ def _speed_on_grid(recording: Recording, samples: Samples) -> Float[Array, "n j"
 
 
 def _sampling_findings(recording: Recording, known_kinds: set[str]) -> list[Finding]:
-    sampling = timing(recording.time)
+    sampling = sampling_timing(recording.time)
     jitter = sampling.jitter * sampling.nominal_hz
     findings = [
         Finding(
@@ -144,24 +144,24 @@ def _sampling_findings(recording: Recording, known_kinds: set[str]) -> list[Find
             "warning" if jitter > _JITTER else "info",
             f"{len(recording)} samples in {sampling.duration:.4g} s: {sampling.mean_hz:.4g} Hz on "
             f"average, meant to be {grid_rate(sampling):.4g} Hz; steps of "
-            f"{1e3 * sampling.shortest:.3g} to {1e3 * sampling.longest:.3g} ms, "
+            f"{1e3 * sampling.min_step:.3g} to {1e3 * sampling.max_step:.3g} ms, "
             + (f"jitter {1e3 * sampling.jitter:.2g} ms" if sampling.jitter > 1e-7 else "no jitter"),
             "resampled to a uniform grid from the time stamps",
             value=sampling.mean_hz,
         )
     ]
     if len(sampling.gaps) and "gaps" not in known_kinds:
-        missing_fraction = sampling.lost / (sampling.lost + len(recording))
+        missing_fraction = sampling.lost_samples / (sampling.lost_samples + len(recording))
         findings.append(
             Finding(
                 "gaps",
                 "warning" if missing_fraction > 0.01 else "info",
                 f"{len(sampling.gaps)} gaps longer than {1.5e3 / sampling.nominal_hz:.3g} ms, "
                 "about "
-                f"{sampling.lost} samples ({missing_fraction:.1%}) missing; the longest is "
-                f"{1e3 * sampling.longest:.3g} ms",
+                f"{sampling.lost_samples} samples ({missing_fraction:.1%}) missing; the longest is "
+                f"{1e3 * sampling.max_step:.3g} ms",
                 "short ones are bridged, the run is cut at long ones",
-                value=sampling.lost,
+                value=sampling.lost_samples,
             )
         )
     return findings
@@ -180,7 +180,7 @@ def _motion_findings(samples: Samples, moving: Bool[Array, " n"]) -> list[Findin
         ]
     findings = []
     for rows in samples.run_slices()[:20]:
-        moving_intervals = intervals(moving[rows])
+        moving_intervals = true_intervals(moving[rows])
         time = samples.time[rows]
         if not moving_intervals:
             continue
@@ -234,7 +234,7 @@ def _saturation_findings(signal: Float[Array, " n"], joint: int) -> list[Finding
     findings = []
     for limit, side in ((signal.max(), "highest"), (signal.min(), "lowest")):
         is_at_limit = signal == limit
-        longest = max((b - a for a, b in intervals(is_at_limit)), default=0)
+        longest = max((b - a for a, b in true_intervals(is_at_limit)), default=0)
         # A peak touches its top once; a limit is held.
         if longest >= 5 and np.count_nonzero(is_at_limit) > 0.002 * len(signal) and abs(limit) > 0:
             findings.append(
@@ -286,7 +286,7 @@ def _channel_findings(recording: Recording, known_kinds: set[str]) -> list[Findi
         is_repeated = np.concatenate([[False], signal[1:, j] == signal[:-1, j]])
         changes = np.concatenate([[False], position[1:, j] != position[:-1, j]])
         step = float(np.median(np.diff(recording.time)))
-        frozen = [s for s in intervals(is_repeated & changes) if (s[1] - s[0]) * step > 0.25]
+        frozen = [s for s in true_intervals(is_repeated & changes) if (s[1] - s[0]) * step > 0.25]
         if frozen and not limits:
             total = sum(b - a for a, b in frozen)
             findings.append(

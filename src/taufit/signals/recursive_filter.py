@@ -33,7 +33,7 @@ def butterworth(order: int, cutoff_hz: float, rate_hz: float) -> Float[Array, "s
     return np.stack([gain, 2.0 * gain, gain, unit, a1, a2], -1)
 
 
-def resting_state(sections: Float[Array, "s 6"]) -> Float[Array, "s 2"]:
+def steady_state(sections: Float[Array, "s 6"]) -> Float[Array, "s 2"]:
     """Steady state of unit-gain sections for constant input 1."""
     b1, b2, a1, a2 = sections[:, 1], sections[:, 2], sections[:, 4], sections[:, 5]
     second = b2 - a2

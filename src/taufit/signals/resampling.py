@@ -54,7 +54,7 @@ class MergedGroups(NamedTuple):
     """Time order of samples, and the start of each group of close ones in that order."""
 
     order: Int[Array, " n"]
-    first: Int[Array, " m"]
+    starts: Int[Array, " m"]
 
 
 def merge_close_samples(

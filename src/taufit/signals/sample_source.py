@@ -69,26 +69,26 @@ class SampleSummary:
         samples: Number of samples.
         kept_rows: Number of rows to be fitted, per joint.
         kept_moving: Number of rows to be fitted that are in motion, per joint.
-        used: Number of samples with any row to be fitted.
-        moving: Number of samples in motion.
-        extents: Ranges of position, velocity, acceleration, torque and slow channels in motion.
+        used_samples: Number of samples with any row to be fitted.
+        moving_samples: Number of samples in motion.
+        ranges: Ranges of position, velocity, acceleration, torque and slow channels in motion.
         torque_mean, torque_square_sum: Mean of the fitted torque, and sum of squares about it, per
             joint [N m].
-        keys: Content hash of each part.
-        lengths: Number of samples of each part.
+        part_keys: Content hash of each part.
+        part_lengths: Number of samples of each part.
     """
 
     samples: int
     kept_rows: Int[Array, " j"]
     kept_moving: Int[Array, " j"]
-    used: int
-    moving: int
-    extents: dict[str, MotionRange]
+    used_samples: int
+    moving_samples: int
+    ranges: dict[str, MotionRange]
     torque_mean: Float[Array, " j"]
     torque_square_sum: Float[Array, " j"]
-    keys: tuple[int, ...]
-    lengths: tuple[int, ...]
-    used_lengths: tuple[int, ...]
+    part_keys: tuple[int, ...]
+    part_lengths: tuple[int, ...]
+    used_part_lengths: tuple[int, ...]
 
     @classmethod
     def from_samples(cls, part: Samples) -> SampleSummary:
@@ -103,41 +103,41 @@ class SampleSummary:
             samples=len(part),
             kept_rows=kept,
             kept_moving=(part.keep & moving[:, None]).sum(axis=0),
-            used=used,
-            moving=int(np.count_nonzero(moving)),
-            extents={
+            used_samples=used,
+            moving_samples=int(np.count_nonzero(moving)),
+            ranges={
                 name: MotionRange.from_values(values[moving])
                 for name, values in {**motion, **part.channels}.items()
             },
             torque_mean=mean,
             torque_square_sum=np.sum(np.where(part.keep, torque - mean, 0.0) ** 2, axis=0),
-            keys=(part_key(part.torque),),
-            lengths=(len(part),),
-            used_lengths=(used,),
+            part_keys=(content_hash(part.torque),),
+            part_lengths=(len(part),),
+            used_part_lengths=(used,),
         )
 
     def __add__(self, other: SampleSummary) -> SampleSummary:
         count = np.maximum(self.kept_rows + other.kept_rows, 1)
         mean_difference = other.torque_mean - self.torque_mean
         merged_extents = {
-            name: extent | other.extents[name]
-            for name, extent in self.extents.items()
-            if name in other.extents
+            name: extent | other.ranges[name]
+            for name, extent in self.ranges.items()
+            if name in other.ranges
         }
         return SampleSummary(
             self.samples + other.samples,
             self.kept_rows + other.kept_rows,
             self.kept_moving + other.kept_moving,
-            self.used + other.used,
-            self.moving + other.moving,
+            self.used_samples + other.used_samples,
+            self.moving_samples + other.moving_samples,
             merged_extents,
             (self.kept_rows * self.torque_mean + other.kept_rows * other.torque_mean) / count,
             self.torque_square_sum
             + other.torque_square_sum
             + mean_difference**2 * self.kept_rows * other.kept_rows / count,
-            self.keys + other.keys,
-            self.lengths + other.lengths,
-            self.used_lengths + other.used_lengths,
+            self.part_keys + other.part_keys,
+            self.part_lengths + other.part_lengths,
+            self.used_part_lengths + other.used_part_lengths,
         )
 
     @property
@@ -173,11 +173,11 @@ class SampleSource(ABC):
 
     def total(self, step: Step, add: Add) -> Any:
         """Sum of step(part) over all parts, in an order determined by their content."""
-        return self.totals(step, add, [range(len(self))])[0]
+        return self.group_totals(step, add, [range(len(self))])[0]
 
-    def totals(self, step: Step, add: Add, groups: Sequence[Sequence[int]]) -> list[Any]:
+    def group_totals(self, step: Step, add: Add, groups: Sequence[Sequence[int]]) -> list[Any]:
         """Sums over several groups of parts, in one pass."""
-        nodes = [tree(self.summary.keys, parts) for parts in groups]
+        nodes = [tree(self.summary.part_keys, parts) for parts in groups]
         results = self.map_parts(step, parts=[k for node in nodes for k in node.all()])
         return [summed(node, results, add) for node in nodes]
 
@@ -215,7 +215,7 @@ class SampleSource(ABC):
         return self.head.names
 
     @property
-    def correlation_guess(self) -> float:
+    def filter_correlation_length(self) -> float:
         """Number of samples correlated by the low-pass."""
         return max(1.0, self.rate_hz / (2.0 * min(self.cutoff_hz, 0.5 * self.rate_hz)))
 
@@ -246,8 +246,8 @@ class SampleSource(ABC):
         """
         summary = self.summary
         max_runs = max(MAX_EXCERPT_SAMPLES // _MIN_RUN_SAMPLES, 1)
-        order = sorted(range(len(self)), key=lambda k: (hash_key(summary.keys[k]), k))
-        used = [k for k in order if summary.used_lengths[k] > 0][:max_runs]
+        order = sorted(range(len(self)), key=lambda k: (hash_key(summary.part_keys[k]), k))
+        used = [k for k in order if summary.used_part_lengths[k] > 0][:max_runs]
         return sorted(used), MAX_EXCERPT_SAMPLES // max(len(used), 1)
 
     @property
@@ -292,7 +292,7 @@ class SamplesInMemory(SampleSource):
         )
         self.head = samples.head()
         runs = samples.run_slices()
-        self.order = canonical_order([part_key(samples.torque[run]) for run in runs])
+        self.order = canonical_order([content_hash(samples.torque[run]) for run in runs])
         self._parts = (
             (self.samples,)
             if len(runs) == 1
@@ -343,7 +343,7 @@ class PartExcerpt:
         )
 
 
-def part_key(torque: Float[Array, "n j"]) -> int:
+def content_hash(torque: Float[Array, "n j"]) -> int:
     """Content hash of a part."""
     return (len(torque) << 32) + zlib.crc32(np.ascontiguousarray(torque).tobytes())
 
@@ -372,20 +372,20 @@ def fold_plan(source: SampleSource, max_folds: int = 20, sections: int = 6) -> l
         # stay equal when a part is added.
         group = [
             hash_key(key) % max_folds if parts > _HASHED_FOLD_RUNS else k % max_folds
-            for k, key in enumerate(summary.keys)
+            for k, key in enumerate(summary.part_keys)
         ]
         return [[Fold(group[k], 0.0, np.inf)] for k in range(parts)]
-    edges = np.linspace(0, summary.used, sections + 1)
+    edges = np.linspace(0, summary.used_samples, sections + 1)
     out = []
     before = 0
-    for used in summary.used_lengths:
+    for used in summary.used_part_lengths:
         out.append(
             [
                 Fold(k, edges[k] - before if k else -np.inf, edges[k + 1] - before)
                 for k in range(sections)
             ]
         )
-        out[-1][-1] = replace(out[-1][-1], last=np.inf)
+        out[-1][-1] = replace(out[-1][-1], stop_count=np.inf)
         before += used
     return out
 
@@ -396,23 +396,27 @@ class Fold:
 
     Attributes:
         index: Number of the fold.
-        first, last: Counts of samples in use at which the section begins and ends.
+        start_count, stop_count: Counts of samples in use at which the section begins and ends.
     """
 
     index: int
-    first: float
-    last: float
+    start_count: float
+    stop_count: float
 
     @property
     def is_whole_part(self) -> bool:
         """Whether the section is the whole part."""
-        return self.first <= 0.0 and self.last == np.inf
+        return self.start_count <= 0.0 and self.stop_count == np.inf
 
     def index_range(self, used: Bool[Array, " n"]) -> tuple[int, int]:
         """Indices of the first sample and after the last one."""
         if self.is_whole_part:
             return 0, len(used)
         counts = np.cumsum(used)
-        low = 0 if self.first <= 0.0 else int(np.searchsorted(counts, self.first))
-        high = len(used) if np.isinf(self.last) else int(np.searchsorted(counts, self.last))
+        low = 0 if self.start_count <= 0.0 else int(np.searchsorted(counts, self.start_count))
+        high = (
+            len(used)
+            if np.isinf(self.stop_count)
+            else int(np.searchsorted(counts, self.stop_count))
+        )
         return low, max(low, high)

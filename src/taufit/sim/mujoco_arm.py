@@ -163,7 +163,7 @@ def build_arm(
             explicitinertial=True,
         )
         axis, anchor = _axis(link.screw, link.joint)
-        kind = mujoco.mjtJoint.mjJNT_SLIDE if link.prismatic else mujoco.mjtJoint.mjJNT_HINGE
+        kind = mujoco.mjtJoint.mjJNT_SLIDE if link.is_prismatic else mujoco.mjtJoint.mjJNT_HINGE
         body.add_joint(name=joint_name(i), type=kind, axis=axis, pos=anchor)
     inertias = robot.rotor_inertias if rotor is None else rotor
     coupled = not np.array_equal(robot.drives.coupling, np.eye(robot.joints))

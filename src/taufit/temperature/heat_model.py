@@ -133,7 +133,7 @@ def fit_thermal(model: TorqueModel, samples: Samples) -> ThermalState:
         best = float(np.sum((target - upper[:, :3] @ plain) ** 2)) * (1.0 - _WORTH)
         # Where the slow decay outlasts the session, start and viscous friction are one thing: the
         # start then stays within what is usual.
-        noise = np.sqrt(best / len(rows) * as_source(samples).correlation_guess)
+        noise = np.sqrt(best / len(rows) * as_source(samples).filter_correlation_length)
         usual = noise / (_START_STD * FALL_PER_KELVIN * viscous[j])
         low = np.array([-np.inf] * 3 + [0.0] * 4 + [-np.inf])
         for a in range(_CONSTANTS):
@@ -181,7 +181,7 @@ def thermal_temperature(
     change = predicted_torque(model, samples.with_channels(temperature=warmer)) - before
     left = samples.torque - before
     found = np.zeros(samples.joints)
-    apart = as_source(samples).correlation_guess
+    apart = as_source(samples).filter_correlation_length
     for j in range(samples.joints):
         keep = samples.keep[:, j]
         d, e = change[keep, j], left[keep, j]

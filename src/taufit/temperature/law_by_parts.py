@@ -76,7 +76,7 @@ def with_temperature_law_by_parts(
 def _coldest_to_warmest(source: SampleSource) -> Samples:
     """Sections of runs that together see all temperatures."""
     assert isinstance(source, StoredSamples)
-    warm = [float(np.mean(part.summary.extents["temperature"].high)) for part in source.parts]
+    warm = [float(np.mean(part.summary.ranges["temperature"].high)) for part in source.parts]
     order = np.argsort(warm, kind="stable")
     chosen = np.unique(np.linspace(0, len(order) - 1, min(_RUNS, len(order))).round().astype(int))
     parts = []

@@ -154,7 +154,7 @@ def fit_without_temperature(
         source, RowBuilder(model, "measured" if loaded else None), base_parameters(model)
     )
     theta, _ = fit_with_prior(
-        regression, 0.01 * source.correlation_guess * prior, centre, model.nonnegative
+        regression, 0.01 * source.filter_correlation_length * prior, centre, model.nonnegative
     )
     rows = SampleRows(model, samples, load="measured" if loaded else None)
 

@@ -45,7 +45,7 @@ def range_findings(model: FittedModel, samples: Samples) -> tuple[str, ...]:
         if len(which) == 0:
             continue
         worst = int(which[np.argmax(share[which])])
-        slides = model.robot.links[worst].prismatic
+        slides = model.robot.links[worst].is_prismatic
         k, label = (1.0, slide_unit) if slides else (scale, unit)
         reach = values[moving, worst]
         listed = ", ".join(str(j + 1) for j in which)

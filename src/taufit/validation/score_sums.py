@@ -125,7 +125,7 @@ def training_scores(model: FittedModel, nominal: Robot, source: SampleSource) ->
             f"{names}: there are {totals[0].count} samples in motion, too few to score a model."
         )
     found = [one.score(names, source.rate_hz, source.cutoff_hz) for one in totals]
-    position = source.summary.extents["position"]
+    position = source.summary.ranges["position"]
     named = sorted(zip(source.order, parts, strict=True), key=lambda pair: pair[0])
     files = tuple(
         own[0].score(source.names[k], source.rate_hz, source.cutoff_hz)

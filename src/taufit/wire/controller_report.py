@@ -76,7 +76,7 @@ def query_controller(
     software = str(description.meta.get("controller_version", ""))
     position, flange = _flange_position(block)
     if address.kind in ("ur", "realtime"):
-        from taufit.wire.ur_player import calibration, controller_info
+        from taufit.wire.ur_player import controller_info, read_dh_table
 
         answers = controller_info(address.location, ports)
         gravity = block.status.get("target_gravity")
@@ -86,7 +86,7 @@ def query_controller(
             answers.get("serial_number", ""),
             software,
             answers.get("remote_control", ""),
-            calibration(address.location, ports),
+            read_dh_table(address.location, ports),
             None if gravity is None else np.asarray(gravity[-1], float),
             position,
             flange,

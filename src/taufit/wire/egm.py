@@ -46,7 +46,7 @@ class EgmState:
     running: bool = True
 
 
-def encode(state: EgmState) -> bytes:
+def encode_state(state: EgmState) -> bytes:
     """Encode a datagram, for a simulated robot."""
     seconds, micro = divmod(round(state.time * 1e6), 1_000_000)
     header = _integer_entry(1, state.number & 0xFFFFFFFF) + _integer_entry(
@@ -66,7 +66,7 @@ def encode(state: EgmState) -> bytes:
     return out + (_bytes_entry(_TORQUE, _double_entries(state.torque)) if state.torque else b"")
 
 
-def decode(data: bytes) -> EgmState:
+def decode_state(data: bytes) -> EgmState:
     """Decode a datagram; raises a `WireError` if it is invalid."""
     message = _fields(data)
     header = _fields(_bytes_field(message, _HEADER))
@@ -274,7 +274,7 @@ class AbbEgm(ReconnectingSource):
         out = []
         for data in self._udp.receive(seconds, gather=0.01):
             try:
-                out.append(decode(data))
+                out.append(decode_state(data))
             except WireError as error:
                 self._note(str(error), once=True)
         return out

@@ -120,14 +120,14 @@ def read_states(datagrams: Sequence[bytes]) -> Array:
     return np.frombuffer(b"".join(datagrams), state_dtype())
 
 
-def command(kind: int, number: int, body: bytes = b"") -> bytes:
+def encode_message(kind: int, number: int, body: bytes = b"") -> bytes:
     """Encode a TCP message."""
     return HEADER.pack(kind, number, HEADER.size + len(body)) + body
 
 
 def connect_request(udp_port: int, version: int = VERSION) -> bytes:
     """Encode a connection request."""
-    return command(CONNECT, 0, _REQUEST.pack(version, udp_port))
+    return encode_message(CONNECT, 0, _REQUEST.pack(version, udp_port))
 
 
 def read_connect_request(body: bytes) -> tuple[int, int]:
@@ -140,7 +140,7 @@ def read_connect_request(body: bytes) -> tuple[int, int]:
 
 def connect_answer(number: int, accepted: bool, version: int = VERSION) -> bytes:
     """Encode the robot's answer to a connection request."""
-    return command(CONNECT, number, _ANSWER.pack(0 if accepted else 1, version))
+    return encode_message(CONNECT, number, _ANSWER.pack(0 if accepted else 1, version))
 
 
 class FrankaState(ReconnectingSource):

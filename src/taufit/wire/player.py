@@ -74,7 +74,7 @@ class Approach:
     acceleration: float = APPROACH_ACCELERATION
 
     @property
-    def legs(self) -> Float[Array, " m"]:
+    def leg_durations(self) -> Float[Array, " m"]:
         """Duration of each leg from standstill to standstill [s].
 
         10 s^3 - 15 s^4 + 6 s^5 peaks at 15/8 of its mean speed and at 10/sqrt(3) travel/time^2; a
@@ -86,15 +86,15 @@ class Approach:
         return np.maximum(np.maximum(by_speed, by_acceleration), _MIN_LEG_S)
 
     @property
-    def seconds(self) -> float:
+    def duration(self) -> float:
         """Duration of all legs [s]."""
-        return float(self.legs.sum())
+        return float(self.leg_durations.sum())
 
-    def states(
+    def motion_states(
         self, time: Float[Array, " n"]
     ) -> tuple[Float[Array, "n j"], Float[Array, "n j"], Float[Array, "n j"]]:
         """Position, velocity, acceleration along the legs."""
-        legs = self.legs
+        legs = self.leg_durations
         edges = np.concatenate([[0.0], np.cumsum(legs)])
         time = np.clip(time, 0.0, edges[-1])
         k = np.clip(np.searchsorted(edges, time, side="right") - 1, 0, len(legs) - 1)
@@ -108,7 +108,7 @@ class Approach:
 
 
 @runtime_checkable
-class Playable(Protocol):
+class PlayableMotion(Protocol):
     """Motion: position, velocity and acceleration at any time; standstill outside its duration."""
 
     @property
@@ -137,24 +137,24 @@ class Playback:
         slow: Fraction of the speed of a first run (one period, if periodic); 0 for none.
         warm_up_s: Minimum duration of the warm-up [s].
         period: Period of a periodic motion [s]; None for any other.
-        back: Legs from its end to its start; None for one straight leg.
+        return_path: Legs from its end to its start; None for one straight leg.
     """
 
-    motion: Playable
+    motion: PlayableMotion
     slow: float = 0.0
     warm_up_s: float = 0.0
     period: float | None = None
-    back: Approach | None = None
+    return_path: Approach | None = None
 
     @property
-    def parts(self) -> tuple[_PlaybackPhase, ...]:
+    def phases(self) -> tuple[_PlaybackPhase, ...]:
         """Phases in order."""
         cycle_s = self.motion.duration if self.period is None else self.period
         ends = self.motion.at(np.array([0.0, cycle_s]))[0]
         travel = float(np.abs(ends[1] - ends[0]).max())
         return_phases = []
         if travel > 1e-6:
-            return_phases = [_PlaybackPhase(PREPARATION, self._return_path.seconds, 1.0, "back")]
+            return_phases = [_PlaybackPhase(PREPARATION, self._path_to_start.duration, 1.0, "back")]
         standstill = _PlaybackPhase(PREPARATION, _STANDSTILL_S, 0.0, "start")
         out: list[_PlaybackPhase] = []
         if self.slow > 0.0:
@@ -173,16 +173,16 @@ class Playback:
         )
 
     @property
-    def _return_path(self) -> Approach:
+    def _path_to_start(self) -> Approach:
         """Legs from the end to the start."""
-        if self.back is not None:
-            return self.back
+        if self.return_path is not None:
+            return self.return_path
         return Approach(self.motion.at(np.array([self.motion.duration + 1.0, -1.0]))[0])
 
     @property
     def duration(self) -> float:
         """Total duration [s]."""
-        return float(sum(part.seconds for part in self.parts))
+        return float(sum(part.seconds for part in self.phases))
 
     @property
     def start(self) -> Float[Array, " j"]:
@@ -195,7 +195,7 @@ class Playback:
     ) -> tuple[Int[Array, " n"], Float[Array, "n j"], Float[Array, "n j"], Float[Array, "n j"]]:
         """Phase, position, velocity, acceleration; APPROACH before 0, FINISHED at the end."""
         time = np.asarray(time, float)
-        parts = self.parts
+        parts = self.phases
         edges = np.cumsum([0.0, *(part.seconds for part in parts)])
         number = np.searchsorted(edges, time, side="right") - 1
         phase = np.full(len(time), FINISHED)
@@ -209,7 +209,7 @@ class Playback:
             phase[in_part] = part.phase
             part_time = time[in_part] - edges[k]
             if part.segment == "back":
-                q[in_part], v[in_part], a[in_part] = self._return_path.states(part_time)
+                q[in_part], v[in_part], a[in_part] = self._path_to_start.motion_states(part_time)
                 continue
             inner = {"start": 0.0 * part_time - 1.0, "end": part_time + self.motion.duration}
             motion_state = self.motion.at(inner.get(part.segment, part.pace * part_time))
@@ -255,7 +255,7 @@ class PlaybackGuard:
         lower, upper: Position range of the playback [rad].
         velocity: Largest speeds [rad/s].
         margin: Tolerance beyond the range [rad].
-        lag: Largest delay of a servo behind its command [s], and error at standstill [rad].
+        allowed_lag: Largest delay of a servo behind its command [s], and error at standstill [rad].
     """
 
     names: tuple[str, ...]
@@ -263,9 +263,9 @@ class PlaybackGuard:
     upper: Float[Array, " j"]
     velocity: Float[Array, " j"]
     margin: float = 0.1
-    lag: tuple[float, float] = (0.06, 0.1)
+    allowed_lag: tuple[float, float] = (0.06, 0.1)
 
-    def excess(self, block: SampleBlock) -> str | None:
+    def find_violation(self, block: SampleBlock) -> str | None:
         """Description of the first limit that samples violate; None if there is none."""
         q = block.values["position"]
         range_excess = np.maximum(q - self.upper, self.lower - q).max(axis=0) - self.margin
@@ -278,7 +278,7 @@ class PlaybackGuard:
                 return f"{self.names[int(speed_excess.argmax())]} moved faster than its limit"
         command, speed = (block.values.get(f"commanded_{x}") for x in ("position", "velocity"))
         if command is not None and speed is not None:
-            seconds, static_error = self.lag
+            seconds, static_error = self.allowed_lag
             tracking_excess = (
                 np.abs(command - q) - static_error - seconds * np.abs(speed).max(axis=0)
             )

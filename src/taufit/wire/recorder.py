@@ -66,7 +66,7 @@ def record(  # noqa: PLR0913 - the public call has one keyword per choice
     player: Player | None = None,
     guard: PlaybackGuard | None = None,
     description: SourceDescription | None = None,
-    tick: Callable[[float], None] | None = None,
+    callback: Callable[[float], None] | None = None,
     meta: dict[str, Any] | None = None,
     about: dict[str, Any] | None = None,
 ) -> RecordingResult:
@@ -83,7 +83,7 @@ def record(  # noqa: PLR0913 - the public call has one keyword per choice
         player: Player of the motion to record; started here.
         guard: Limits during playback; the first violation stops the robot.
         description: Description of a source that is already connected.
-        tick: Called several times per second with the time recorded so far [s].
+        callback: Called several times per second with the time recorded so far [s].
         meta: Further metadata of the recording.
         about: Further fields of `Recording`: payload, gain, gain_std.
     """
@@ -106,7 +106,7 @@ def record(  # noqa: PLR0913 - the public call has one keyword per choice
             player.prepare()
             _discard_pending(source)
             player.start()
-        ended = run.run(tick)
+        ended = run.run(callback)
     except KeyboardInterrupt:
         ended = STOPPED_BY_USER
     except WireError as error:
@@ -141,14 +141,14 @@ class _RecordingRun:
         self.fields = description.fields
         self.samples, self.first, self.last = 0, 0.0, 0.0
 
-    def run(self, tick: Callable[[float], None] | None) -> str:
+    def run(self, callback: Callable[[float], None] | None) -> str:
         last_tick = time.monotonic()
         while True:
             block = self.source.read(0.1)
             current_time = time.monotonic()
-            if tick is not None and current_time - last_tick > 0.2:
+            if callback is not None and current_time - last_tick > 0.2:
                 last_tick = current_time
-                tick(self.last - self.first)
+                callback(self.last - self.first)
             if block is None:
                 continue
             recorded = block if self.player is None else self.player.rows_to_record(block)
@@ -157,7 +157,7 @@ class _RecordingRun:
             reason = None if self.player is None else self.player.check_progress(block)
             if reason is not None:
                 return reason
-            excess = None if self.guard is None else self.guard.excess(block)
+            excess = None if self.guard is None else self.guard.find_violation(block)
             if excess is not None:
                 return f"{excess}, and was stopped"
             if self.seconds is not None and self.last - self.first >= self.seconds:

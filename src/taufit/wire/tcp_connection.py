@@ -70,7 +70,7 @@ class TcpConnection:
             self._socket.close()
 
 
-def exchange(host: str, port: int, lines: list[str], *, seconds: float = 2.0) -> list[str]:
+def exchange_lines(host: str, port: int, lines: list[str], *, seconds: float = 2.0) -> list[str]:
     """Send lines of text and return one line of answer each, after a greeting line."""
     connection = TcpConnection(host, port, seconds=seconds)
     pending = b""

@@ -19,7 +19,7 @@ from taufit.wire.player import (
     select_rows,
 )
 from taufit.wire.source import SampleBlock
-from taufit.wire.tcp_connection import TcpConnection, exchange
+from taufit.wire.tcp_connection import TcpConnection, exchange_lines
 from taufit.wire.ur import NORMAL, PLAYING, RUNNING, UrPorts
 
 # Program that stops the robot; it replaces the running one.
@@ -173,7 +173,7 @@ class UrPlayer:
             time.sleep(1.0)
             connection.close()
         with contextlib.suppress(WireError):
-            exchange(self.host, self.ports.dashboard, ["stop"])
+            exchange_lines(self.host, self.ports.dashboard, ["stop"])
         self._is_over = True
         self.close()
 
@@ -207,14 +207,14 @@ def controller_info(host: str, ports: UrPorts) -> dict[str, str]:
     """Model, serial number and control mode from the dashboard; empty if unavailable."""
     commands = ("get robot model", "get serial number", "is in remote control")
     try:
-        model, serial, remote = exchange(host, ports.dashboard, list(commands))
+        model, serial, remote = exchange_lines(host, ports.dashboard, list(commands))
     except WireError:
         return {}
     answers = {"robot_model": model, "serial_number": serial, "remote_control": remote}
     return {name: text for name, text in answers.items() if "understand" not in text and text}
 
 
-def calibration(host: str, ports: UrPorts, *, seconds: float = 2.0) -> ur_state.DhTable | None:
+def read_dh_table(host: str, ports: UrPorts, *, seconds: float = 2.0) -> ur_state.DhTable | None:
     """Denavit-Hartenberg table of this robot; None if the controller does not report it."""
     connection = None
     try:
@@ -245,8 +245,8 @@ def mounting_from_gravity(gravity: Float[Array, " 3"]) -> tuple[float, float, fl
 __all__ = [
     "STOP_PROGRAM",
     "UrPlayer",
-    "calibration",
     "controller_info",
     "motion_blockers",
     "mounting_from_gravity",
+    "read_dh_table",
 ]

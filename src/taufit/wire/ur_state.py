@@ -82,7 +82,7 @@ class PackageParser:
         return out
 
 
-def package(kind: int, parts: Sequence[tuple[int, bytes]]) -> bytes:
+def encode_package(kind: int, parts: Sequence[tuple[int, bytes]]) -> bytes:
     """Encode a package of sub-packages."""
     body = b"".join(_HEAD.pack(_HEAD.size + len(data), number) + data for number, data in parts)
     return _HEAD.pack(_HEAD.size + len(body), kind) + body
@@ -106,7 +106,7 @@ def read_package(data: bytes) -> tuple[int, dict[int, bytes]]:
     return kind, parts
 
 
-def mode_data(
+def encode_modes(
     time: float, robot_mode: int, flags: Mapping[str, bool], fraction: float, scaling: float
 ) -> bytes:
     """Encode the sub-package of modes; flags: power, emergency, protective, running, paused."""
@@ -129,14 +129,14 @@ def mode_data(
     )
 
 
-def joint_data(rows: Sequence[Sequence[float]]) -> bytes:
+def encode_joints(rows: Sequence[Sequence[float]]) -> bytes:
     """Encode the sub-package of joints: position, target, speed, current, voltage, two
     temperatures, mode.
     """
     return b"".join(_JOINT.pack(*row[:7], int(row[7])) for row in rows)
 
 
-def version_message(time: float, name: str, version: tuple[int, int, int, int]) -> bytes:
+def encode_version(time: float, name: str, version: tuple[int, int, int, int]) -> bytes:
     """Encode the greeting message of a controller."""
     major, minor, fix, build = version
     text = name.encode()
@@ -168,7 +168,7 @@ class DhTable:
         }
 
 
-def kinematics_data(table: DhTable) -> bytes:
+def encode_kinematics(table: DhTable) -> bytes:
     """Encode the sub-package of the Denavit-Hartenberg table."""
     sums = [int(abs(x) * 1e6) & 0xFFFFFFFF for x in table.a]
     rows = np.concatenate([table.theta, table.a, table.d, table.alpha])
@@ -194,7 +194,7 @@ def realtime_size(version: tuple[int, int, int, int]) -> int:
     return 1108 if version[:2] >= (3, 5) else 1060
 
 
-def realtime_packet(values: Mapping[str, Any], size: int) -> bytes:
+def encode_realtime(values: Mapping[str, Any], size: int) -> bytes:
     """Encode a 30003 packet; missing values are zero."""
     flat: list[float] = []
     for name, count in REALTIME:

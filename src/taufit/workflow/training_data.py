@@ -28,7 +28,7 @@ from taufit.recording import Finding, Recording, reorder_joints
 from taufit.recording.files import RecordingFiles
 from taufit.robot import Robot
 from taufit.signals import Samples, condition
-from taufit.signals.drive_gains import Gains, joint_gains
+from taufit.signals.drive_gains import DriveGains, joint_gains
 from taufit.signals.sample_source import SamplesInMemory, SampleSource
 from taufit.signals.storage.stored_samples import PartStore, StoredPart, StoredSamples
 from taufit.temperature.apply import with_temperature
@@ -147,7 +147,7 @@ class _Decided:
 
     head: Samples
     how: _How
-    pooled: Gains | None
+    pooled: DriveGains | None
     gain_findings: tuple[Finding, ...]
     found: tuple[Finding, ...]
 
@@ -227,7 +227,7 @@ class _Prepare:
     robot: Robot
     how: _How
     rate_hz: float
-    pooled: Gains | None
+    pooled: DriveGains | None
 
     def __call__(self, runs: list[Recording], stem: Path) -> PreparedFile:
         found = [_ordered(self.robot, one, self.how) for one in runs]
@@ -310,7 +310,7 @@ def _needs_gains(recording: Recording) -> bool:
     return not np.all(np.isfinite(own))
 
 
-def _filled(recording: Recording, pooled: Gains) -> Recording:
+def _filled(recording: Recording, pooled: DriveGains) -> Recording:
     """A recording without gains of its own with those of its robot's drives."""
     if not _needs_gains(recording):
         return recording

@@ -287,7 +287,7 @@ class ChainKinematics:
         self.origin = robot.placements[:, :3, 3]
         self.shift_sine = -(self.sine @ shift)[..., 0]
         self.shift_versine = -(self.versine @ shift)[..., 0]
-        is_prismatic = np.array([link.prismatic for link in robot.links])
+        is_prismatic = np.array([link.is_prismatic for link in robot.links])
         translation = np.where(is_prismatic[:, None], u, w * np.sum(w * u, -1, keepdims=True))
         self.slide = (base @ translation[..., None])[..., 0]
 

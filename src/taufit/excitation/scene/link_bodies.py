@@ -129,7 +129,7 @@ def _spans(robot: Robot) -> list[float]:
 def _foot(robot: Robot, index: int) -> Float[Array, " 3"]:
     """Point of a joint axis closest to the origin of its link, in the link frame."""
     link = robot.links[index]
-    return np.zeros(3) if link.prismatic else np.cross(link.screw[:3], link.screw[3:])
+    return np.zeros(3) if link.is_prismatic else np.cross(link.screw[:3], link.screw[3:])
 
 
 def _foot_in_parent(robot: Robot, index: int) -> Float[Array, " 3"]:
@@ -140,7 +140,7 @@ def _foot_in_parent(robot: Robot, index: int) -> Float[Array, " 3"]:
     """
     link = robot.links[index]
     rotation, origin = link.placement[:3, :3], link.placement[:3, 3]
-    if link.prismatic:
+    if link.is_prismatic:
         axis = rotation @ link.screw[3:]
         return origin - axis * (axis @ origin)
     return rotation @ _foot(robot, index) + origin

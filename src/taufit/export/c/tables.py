@@ -69,7 +69,7 @@ def _pose_factors(link: Link) -> tuple[np.ndarray, np.ndarray]:
     w, u = link.screw[:3], link.screw[3:]
     r, p = link.placement[:3, :3], link.placement[:3, 3]
     zero = np.zeros((3, 3))
-    if link.prismatic:
+    if link.is_prismatic:
         return np.concatenate([r, zero, zero]).ravel(), np.concatenate([p, zero[:2].ravel(), r @ u])
     hat = np.array([[0.0, -w[2], w[1]], [w[2], 0.0, -w[0]], [-w[1], w[0], 0.0]])
     turn = np.concatenate([r, r @ hat, r @ (np.outer(w, w) - np.eye(3))])

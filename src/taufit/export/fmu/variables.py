@@ -116,7 +116,7 @@ class Variables:
 def _of(model: FittedModel, groups: list[VariableGroup]) -> Variables:
     robot = model.robot
     return Variables(
-        tuple(groups), tuple(robot.joint_names), tuple(link.prismatic for link in robot.links)
+        tuple(groups), tuple(robot.joint_names), tuple(link.is_prismatic for link in robot.links)
     )
 
 

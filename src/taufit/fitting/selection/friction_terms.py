@@ -109,7 +109,7 @@ def select_friction_terms(
     loaded = needs(model.term_sum, "load")
     load: Load = "measured" if loaded else None
     # Residuals show their correlation only where no prior keeps the fit from its best.
-    weak = WEAKEST * trusted * source.correlation_guess
+    weak = WEAKEST * trusted * source.filter_correlation_length
     theta: Float[Array, " p"] | None = None
     for _ in range(2 if loaded else 1):
         load = load if theta is None else theta

@@ -84,7 +84,7 @@ def _squares(model: TorqueModel, source: SampleSource, *, count: bool = True) ->
     """Sums of squared residuals per joint with hardly any prior, and independent samples."""
     prior, centre, guessed = gaussian_prior(model)
     trusted = GUESSED_WEIGHT if guessed else NOMINAL_WEIGHT
-    weak = WEAKEST * trusted * source.correlation_guess * prior
+    weak = WEAKEST * trusted * source.filter_correlation_length * prior
     base = base_parameters(model)
     load: Load = "measured" if needs(model.term_sum, "load") else None
     theta = None

@@ -135,7 +135,7 @@ def maximise_evidence(
     loaded = needs(model.term_sum, "load")
     load: Load = (begin if begin is not None else "measured") if loaded else None
     # Residuals show their correlation only where no prior keeps the fit from its best.
-    weak = WEAKEST * trusted * source.correlation_guess * prior
+    weak = WEAKEST * trusted * source.filter_correlation_length * prior
     theta = None
     for _ in range(2 if isinstance(load, str) else 1):
         load = load if theta is None else theta
@@ -155,7 +155,7 @@ def maximise_evidence(
 
 def rated_speed(model: TorqueModel, source: SampleSource) -> Float[Array, " j"]:
     """The joints' rated speed; twice the fastest seen where the robot's is not known."""
-    extent = source.summary.extents["velocity"]
+    extent = source.summary.ranges["velocity"]
     seen = np.nan_to_num(np.maximum(np.abs(extent.low), np.abs(extent.high)))
     return _at_least(model.robot.limits.velocity, seen)
 

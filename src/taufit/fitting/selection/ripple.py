@@ -102,7 +102,7 @@ def _within_travel(
     source: SampleSource,
 ) -> Bool[Array, " p"]:
     """Waves of which the joint's travel holds at least one."""
-    travel = np.nan_to_num(source.summary.extents["position"].width)
+    travel = np.nan_to_num(source.summary.ranges["position"].width)
     within = np.zeros(layout.size, bool)
     every = np.tile(np.repeat(orders, 2), layout.joints)
     for i, order in zip(np.flatnonzero(waves), every, strict=True):

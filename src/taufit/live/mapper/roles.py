@@ -7,7 +7,7 @@ from typing import Any
 
 from taufit.core.errors import RecordingError
 from taufit.recording import read_map
-from taufit.recording.columns import locate
+from taufit.recording.columns import locate_columns
 from taufit.recording.quantity import QUANTITIES
 from taufit.recording.table import Table
 
@@ -35,7 +35,7 @@ def roles_of(page: Mapping[str, Any], table: Table) -> dict[int, Role]:
     found: dict[int, Role] = {}
     for columns in read_map(page).columns:
         several = QUANTITIES[columns.quantity].per_joint
-        for joint, index in enumerate(locate(columns, table.names, table.source) or (), 1):
+        for joint, index in enumerate(locate_columns(columns, table.names, table.source) or (), 1):
             found[index] = (columns.quantity, joint if several else 0)
     return found
 

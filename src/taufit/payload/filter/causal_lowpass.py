@@ -10,7 +10,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.signals.filtering import ORDER
-from taufit.signals.recursive_filter import butterworth, filter_sections, resting_state
+from taufit.signals.recursive_filter import butterworth, filter_sections, steady_state
 
 # Two-sided noise bandwidth of a 4th-order Butterworth low-pass, relative to its cut-off.
 NOISE_BANDWIDTH = 2.053
@@ -27,7 +27,7 @@ class CausalLowpass:
         self.delay = 0.0
         if np.isfinite(cutoff_hz) and cutoff_hz < 0.45 * rate_hz:
             self._sections = butterworth(ORDER, cutoff_hz, rate_hz)
-            self._start = resting_state(self._sections)
+            self._start = steady_state(self._sections)
             # Group delay at low frequency of a 4th-order Butterworth low-pass.
             self.delay = 2.613 / (2.0 * np.pi * cutoff_hz)
         self._state: Array | None = None

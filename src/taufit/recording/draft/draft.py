@@ -15,9 +15,9 @@ from taufit.recording.draft.from_mostly_static import static_layout
 from taufit.recording.draft.from_names import ColumnGroup, name_groups, run_column, time_column
 from taufit.recording.draft.from_values import (
     TableLayout,
+    guess_time_unit,
     layout_from_values,
     time_column_from_values,
-    unit_of_step,
 )
 from taufit.recording.quantity import QUANTITIES
 from taufit.recording.table import Table
@@ -231,7 +231,7 @@ def _layout_from_values(
     skip = [i for i in (run, time and time[0]) if i is not None]
     seconds = None
     if time is not None:
-        unit = time[1] or unit_of_step(float(np.nanmedian(np.diff(values[:, time[0]]))))
+        unit = time[1] or guess_time_unit(float(np.nanmedian(np.diff(values[:, time[0]]))))
         seconds = values[:, time[0]] * QUANTITIES["time"].units[unit]
     table_layout = layout_from_values(values, seconds, joints, skip)
     if joints is not None and not _has_velocity_and_torque(table_layout):
@@ -336,7 +336,7 @@ class _DraftWriter:
         values = self.table.values[:, index]
         steps = np.abs(np.diff(values[np.isfinite(values)]))
         step = float(np.median(steps)) if len(steps) else 0.0
-        likely = unit_of_step(step) if step > 0 else "s"
+        likely = guess_time_unit(step) if step > 0 else "s"
         unit = unit if unit and unit != "s" else likely
         label = self._label(index)
         self.reasons.append(f"time steps of {step:g} are {unit}")

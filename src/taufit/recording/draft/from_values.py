@@ -66,11 +66,11 @@ def time_column_from_values(values: Float[Array, "n c"]) -> tuple[int, str] | No
         if np.all(steps == 1.0):
             counter = index
             continue
-        return index, unit_of_step(median_step)
+        return index, guess_time_unit(median_step)
     return None if counter is None else (counter, "ms")
 
 
-def unit_of_step(step: float) -> str:
+def guess_time_unit(step: float) -> str:
     """Unit in which a sampling period is plausible for a logger of joint torques."""
     for unit, factor in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9)):
         if 4e-5 <= step * factor <= 0.3:

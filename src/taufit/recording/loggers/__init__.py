@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from taufit.core.errors import RecordingError
-from taufit.recording.column_map import ColumnMap, locate, read_map
+from taufit.recording.column_map import ColumnMap, locate_columns, read_map
 from taufit.recording.table import Table
 
 # Order of recognition; currents with target channels, from which gains follow, come first.
@@ -41,7 +41,7 @@ def _matches_columns(column_map: ColumnMap, names: Sequence[str]) -> bool:
     counts = set()
     for entry in column_map.columns:
         try:
-            indices = locate(entry, names, "")
+            indices = locate_columns(entry, names, "")
         except RecordingError:
             return False
         if indices is not None and len(indices) > 1:

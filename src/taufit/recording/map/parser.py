@@ -19,7 +19,7 @@ from taufit.recording.quantity import MOTIONS, QUANTITIES, SIGNALS, unit_factor
 _LARGEST = 1e30
 
 
-class MapValues:
+class MapValueReader:
     """Checks values of a map; errors start with the source of the map."""
 
     def __init__(self, source: str) -> None:
@@ -152,7 +152,7 @@ def column_keys(value: Any) -> tuple[Key, ...]:
     return _MapReader("map").keys(value, "columns")
 
 
-class _MapReader(MapValues):
+class _MapReader(MapValueReader):
     """Reader of the keys of a map."""
 
     def require_quantities(self, quantities: Sequence[str], rate: float | None) -> None:

@@ -22,8 +22,8 @@ from taufit.core.arrays import Array
 from taufit.core.errors import RecordingError
 from taufit.core.extras import missing_extra
 from taufit.core.limits import LARGEST_UNPACKED, check_unpacked, limits_are_lifted
-from taufit.recording.assemble import assemble
-from taufit.recording.canonical import from_columns, from_text, has_canonical_names
+from taufit.recording.assemble import assemble_recordings
+from taufit.recording.canonical import from_columns, has_canonical_names, metadata_from_text
 from taufit.recording.column_map import ColumnMap
 from taufit.recording.decompressed_size import require_mat_size
 from taufit.recording.finding import Finding
@@ -45,7 +45,7 @@ def read_npz(path: Path, column_map: ColumnMap | None = None) -> list[Recording]
                 raise ValueError("it holds one array without a name")
             for name in archive.files:
                 if name == META_NAME:
-                    page = from_text(str(archive[name]), str(path))
+                    page = metadata_from_text(str(archive[name]), str(path))
                 else:
                     arrays[name] = archive[name]
     except RecordingError:
@@ -180,16 +180,16 @@ def _recordings(
     path: Path,
     column_map: ColumnMap | None,
 ) -> list[Recording]:
-    table = tabulate(arrays, str(path))
+    table = arrays_to_table(arrays, str(path))
     columns = {name: table.values[:, i] for i, name in enumerate(table.names)}
     if column_map is None and (page is not None or has_canonical_names(table.names)):
         return [from_columns(columns, page, str(path))]
     if column_map is None:
         raise column_map_required(table)
-    return assemble(table, column_map)
+    return assemble_recordings(table, column_map)
 
 
-def tabulate(arrays: dict[str, Array], source: str) -> Table:
+def arrays_to_table(arrays: dict[str, Array], source: str) -> Table:
     """Table of the arrays whose length is the number of samples."""
     shapes = {name: np.squeeze(array).shape for name, array in arrays.items()}
     lengths = Counter(max(shape) for shape in shapes.values() if 1 <= len(shape) <= 2)

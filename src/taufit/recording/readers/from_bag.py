@@ -18,8 +18,8 @@ from taufit.core.arrays import Array, Float, Int
 from taufit.core.errors import RecordingError
 from taufit.core.extras import missing_extra
 from taufit.core.names import clean_name
-from taufit.recording.assemble import assemble
-from taufit.recording.canonical import from_columns, from_text
+from taufit.recording.assemble import assemble_recordings
+from taufit.recording.canonical import from_columns, metadata_from_text
 from taufit.recording.column_map import ColumnMap, read_map
 from taufit.recording.decompressed_size import require_bag_size
 from taufit.recording.finding import Finding
@@ -63,7 +63,7 @@ def read_bag(
         return [taufit_recording]
     table = _table(states, path, order)
     if column_map is not None:
-        return assemble(table, column_map)
+        return assemble_recordings(table, column_map)
     return [_without_map(table, torque_kind)]
 
 
@@ -95,7 +95,7 @@ def _without_map(table: Table, torque_kind: str | None) -> Recording:
         page["gravity_removed"] = True
     if torque_kind == "current":
         page["gains"] = "unknown"
-    (recording,) = assemble(table, read_map(page))
+    (recording,) = assemble_recordings(table, read_map(page))
     if torque_kind is not None:
         return recording
     remark = Finding(
@@ -180,7 +180,7 @@ def _read_taufit_bag(reader: Any, path: Path) -> Recording:
             states.append(np.concatenate([message.position, message.velocity, message.effort]))
     if text is None:
         raise RecordingError(f"{path}: its metadata message is gone.")
-    page = from_text(text, str(path))
+    page = metadata_from_text(text, str(path))
     layout = page.pop("bag", None)
     if not isinstance(layout, dict) or len(samples) != len(states) or not samples:
         raise RecordingError(

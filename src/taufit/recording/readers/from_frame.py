@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from taufit.core.errors import RecordingError
-from taufit.recording.assemble import assemble
-from taufit.recording.canonical import from_columns, from_text, has_canonical_names
+from taufit.recording.assemble import assemble_recordings
+from taufit.recording.canonical import from_columns, has_canonical_names, metadata_from_text
 from taufit.recording.column_map import ColumnMap
 from taufit.recording.finding import Finding
 from taufit.recording.readers.from_parquet import META_KEY, numeric_columns
@@ -41,7 +41,7 @@ def read_frame(frame: Any, column_map: ColumnMap | None = None) -> list[Recordin
     data_table = Table.from_columns(source, columns)
     page = (table.schema.metadata or {}).get(META_KEY)
     if column_map is None and page is not None:
-        return [from_columns(columns, from_text(page, source), source)]
+        return [from_columns(columns, metadata_from_text(page, source), source)]
     if column_map is None and has_canonical_names(tuple(columns)):
         return [_with_assumed_units(from_columns(columns, None, source))]
     if column_map is None:
@@ -50,7 +50,7 @@ def read_frame(frame: Any, column_map: ColumnMap | None = None) -> list[Recordin
         column_map = logger_map(data_table)
     if column_map is None:
         raise column_map_required(data_table)
-    return assemble(data_table, column_map)
+    return assemble_recordings(data_table, column_map)
 
 
 def _with_assumed_units(recording: Recording) -> Recording:

@@ -12,7 +12,7 @@ import numpy as np
 from taufit.core.errors import RecordingError
 from taufit.core.opened import require_file
 from taufit.core.plain_data import read_json
-from taufit.recording.assemble import assemble
+from taufit.recording.assemble import assemble_recordings
 from taufit.recording.column_map import ColumnMap, read_map
 from taufit.recording.finding import Finding
 from taufit.recording.readers.from_parquet import numeric_columns, read_numbers
@@ -61,7 +61,7 @@ def read_lerobot(path: Path, column_map: ColumnMap | None = None) -> list[Record
     elif column_map.entry("run") is None and "episode_index" in names:
         run = read_map({"columns": {"position": 1, "signal": 2, "time": 3, "run": "episode_index"}})
         column_map = replace(column_map, columns=(*column_map.columns, run.columns[-1]))
-    recordings = assemble(table, column_map)
+    recordings = assemble_recordings(table, column_map)
     if remark is None:
         return recordings
     return [replace(r, findings=(*r.findings, remark)) for r in recordings]

@@ -11,8 +11,8 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import RecordingError
 from taufit.core.limits import check_unpacked
-from taufit.recording.assemble import assemble
-from taufit.recording.canonical import from_columns, from_text, has_canonical_names
+from taufit.recording.assemble import assemble_recordings
+from taufit.recording.canonical import from_columns, has_canonical_names, metadata_from_text
 from taufit.recording.column_map import ColumnMap
 from taufit.recording.recording import Recording
 from taufit.recording.table import Table, column_map_required
@@ -32,7 +32,7 @@ def read_parquet(
         # The checksum is that of all rows.
         page = {key: value for key, value in page.items() if key != "checksum"}
     if column_map is not None:
-        return assemble(Table.from_columns(str(path), columns), column_map)
+        return assemble_recordings(Table.from_columns(str(path), columns), column_map)
     if page is None and not has_canonical_names(tuple(columns)):
         raise column_map_required(Table.from_columns(str(path), columns))
     return [from_columns(columns, page, str(path))]
@@ -74,7 +74,7 @@ def _columns(
     if not columns or not len(next(iter(columns.values()))):
         raise RecordingError(f"{path} has no rows of numbers.")
     text = (table.schema.metadata or {}).get(META_KEY)
-    return columns, None if text is None else from_text(text, str(path))
+    return columns, None if text is None else metadata_from_text(text, str(path))
 
 
 def read_numbers(file: Any, path: Path, rows: tuple[int, int] | None = None) -> Any:

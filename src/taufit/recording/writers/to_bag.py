@@ -11,7 +11,7 @@ from taufit.core.errors import TaufitError
 from taufit.core.extras import missing_extra
 from taufit.core.files import replacing
 from taufit.core.parameters import joint_name
-from taufit.recording.canonical import to_columns, to_text
+from taufit.recording.canonical import metadata_to_text, to_columns
 from taufit.recording.readers.from_bag import META_TOPIC, SAMPLES_TOPIC, STATE_TOPIC
 from taufit.recording.recording import Recording
 
@@ -77,7 +77,7 @@ def _write(recording: Recording, bag: Path) -> None:
             raw = store.serialize_cdr(message, message.__msgtype__)  # type: ignore[attr-defined]
             writer.write(connections[topic], stamp, raw)
 
-        put(META_TOPIC, int(stamps[0]), Text(to_text(page)))
+        put(META_TOPIC, int(stamps[0]), Text(metadata_to_text(page)))
         layout = Layout([], 0)
         for i, stamp in enumerate(stamps.tolist()):
             header = Header(Time(stamp // 10**9, stamp % 10**9), "")

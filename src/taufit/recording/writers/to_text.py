@@ -9,7 +9,7 @@ import os
 import numpy as np
 
 from taufit.core.files import replacing
-from taufit.recording.canonical import to_columns, to_text
+from taufit.recording.canonical import metadata_to_text, to_columns
 from taufit.recording.readers.from_arrays import META_NAME
 from taufit.recording.readers.from_csv import META_MARK
 from taufit.recording.recording import Recording
@@ -23,7 +23,7 @@ def write_csv(recording: Recording, path: str | os.PathLike[str]) -> None:
     columns, page = to_columns(recording)
     separator = "\t" if ".tsv" in str(path).lower() else ","
     text = io.StringIO()
-    text.write(f"{META_MARK}{to_text(page)}\n")
+    text.write(f"{META_MARK}{metadata_to_text(page)}\n")
     text.write(separator.join(columns) + "\n")
     for row in zip(*(values.tolist() for values in columns.values()), strict=True):
         text.write(separator.join(map(repr, row)) + "\n")
@@ -37,4 +37,4 @@ def write_npz(recording: Recording, path: str | os.PathLike[str]) -> None:
     """Write one array per column, and the JSON metadata as text under "taufit"."""
     columns, page = to_columns(recording)
     with replacing(path) as temporary, temporary.open("wb") as file:
-        np.savez_compressed(file, **{**columns, META_NAME: np.array(to_text(page))})  # type: ignore[arg-type]
+        np.savez_compressed(file, **{**columns, META_NAME: np.array(metadata_to_text(page))})  # type: ignore[arg-type]

@@ -44,7 +44,7 @@ def _robot(robot: Robot) -> str:
         [
             robot.joint_names[j],
             link.name,
-            "prismatic" if link.prismatic else "revolute",
+            "prismatic" if link.is_prismatic else "revolute",
             limits.lower[j],
             limits.upper[j],
             limits.velocity[j],

@@ -11,7 +11,7 @@ from numpy.fft import irfft, rfft
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import RecordingError
 from taufit.recording.finding import Finding
-from taufit.signals.motion_intervals import intervals, motion_mask
+from taufit.signals.motion_intervals import motion_mask, true_intervals
 from taufit.signals.resampling import interpolate
 from taufit.signals.uniform_run import UniformRun
 
@@ -77,14 +77,14 @@ def find_period(
     return None
 
 
-def fold(run: UniformRun, period_s: float, count: int) -> UniformRun:
+def average_over_periods(run: UniformRun, period_s: float, count: int) -> UniformRun:
     """Average a run over its periods: one period of `count` samples.
 
     Uses as many whole periods as agree, starting where they repeat best.
     """
     rate = (len(run.time) - 1) / (run.time[-1] - run.time[0])
     start, stop = max(
-        intervals(motion_mask(run.velocity, rate)), key=lambda s: s[1] - s[0], default=(0, 1)
+        true_intervals(motion_mask(run.velocity, rate)), key=lambda s: s[1] - s[0], default=(0, 1)
     )
     first, last = run.time[start], run.time[stop - 1]
     phase = np.arange(count) * (period_s / count)

@@ -149,7 +149,7 @@ class StoredSamples(SampleSource):
         callback: Callable[[], None] | None = None,
         results: ResultCache | None = None,
     ) -> None:
-        self.order = canonical_order([part.summary.keys[0] for part in parts])
+        self.order = canonical_order([part.summary.part_keys[0] for part in parts])
         self.parts = tuple(parts[k] for k in self.order)
         self.head, self._store, self._engine, self._callback = head, store, engine, callback
         self._results = results
@@ -194,12 +194,12 @@ class StoredSamples(SampleSource):
         tasks = ((step, self._transform, self.parts[k], *extra) for k, *extra in parts)
         return self._engine.map(_apply, tasks)
 
-    def totals(self, step: Step, add: Add, groups: Sequence[Sequence[int]]) -> list[Any]:
+    def group_totals(self, step: Step, add: Add, groups: Sequence[Sequence[int]]) -> list[Any]:
         cache = self._step_cache(step, add)
         if cache is None:
-            return super().totals(step, add, groups)
+            return super().group_totals(step, add, groups)
         keys = [part.key for part in self.parts]
-        nodes = [tree(self.summary.keys, parts) for parts in groups]
+        nodes = [tree(self.summary.part_keys, parts) for parts in groups]
         return cache.totals(nodes, keys, lambda leaves: self.map_parts(step, parts=leaves), add)
 
     def _step_cache(self, *key_data: Any) -> StepResultCache | None:

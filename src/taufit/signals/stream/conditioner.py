@@ -207,7 +207,7 @@ class StreamConditioner:
     def _accept(self, sample: CleanSample, row: Array, out: list[CleanSample]) -> None:
         """Accept a valid sample; if velocity is derived it waits for the next sample."""
         self._spikes.accept(sample.time, row)
-        self._velocity_selection.add(row[: 2 * self.joints])
+        self._velocity_selection.add_sample(row[: 2 * self.joints])
         if self._pending is not None:
             self._release(self._pending, sample, out)
             self._pending = None

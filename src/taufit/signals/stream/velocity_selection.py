@@ -59,7 +59,7 @@ class VelocitySelection:
         """Measured velocities, zero for joints without."""
         return np.where(self.lacking, 0.0, velocity)
 
-    def add(self, motion: Float[Array, " c"]) -> None:
+    def add_sample(self, motion: Float[Array, " c"]) -> None:
         """Add position and velocity of the newest sample, side by side."""
         self._rows[self._filled] = motion
         self._filled += 1

@@ -23,7 +23,7 @@ def dh_table(
     frame has the flange's z and origin if those lie on the last axis, else the nearest ones.
     """
     joints = robot.joints
-    if any(link.prismatic for link in robot.links):
+    if any(link.is_prismatic for link in robot.links):
         raise RobotError(f"{robot.name} has a sliding joint; no such table for it.")
     frames = forward_kinematics(robot, np.zeros((1, joints)))[0]
     axes = [_axis(frames[i], robot.links[i].screw) for i in range(joints)]

@@ -9,7 +9,7 @@ import threading
 import numpy as np
 
 from taufit.virtual.controllers.repeating_robot import PeriodicThread, RepeatingRobot
-from taufit.wire.egm import EgmState, encode
+from taufit.wire.egm import EgmState, encode_state
 
 
 class VirtualEgm:
@@ -52,5 +52,5 @@ class VirtualEgm:
             tuple(torque.tolist()),
         )
         with contextlib.suppress(OSError):
-            self._udp.sendto(encode(state), self.destination)
+            self._udp.sendto(encode_state(state), self.destination)
             self.sent += 1

@@ -152,9 +152,9 @@ class VirtualFranka:
                     self._clients[client] = (client.getpeername()[0], port)
             return franka.connect_answer(number, accepted)
         if kind == franka.GET_MODEL:
-            return franka.command(kind, number, b"\0" + self._model)
+            return franka.encode_message(kind, number, b"\0" + self._model)
         # Settings are accepted without effect; motion commands are rejected.
-        return franka.command(kind, number, b"\0" if kind > 2 else b"\x02")
+        return franka.encode_message(kind, number, b"\0" if kind > 2 else b"\x02")
 
 
 def urdf_text(robot: Robot) -> str:
@@ -169,8 +169,8 @@ def urdf_text(robot: Robot) -> str:
             f'izz="{tensor[2, 2]:.9g}"/></inertial></link>'
         )
         limits = robot.limits
-        kind = "prismatic" if link.prismatic else "revolute"
-        axis = link.screw[3:] if link.prismatic else link.screw[:3]
+        kind = "prismatic" if link.is_prismatic else "revolute"
+        axis = link.screw[3:] if link.is_prismatic else link.screw[:3]
         parts.append(
             f'<joint name="joint{i}" type="{kind}"><parent link="link{i - 1}"/>'
             f'<child link="link{i}"/><origin xyz="{_row(link.placement[:3, 3])}" '

@@ -49,7 +49,7 @@ class RtdeSession:
             return b""
         if self.controller.steps % self.output_interval:
             return b""
-        value = self.controller.value
+        value = self.controller.output_value
         values = {name: value(name) for name in self.outputs.names}
         return rtde.frame(rtde.DATA, self.outputs.pack(values))
 

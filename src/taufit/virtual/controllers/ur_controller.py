@@ -16,7 +16,7 @@ from taufit.sim.stepped import ControlSample
 from taufit.sim.twin import Twin
 from taufit.virtual.controllers.kinematics import Kinematics, from_pose
 from taufit.virtual.controllers.rtde_variables import INPUTS, Version, output_types
-from taufit.virtual.controllers.ur_functions import functions
+from taufit.virtual.controllers.ur_functions import controller_functions
 from taufit.virtual.urscript import Machine, ScriptError, load_program
 from taufit.wire.rtde import TYPES
 
@@ -85,7 +85,7 @@ class UrController:
         self.program_name = ""
         self._commanded, self._servo = False, (0.0, 0.0)
         self._servo_state = [self.target.copy(), np.zeros(6), np.zeros(6)]
-        self._functions = functions(self)
+        self._functions = controller_functions(self)
         self.sample: ControlSample = self._move()
 
     # Commands of programs.
@@ -143,16 +143,16 @@ class UrController:
             self.add_message(f"protective stop: {reason}", 1)
             self.stop()
 
-    def unlock(self) -> None:
+    def unlock_protective_stop(self) -> None:
         """End a protective stop."""
         self.safety_mode = NORMAL
 
-    def power(self, on: bool) -> None:
+    def set_power(self, on: bool) -> None:
         """Motors on (brakes closed) or off."""
         self.stop()
         self.robot_mode = IDLE if on else POWER_OFF
 
-    def release(self) -> None:
+    def release_brakes(self) -> None:
         """Open the brakes."""
         self.robot_mode = RUNNING
 
@@ -255,7 +255,7 @@ class UrController:
 
     # Values for clients.
 
-    def value(self, name: str) -> Any:
+    def output_value(self, name: str) -> Any:
         """Current value of an RTDE output."""
         if name.startswith("output_int_register_"):
             return self.integers[int(name[20:])]

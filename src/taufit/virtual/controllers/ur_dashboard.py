@@ -56,22 +56,22 @@ def _stop(robot: UrController) -> str:
 
 
 def _power_on(robot: UrController) -> str:
-    robot.power(True)
+    robot.set_power(True)
     return "Powering on"
 
 
 def _power_off(robot: UrController) -> str:
-    robot.power(False)
+    robot.set_power(False)
     return "Powering off"
 
 
 def _release(robot: UrController) -> str:
-    robot.release()
+    robot.release_brakes()
     return "Brake releasing"
 
 
 def _unlock(robot: UrController) -> str:
-    robot.unlock()
+    robot.unlock_protective_stop()
     return "Protective stop releasing"
 
 

@@ -52,7 +52,7 @@ _NOT_SIMULATED = (
 )
 
 
-def functions(robot: UrController) -> dict[str, Builtin]:
+def controller_functions(robot: UrController) -> dict[str, Builtin]:
     """All functions, bound to one controller."""
     out: dict[str, Builtin] = {}
     for name, motion in MOTIONS.items():

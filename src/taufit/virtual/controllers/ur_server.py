@@ -113,7 +113,7 @@ class VirtualUr:
             with contextlib.suppress(RuntimeError):
                 loop.call_soon_threadsafe(stop.set)
 
-    def call(self, function: Callable[[UrController], object]) -> None:
+    def call_between_steps(self, function: Callable[[UrController], object]) -> None:
         """Call a function with the controller between two control steps, from any thread."""
         if self._loop is not None:
             self._loop.call_soon_threadsafe(function, self.controller)
@@ -259,7 +259,7 @@ class VirtualUr:
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         version, sample_time = self.controller.version, self.controller.sample.time
-        writer.write(ur_state.version_message(sample_time, "URControl", version))
+        writer.write(ur_state.encode_version(sample_time, "URControl", version))
         self._state.add(writer)
         await self._read_programs(reader)
 
@@ -290,15 +290,15 @@ class VirtualUr:
 
     def _realtime_packet(self) -> bytes:
         robot = self.controller
-        values = {name: robot.value(name) for name in _REALTIME}
+        values = {name: robot.output_value(name) for name in _REALTIME}
         values.update(
             time=robot.sample.time,
             control_current=values["actual_current"],
             robot_mode=float(robot.robot_mode),
-            joint_modes=[float(x) for x in robot.value("joint_mode")],
+            joint_modes=[float(x) for x in robot.output_value("joint_mode")],
             safety_mode=float(robot.safety_mode),
         )
-        return ur_state.realtime_packet(values, ur_state.realtime_size(robot.version))
+        return ur_state.encode_realtime(values, ur_state.realtime_size(robot.version))
 
     def _state_package(self) -> bytes:
         robot, sample = self.controller, self.controller.sample
@@ -321,15 +321,15 @@ class VirtualUr:
             )
             for i in range(6)
         ]
-        mode = ur_state.mode_data(
+        mode = ur_state.encode_modes(
             sample.time, robot.robot_mode, flags, robot.slider, robot.speed_scaling
         )
-        return ur_state.package(
+        return ur_state.encode_package(
             ur_state.ROBOT_STATE,
             [
                 (ur_state.MODE, mode),
-                (ur_state.JOINTS, ur_state.joint_data(rows)),
-                (ur_state.KINEMATICS, ur_state.kinematics_data(self._table)),
+                (ur_state.JOINTS, ur_state.encode_joints(rows)),
+                (ur_state.KINEMATICS, ur_state.encode_kinematics(self._table)),
             ],
         )
 

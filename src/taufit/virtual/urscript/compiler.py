@@ -211,8 +211,8 @@ class Compiler(Expressions):
         return put
 
     def _if(self, s: If) -> Code:
-        arms = [(self.expression(condition), self.block(body)) for condition, body in s.arms]
-        otherwise = self.block(s.otherwise)
+        arms = [(self.expression(condition), self.block(body)) for condition, body in s.branches]
+        otherwise = self.block(s.else_body)
         if not any(c.waits or b.waits for c, b in arms) and not otherwise.waits:
             pairs = [(condition.run, body.run) for condition, body in arms]
             last = otherwise.run
@@ -280,8 +280,8 @@ class Compiler(Expressions):
             "continue": lambda frame: _CONTINUE,
             "pass": lambda frame: None,
             "halt": lambda frame: machine.halt(),
-            "enter_critical": lambda frame: machine.critical(True),
-            "exit_critical": lambda frame: machine.critical(False),
+            "enter_critical": lambda frame: machine.set_critical(True),
+            "exit_critical": lambda frame: machine.set_critical(False),
         }
         return Code(False, actions[s.word])
 
@@ -293,7 +293,7 @@ class Compiler(Expressions):
 
         def flow(frame: Frame) -> Wait:
             thread_handle = handle(frame)
-            while machine.alive(thread_handle):
+            while machine.is_alive(thread_handle):
                 yield
             return None
 
@@ -321,9 +321,9 @@ def _walk(
         if isinstance(s, Define) and not skip_functions:
             yield from _walk(s.body)
         elif isinstance(s, If):
-            for _, body in s.arms:
+            for _, body in s.branches:
                 yield from _walk(body, skip_functions=skip_functions)
-            yield from _walk(s.otherwise, skip_functions=skip_functions)
+            yield from _walk(s.else_body, skip_functions=skip_functions)
         elif isinstance(s, While):
             yield from _walk(s.body, skip_functions=skip_functions)
 
@@ -336,7 +336,7 @@ def _nesting(statements: tuple[Statement, ...]) -> int:
     deepest = 0
     for s in statements:
         if isinstance(s, If):
-            inner = [body for _, body in s.arms] + [s.otherwise]
+            inner = [body for _, body in s.branches] + [s.else_body]
             deepest = max([deepest, *(1 + _nesting(body) for body in inner)])
         elif isinstance(s, While):
             deepest = max(deepest, 1 + _nesting(s.body))

@@ -206,9 +206,9 @@ class Expressions:
             if machine.budget_left < 0:
                 yield
             depth = depths[name]
-            machine.enter(depth)
+            machine.enter_call(depth)
             out = yield from bodies[name](call_frame)
-            machine.leave(depth)
+            machine.leave_call(depth)
             return out
 
         return Code(True, flow)

@@ -64,7 +64,7 @@ class Machine:
     threads: dict[int, Thread] = field(default_factory=dict)
     budget_left: int = BUDGET
     running: bool = True
-    current: Thread | None = None
+    current_thread: Thread | None = None
     critical_thread: Thread | None = None
     last_handle: int = 0
 
@@ -82,7 +82,7 @@ class Machine:
         return self.running
 
     def _advance(self, thread: Thread) -> None:
-        self.current = thread
+        self.current_thread = thread
         try:
             next(thread.flow)
         except (StopIteration, _ThreadEnd):
@@ -92,7 +92,7 @@ class Machine:
         except (OverflowError, ValueError, MemoryError) as error:
             raise ScriptError(f"a calculation failed: {error}.") from None
         finally:
-            self.current = None
+            self.current_thread = None
 
     def _remove_thread(self, thread: Thread) -> None:
         self.threads.pop(thread.handle, None)
@@ -105,7 +105,7 @@ class Machine:
         """End the program."""
         self.running = False
         for thread in self.threads.values():
-            if thread is not self.current:
+            if thread is not self.current_thread:
                 thread.flow.close()
         self.threads.clear()
         self.critical_thread = None
@@ -119,7 +119,7 @@ class Machine:
         self.threads[self.last_handle] = Thread(self.last_handle, flow)
         return self.last_handle
 
-    def alive(self, handle: Value) -> bool:
+    def is_alive(self, handle: Value) -> bool:
         return bool(handle) and handle in self.threads
 
     def kill(self, handle: Value) -> None:
@@ -128,26 +128,26 @@ class Machine:
         if thread is None:
             return
         self._remove_thread(thread)
-        if thread is self.current:
+        if thread is self.current_thread:
             raise _ThreadEnd
         thread.flow.close()
 
-    def critical(self, enter: bool) -> None:
-        self.critical_thread = self.current if enter else None
+    def set_critical(self, enter: bool) -> None:
+        self.critical_thread = self.current_thread if enter else None
 
     def halt(self) -> None:
         self.running = False
         raise _ThreadEnd
 
-    def enter(self, depth: int) -> None:
-        assert self.current is not None
-        self.current.depth += depth
-        if self.current.depth > MAX_DEPTH:
+    def enter_call(self, depth: int) -> None:
+        assert self.current_thread is not None
+        self.current_thread.depth += depth
+        if self.current_thread.depth > MAX_DEPTH:
             raise ScriptError("the program calls itself too deeply.")
 
-    def leave(self, depth: int) -> None:
-        if self.current is not None:
-            self.current.depth -= depth
+    def leave_call(self, depth: int) -> None:
+        if self.current_thread is not None:
+            self.current_thread.depth -= depth
 
 
 class _ThreadEnd(BaseException):

@@ -98,8 +98,8 @@ class Define:
 class If:
     """Branches with their conditions."""
 
-    arms: tuple[tuple[Expression, tuple[Statement, ...]], ...]
-    otherwise: tuple[Statement, ...]
+    branches: tuple[tuple[Expression, tuple[Statement, ...]], ...]
+    else_body: tuple[Statement, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,13 +29,14 @@ class CycloneJointStateSubscriber:
         from cyclonedds.sub import DataReader
         from cyclonedds.topic import Topic
 
-        from taufit.wire.ros.messages import JointStateMessage, reliable, sensor_data
+        from taufit.wire.ros.messages import JointStateMessage, reliable_qos, sensor_data_qos
 
         self._participant = _participant()
         name = Topic(self._participant, f"rt{topic}", JointStateMessage)
         # Two readers: one for reliable publishers, one for best-effort publishers.
         self._readers = [
-            DataReader(self._participant, name, qos=qos) for qos in (reliable(), sensor_data())
+            DataReader(self._participant, name, qos=qos)
+            for qos in (reliable_qos(), sensor_data_qos())
         ]
         self._waits = []
         any_state = SampleState.Any | ViewState.Any | InstanceState.Any
@@ -107,11 +108,11 @@ class CycloneTrajectoryPublisher:
         from cyclonedds.pub import DataWriter
         from cyclonedds.topic import Topic
 
-        from taufit.wire.ros.messages import JointTrajectoryMessage, reliable
+        from taufit.wire.ros.messages import JointTrajectoryMessage, reliable_qos
 
         self._participant = _participant()
         name = Topic(self._participant, f"rt{topic}", JointTrajectoryMessage)
-        self._writer: Any = DataWriter(self._participant, name, qos=reliable())
+        self._writer: Any = DataWriter(self._participant, name, qos=reliable_qos())
 
     def wait_for_subscriber(self, seconds: float) -> bool:
         """Whether there is a subscriber within `seconds`."""
@@ -159,12 +160,12 @@ class CycloneMessagePublisher:
         from cyclonedds.pub import DataWriter
         from cyclonedds.topic import Topic
 
-        from taufit.wire.ros.messages import JointStateMessage, StringMessage, reliable
+        from taufit.wire.ros.messages import JointStateMessage, StringMessage, reliable_qos
 
         self._participant = _participant()
         types: dict[str, Any] = {"joint_state": JointStateMessage, "text": StringMessage}
         name: Any = Topic(self._participant, f"rt{topic}", types[kind])
-        self._writer: Any = DataWriter(self._participant, name, qos=reliable())
+        self._writer: Any = DataWriter(self._participant, name, qos=reliable_qos())
 
     def send(self, message: JointState | str) -> None:
         """Publish a message."""

@@ -72,7 +72,7 @@ class JointTrajectoryMessage(IdlStruct, typename="trajectory_msgs::msg::dds_::Jo
     points: sequence[JointTrajectoryPoint]  # type: ignore[type-arg]
 
 
-def reliable() -> Any:
+def reliable_qos() -> Any:
     """QoS of a driver's joint states."""
     return Qos(
         Policy.Reliability.Reliable(duration(seconds=1)),
@@ -81,7 +81,7 @@ def reliable() -> Any:
     )
 
 
-def sensor_data() -> Any:
+def sensor_data_qos() -> Any:
     """QoS of a best-effort publisher."""
     return Qos(
         Policy.Reliability.BestEffort,

@@ -56,7 +56,7 @@ class Ros2Player:
         self.approach = approach
         self._current_position = np.asarray(approach.poses[0], float)
         self._rate = rate_hz
-        self.approach_s = approach.seconds
+        self.approach_s = approach.duration
         self._start_time: float | None = None
         self._is_over = False
 
@@ -70,7 +70,7 @@ class Ros2Player:
         zeros = np.zeros_like(vias)
         return Trajectory(
             self.names,
-            np.concatenate([np.cumsum(self.approach.legs)[:-1], time + self.approach_s]),
+            np.concatenate([np.cumsum(self.approach.leg_durations)[:-1], time + self.approach_s]),
             np.concatenate([vias, q]),
             np.concatenate([zeros, v]),
             np.concatenate([zeros, a]),
@@ -140,7 +140,7 @@ class Ros2Player:
         """Expected joint positions."""
         q: Float[Array, "n j"] = self.playback.at(time - self.approach_s)[1]
         in_approach = time < self.approach_s
-        return np.where(in_approach[:, None], self.approach.states(time)[0], q)
+        return np.where(in_approach[:, None], self.approach.motion_states(time)[0], q)
 
     def rows_to_record(self, block: SampleBlock) -> SampleBlock | None:
         """Rows of the recorded phase."""
