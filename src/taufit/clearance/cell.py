@@ -10,7 +10,7 @@ import numpy as np
 from taufit.core.fields import Field
 from taufit.excitation import Plane, Scene, default_limits, mounting_plane, scene_for
 from taufit.excitation.scene import fit_capsules
-from taufit.robot import Limits, Robot
+from taufit.robot import JointLimits, Robot
 
 # Of a file that states no cell [m], and the least that counts as certified.
 DEFAULT_CLEARANCE, LEAST_CLEARANCE = 0.010, 0.002
@@ -39,7 +39,7 @@ class Cell:
     radius: float | None
     tip_speed: float
     free_space: bool
-    limits: Limits
+    limits: JointLimits
     jerk: float = np.inf
 
     @classmethod
@@ -50,7 +50,7 @@ class Cell:
 
     @classmethod
     def of(
-        cls, scene: Scene, limits: Limits, jerk: float = np.inf, radius: float | None = None
+        cls, scene: Scene, limits: JointLimits, jerk: float = np.inf, radius: float | None = None
     ) -> Cell:
         """The cell a motion was planned in.
 
@@ -137,14 +137,14 @@ class Cell:
             None if radius.missing else radius.number(low=0.0, most=10.0),
             data["tip_speed"].number(np.inf, above=0.0),
             data["free_space"].required().flag(),
-            Limits(**rows),
+            JointLimits(**rows),
             data["jerk"].number(np.inf, above=0.0),
         )
 
 
-def smaller_limits(first: Limits, second: Limits) -> Limits:
+def smaller_limits(first: JointLimits, second: JointLimits) -> JointLimits:
     """The narrower of two sets of limits, joint by joint."""
-    return Limits(
+    return JointLimits(
         np.maximum(first.lower, second.lower),
         np.minimum(first.upper, second.upper),
         np.minimum(first.velocity, second.velocity),
@@ -153,10 +153,10 @@ def smaller_limits(first: Limits, second: Limits) -> Limits:
     )
 
 
-def limits_to_keep(robot: Robot, cell: Cell) -> Limits:
+def limits_to_keep(robot: Robot, cell: Cell) -> JointLimits:
     """The smaller of the arm's and the cell's limits; usual ones where neither states any."""
     own = robot.limits
-    arm = Limits(
+    arm = JointLimits(
         own.lower,
         own.upper,
         own.velocity,
@@ -166,7 +166,7 @@ def limits_to_keep(robot: Robot, cell: Cell) -> Limits:
     )
     both = smaller_limits(arm, cell.limits)
     usual = default_limits(robot)
-    return Limits(
+    return JointLimits(
         np.where(np.isfinite(both.lower), both.lower, usual.lower),
         np.where(np.isfinite(both.upper), both.upper, usual.upper),
         np.where(np.isfinite(both.velocity), both.velocity, usual.velocity),

@@ -19,8 +19,8 @@ from taufit.clearance.proof import prove_clear, prove_limits, prove_tip_speed, s
 from taufit.clearance.space import Space
 from taufit.core.arrays import Array, Float
 from taufit.excitation import Fourier, Motion
-from taufit.robot import Limits, Robot
-from taufit.wire.player import ACCELERATION, SPEED, Approach, MotionDemand
+from taufit.robot import JointLimits, Robot
+from taufit.wire.player import APPROACH_ACCELERATION, APPROACH_SPEED, Approach, MotionDemand
 
 # Longest way to the start [s].
 _LONGEST_S = 120.0
@@ -53,7 +53,7 @@ class Clearance:
     via: str
     knots_s: float
     reach: MotionDemand
-    limits: Limits
+    limits: JointLimits
 
     def is_cleared(self, *, accept_uncertified: bool = False) -> bool:
         """Whether nothing forbids it."""
@@ -105,8 +105,8 @@ class ClearanceCheck:
         slowest = 0.9 * float(np.minimum(limits.velocity, np.inf).min())
         reach = float(self.space.tip_levers.sum())
         tip = 0.9 * cell.tip_speed / reach if np.isfinite(cell.tip_speed) else np.inf
-        self.speed = min(SPEED, slowest, tip)
-        self.acceleration = min(ACCELERATION, 0.9 * float(limits.acceleration.min()))
+        self.speed = min(APPROACH_SPEED, slowest, tip)
+        self.acceleration = min(APPROACH_ACCELERATION, 0.9 * float(limits.acceleration.min()))
 
     def clear(self, here: Float[Array, " j"] | None) -> Clearance:
         """Prove everything that would be played from a pose; without its way where None."""
@@ -257,7 +257,7 @@ class ClearanceCheck:
     def _reach(self, motion: Motion, ways: list[Float[Array, "n j"]]) -> MotionDemand:
         """Of the motion, its positions widened by the ways to its start."""
         time = np.linspace(0.0, motion.duration, max(500, min(200_000, int(200 * motion.duration))))
-        reach = MotionDemand.of(*motion.at(time), motion.duration)
+        reach = MotionDemand.from_samples(*motion.at(time), motion.duration)
         if not ways:
             return reach
         poses = np.vstack(ways)

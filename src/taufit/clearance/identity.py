@@ -18,8 +18,8 @@ from taufit.core.arrays import Array, Float
 from taufit.core.errors import RobotError
 from taufit.core.names import clean_name
 from taufit.dynamics import forward_kinematics
-from taufit.robot import Limits, Robot, bundled_robots, from_dh, from_urdf, read_robot
-from taufit.wire.identity import ControllerReport
+from taufit.robot import JointLimits, Robot, bundled_robots, from_dh, from_urdf, read_robot
+from taufit.wire.controller_report import ControllerReport
 from taufit.wire.ur_state import DhTable
 
 # Distances of poses beyond which an arm is another one, and from which a word is said [m].
@@ -159,7 +159,7 @@ def nearest_models(robot: Robot) -> dict[str, float]:
     return {name: gap for gap, name in sorted(gaps) if gap <= OTHER_ARM}
 
 
-def known_limits(robot: Robot) -> Limits | None:
+def known_limits(robot: Robot) -> JointLimits | None:
     """Limits of the bundled arm with the same kinematics; None where there is none.
 
     Arms of equal kinematics (Panda and FR3) are told apart by their name; another name is given
@@ -171,7 +171,7 @@ def known_limits(robot: Robot) -> Limits | None:
     found = [read_robot(name).limits for name in near]
     if not found:
         return None
-    return Limits(
+    return JointLimits(
         np.min([one.lower for one in found], axis=0),
         np.max([one.upper for one in found], axis=0),
         np.max([one.velocity for one in found], axis=0),

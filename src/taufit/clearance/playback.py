@@ -16,7 +16,7 @@ from taufit.core.arrays import Array, Float
 from taufit.core.errors import TaufitError
 from taufit.excitation import Fourier, Motion, Sampled, Spline, Strokes
 from taufit.excitation.robot_programs import KNOTS_S, knots
-from taufit.robot import Limits
+from taufit.robot import JointLimits
 
 # Ways of playing: a program on the controller, set points one by one, a joint trajectory.
 PROGRAM, STREAM, TRAJECTORY = "program", "stream", "trajectory"
@@ -45,7 +45,7 @@ class Part:
 
 
 def parts_of(
-    motion: Motion, limits: Limits, names: tuple[str, ...], way: str
+    motion: Motion, limits: JointLimits, names: tuple[str, ...], way: str
 ) -> tuple[tuple[Part, ...], float]:
     """Parts of a motion as one way of playing makes them, and the time between knots [s].
 
@@ -70,7 +70,7 @@ def parts_of(
     return tuple(parts), between
 
 
-def _table(motion: Motion, limits: Limits, names: tuple[str, ...]) -> tuple[float, Curve]:
+def _table(motion: Motion, limits: JointLimits, names: tuple[str, ...]) -> tuple[float, Curve]:
     """The coarsest table of cubics that keeps the limits as well as the motion does."""
     between, curve = KNOTS_S, hermite(*knots(motion, KNOTS_S))
     for finer in _FINER_S:
@@ -80,7 +80,7 @@ def _table(motion: Motion, limits: Limits, names: tuple[str, ...]) -> tuple[floa
     return between, curve
 
 
-def rest_reasons(motion: Motion, limits: Limits, names: tuple[str, ...]) -> list[str]:
+def rest_reasons(motion: Motion, limits: JointLimits, names: tuple[str, ...]) -> list[str]:
     """Ends of a motion that are not at rest, in words; empty where both are."""
     out = []
     ends = np.array([0.0, motion.duration])
@@ -127,7 +127,7 @@ def turned(motion: Motion, turns: Float[Array, " j"]) -> Motion:
 
 
 def turns_towards(
-    motion: Motion, here: Float[Array, " j"], limits: Limits, revolute: Array
+    motion: Motion, here: Float[Array, " j"], limits: JointLimits, revolute: Array
 ) -> Float[Array, " j"]:
     """Full turns of each joint that bring the start nearest to a pose, within the limits."""
     q = motion.at(np.linspace(0.0, motion.duration, 2000))[0]

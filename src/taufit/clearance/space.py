@@ -13,7 +13,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.excitation.scene import Capsule, Clearances, Scene
-from taufit.robot import Limits, Robot
+from taufit.robot import JointLimits, Robot
 
 # Poses whose distances are computed at once.
 _AT_ONCE = 1000
@@ -34,7 +34,7 @@ class Space:
 
     robot: Robot
     scene: Scene
-    limits: Limits
+    limits: JointLimits
     clearances: Clearances = field(init=False)
     levers: Float[Array, "k j"] = field(init=False)
     tip_levers: Float[Array, " j"] = field(init=False)
@@ -80,7 +80,7 @@ class Space:
 class _Reach:
     """Largest distances between joint axes and points of the links, whatever the joints do."""
 
-    def __init__(self, robot: Robot, limits: Limits) -> None:
+    def __init__(self, robot: Robot, limits: JointLimits) -> None:
         self.slides = np.array([link.prismatic for link in robot.links])
         w, u = robot.screws[:, :3], robot.screws[:, 3:]
         self.foot = np.where(self.slides[:, None], 0.0, np.cross(w, u))

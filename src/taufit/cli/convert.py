@@ -61,7 +61,7 @@ def command(
     Next: `taufit fit ROBOT RECORDING.parquet` fits a model to it.
     """
     from taufit.cli.common import print_json, progress
-    from taufit.recording import in_order, quality, write_recording
+    from taufit.recording import recording_quality, reorder_joints, write_recording
 
     if draft is not None:
         from taufit.cli.parts.draft import write_draft
@@ -74,7 +74,7 @@ def command(
         arm, known = _robot(about.robot, about.mounting)
         recordings = [replace(r, meta={**r.meta, **known}) for r in recordings]
         if arm is not None:
-            recordings = [in_order(r, arm.joint_names, robot=arm.name) for r in recordings]
+            recordings = [reorder_joints(r, arm.joint_names, robot=arm.name) for r in recordings]
     outputs: list[Path | None] = [None] * len(recordings)
     if output is not None or not report:
         outputs = [*_outputs(recording, output, recordings)]
@@ -86,7 +86,7 @@ def command(
         task = bar.add_task("checking", total=len(recordings))
         for item, path in zip(recordings, outputs, strict=True):
             findings = [*item.findings, *_signal_findings(item, arm)]
-            pages.append(_page(item, quality(item), findings, path))
+            pages.append(_page(item, recording_quality(item), findings, path))
             bar.advance(task)
     if as_json:
         first = pages[0] if len(pages) == 1 else {}

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from taufit.live.session import Session
     from taufit.model import FittedModel
     from taufit.recording import Recording
-    from taufit.wire.open import Address
     from taufit.wire.source import Source
+    from taufit.wire.source_address import SourceAddress
     from taufit.wire.ur import UrPorts
 
 
@@ -143,7 +143,7 @@ def _source(
     """What is followed, and what to call it."""
     from taufit.core.errors import RecordingError
     from taufit.recording.read import READERS
-    from taufit.wire.open import open_source, parse, parse_ports
+    from taufit.wire.source_address import open_source, parse_address, parse_ports
 
     path = Path(name)
     if path.exists():
@@ -152,14 +152,14 @@ def _source(
         return reading.read_one(path), f"recording {path.name}"
     if path.suffix.lower() in READERS:
         raise RecordingError(f"there is no file {name}.")
-    address, ports = parse(name), parse_ports(watch.ports)
+    address, ports = parse_address(name), parse_ports(watch.ports)
 
     def opened() -> Source:
         return open_source(
             address,
             ports=ports,
             rate_hz=watch.rate_hz,
-            effort=reading.effort,
+            torque_kind=reading.effort,
             joints=model.robot.joint_names,
         )
 
@@ -168,19 +168,19 @@ def _source(
 
 
 def _compare(
-    source: Source, address: Address, ports: UrPorts, model: FittedModel, force: bool
+    source: Source, address: SourceAddress, ports: UrPorts, model: FittedModel, force: bool
 ) -> None:
     """Refuse a model of another arm than the controller reports."""
     from taufit.clearance import compare_arms
     from taufit.core.errors import RobotError
-    from taufit.wire.identity import ask_controller
+    from taufit.wire.controller_report import query_controller
     from taufit.wire.source import newest_block
 
     description = source.connect()
     try:
         if description.joints != model.robot.joints:
             return
-        report = ask_controller(address, ports, description, newest_block(source))
+        report = query_controller(address, ports, description, newest_block(source))
     finally:
         source.close()
     found = compare_arms(model.robot, report)

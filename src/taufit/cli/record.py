@@ -15,10 +15,10 @@ from taufit.cli.parts.play import Planned, PlayOptions, read_planned, show_reach
 
 if TYPE_CHECKING:
     from taufit.clearance import Clearance, Identity
-    from taufit.wire.identity import ControllerReport
-    from taufit.wire.open import Address
-    from taufit.wire.recorder import Recorded
-    from taufit.wire.source import Block, Description, Source
+    from taufit.wire.controller_report import ControllerReport
+    from taufit.wire.recorder import RecordingResult
+    from taufit.wire.source import SampleBlock, Source, SourceDescription
+    from taufit.wire.source_address import SourceAddress
     from taufit.wire.ur import UrPorts
 
 
@@ -74,10 +74,10 @@ def command(
 
     Next: `taufit convert RECORDING --report` says how good it is, `taufit fit` fits a model.
     """
-    from taufit.wire.open import open_source, parse, parse_ports
-    from taufit.wire.recorder import BY_HAND
+    from taufit.wire.recorder import STOPPED_BY_USER
+    from taufit.wire.source_address import open_source, parse_address, parse_ports
 
-    address = parse(source)
+    address = parse_address(source)
     ports = parse_ports(settings.ports)
     if output.suffix != ".parquet":
         usage_error("-o", "a recording is written as .parquet")
@@ -94,34 +94,34 @@ def command(
         address,
         ports=ports,
         rate_hz=settings.rate_hz,
-        effort=settings.effort,
+        torque_kind=settings.effort,
         joints=None if planned is None else planned.robot.joint_names,
     )
     done = _run(line, planned, address, ports, output, seconds, play, settings)
     _report(done, planned, as_json)
-    if done.ended and not (done.ended == BY_HAND and planned is None):
+    if done.ended and not (done.ended == STOPPED_BY_USER and planned is None):
         raise typer.Exit(1)
 
 
 def _run(
     line: Source,
     planned: Planned | None,
-    address: Address,
+    address: SourceAddress,
     ports: UrPorts,
     output: Path,
     seconds: float | None,
     play: PlayOptions,
     settings: SourceOptions,
-) -> Recorded:
+) -> RecordingResult:
     """Connect, check, ask, play and record."""
-    from taufit.wire.identity import ask_controller
+    from taufit.wire.controller_report import query_controller
     from taufit.wire.recorder import record
     from taufit.wire.source import newest_block
 
     description = line.connect()
     try:
         first = newest_block(line)
-        report = ask_controller(address, ports, description, first)
+        report = query_controller(address, ports, description, first)
         meta = report.to_dict()
         player = guard = None
         if planned is not None:
@@ -153,13 +153,16 @@ def _run(
             meta=meta,
             about=_known(planned, first, description, settings),
         )
-    for text in player.notes.texts if player is not None else ():
+    for text in player.notices.texts if player is not None else ():
         print(text, file=sys.stderr)
     return done
 
 
 def _known(
-    planned: Planned | None, first: Block, description: Description, settings: SourceOptions
+    planned: Planned | None,
+    first: SampleBlock,
+    description: SourceDescription,
+    settings: SourceOptions,
 ) -> dict[str, Any]:
     """Payload, and the drive gains where the arm's description has them."""
     import numpy as np
@@ -173,12 +176,12 @@ def _known(
         from taufit.robot import read_robot
 
         arm = read_robot(settings.robot)
-    if arm is not None and description.effort == "current" and np.any(arm.drives.gain != 1.0):
+    if arm is not None and description.torque_kind == "current" and np.any(arm.drives.gain != 1.0):
         out.update(gain=arm.drives.gain.copy(), gain_std=arm.drives.gain_std.copy())
     return out
 
 
-def _dry_run(planned: Planned, address: Address, as_json: bool) -> None:
+def _dry_run(planned: Planned, address: SourceAddress, as_json: bool) -> None:
     """Prove what can be without the robot, and show what would be sent."""
     clearance = planned.check.clear(None)
     accept = planned.play.uncertified
@@ -227,7 +230,7 @@ def _identity(planned: Planned, report: ControllerReport) -> Identity:
     return replace(found, reasons=(reason,))
 
 
-def _cleared(planned: Planned, block: Block, identity: Identity, remote: str) -> Clearance:
+def _cleared(planned: Planned, block: SampleBlock, identity: Identity, remote: str) -> Clearance:
     """The clearance from where the arm stands; refused with every reason."""
     import numpy as np
 
@@ -255,7 +258,7 @@ def _require_cleared(planned: Planned, clearance: Clearance, others: tuple[str, 
         raise InfeasibleError(f"{planned.file.path} is not cleared: " + "; ".join(reasons) + ".")
 
 
-def _require_unmoved(planned: Planned, shown: Block, latest: Block) -> None:
+def _require_unmoved(planned: Planned, shown: SampleBlock, latest: SampleBlock) -> None:
     """Refuse to start from a pose that nobody was shown."""
     import numpy as np
 
@@ -272,16 +275,16 @@ def _require_unmoved(planned: Planned, shown: Block, latest: Block) -> None:
         )
 
 
-def _remote_control(address: Address, ports: UrPorts) -> str:
+def _remote_control(address: SourceAddress, ports: UrPorts) -> str:
     from taufit.wire.ur_player import controller_info
 
     if address.kind != "ur":
         return ""
-    return controller_info(address.place, ports).get("remote_control", "")
+    return controller_info(address.location, ports).get("remote_control", "")
 
 
 def _ask(
-    planned: Planned, clearance: Clearance, first: Block, identity: Identity, yes: bool
+    planned: Planned, clearance: Clearance, first: SampleBlock, identity: Identity, yes: bool
 ) -> None:
     import numpy as np
 
@@ -297,7 +300,7 @@ def _ask(
         raise typer.Exit(1)
 
 
-def _report(done: Recorded, planned: Planned | None, as_json: bool) -> None:
+def _report(done: RecordingResult, planned: Planned | None, as_json: bool) -> None:
     """Counts, and how good the recording is."""
     from taufit.core.errors import TaufitError
     from taufit.signals import quality_report

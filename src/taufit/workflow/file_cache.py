@@ -97,7 +97,7 @@ class FileCache:
     def prepared(self, prepare: Prepare, folder: Path, engine: Engine) -> Iterator[PreparedFile]:
         """Every file conditioned, in order; those that are known are not read."""
         count = len(self.files)
-        tasks = [_File(self.files.only(k), prepare, folder / str(k)) for k in range(count)]
+        tasks = [_File(self.files.single_part(k), prepare, folder / str(k)) for k in range(count)]
         if self._cache is None:
             yield from self._made(tasks, range(count), engine)
             return

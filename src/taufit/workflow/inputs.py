@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from taufit.core.errors import RecordingError
-from taufit.recording import Recording, read_recordings, share_of_runs
+from taufit.recording import Recording, read_recordings, training_or_holdout_part
 from taufit.recording.column_map import read_map
-from taufit.recording.files import FoundRecordings, HoldoutFiles, RecordingFiles, find_recordings
+from taufit.recording.files import HoldoutFiles, RecordingFiles, RecordingPaths, find_recordings
 from taufit.recording.finding import Finding
 from taufit.recording.read import Map
 from taufit.recording.readers.from_frame import is_frame
@@ -68,7 +68,7 @@ class Reader:
     def __call__(self, one: RecordingLike) -> list[Recording]:
         if isinstance(one, Recording):
             return [one]
-        return read_recordings(one, map=self.map, effort=self.effort)
+        return read_recordings(one, column_map=self.map, torque_kind=self.effort)
 
     @property
     def settings(self) -> tuple[Any, ...]:
@@ -82,7 +82,9 @@ class Reader:
 
     def rows(self, path: Path, first: int, last: int) -> list[Recording]:
         """Some rows of a long Parquet file."""
-        return read_recordings(path, map=self.map, effort=self.effort, rows=(first, last))
+        return read_recordings(
+            path, column_map=self.map, torque_kind=self.effort, rows=(first, last)
+        )
 
 
 class ParsedFiles:
@@ -112,7 +114,7 @@ class ParsedFiles:
     def __call__(self, path: Path) -> list[Recording]:
         """The runs that are fitted."""
         runs = self._parsed(path)
-        return share_of_runs(runs, self.share, end=False) if self.share else runs
+        return training_or_holdout_part(runs, self.share, end=False) if self.share else runs
 
     def rows(self, path: Path, first: int, last: int) -> list[Recording]:
         """Some rows of a long file."""
@@ -126,12 +128,12 @@ class ParsedFiles:
         if waiting.exists():
             tails: list[Recording] = pickle.loads(waiting.read_bytes())
             return tails
-        return share_of_runs(self._parsed(path), self.share, end=True)
+        return training_or_holdout_part(self._parsed(path), self.share, end=True)
 
     def _parsed(self, path: Path) -> list[Recording]:
         runs = self._kept(path, partial(self._read, path))
         if self.share and path not in self._runs and not self._waiting(path).exists():
-            tails = share_of_runs(runs, self.share, end=True)
+            tails = training_or_holdout_part(runs, self.share, end=True)
             self._waiting(path).write_bytes(pickle.dumps(tails))
         return runs
 
@@ -196,8 +198,10 @@ def as_inputs(
     runs = [(_name(one, number), reader(one)) for number, one in enumerate(given, 1)]
     if not share:
         return [run for _, own in runs for run in own], _holdout(holdout, reader)
-    tails = [(name, share_of_runs(own, share, end=True)) for name, own in runs]
-    return [run for _, own in runs for run in share_of_runs(own, share, end=False)], _named(tails)
+    tails = [(name, training_or_holdout_part(own, share, end=True)) for name, own in runs]
+    return [
+        run for _, own in runs for run in training_or_holdout_part(own, share, end=False)
+    ], _named(tails)
 
 
 def _parsed_once(files: RecordingFiles, share: float) -> RecordingFiles:
@@ -252,11 +256,11 @@ def _listed(given: Recordings) -> list[RecordingLike]:
     return list(given)
 
 
-def _found(many: list[RecordingLike], *, allow_repeats: bool) -> FoundRecordings:
+def _found(many: list[RecordingLike], *, allow_repeats: bool) -> RecordingPaths:
     """The files, where all are files."""
     files = [Path(one) for one in many if isinstance(one, (str, os.PathLike))]
     if len(files) < len(many):
-        return FoundRecordings(())
+        return RecordingPaths(())
     return find_recordings(files, allow_repeats=allow_repeats)
 
 

@@ -24,7 +24,7 @@ from taufit.diagnosis import (
     suitable_cutoff,
 )
 from taufit.model.fitted_model import FittedModel
-from taufit.recording import Finding, Recording, in_order
+from taufit.recording import Finding, Recording, reorder_joints
 from taufit.recording.files import RecordingFiles
 from taufit.robot import Robot
 from taufit.signals import Samples, condition
@@ -273,7 +273,7 @@ def _ordered(robot: Robot, recording: Recording, how: _How) -> Recording:
 
 def in_robot_order(robot: Robot, recording: Recording, name: str | None = None) -> Recording:
     """The recording with its joints in the robot's order."""
-    return in_order(recording, robot.joint_names, robot=robot.name, name=name)
+    return reorder_joints(recording, robot.joint_names, robot=robot.name, name=name)
 
 
 def with_drives(robot: Robot, recordings: Sequence[Recording]) -> Robot:

@@ -90,10 +90,14 @@ class RecordingOptions:
         from taufit.recording import read_recording, read_recordings
 
         if self.effort is not None:
-            from taufit.recording.readers.from_bag import EFFORTS
+            from taufit.recording.readers.from_bag import TORQUE_KINDS
 
-            require_choice(self.effort, EFFORTS, "--effort")
-        how: dict[str, Any] = {"map": self.map, "topic": self.topic, "effort": self.effort}
+            require_choice(self.effort, TORQUE_KINDS, "--effort")
+        how: dict[str, Any] = {
+            "column_map": self.map,
+            "topic": self.topic,
+            "torque_kind": self.effort,
+        }
         how |= {"payload": payload, "start": self.start, "end": self.end}
         with reading(path):
             if self.run is not None:
@@ -104,7 +108,9 @@ class RecordingOptions:
         """Some rows of a Parquet file, for one that is too long to be read at once."""
         from taufit.recording import read_recordings
 
-        return read_recordings(path, map=self.map, effort=self.effort, rows=(first, last))
+        return read_recordings(
+            path, column_map=self.map, torque_kind=self.effort, rows=(first, last)
+        )
 
     @property
     def settings(self) -> tuple[Any, ...]:

@@ -21,7 +21,9 @@ def write_draft(
 
     draft = drafted(recording, robot=robot, topic=topic)
     read = (
-        [] if draft is None else read_recordings(recording, map=read_map(draft.page), topic=topic)
+        []
+        if draft is None
+        else read_recordings(recording, column_map=read_map(draft.page), topic=topic)
     )
     arm = robot or "ROBOT"
     if draft is None:
@@ -39,7 +41,7 @@ def write_draft(
                 "draft": None if draft is None else str(output),
                 "map": None if draft is None else draft.page,
                 "reasons": [] if draft is None else list(draft.reasons),
-                "open": [] if draft is None else list(draft.open),
+                "open": [] if draft is None else list(draft.open_questions),
                 "runs": len(read),
                 "joints": read[0].joints if read else None,
                 "findings": [finding.to_dict() for finding in findings],
@@ -49,7 +51,7 @@ def write_draft(
         return
     for reason in () if draft is None else draft.reasons:
         print(f"  {reason}")
-    for item in () if draft is None else draft.open:
+    for item in () if draft is None else draft.open_questions:
         print(f"  check: {item}")
     for text_ in dict.fromkeys(str(finding) for finding in findings):
         print(f"  warning: {text_}")

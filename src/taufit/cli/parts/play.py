@@ -13,9 +13,9 @@ from taufit.cli.options import usage_error
 if TYPE_CHECKING:
     from taufit.clearance import Clearance, ClearanceCheck, MotionFile
     from taufit.robot import Robot
-    from taufit.wire.open import Address
-    from taufit.wire.player import Approach, Guard, Playback, Player
-    from taufit.wire.source import Description
+    from taufit.wire.player import Approach, Playback, PlaybackGuard, Player
+    from taufit.wire.source import SourceDescription
+    from taufit.wire.source_address import SourceAddress
     from taufit.wire.ur import UrPorts
 
 # The slowest first period: a share of 0.05 takes twenty times as long.
@@ -102,7 +102,7 @@ class Planned:
         start = clearance.reach.start
         return Approach(np.stack([start, start]), self.check.speed, self.check.acceleration)
 
-    def sent(self, clearance: Clearance, address: Address) -> str:
+    def sent(self, clearance: Clearance, address: SourceAddress) -> str:
         """What would be sent, for a dry run: to an e-Series controller, or to ROS 2."""
         approach = self.approach(clearance)
         if address.kind == "ros2":
@@ -133,7 +133,11 @@ class Planned:
         )
 
     def player(
-        self, clearance: Clearance, address: Address, ports: UrPorts, description: Description
+        self,
+        clearance: Clearance,
+        address: SourceAddress,
+        ports: UrPorts,
+        description: SourceDescription,
     ) -> Player:
         """The one for this controller and way of playing."""
         approach = self.approach(clearance)
@@ -145,17 +149,19 @@ class Planned:
         if self.play.stream:
             from taufit.wire.ur_stream import UrStreamPlayer
 
-            return UrStreamPlayer(address.place, self.playback(clearance), approach, ports=ports)
+            return UrStreamPlayer(address.location, self.playback(clearance), approach, ports=ports)
         from taufit.wire.ur_player import UrPlayer
 
-        return UrPlayer(address.place, self.program(clearance, description.rate_hz), ports=ports)
+        return UrPlayer(address.location, self.program(clearance, description.rate_hz), ports=ports)
 
-    def guard(self, clearance: Clearance) -> Guard:
+    def guard(self, clearance: Clearance) -> PlaybackGuard:
         """Bounds of the arm while it plays."""
-        from taufit.wire.player import Guard
+        from taufit.wire.player import PlaybackGuard
 
         reach = clearance.reach
-        return Guard(self.robot.joint_names, reach.lower, reach.upper, clearance.limits.velocity)
+        return PlaybackGuard(
+            self.robot.joint_names, reach.lower, reach.upper, clearance.limits.velocity
+        )
 
     @property
     def length(self) -> float:
@@ -163,7 +169,9 @@ class Planned:
         return self.check.motion.duration + 1.0
 
 
-def read_planned(path: Path, address: Address, play: PlayOptions, robot: str | None) -> Planned:
+def read_planned(
+    path: Path, address: SourceAddress, play: PlayOptions, robot: str | None
+) -> Planned:
     """Read a motion and the arm it is for, before anything is connected."""
     from dataclasses import replace
 

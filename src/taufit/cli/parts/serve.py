@@ -104,11 +104,11 @@ _Parts = tuple[_Run, Callable[[], None], Callable[[], dict[str, Any]]]
 
 
 def _franka(what: Served) -> _Parts:
-    from taufit.virtual.controllers import PlayedArm, VirtualFranka
+    from taufit.virtual.controllers import RepeatingRobot, VirtualFranka
     from taufit.wire.franka import PORT
 
     options = what.options
-    arm = PlayedArm(what.twin, what.motion(), 1000.0, seed=what.seed, payload=what.carried)
+    arm = RepeatingRobot(what.twin, what.motion(), 1000.0, seed=what.seed, payload=what.carried)
     port = PORT if options.ports == "standard" else 0
     robot = VirtualFranka(arm, host=options.bind, port=port, pace=options.pace)
     run = _thread(robot, robot.ended, options)
@@ -116,11 +116,11 @@ def _franka(what: Served) -> _Parts:
 
 
 def _egm(what: Served) -> _Parts:
-    from taufit.virtual.controllers import PlayedArm, VirtualEgm
+    from taufit.virtual.controllers import RepeatingRobot, VirtualEgm
     from taufit.wire.egm import PORT
 
     options = what.options
-    arm = PlayedArm(what.twin, what.motion(), 250.0, seed=what.seed, payload=what.carried)
+    arm = RepeatingRobot(what.twin, what.motion(), 250.0, seed=what.seed, payload=what.carried)
     robot = VirtualEgm(arm, options.bind, PORT, pace=options.pace)
     run = _thread(robot, robot.ended, options)
     return run, robot.ended.set, lambda: {"rate_hz": 250.0, "ports": {"egm": PORT}}
