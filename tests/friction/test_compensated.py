@@ -207,7 +207,7 @@ def test_a_standing_arm_feels_no_spring(sprung, compiled):
     torque = model.torque(angles, speeds, np.gradient(speeds, step, axis=0))
     torque[speeds == 0.0] += 1.5
     external = ExternalTorque(model, 1.0 / step)
-    external.compiled = external.compiled and compiled
+    external.is_compiled = external.is_compiled and compiled
     felt = external(np.arange(600) * step, np.concatenate([angles, speeds, torque], axis=1))
     assert felt.standing[:200].all()
     # At rest up to Coulomb friction is left, in motion nothing.

@@ -115,7 +115,7 @@ def command(
         task = bar.add_task("looking for contacts", total=None)
         carried = source.read_one(recording)
         done = find_contacts(
-            fitted, carried, noise=noise, settings=settings, watch=lambda _: bar.update(task)
+            fitted, carried, noise=noise, settings=settings, callback=lambda _: bar.update(task)
         )
     if report is not None:
         from taufit.core.files import write_text
@@ -214,8 +214,8 @@ def _show(done: ContactRun, fitted: FittedModel, report: Path | None, output: Pa
     if done.refusal:
         lines = [f"no result  {fitted.robot.name}: what touches it is not known."]
     for contact in () if done.refusal else done.contacts:
-        late = contact.noticed - contact.since
-        until = "still lasting" if contact.until is None else f"until {contact.until:.2f} s"
+        late = contact.detection_time - contact.start_time
+        until = "still lasting" if contact.end_time is None else f"until {contact.end_time:.2f} s"
         lines.append(f"  {contact}; told after {1e3 * late:.0f} ms, {until}")
     others = [e for e in done.events if e.kind in ("gap", "stop beyond training")]
     lines += [f"  {event.time:.2f} s: {event.kind}: {event.text}" for event in others]

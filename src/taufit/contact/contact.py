@@ -12,7 +12,7 @@ from taufit.core.arrays import Array, Bool, Float, Int
 from taufit.core.statistics import NORMAL_95
 from taufit.terms.friction.states import STATES
 
-KINDS = ("contact", "pick or contact", "contact ended", "gap", "stop beyond training")
+EVENT_KINDS = ("contact", "pick or contact", "contact ended", "gap", "stop beyond training")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -20,8 +20,8 @@ class Contact:
     """Something touches the arm.
 
     Attributes:
-        since: When it began, as far as can be told [s].
-        noticed: When the evidence was enough [s].
+        start_time: When it began, as far as can be told [s].
+        detection_time: When the evidence was enough [s].
         evidence: 2 ln B for a change of external torque against none, when it was noticed.
         change: Of external joint torque since before the contact [N m].
         variance: Of `change` [(N m)^2].
@@ -30,12 +30,12 @@ class Contact:
         links: That it can be on, 1 for the first.
         force: Under its stated assumption.
         kind: "contact", or "pick or contact" while the force may be a weight.
-        until: When it ended [s], or None.
+        end_time: When it ended [s], or None.
         peak: Largest force so far [N].
     """
 
-    since: float
-    noticed: float
+    start_time: float
+    detection_time: float
     evidence: float
     change: Float[Array, " j"]
     variance: Float[Array, " j"]
@@ -44,7 +44,7 @@ class Contact:
     links: tuple[int, ...]
     force: Force
     kind: str
-    until: float | None = None
+    end_time: float | None = None
     peak: float = 0.0
 
     @property
@@ -59,16 +59,20 @@ class Contact:
         return "link " + " or ".join(str(k) for k in self.links)
 
     @property
-    def blind(self) -> tuple[str, ...]:
+    def unobservable_directions(self) -> tuple[str, ...]:
         """Directions of the base in which no joint would feel a force there."""
-        return direction_names(self.force.blind)
+        return direction_names(self.force.unobservable)
 
     def __str__(self) -> str:
         low, high = self.force.size_interval
-        blind = f", blind along {' and '.join(self.blind)}" if self.blind else ""
+        directions = (
+            f", blind along {' and '.join(self.unobservable_directions)}"
+            if self.unobservable_directions
+            else ""
+        )
         return (
-            f"{self.kind} on {self.link} since {self.since:.2f} s: {self.force.size:.0f} N "
-            f"({low:.0f} to {high:.0f}), {self.force.assumption}{blind}"
+            f"{self.kind} on {self.link} since {self.start_time:.2f} s: {self.force.size:.0f} N "
+            f"({low:.0f} to {high:.0f}), {self.force.assumption}{directions}"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -76,9 +80,9 @@ class Contact:
         low, high = self.force.interval
         size = self.force.size_interval
         return {
-            "t": self.since,
-            "until": self.until,
-            "noticed": self.noticed,
+            "t": self.start_time,
+            "until": self.end_time,
+            "noticed": self.detection_time,
             "kind": self.kind,
             "joint": self.joint,
             "link": self.link,
@@ -93,7 +97,7 @@ class Contact:
             },
             "peak_force": self.peak,
             "assumption": self.force.assumption,
-            "blind": list(self.blind),
+            "blind": list(self.unobservable_directions),
             "change": self.change.tolist(),
             "change_std": np.sqrt(self.variance).tolist(),
         }
@@ -111,7 +115,7 @@ class ContactReading:
             there is none [N m].
         change_std: Its standard deviation [N m].
         state: Friction state of each joint, an index into `STATES`.
-        sure: Joints whose change says something.
+        observable: Joints whose change says something.
         evidence: 2 ln B for a contact.
         threshold: That an alarm needs.
         contact: What touches the arm, or None.
@@ -123,7 +127,7 @@ class ContactReading:
     change: Float[Array, " j"]
     change_std: Float[Array, " j"]
     state: Int[Array, " j"]
-    sure: Bool[Array, " j"]
+    observable: Bool[Array, " j"]
     evidence: float
     threshold: float
     contact: Contact | None = None
@@ -152,7 +156,7 @@ class ContactEvent:
 
     Attributes:
         time: When it was noticed [s].
-        kind: One of `KINDS`.
+        kind: One of `EVENT_KINDS`.
         text: In words.
         contact: Where it is about one.
     """

@@ -17,10 +17,10 @@ from taufit.model.noise_by_state import AlarmTail
 # Of arms in general, where no contact-free recording is given: chosen on recordings of one UR10e
 # (benchmarks/accuracy/contact_found.py says which), so a guess for other arms: give --free runs.
 DEFAULT_TAIL = AlarmTail(15.0, 9.0)
-BLOCK_S = 2.0
-SHARE = 0.1
+BLOCK_DURATION_S = 2.0
+TAIL_FRACTION = 0.1
 # Blocks below which a tail says nothing of its own.
-_FEWEST = 20
+_MIN_BLOCKS = 20
 
 
 def alarm_tail(evidence: Sequence[Float[Array, " n"]], step: float) -> AlarmTail:
@@ -30,7 +30,7 @@ def alarm_tail(evidence: Sequence[Float[Array, " n"]], step: float) -> AlarmTail
         evidence: 2 ln B of every cell of each run.
         step: Between two cells [s].
     """
-    size = round(BLOCK_S / step)
+    size = round(BLOCK_DURATION_S / step)
     blocks = np.array(
         [
             run[first : first + size].max()
@@ -39,12 +39,16 @@ def alarm_tail(evidence: Sequence[Float[Array, " n"]], step: float) -> AlarmTail
         ]
     )
     minutes = sum(map(len, evidence)) * step / 60.0
-    if len(blocks) < _FEWEST:
+    if len(blocks) < _MIN_BLOCKS:
         default = DEFAULT_TAIL
-        return AlarmTail(default.start, default.scale, default.share, BLOCK_S, minutes)
-    start = float(np.quantile(blocks, 1.0 - SHARE))
-    over = blocks[blocks > start] - start
-    scale = float(over.mean()) if len(over) else 0.0
+        return AlarmTail(default.start, default.scale, default.share, BLOCK_DURATION_S, minutes)
+    start = float(np.quantile(blocks, 1.0 - TAIL_FRACTION))
+    excess = blocks[blocks > start] - start
+    scale = float(excess.mean()) if len(excess) else 0.0
     return AlarmTail(
-        max(start, DEFAULT_TAIL.start), max(scale, DEFAULT_TAIL.scale), SHARE, BLOCK_S, minutes
+        max(start, DEFAULT_TAIL.start),
+        max(scale, DEFAULT_TAIL.scale),
+        TAIL_FRACTION,
+        BLOCK_DURATION_S,
+        minutes,
     )
