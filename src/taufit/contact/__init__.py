@@ -1,6 +1,6 @@
-"""What the arm feels. In: a `FittedModel` and samples. Out: external torque, contacts, forces.
+"""Contact detection. In: a `FittedModel` and samples. Out: external torque, contacts, forces.
 
-Left to others: what it carries (payload), what to do about a contact (the controller).
+Not here: payload estimation (payload), the reaction to a contact (the controller).
 """
 
 from typing import TYPE_CHECKING

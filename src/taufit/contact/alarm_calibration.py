@@ -1,8 +1,8 @@
-"""The evidence that contact-free motion exceeds as often as accepted, and what that rests on.
+"""Calibration of the detection threshold on contact-free motion.
 
-Evidence of blocks of two seconds has an exponential tail beyond its 90 % quantile. Minutes of
-recordings never prove a rate per hour, so the tail is never taken to be shorter than that of arms
-in general, and how many minutes it rests on is said with it.
+The largest evidence of blocks of two seconds has an exponential tail above its 90 % quantile.
+Minutes of recordings do not prove a rate per hour, so the tail is never shorter than the default,
+and the duration it rests on is reported with it.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 from taufit.model.noise_by_state import AlarmTail
 
-# Of arms in general, where no contact-free recording is given: chosen on recordings of one UR10e
-# (benchmarks/accuracy/contact_found.py says which), so a guess for other arms: give --free runs.
+# Default tail without contact-free recordings: tuned on recordings of one UR10e
+# (benchmarks/accuracy/contact_found.py), so approximate for other robots.
 DEFAULT_TAIL = AlarmTail(15.0, 9.0)
 BLOCK_DURATION_S = 2.0
 TAIL_FRACTION = 0.1
-# Blocks below which a tail says nothing of its own.
+# Number of blocks below which the default tail is used.
 _MIN_BLOCKS = 20
 
 
 def alarm_tail(evidence: Sequence[Float[Array, " n"]], step: float) -> AlarmTail:
-    """The tail of evidence over contact-free runs, never below that of arms in general.
+    """Tail of the evidence over contact-free runs, never below the default.
 
     Args:
-        evidence: 2 ln B of every cell of each run.
-        step: Between two cells [s].
+        evidence: 2 ln B of every time bin of each run.
+        step: Time between two bins [s].
     """
     size = round(BLOCK_DURATION_S / step)
     blocks = np.array(

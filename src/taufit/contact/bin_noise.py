@@ -1,10 +1,10 @@
-"""What noise a cell has: by the joints' friction states, the arm's pose, and beyond the training.
+"""Noise of a time bin by friction regime, pose, and acceleration outside the training range.
 
-White noise, wandering and velocity noise of each joint are those of its friction state. Velocity
-noise s of the joints acts through the inertia of the pose, M(q) diag(s) / h. Accelerations beyond
-the training's bring friction and flexibility that no training has shown: variances grow by them at
-the joint that accelerates, at joints that slide fast by what its inertia carries there, |M_ij| a_j,
-and at all others as much as where it happens: arms that stop shake.
+White noise, random walk and velocity noise of each joint are those of its friction regime. Velocity
+noise s acts through the mass matrix, M(q) diag(s) / h. Accelerations above the training range bring
+friction and flexibility not in the training data: variances grow at the accelerating joint, at fast
+joints by its inertial torque there, |M_ij| a_j, and at all others as much as at the joint itself,
+since a stop excites vibration of the whole robot.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ try:
 except ImportError:  # no compiler when this was installed
     _kernel = None
 
-# Friction that an acceleration beyond the training's may bring, in friction levels.
+# Friction due to acceleration above the training range, in friction levels.
 _EXCESS_FRICTION = 0.3
-# ... and what of it reaches other joints, in inertial torques of the training's acceleration.
+# Its effect on other joints, relative to the inertial torque of the training acceleration.
 _EXCESS_INERTIA = 0.5
-# A joint's own friction jumps by this much, in friction levels, by state.
+# Jumps of a joint's friction by regime, in friction levels.
 _FRICTION_JUMPS = (0.06, 0.06, 0.1, 0.3, 0.01)
-# Inertia is that of a pose as long as no joint is further from it [rad or m].
+# Largest joint displacement for which the mass matrix is reused [rad or m].
 _POSE_TOLERANCE = 0.02
 
 
 class BinNoise:
-    """Makes a `Cell` of a step of external torque.
+    """Builds a `TimeBin` from external torque.
 
     Args:
-        external_torque: Where external torque comes from.
-        noise: Residuals by friction state.
-        friction: Level of each joint's friction [N m].
+        external_torque: Source of the external torque.
+        noise: Residual noise by friction regime.
+        friction: Friction level of each joint [N m].
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class BinNoise:
         )
         limits = np.full(len(STATES), INNOVATION_LIMIT)
         limits[REST] = INNOVATION_LIMIT_AT_REST
-        # In the order of a cell's rows; velocity noise stands where the residual will.
+        # Order of the rows of a bin; velocity noise takes the place of the residual.
         self._tables = np.stack(
             [
                 noise.velocity / external_torque.step,
@@ -78,7 +78,7 @@ class BinNoise:
             )
 
     def clear_mass_matrix(self) -> None:
-        """The arm's inertia is another one from now on."""
+        """Drop the stored mass matrix after a change of payload."""
         self._pose = None
         if self._is_compiled:
             self._loop.forget()
@@ -86,12 +86,12 @@ class BinNoise:
     def time_bin(
         self, block: ExternalTorqueBlock, i: int, *, unobservable: bool = False
     ) -> TimeBin:
-        """Of one step.
+        """Time bin with its noise.
 
         Args:
-            block: Steps.
-            i: Which of them.
-            unobservable: Whether nothing can be said about the outside.
+            block: External torque.
+            i: Index of the bin in the block.
+            unobservable: Whether no joint is observable.
         """
         joints = len(self._joint_index)
         observable = np.zeros(joints, bool) if unobservable else block.observable[i]
@@ -106,10 +106,10 @@ class BinNoise:
         return self._numpy_bin(block, i, observable)
 
     def _numpy_bin(self, block: ExternalTorqueBlock, i: int, observable: Array) -> TimeBin:
-        """The same as the kernel, in NumPy."""
+        """NumPy equivalent of the kernel."""
         state = block.state[i]
         if (state != FAST).all() and (state == TURNING).any():
-            # An arm that comes to a stop or turns as a whole shakes all its joints.
+            # A robot that stops or reverses as a whole excites vibration of all joints.
             state = np.where(state == SLOW, TURNING, state)
         rows = np.ascontiguousarray(self._tables[:, state, self._joint_index])
         mass_matrix = self._mass_matrix_at(block.position[i])
@@ -126,7 +126,7 @@ class BinNoise:
         return TimeBin(rows, velocity, observable)
 
     def _mass_matrix_at(self, position: Float[Array, " j"]) -> Float[Array, "j j"]:
-        """Of the arm here or nearby."""
+        """Mass matrix at this pose or close to it."""
         if self._pose is None or np.abs(position - self._pose).max() > _POSE_TOLERANCE:
             self._pose = position.copy()
             self._mass_matrix = self._external_torque.mass_matrix(position[None])[0]

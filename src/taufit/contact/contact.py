@@ -1,4 +1,4 @@
-"""What comes out: a contact, what is felt at one moment, and what happened on the way."""
+"""Results of contact detection: contacts, readings and events."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ EVENT_KINDS = ("contact", "pick or contact", "contact ended", "gap", "stop beyon
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Contact:
-    """Something touches the arm.
+    """A contact with the robot.
 
     Attributes:
-        start_time: When it began, as far as can be told [s].
-        detection_time: When the evidence was enough [s].
-        evidence: 2 ln B for a change of external torque against none, when it was noticed.
-        change: Of external joint torque since before the contact [N m].
-        variance: Of `change` [(N m)^2].
-        position: Of the joints, averaged over the time `change` is.
-        joint: The last joint it loads, 1 for the first.
-        links: That it can be on, 1 for the first.
-        force: Under its stated assumption.
+        start_time: Estimated start [s].
+        detection_time: Time when the evidence reached the threshold [s].
+        evidence: 2 ln B of a change of external torque against none, at detection.
+        change: Change of external joint torque since before the contact [N m].
+        variance: Variance of `change` [(N m)^2].
+        position: Joint positions, averaged over the time of `change`.
+        joint: Last loaded joint, 1 for the first.
+        links: Candidate links, 1 for the first.
+        force: Contact force with its assumption.
         kind: "contact", or "pick or contact" while the force may be a weight.
-        end_time: When it ended [s], or None.
+        end_time: End [s]; None while active.
         peak: Largest force so far [N].
     """
 
@@ -55,12 +55,12 @@ class Contact:
 
     @property
     def link(self) -> str:
-        """In words: "link 5 or 6"."""
+        """Candidate links as text: "link 5 or 6"."""
         return "link " + " or ".join(str(k) for k in self.links)
 
     @property
     def unobservable_directions(self) -> tuple[str, ...]:
-        """Directions of the base in which no joint would feel a force there."""
+        """Directions of the base frame in which a force there is unobservable."""
         return direction_names(self.force.unobservable)
 
     def __str__(self) -> str:
@@ -105,20 +105,20 @@ class Contact:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ContactReading:
-    """What is felt at one moment.
+    """Result of contact detection at one time.
 
     Attributes:
-        time: Of the newest sample [s].
-        torque: External joint torque, behind the momentum observer [N m].
-        torque_std: Its standard deviation in the joint's friction state [N m].
-        change: Against the level before the contact, or against the level followed so far where
-            there is none [N m].
+        time: Time of the newest sample [s].
+        torque: External joint torque from the momentum observer [N m].
+        torque_std: Its standard deviation in the joint's friction regime [N m].
+        change: Change from the level before the contact, or from the tracked level without contact
+            [N m].
         change_std: Its standard deviation [N m].
-        state: Friction state of each joint, an index into `STATES`.
-        observable: Joints whose change says something.
-        evidence: 2 ln B for a contact.
-        threshold: That an alarm needs.
-        contact: What touches the arm, or None.
+        state: Friction regime of each joint, an index into `STATES`.
+        observable: Joints whose torque change is due to external torque, not to friction.
+        evidence: 2 ln B of a contact.
+        threshold: Detection threshold of `evidence`.
+        contact: Active contact, or None.
     """
 
     time: float
@@ -146,19 +146,19 @@ class ContactReading:
 
     @property
     def states(self) -> tuple[str, ...]:
-        """Friction state of each joint by name."""
+        """Friction regime of each joint by name."""
         return tuple(STATES[k] for k in self.state)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ContactEvent:
-    """Something that happened on the way.
+    """An event during contact detection.
 
     Attributes:
-        time: When it was noticed [s].
+        time: Time of the event [s].
         kind: One of `EVENT_KINDS`.
-        text: In words.
-        contact: Where it is about one.
+        text: Description.
+        contact: Contact of the event, or None.
     """
 
     time: float

@@ -1,13 +1,13 @@
-"""The arm's sense of touch: fed sample by sample, it says what the outside does to the joints.
+"""Contact detection: external joint torque and contacts, sample by sample.
 
-Samples go onto a grid; each step of it gives external torque (`external_torque`), the joints'
-friction states, and the evidence for a change (`change_test`). Evidence beyond the threshold of the
-accepted rate of false alarms is a contact; from then on the level before it is frozen (`touch`) and
-a force is found (`force`). A file is fed to the same class, so both say the same.
+Samples are averaged in time bins; each gives external torque (`external_torque`), the friction
+regime of the joints and the evidence of a change (`change_test`). Evidence above the threshold of
+the accepted false alarm rate is a contact; then the torque level before it is frozen
+(`active_contact`) and a force is estimated (`force`). Recordings use the same class as live robots.
 
-This is no safety function: it is not rated, needs tens of milliseconds, and is blind to forces
-through the axes and to what friction holds at standstill. For 0.3 s after a start it hardly feels
-anything.
+Not a safety function: not rated, detection takes tens of milliseconds, forces through the joint
+axes and within the stiction band at standstill are unobservable. Sensitivity is low for 0.3 s after
+start-up.
 """
 
 from __future__ import annotations
@@ -36,37 +36,38 @@ from taufit.payload.filter.time_grid import TimeGrid
 from taufit.signals.intake import StreamConditioner
 from taufit.terms.friction.states import FAST, TURNING
 
-# Size of contacts before anything is known, in friction levels and in levels of noise.
+# Prior standard deviation of a contact, in friction levels and in noise levels.
 _PRIOR_FRICTION, _PRIOR_NOISE = 0.7, 3.0
-# A stop beyond training is said again only after this long [s].
+# Shortest time between two messages about acceleration outside the training range [s].
 _MESSAGE_INTERVAL_S = 1.0
-# Acceleration beyond the training's, relative, that is worth saying.
+# Relative excess over the training acceleration that is reported.
 _MAX_ACCELERATION_EXCESS = 0.25
-# An arm that begins to go where its motors push starts within this time [s].
+# Longest time from the rise of motor torque to the start of motion [s].
 _START_DURATION_S = 0.6
-# Commanded velocities beyond this are a motion: motors push long before anything moves [rad/s]. A
-# command that passes through zero has not ended [s].
+# Commanded velocity above which motion is commanded [rad/s]; a command ends after this time at
+# zero [s].
 _COMMANDED_VELOCITY, _COMMAND_TIMEOUT_S = 1e-5, 0.15
-# After a push at standstill friction unwinds for this long at least [s].
+# Relaxation time of friction after a push at standstill [s].
 _RELAXATION_S = 1.0
-# Settling after a start or a gap [s].
+# Start-up time of the detection after a start or a gap [s].
 _STARTUP_S = 0.3
 
 
 class ContactDetector:
-    """External torque and contacts of an arm, sample by sample.
+    """Detects contacts and estimates external torque, sample by sample.
 
-    Feed it with `update`; the torque is that of the joints in newton metres, from the same drives
-    and with the same gains as the model's training data.
+    Feed it with `update`. Torque is joint torque [N m] from the same drives and with the same gains
+    as the model's training data.
 
     Attributes:
-        model: Of the arm with all that is on it.
-        settings: How it works.
-        noise: Residuals by friction state, of the model or as given.
-        threshold: Evidence that an alarm needs.
-        events: What happened so far.
-        contacts: All contacts so far, the last may still last.
-        last_block: The steps of the grid that the last sample has completed, or None.
+        model: Model of the robot including its tool.
+        settings: Settings of the detection.
+        noise: Residual noise by friction regime, of the model or as given.
+        threshold: Detection threshold of the evidence 2 ln B.
+        events: Events so far.
+        contacts: Contacts so far; the last may be active.
+        last_block: External torque of the time bins completed by the newest sample, or None.
+        last_reading: Newest reading, None before the first.
     """
 
     def __init__(
@@ -110,10 +111,10 @@ class ContactDetector:
 
     @property
     def observer_step_response(self) -> float:
-        """Of a new step in what the momentum observer shows."""
+        """Fraction of a torque step that the momentum observer shows after one time bin."""
         return self._external_torque.step_response
 
-    # ---- what comes in -------------------------------------------------------------------------
+    # ---- samples -------------------------------------------------------------------------------
 
     def update(
         self,
@@ -124,18 +125,19 @@ class ContactDetector:
         temperature: Float[Array, " j"] | None = None,
         commanded_velocity: Float[Array, " j"] | None = None,
     ) -> ContactReading | None:
-        """One sample as it comes, and what is felt then; None before the first step of the grid.
+        """Process one raw sample; return the newest reading, None before the first time bin.
 
-        It goes through an intake (`taufit.signals.intake`): what is no measurement, late or a spike
-        is left out, noisy velocity is replaced, and motion is shifted by the model's delay.
+        Stream conditioning (`taufit.signals.intake`) drops invalid, late and spike samples,
+        replaces
+        noisy velocity and shifts motion by the model's delay.
 
         Args:
-            time: [s].
-            position, velocity: Of the joints.
-            torque: Of the joints [N m].
-            temperature: Of the joints [degC], where friction depends on it.
-            commanded_velocity: What the joints were told to do: with it a push at standstill is
-                told from a start at once.
+            time: Time stamp [s].
+            position, velocity: Joint positions and velocities.
+            torque: Joint torques [N m].
+            temperature: Joint temperatures [degC], required if friction depends on them.
+            commanded_velocity: Commanded joint velocities. With them, a push at standstill is
+                distinguished from a start of motion immediately.
         """
         if self.intake is None:
             self.intake = intake_of(self.model)
@@ -153,7 +155,7 @@ class ContactDetector:
         temperature: Float[Array, " j"] | None = None,
         commanded_velocity: Float[Array, " j"] | None = None,
     ) -> ContactReading | None:
-        """One clean sample, later than the last, as an intake hands it on."""
+        """Process one conditioned sample, later than the last."""
         row, joints = self._row, self.joints
         row[:joints] = position
         row[joints : 2 * joints] = velocity
@@ -178,13 +180,12 @@ class ContactDetector:
         return self.last_reading
 
     def set_payload(self, payload: Float[Array, " 10"], *, is_new: bool = False) -> None:
-        """The arm carries this body from now on: its torque comes from inside.
+        """Add a payload to the model: its torque is no longer external.
 
         Args:
             payload: Ten inertial parameters in the last link's frame.
-            is_new: It is another body than before: a contact that lasts was it, and what the
-                outside
-                does is learnt anew.
+            is_new: Whether it replaces another payload. An active contact is then taken for the
+                payload, and the external torque level is estimated again.
         """
         self._external_torque.set_payload(payload)
         self._noise.clear_mass_matrix()
@@ -195,7 +196,7 @@ class ContactDetector:
             self._bins_to_skip = max(self._bins_to_skip, round(_STARTUP_S / self.step))
 
     def accept_as_payload(self) -> None:
-        """What touches the arm is something it carries: its torque is the new level."""
+        """End the active contact and take its torque as the new level, as that of a payload."""
         if self._active is not None and self.last_reading is not None:
             self._end_contact(self.last_reading.time, is_lasting=True)
 
@@ -217,7 +218,7 @@ class ContactDetector:
         self._bins_to_skip, self._is_starting = round(_STARTUP_S / self.step), False
         self._was_standing = False
 
-    # ---- one step of the grid ------------------------------------------------------------------
+    # ---- one time bin --------------------------------------------------------------------------
 
     def _process_bin(self, block: ExternalTorqueBlock, i: int, time: float) -> None:
         excess = block.acceleration_excess[i].max()
@@ -225,20 +226,20 @@ class ContactDetector:
             self._report_excess_acceleration(float(excess), time)
         standing = bool(block.standing[i].all())
         if self._is_starting and not standing:
-            # It has started: from now on its friction states say what can be told.
+            # Motion has begun: its friction regimes decide.
             self._bins_to_skip, self._is_starting = 0, False
         settling = self._bins_to_skip > 0
         time_bin = self._noise.time_bin(block, i, unobservable=settling)
         if settling:
             self._bins_to_skip -= 1
             if standing:
-                # Friction that a push or a start has wound up unwinds.
+                # Friction relaxes after a push or a start.
                 self._test.reset_level(block.standing[i], time_bin.residual)
         sample = ContactSample(block.position[i], time_bin)
         self._past.append(sample)
         switched = block.regime_changed[i]
         if self._was_standing and not standing:
-            # Motors have pushed against friction before the arm went: that is no change.
+            # Motor torque rose against friction before the start: no external change.
             self._test.restart()
             self._test.reset_level(np.ones(self.joints, bool), time_bin.residual)
         elif switched.any():
@@ -267,7 +268,7 @@ class ContactDetector:
     def _detect(
         self, standing: bool, evidence: float, time: float
     ) -> tuple[TorqueStep, int] | None:
-        """A step to be told, and cells that have passed since its evidence was enough."""
+        """Torque step to report, and time bins since its evidence reached the threshold."""
         if not standing or self._is_commanded is not None:
             self._standstill_test.clear()
             is_starting = bool(self._is_commanded) and standing
@@ -314,7 +315,7 @@ class ContactDetector:
         assert self._active is not None
         change, covariance = self._active.change()
         variance = np.diag(covariance)
-        # Where the arm was while the change was averaged, not where it is by now.
+        # Pose while the change was averaged, not the present one.
         robot, position = self.model.robot, self._active.position
         force = find_force(
             robot,
@@ -358,7 +359,7 @@ class ContactDetector:
         updated = self._estimate_contact(
             contact.start_time, contact.detection_time, contact.evidence
         )
-        # What has been excluded stays so.
+        # An excluded pick stays excluded.
         kind = "contact" if contact.kind == "contact" else updated.kind
         updated = replace(updated, kind=kind, peak=max(contact.peak, updated.force.size))
         if kind != contact.kind:
@@ -390,7 +391,7 @@ class ContactDetector:
         self._bins_to_skip = max(self._bins_to_skip, round(pause / self.step))
 
     def _joints_in_stiction(self) -> Array:
-        """Joints whose friction may hold what is left of a push."""
+        """Joints whose friction may hold the rest of a push."""
         return (
             np.ones(self.joints, bool)
             if self.last_reading is None

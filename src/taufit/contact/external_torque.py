@@ -1,19 +1,19 @@
-"""The torque that the outside puts on the joints, from the balance of momentum over each cell.
+"""External joint torque from the balance of momentum over each time bin.
 
-With generalised momentum p = M(q) v, over the step h from one cell of the grid to the next
+With generalised momentum p = M(q) v, over the step h from one time bin to the next
 
     p' - p = h (tau - friction - offset + C(q, v)' v - g(q) + tau_ext),
 
-so tau_ext, its average over the step, needs no acceleration: only the change of velocity. With
+so the mean tau_ext over the step needs no acceleration, only the change of velocity. With
 (M' - M)/h for dM/dt = C + C' the balance is inverse dynamics at the middle of the step,
 
     tau_ext = M (v' - v)/h + C v + g + rotors (v' - v)/h + friction + offset - tau.
 
-Sign: what the outside does to the arm. A mass hung on the tool gives J' m g, a hand that lifts the
-tool the opposite.
+Sign: torque of the environment on the robot. A mass hung on the tool gives J' m g, a hand that
+lifts the tool the opposite.
 
-Where a joint stands its friction may be anything within its band; friction is then left out of the
-balance, and only changes say something.
+At standstill friction lies anywhere within its stiction band; friction is then left out of the
+balance, and only changes are informative.
 """
 
 from __future__ import annotations
@@ -36,44 +36,43 @@ try:
 except ImportError:  # no compiler when this was installed
     _kernel = None
 
-# Cells are not longer than this: 125 Hz sees everything that a joint torque tells.
+# Upper limit of the rate of time bins: joint torque carries no information above [Hz].
 MAX_RATE_HZ = 125.0
-# Corner of the first-order observer, in cut-offs of a fourth-order low-pass that passes as much
-# noise: its noise bandwidth is pi/2 corners, that of Butterworth's 1.026.
+# Corner of the first-order observer relative to the cut-off of a 4th-order low-pass with equal
+# noise: noise bandwidth pi/2 corners against 1.026 cut-offs (Butterworth).
 _CORNER_RATIO = 1.026 / (0.5 * np.pi)
 MAX_CUTOFF_HZ = 10.0
-# Rows that are gone through one by one rather than by a filter.
+# Up to this number of rows a loop is used instead of a filter.
 _LOOP_ROWS = 8
-# For how long an acceleration beyond the training's counts [s].
+# Time for which an acceleration above the training range counts [s].
 _EXCESS_HOLD_S = 0.4
 _MAX_EXCESS = 20.0
-# Accelerations are taken over as many cells as make that of noise this small beside the training's
-# largest, and twice that. Differences of velocity below so many standard deviations are noise; more
-# of them where one cell is not enough, for a difference beyond counts for 0.4 s.
+# Accelerations are taken over the number of bins at which noise is this fraction of the largest
+# training acceleration, and twice that number. Differences of velocity below this many standard
+# deviations are noise; more if one bin is not enough, since an excess counts for 0.4 s.
 _NOISE_FRACTION, _MAX_BINS = 0.15, 8
 _NOISE_LIMIT, _HIGH_NOISE_LIMIT = 2.1, 5.6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExternalTorqueBlock:
-    """External torque of consecutive steps, and what the joints were doing.
+    """External torque of consecutive time bins, with the motion of the joints.
 
     Attributes:
-        time: Middle of each step [s].
-        position, velocity: Of the joints there.
-        torque: External joint torque over the step; friction left out where the joint stands [N m].
-        smooth: The same through the momentum observer, friction left out likewise [N m].
-        state: Friction state of each joint.
+        time: Middle of each bin [s].
+        position, velocity: Joint positions and velocities there.
+        torque: External joint torque over the bin, without friction at standstill [N m].
+        smooth: `torque` filtered by the momentum observer [N m].
+        state: Friction regime of each joint.
         standing: Whether the joint stands.
-        observable: Whether a change says something about the outside.
-        regime_changed: Whether the joint has begun or ceased to stand with this step.
-        acceleration_excess: By how much each joint's acceleration exceeds the training's,
-            relative, within the
-            last 0.4 s.
-        acceleration: Of the joints over the step.
-        measured: Torque of the joints as measured [N m].
-        rigid: What the model expects of the links, what they carry and what balances them [N m].
-        friction: What it expects of friction, also where the joint stands [N m].
+        observable: Whether a change is due to external torque, not to friction.
+        regime_changed: Whether the joint has begun or ceased to stand in this bin.
+        acceleration_excess: Relative excess of each joint's acceleration over the training range,
+            largest within the last 0.4 s.
+        acceleration: Joint accelerations over the bin.
+        measured: Measured joint torques [N m].
+        rigid: Model torque of links, payload and gravity compensators [N m].
+        friction: Model friction, also at standstill [N m].
     """
 
     time: Float[Array, " n"]
@@ -93,12 +92,12 @@ class ExternalTorqueBlock:
 
     @property
     def predicted(self) -> Float[Array, "n j"]:
-        """Torque that the model expects to be measured [N m]."""
+        """Model prediction of the measured torque [N m]."""
         return self.torque + self.measured + np.where(self.standing, self.friction, 0.0)
 
     @property
     def max_excess(self) -> Float[Array, " n"]:
-        """The largest of `acceleration_excess`."""
+        """Largest `acceleration_excess` of all joints."""
         out: Array = self.acceleration_excess.max(axis=1)
         return out
 
@@ -107,24 +106,24 @@ class ExternalTorqueBlock:
 
     @classmethod
     def concatenate(cls, parts: list[ExternalTorqueBlock]) -> ExternalTorqueBlock:
-        """Chunks one after the other."""
+        """Concatenate consecutive blocks."""
         return cls(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(cls)))
 
 
 def observer_gain(cutoff_hz: float) -> float:
-    """K of the observer r' = K (tau_ext - r) that passes as much noise as a low-pass [1/s]."""
+    """Gain K of the observer r' = K (tau_ext - r) with the noise bandwidth of a low-pass [1/s]."""
     return float(2.0 * np.pi * _CORNER_RATIO * min(cutoff_hz, MAX_CUTOFF_HZ))
 
 
 class ExternalTorque:
-    """External torque of an arm, chunk by chunk.
+    """Computes external torque from time bins.
 
     Args:
-        model: Of the arm with all that is on it.
-        rate_hz: Of the cells.
-        cutoff_hz: Bandwidth of the observer.
-        states: When joints are in which friction state.
-        velocity_noise: Of a cell, in fast motion [rad/s or m/s].
+        model: Model of the robot including its tool.
+        rate_hz: Rate of the time bins [Hz].
+        cutoff_hz: Bandwidth of the observer [Hz]. Lower values reduce noise and add delay.
+        states: Limits of the friction regimes.
+        velocity_noise: Standard deviation of the velocity of a bin in fast motion [rad/s or m/s].
     """
 
     def __init__(
@@ -142,8 +141,8 @@ class ExternalTorque:
         self.channels = self.joints * (4 if self.uses_temperature else 3)
         self.engine = RegressorEngine(model.robot)
         parts = model.layout.split(np.asarray(model.values, float))
-        # Conservative torque is no friction: it acts on a standing joint too, so it is taken off
-        # the measured torque.
+        # Conservative torque acts on a standing joint too and is subtracted from the measured
+        # torque.
         self._friction = FrictionTape(model.only(DISSIPATIVE, INERTIAL, CONSTANT), self.step)
         self._rotors, self._offsets = parts.rotors, parts.offsets
         self._coupling = model.columns.coupling
@@ -159,8 +158,8 @@ class ExternalTorque:
         noise_limit = np.where(self._acceleration_bins > 1.0, _HIGH_NOISE_LIMIT, _NOISE_LIMIT)
         noise = 0.0 if velocity_noise is None else noise_limit * velocity_noise
         velocity_limit = np.maximum(noise, 2.0 * self.states.settings.standstill)
-        # What a chunk leaves to the next: observer, who stood, the last velocities; whether
-        # there was a step, the place in the ring of jolts, whether friction has a path.
+        # State between calls: observer, standing joints, last velocities; whether there was a step,
+        # index in the ring of excesses, whether friction has a path.
         self._memory = np.zeros((2 + 2 * _MAX_BINS, self.joints))
         self._observer, self._was_standing = self._memory[:2]
         self._counters = np.zeros(3)
@@ -199,18 +198,18 @@ class ExternalTorque:
 
     @classmethod
     def from_noise(cls, model: FittedModel, noise: NoiseByState) -> ExternalTorque:
-        """With the cells and states that noise by state was learnt from."""
+        """Use the time bins and friction regimes of the given noise."""
         return cls(model, noise.rate_hz, noise.cutoff_hz, noise.states, noise.velocity[FAST])
 
     def clear(self) -> None:
-        """The next chunk follows on none."""
+        """Reset all states; the next bins start a new run."""
         self.states.clear()
         self._friction.clear()
         self._last_bin = None
         self._memory[:], self._counters[:], self._excess_ring[:] = 0.0, 0.0, 0.0
 
     def set_payload(self, payload: Float[Array, " 10"]) -> None:
-        """The last link carries a body with these inertial parameters from now on."""
+        """Add a payload with these inertial parameters to the last link."""
         links = np.array(self.model.robot.parameters, float)
         links[self.model.robot.layout.link(-1)] += payload
         self.engine = RegressorEngine(self.model.robot, parameters=links)
@@ -218,11 +217,11 @@ class ExternalTorque:
     def __call__(
         self, time: Float[Array, " n"], cells: Float[Array, "n c"]
     ) -> ExternalTorqueBlock | None:
-        """The steps up to the next cells; None where there is no step yet.
+        """External torque up to the next time bins; None before the first step.
 
         Args:
-            time: Centres of the cells [s].
-            cells: Positions, velocities, torques and, where friction needs them, temperatures.
+            time: Centres of the bins [s].
+            cells: Positions, velocities, torques and, if friction needs them, temperatures.
         """
         if self._last_bin is None:
             self._last_bin = cells[0]
@@ -247,7 +246,7 @@ class ExternalTorque:
     def _compiled_steps(
         self, time: Float[Array, " n"], ends: Float[Array, "m c"]
     ) -> ExternalTorqueBlock:
-        """`_steps`, compiled."""
+        """Compute `_steps` with the compiled kernel."""
         n, j = len(time), self.joints
         out, excess = np.empty((8, n, j)), np.empty((n, j))
         state, flags = np.empty((n, j), np.int64), np.empty((3, n, j), bool)
@@ -271,7 +270,7 @@ class ExternalTorque:
         )
 
     def _steps(self, time: Float[Array, " n"], ends: Float[Array, "m c"]) -> ExternalTorqueBlock:
-        """Steps between consecutive cells; the kernel does the same."""
+        """Compute the steps between consecutive time bins; equal to the kernel."""
         j, h = self.joints, self.step
         middle = 0.5 * (ends[1:] + ends[:-1])
         q, v = np.ascontiguousarray(middle[:, :j]), np.ascontiguousarray(middle[:, j : 2 * j])
@@ -304,7 +303,7 @@ class ExternalTorque:
         )
 
     def _rotor_torque(self, acceleration: Float[Array, "n j"]) -> Float[Array, "n j"]:
-        """Torque of the rotors, which turn with the motors."""
+        """Torque of the rotor inertias."""
         if self._coupling is None:
             return self._rotors * acceleration
         return (self._rotors * (acceleration @ self._coupling.T)) @ self._coupling
@@ -316,7 +315,7 @@ class ExternalTorque:
         load: Float[Array, "n j"],
         cells: Float[Array, "n c"],
     ) -> Float[Array, "n j"]:
-        """Friction at the joints over each step; it remembers the steps before."""
+        """Friction at the joints over each step, with its state."""
         out = np.empty_like(q)
         for i in range(len(q)):
             temperature = cells[i, 3 * self.joints :] if self.uses_temperature else None
@@ -324,7 +323,7 @@ class ExternalTorque:
         return out if self._coupling is None else out @ self._coupling
 
     def _observe(self, torque: Float[Array, "n j"]) -> Float[Array, "n j"]:
-        """The momentum observer r' = K (tau_ext - r)."""
+        """Apply the momentum observer r' = K (tau_ext - r)."""
         response = self.step_response
         observer = self._observer.copy() if self._counters[0] else torque[0]
         if len(torque) < _LOOP_ROWS:
@@ -345,10 +344,11 @@ class ExternalTorque:
         return standing != earlier
 
     def _find_excess(self, velocity: Float[Array, "n j"]) -> Float[Array, "n j"]:
-        """Acceleration beyond the training's, the largest within the last moments, per joint."""
+        """Relative excess of acceleration over the training range, largest of recent bins, per "
+        "joint."""
         n, history = len(velocity), 2 * _MAX_BINS
         velocities = np.empty((n + history, self.joints))
-        # In memory the newest comes first.
+        # The memory holds the newest velocity first.
         velocities[:history] = self._memory[:1:-1] if self._counters[0] else velocity[0]
         velocities[history:] = velocity
         self._memory[2:] = velocities[: -history - 1 : -1]
@@ -358,7 +358,7 @@ class ExternalTorque:
                 difference = np.abs(
                     velocity[:, j] - velocities[history - bins : len(velocities) - bins, j]
                 )
-                # Less what noise may be.
+                # Subtract the possible noise.
                 rate = (
                     (difference - self._velocity_noise_limit[j]) / bins / self.max_acceleration[j]
                 )
@@ -372,7 +372,7 @@ class ExternalTorque:
         return np.clip(out, 0.0, _MAX_EXCESS)
 
     def mass_matrix(self, position: Float[Array, "n j"]) -> Float[Array, "n j j"]:
-        """Change of external torque per acceleration of the joints, rotors included."""
+        """Mass matrix including rotors: external torque per joint acceleration."""
         n, j = position.shape
         rows = np.repeat(position, j + 1, axis=0)
         units = np.tile(np.eye(j + 1, j), (n, 1))
@@ -384,11 +384,11 @@ class ExternalTorque:
 def _acceleration_bins(
     noise: Float[Array, " j"] | None, max_change: Float[Array, " j"]
 ) -> Float[Array, " j"]:
-    """Cells over which accelerations are taken, so that noise is small beside them.
+    """Number of bins per acceleration at which its noise is small.
 
     Args:
         noise: Standard deviation of velocities.
-        max_change: Largest change of velocity from cell to cell in training.
+        max_change: Largest change of velocity between bins in the training data.
     """
     if noise is None:
         return np.ones(len(max_change))

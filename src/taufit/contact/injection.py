@@ -1,8 +1,8 @@
-"""Contacts put into contact-free recordings: what would have been found, and how soon.
+"""Contact injection into contact-free recordings, to measure detection rate and delay.
 
-A force f at a point of the arm takes J' f off what the motors must give, so -J' f is added to the
-recorded torque. In motion that is what a closed loop does (the simulated arm agrees within 2 %); at
-standstill friction would carry part of it, so contacts are put into motion only.
+A force f at a point of the robot reduces the motor torque by J' f, so -J' f is added to the
+recorded torque. In motion a closed loop does the same (a simulated robot agrees within 2 %); at
+standstill friction would carry part of it, so contacts are injected in motion only.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from taufit.payload.stream import Stream, stream
 from taufit.recording import Recording
 from taufit.robot import Robot
 
-# The arm moves where some joint is faster than this [rad/s or m/s].
+# Speed of the fastest joint above which the robot moves [rad/s or m/s].
 _MOTION_SPEED = 0.05
-# A contact that is told later than this was not found [s].
+# Longest delay of a detection [s].
 _MAX_DELAY_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class ContactKind:
-    """A kind of contact.
+    """Kind of injected contact.
 
     Attributes:
-        force: Its height [N].
-        seconds: How long.
+        force: Peak force [N].
+        seconds: Duration [s].
         shape: "pulse" (half sine) or "step".
-        link: On whose far end, 1 for the first; 0 for the tool.
+        link: Link at whose far end it acts, 1 for the first; 0 for the tool.
     """
 
     force: float = 20.0
@@ -49,7 +49,7 @@ class ContactKind:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Injection:
-    """One contact that was put in: when, its force at its height, and the joint torque of that."""
+    """An injected contact: start [s], peak force, and joint torque of that force."""
 
     time: float
     force: Float[Array, " 3"]
@@ -58,13 +58,13 @@ class Injection:
 
 @dataclass(frozen=True, slots=True)
 class Sensitivity:
-    """What of one kind of contact was found.
+    """Detection of one kind of injected contact.
 
     Attributes:
-        kind: Of contact.
-        count: How many there were.
-        share: Of them that were found.
-        median, late: Delay of those found, and that of nine in ten [s].
+        kind: Kind of contact.
+        count: Number of contacts.
+        share: Fraction detected.
+        median, late: Median and 90 % quantile of the detection delay [s].
     """
 
     kind: ContactKind
@@ -92,15 +92,15 @@ def inject_contacts(
     gap: float = 2.5,
     first_time: float = 1.5,
 ) -> tuple[Stream, list[Injection]]:
-    """A stream with contacts in random directions at random times of its motion.
+    """Inject contacts in random directions at random times of the motion.
 
     Args:
-        model: Of the arm.
-        source: Without contact.
-        kind: Of contact.
-        rng: Of times and directions.
-        gap: Between two contacts, at least [s].
-        first_time: Before the first [s].
+        model: Model of the robot.
+        source: Stream without contact.
+        kind: Kind of contact.
+        rng: Random generator of times and directions.
+        gap: Shortest time between two contacts [s].
+        first_time: Time before the first contact [s].
     """
     robot, time = model.robot, source.time
     torque, out = source.torque.copy(), []
@@ -113,7 +113,7 @@ def inject_contacts(
             force *= kind.force / np.linalg.norm(force)
             shape = _force_profile(kind, time - start)
             rows = np.flatnonzero(shape)
-            # The force stays as it is while the arm moves on.
+            # The force is constant in base axes while the robot moves.
             load = (
                 _transposed_jacobians(robot, source.position[rows], (kind.link or robot.joints) - 1)
                 @ force
@@ -127,7 +127,7 @@ def inject_contacts(
 def _transposed_jacobians(
     robot: Robot, position: Float[Array, "n j"], link: int
 ) -> Float[Array, "n j 3"]:
-    """J' of the far end of a link, sample by sample."""
+    """J' of the far end of a link, for each sample."""
     poses = forward_kinematics(robot, position)
     return np.array([point_jacobian(robot, pose, link, pose[link + 1, :3, 3]).T for pose in poses])
 
@@ -139,7 +139,7 @@ def _force_profile(kind: ContactKind, elapsed: Float[Array, " n"]) -> Float[Arra
 
 
 def detection_delay(contacts: Sequence[Contact], injection: Injection) -> float:
-    """How long after its start a contact was told [s]; nan where it was not, or one was before."""
+    """Detection delay of an injected contact [s]; nan if missed, or during another contact."""
     t = injection.time
     if any(c.detection_time < t and (c.end_time is None or c.end_time > t) for c in contacts):
         return float("nan")
@@ -157,16 +157,16 @@ def sensitivity(
     count: int = 50,
     seed: int = 0,
 ) -> Sensitivity:
-    """Share of contacts put into contact-free recordings that are found.
+    """Measure the detection of contacts injected into contact-free recordings.
 
     Args:
-        model: Of the arm.
-        recordings: Without contact.
-        kind: Of contact; 20 N for 100 ms at the tool by default.
-        noise: By friction state; the model's by default.
-        settings: Rate of false alarms.
-        count: At least so many contacts, where the recordings move at all.
-        seed: Of times and directions.
+        model: Model of the robot.
+        recordings: Recordings without contact.
+        kind: Kind of contact; default 20 N for 100 ms at the tool.
+        noise: Noise by friction regime; default that of the model.
+        settings: Settings of contact detection.
+        count: Smallest number of contacts, if the recordings contain motion.
+        seed: Seed of times and directions.
     """
     kind = kind or ContactKind()
     rng = np.random.default_rng(seed)

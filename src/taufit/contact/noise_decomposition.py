@@ -1,11 +1,11 @@
-"""What the noise of a residual is made of: velocity noise, torque noise and a level that wanders.
+"""Decomposition of residual noise into velocity noise, torque noise and random walk.
 
-The difference of the means of two adjoining windows of n cells of a joint's residual has
+The difference of the means of two adjacent windows of n bins of a joint's residual has
 
     half its variance = 3 v / n^2 + white (1 - 1/(2 n)) / n + walk n / 3,
 
 with v = sum over the joints of (M sigma / h)^2: velocity noise telescopes over a window, torque
-noise averages, a level that wanders grows. So windows of several lengths tell them apart.
+noise averages out, a random walk grows. Windows of several lengths separate them.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float, Int
 
-# Increments beyond this quantile count as much as it.
+# Quantile at which increments are clipped.
 _CLIP_QUANTILE = 0.999
-# Least share of the shortest windows' variance that is torque noise.
+# Lower limit of torque noise, as fraction of the variance of the shortest windows.
 _MIN_WHITE_FRACTION = 0.1
-# Least wandering per cell, in variances of torque noise.
+# Lower limit of the random walk per bin, in variances of torque noise.
 _MIN_WALK_RATIO = 0.0005
-# A part of the noise is learnt from at least so many differences.
+# Smallest number of differences for an estimate.
 _MIN_DIFFERENCES = 100
 _MAX_SWEEPS = 300
 
 
 class WindowStatistics(NamedTuple):
-    """Windows of one joint in one state.
+    """Window statistics of one joint in one friction regime.
 
     Attributes:
-        bins: Their lengths.
-        half_variance: Half the variance of the difference of adjoining means, per length [(N m)^2].
-        inertia: Mean of (M_jk / h)^2 there, per joint k.
+        cells: Window lengths [bins].
+        half: Half the variance of the difference of adjacent means, per length [(N m)^2].
+        inertia: Mean of (M_jk / h)^2, per joint k.
     """
 
     bins: Float[Array, " n"]
@@ -42,7 +42,7 @@ class WindowStatistics(NamedTuple):
     inertia: Float[Array, " j"]
 
     def relative_shapes(self) -> tuple[Float[Array, " n"], Float[Array, " n"], Float[Array, " n"]]:
-        """Of velocity noise, torque noise and wandering, relative to what was heard."""
+        """Curves of velocity noise, torque noise and random walk, relative to `half_variance`."""
         n = self.bins
         return (
             3.0 / n**2 / self.half_variance,
@@ -52,7 +52,7 @@ class WindowStatistics(NamedTuple):
 
 
 def window_differences(torque: Float[Array, " n"], bins: int) -> Float[Array, " m"]:
-    """Difference of the means of two adjoining windows, the second ending with each cell."""
+    """Difference of the means of two adjacent windows, the second ending with each bin."""
     total = np.concatenate([[0.0], np.cumsum(torque)])
     return (total[2 * bins :] - 2.0 * total[bins:-bins] + total[: -2 * bins]) / bins
 
@@ -61,15 +61,14 @@ def window_statistics(
     runs: Sequence[tuple[Float[Array, " n"], Bool[Array, " n"], Int[Array, " n"], Array]],
     lengths: Sequence[int],
 ) -> WindowStatistics | None:
-    """Windows of several lengths of one joint; None where there are too few.
+    """Statistics of windows of several lengths of one joint; None if there are too few.
 
     Args:
-        runs: Residual, whether each cell counts, a count that grows where the residual is defined
-            anew, and (M_jk / h)^2 of every cell.
-        lengths: Of the windows, in cells.
+        runs: Residual, mask of valid bins, count of regime changes, and (M_jk / h)^2 per bin.
+        lengths: Window lengths [bins].
     """
     if not lengths:
-        # Slow logs have room for one length, and states that are left soon for none.
+        # Slow recordings have one length only, brief regimes none.
         return None
     half, inertia = [], np.empty(0)
     for n in lengths:
@@ -91,7 +90,7 @@ def window_statistics(
 
 
 def velocity_noise(statistics: Sequence[WindowStatistics]) -> Float[Array, " j"]:
-    """Variance of every joint's velocity that explains all joints' windows together."""
+    """Velocity variance of every joint that fits the windows of all joints together."""
     joints = len(statistics)
     rows, right = [], []
     for j, windows in enumerate(statistics):
@@ -108,7 +107,7 @@ def velocity_noise(statistics: Sequence[WindowStatistics]) -> Float[Array, " j"]
 def fit_white_noise_and_random_walk(
     windows: WindowStatistics, velocity: Float[Array, " j"]
 ) -> tuple[float, float]:
-    """Variance of torque noise, and by how much the level's grows with a cell.
+    """Variance of torque noise and growth of the level's variance per bin.
 
     Args:
         windows: Windows of the joint.
@@ -124,7 +123,7 @@ def fit_white_noise_and_random_walk(
 def nonnegative_least_squares(
     rows: Float[Array, "n p"], right: Float[Array, " n"]
 ) -> Float[Array, " p"]:
-    """Least squares for unknowns that are not negative, one after the other until they settle."""
+    """Least squares with nonnegative unknowns, by coordinate descent."""
     size = np.linalg.norm(rows, axis=0)
     size[size == 0.0] = 1.0
     rows = rows / size

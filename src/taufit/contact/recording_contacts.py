@@ -1,6 +1,6 @@
-"""Whole recordings through the watch: contacts of a run, and noise of contact-free ones.
+"""Contact detection in recordings, and noise of contact-free ones.
 
-A file is fed to `ContactWatch` sample by sample: what it says is what a stream would have said.
+Recordings are fed to `ContactDetector` sample by sample, as a live robot is.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ from taufit.payload.stream import Stream, stream
 from taufit.recording import Recording
 from taufit.terms.friction.states import STATES
 
-# External torque beyond so many standard deviations, at all but this share of a joint's moving
-# samples, of which there are so many, is no contact.
+# External torque beyond this many standard deviations, at all but this fraction of a joint's moving
+# samples, if there are at least this many, contradicts the model.
 _MAX_DEVIATION, _DEVIATION_QUANTILE, _MIN_MOVING_SAMPLES = 6.0, 0.3, 100
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ContactRun:
-    """A recording worked through.
+    """Contacts of a recording.
 
     Attributes:
-        contacts: In order of time.
-        events: Everything that happened.
-        time: Of each step [s].
-        torque, torque_std: External joint torque and its standard deviation there [N m].
-        state: Friction state of each joint.
-        evidence: 2 ln B for a contact.
-        threshold: That an alarm needed.
-        noise: Residuals by friction state that it was judged by.
-        settings: How contacts were looked for.
-        seconds: Of the recording.
-        warnings: What the user should know.
+        contacts: Contacts in order of time.
+        events: All events.
+        time: Time of each reading [s].
+        torque, torque_std: External joint torque and its standard deviation [N m].
+        state: Friction regime of each joint.
+        evidence: 2 ln B of a contact.
+        threshold: Detection threshold of `evidence`.
+        noise: Residual noise by friction regime used.
+        settings: Settings of contact detection used.
+        seconds: Duration of the recording [s].
+        warnings: Messages for the user.
     """
 
     contacts: tuple[Contact, ...]
@@ -65,10 +65,11 @@ class ContactRun:
 
     @property
     def refusal(self) -> str:
-        """Why the contacts must not be used, where they must not; else "".
+        """Reason why the contacts must not be used; "" if they may.
 
-        A contact comes and goes. Torque that is far beyond the noise nearly all of the time the
-        joint moves is another arm, gain, sign or load than the model's.
+        Contacts are temporary. External torque far above noise during nearly all of a joint's
+        motion
+        means another robot, gain, sign or load than the model's.
         """
         moving = self.state < STATES.index("standing")
         excess = np.zeros(self.torque.shape[1])
@@ -88,7 +89,7 @@ class ContactRun:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON; no contact is named where the model does not explain the torque."""
+        """Contacts for JSON; none if the model does not explain the torque."""
         tail = self.noise.tail
         contacts = () if self.refusal else self.contacts
         return {
@@ -119,14 +120,14 @@ def find_contacts(
     settings: ContactSettings | None = None,
     callback: Callable[[ContactReading], None] | None = None,
 ) -> ContactRun:
-    """What touched the arm in a recording.
+    """Detect contacts in a recording.
 
     Args:
-        model: Of the arm with all that is on it.
-        recording: Of the same arm.
-        noise: Residuals by friction state; the model's by default.
-        settings: Rate of false alarms, tool.
-        callback: Called whenever something new is felt, for displays.
+        model: Model of the robot including its tool.
+        recording: Recording of the same robot.
+        noise: Residual noise by friction regime; default that of the model.
+        settings: False alarm rate, tool.
+        callback: Called with every new reading.
     """
     source = stream(model, recording)
     detector = ContactDetector(model, noise, settings=settings)
@@ -158,11 +159,11 @@ def find_contacts(
 
 
 def refine_noise(model: FittedModel, recordings: Sequence[Recording]) -> NoiseByState:
-    """Noise by friction state and the tail of false evidence, from contact-free recordings.
+    """Noise by friction regime and tail of the evidence, from contact-free recordings.
 
     Args:
-        model: Of the arm with all that is on it.
-        recordings: In which nothing touched it, best of its daily work and of several days.
+        model: Model of the robot including its tool.
+        recordings: Recordings without contact, preferably of daily work on several days.
     """
     base = model.training.noise or default_noise(model)
     sources = [stream(model, recording) for recording in recordings]
@@ -179,7 +180,7 @@ def refine_noise(model: FittedModel, recordings: Sequence[Recording]) -> NoiseBy
 def external_torque_blocks(
     model: FittedModel, source: Stream, noise: NoiseByState
 ) -> list[ExternalTorqueBlock]:
-    """External torque of a recording, one part between two gaps."""
+    """External torque of a recording, one block between two gaps."""
     external_torque = ExternalTorque.from_noise(model, noise)
     grid = TimeGrid(1.0 / noise.rate_hz, external_torque.channels, max(0.1, 3.5 / noise.rate_hz))
     out: list[ExternalTorqueBlock] = []
@@ -207,9 +208,9 @@ def external_torque_blocks(
 def contact_free_evidence(
     model: FittedModel, source: Stream, noise: NoiseByState
 ) -> Float[Array, " n"]:
-    """Evidence for contact in a run that has none; starts and stops beyond training left out."""
+    """Evidence of contact in a contact-free run, zero at standstill."""
     detector = ContactDetector(model, noise)
-    # Nothing is told here, so that every peak is seen.
+    # Without alarms every peak of evidence is recorded.
     detector.threshold = np.inf
     out: list[float] = []
     last: ContactReading | None = None
@@ -218,7 +219,7 @@ def contact_free_evidence(
         if reading is None or reading is last:
             continue
         last = reading
-        # At rest an alarm is judged by work, not by evidence alone.
+        # At standstill alarms depend on work, not on evidence alone.
         out.append(
             reading.evidence if bool((reading.state < STATES.index("standing")).any()) else 0.0
         )
@@ -226,9 +227,9 @@ def contact_free_evidence(
 
 
 def detectable_torque_steps(noise: NoiseByState, threshold: float, seconds: float = 0.2) -> Array:
-    """Step of external torque at one joint, sliding fast, that reaches the threshold [N m].
+    """Smallest detectable step of external torque at one joint in fast motion [N m].
 
-    With n cells of white noise and a level followed until then, A = n / (white^2 + P) about.
+    With n bins of white noise and a tracked level, A = n / (white^2 + P) approximately.
     """
     white, walk = noise.white[0] ** 2, noise.walk[0] ** 2 / noise.rate_hz
     n = seconds * noise.rate_hz
@@ -242,7 +243,7 @@ Sample = tuple[float, Array, Array, Array, Array | None, Array | None]
 
 
 def _samples(source: Stream) -> Iterator[Sample]:
-    """Samples of a stream, each with the commanded velocity where it was recorded."""
+    """Samples of a stream with the commanded velocity, if recorded."""
     commanded = None if source.commanded is None else source.commanded[1]
     for i, sample in enumerate(source.samples()):
         yield (*sample, None if commanded is None else commanded[i])

@@ -1,10 +1,9 @@
-"""Noise by friction state, learnt from motion in which nothing touched the arm.
+"""Residual noise by friction regime, estimated from motion without contact.
 
-Velocity noise, torque noise and wandering of a joint's residual come from windows of several
-lengths (`noise_parts`) at whose end the joint is in the state. The level is that of the 95 %
-quantile of |r| behind the observer. Where several recordings are known,
-it is widened until 95 % of their motion is within what the others of them say: one day is not like
-another.
+Velocity noise, torque noise and random walk of a joint's residual come from windows of several
+lengths (`noise_decomposition`) at whose end the joint is in the regime. The level is that of the
+95 % quantile of |r| after the observer. With several recordings it is widened until 95 % of each
+lie within the level of the others, since days differ.
 """
 
 from __future__ import annotations
@@ -36,39 +35,39 @@ from taufit.signals.samples import Samples
 from taufit.terms import needs
 from taufit.terms.friction.states import FAST, REST, SLOW, STANDING, STATES, TURNING, StateSettings
 
-# Windows from which the parts of the noise are learnt [s]; friction turns within less.
+# Window lengths for the decomposition of noise [s]; the longest is not used in brief regimes.
 _WINDOWS_S = (0.03, 0.04, 0.06, 0.08, 0.16)
 _BRIEF_REGIMES = (SLOW, TURNING)
-# A state is learnt from at least this much of it [s].
+# Shortest duration of a regime from which its noise is estimated [s].
 _MIN_REGIME_S = 3.0
-# Nothing is learnt before filters and friction have settled [s].
+# Start-up time of filters and friction, left out [s].
 _STARTUP_S = 0.5
-# At rest nothing is learnt this long before and after a joint creeps [s].
+# Time before and after creeping that is left out at rest [s].
 _CREEP_S = 0.25
-# In friction levels: the band of a state that training does not show, and the least wandering.
+# Default levels of regimes without data, and lower limits of random walks, in friction levels.
 _DEFAULT_LEVELS = {TURNING: 0.35, STANDING: 0.5, REST: 0.5}
 _MIN_WALKS = {SLOW: 0.4, TURNING: 1.2, STANDING: 0.1}
-# Wandering of joints that stand while others move is not of one size: loads shift in steps.
+# Factor on the random walk of joints that stand while others move: loads change in steps.
 _STANDING_WALK_FACTOR = 2.5
-# New motion is not the training's: what a fit leaves is smaller than what it meets.
+# Factor on training residuals for motion not fitted to.
 _TRAINING_FACTOR = 1.3
-# Velocity noise of joints that stand, and what still counts as standing [rad/s or m/s].
+# Quantile of velocities at standstill, and upper limit of the standstill speed [rad/s or m/s].
 _STANDSTILL_QUANTILE, _MAX_STANDSTILL_SPEED = 0.95, 0.02
 _MOTION_MARGIN_S = 0.7
-# Training of which more than this share is beyond its own accelerations has noisy velocities.
+# Fraction of training data above its own acceleration range from which velocities count as noisy.
 _MAX_EXCESS_FRACTION = 0.3
-# Between two poses whose inertia is computed [s].
+# Time between two poses with computed mass matrix [s].
 _POSE_INTERVAL_S = 0.1
 
 
 def contact_rate(rate_hz: float) -> float:
-    """Rate of the cells: the training's, or a whole part of it."""
+    """Rate of time bins: the training rate divided by an integer [Hz]."""
     return rate_hz / float(np.ceil(rate_hz / MAX_RATE_HZ - 1e-9))
 
 
 def standstill_speed(samples: Samples) -> float:
-    """Speed below which a joint does not move, from those that stand."""
-    # A start counts as motion only when every joint has broken loose: leave the time around it out.
+    """Speed below which a joint stands, from velocities at standstill [rad/s or m/s]."""
+    # Breakaway of the joints is not simultaneous: leave out the time around starts.
     kernel = np.ones(2 * round(_MOTION_MARGIN_S * samples.rate_hz) + 1)
     near_motion = np.convolve(samples.in_motion, kernel, "same") > 0.5
     standing_velocity = samples.friction_velocity[~near_motion]
@@ -81,13 +80,14 @@ def standstill_speed(samples: Samples) -> float:
 
 
 def training_noise(model: FittedModel, samples: Samples) -> NoiseByState | None:
-    """Noise by state of the training samples; None where torques have no sign.
+    """Noise by friction regime of the training samples.
 
-    None too where a term reads a channel that cells of motion, torque and temperature lack.
+    Returns None for unsigned torque, or if a term needs a channel other than motion, torque and
+    temperature.
 
     Args:
-        model: Fitted to them.
-        samples: Conditioned, with what they were before the low-pass.
+        model: Model fitted to the samples.
+        samples: Conditioned samples, with unfiltered torque.
     """
     if model.channels or (samples.signed is not None and not np.all(samples.signed)):
         return None
@@ -102,7 +102,7 @@ def training_noise(model: FittedModel, samples: Samples) -> NoiseByState | None:
         and np.mean(np.concatenate([block.max_excess for block in blocks]) > 0.0)
         > _MAX_EXCESS_FRACTION
     ):
-        # Training cannot be beyond itself: the velocities are noisy.
+        # Training data cannot exceed its own range: the velocities are noisy.
         default = replace(default, velocity=_velocity_noise_by_regime(runs, default))
         min_velocity_noise = default.velocity[FAST]
         blocks = [
@@ -119,20 +119,20 @@ def learn_contact_free_noise(
     base: NoiseByState,
     runs: int | None = None,
 ) -> NoiseByState:
-    """`base` with every state replaced that contact-free recordings show for long enough.
+    """Replace the noise of every regime with enough data in contact-free recordings.
 
     Args:
-        model: Of the arm.
-        blocks: External torque of each recording, as `base.rate_hz` has its cells.
+        model: Model of the robot.
+        blocks: External torque of each recording, at `base.rate_hz`.
         base: Noise known so far.
-        runs: How many recordings these are.
+        runs: Number of recordings; default the number of blocks.
     """
     learnt = learn_noise(model, blocks, base)
     return replace(learnt, runs=len(blocks) if runs is None else runs)
 
 
 def default_noise(model: FittedModel) -> NoiseByState:
-    """Of a model whose record has none: from its score and the size of its friction."""
+    """Noise of a model without stored noise, from its score and friction level."""
     conditioning = model.training.conditioning
     level = np.maximum(friction_level(model), 1e-3)
     rate = contact_rate(conditioning.rate_hz)
@@ -157,7 +157,7 @@ def _default_noise(
 
 
 def _velocity_noise_by_regime(runs: Sequence[Samples], base: NoiseByState) -> Float[Array, "s j"]:
-    """Noise of the velocities of cells as they are; none of joints that stand."""
+    """Noise of bin velocities by regime; zero for standing joints."""
     run_noise = [noise_std(_average_bins(run.friction_velocity, run, base)) for run in runs]
     out = np.zeros_like(base.velocity)
     out[[FAST, SLOW, TURNING]] = np.max(run_noise, axis=0)
@@ -167,7 +167,7 @@ def _velocity_noise_by_regime(runs: Sequence[Samples], base: NoiseByState) -> Fl
 def _average_bins(
     values: Float[Array, "n c"], run: Samples, base: NoiseByState
 ) -> Float[Array, "m c"]:
-    """Cell by cell."""
+    """Average values in time bins."""
     factor = round(run.rate_hz / base.rate_hz)
     n = len(values) // factor
     return values[: n * factor].reshape(n, factor, -1).mean(axis=1)
@@ -176,7 +176,7 @@ def _average_bins(
 def _training_torque(
     model: FittedModel, run: Samples, base: NoiseByState
 ) -> ExternalTorqueBlock | None:
-    """External torque of a run on the grid of training, averaged cell by cell."""
+    """External torque of a training run, averaged in time bins."""
     torque = run.torque if run.raw_torque is None else run.raw_torque
     parts = [run.position, run.friction_velocity, torque]
     if needs(model.term_sum, "temperature"):
@@ -199,14 +199,14 @@ def learn_noise(
     level_factor: float = 1.0,
     min_velocity_noise: Float[Array, " j"] | None = None,
 ) -> NoiseByState:
-    """`base` with what these runs show.
+    """Replace the noise of every regime with enough data in these runs.
 
     Args:
-        model: Of the arm.
+        model: Model of the robot.
         blocks: External torque, run by run.
-        base: For states that are not shown for long enough.
-        level_factor: Factor on levels: new motion is larger than that a model was fitted to.
-        min_velocity_noise: Noise of velocities, at least [rad/s or m/s].
+        base: Noise of regimes without enough data.
+        level_factor: Factor on levels; above 1 for the data a model was fitted to.
+        min_velocity_noise: Lower limit of the velocity noise [rad/s or m/s].
     """
     friction = np.maximum(friction_level(model), 1e-3)
     level, white, walk = base.level.copy(), base.white.copy(), base.walk.copy()
@@ -240,7 +240,7 @@ def learn_noise(
         if window_data is not None:
             statistics[int(state), int(j)] = window_data
     if all((FAST, j) in statistics for j in range(joints)):
-        # Joints that stand have none.
+        # Standing joints have no velocity noise.
         velocity_std = np.sqrt(velocity_noise([statistics[FAST, j] for j in range(joints)]))
         velocity[:STANDING] = (
             velocity_std
@@ -257,7 +257,7 @@ def learn_noise(
     for state, share in _MIN_WALKS.items():
         walk[state] = np.maximum(walk[state], share * friction)
     for state in (SLOW, TURNING):
-        # Motion that is not shown for long enough is no quieter than fast motion.
+        # Regimes with too little data have at least the noise of fast motion.
         for part in (level, white, walk):
             part[state] = np.where(
                 has_data[state], part[state], np.maximum(part[state], part[FAST])
@@ -266,24 +266,24 @@ def learn_noise(
 
 
 class _NoiseRun:
-    """One run with what of it counts."""
+    """One run with the mask of valid time bins."""
 
     def __init__(self, block: ExternalTorqueBlock, step: float, standstill: float) -> None:
         self.block = block
         after_startup = np.arange(len(block)) >= round(_STARTUP_S / step)
         is_settled = after_startup & (block.max_excess <= 0.0)
-        # An arm at rest whose joints creep is about to start, or has just stopped.
+        # A robot at rest with creeping joints is about to start, or has just stopped.
         is_creeping = (np.abs(block.velocity) >= standstill).any(axis=1)
         kernel = np.ones(2 * round(_CREEP_S / step) + 1)
         near_creep = np.convolve(is_creeping, kernel, "same") > 0.5
         self.valid = is_settled[:, None] & ~((block.state == REST) & near_creep[:, None])
-        # An increment across the moment a joint begins to stand is one of definition.
+        # Increments across the beginning or end of standstill are not noise.
         self.regime_count = np.cumsum(
             block.regime_changed | (block.max_excess > 0.0)[:, None], axis=0
         )
 
     def observer_torque(self, state: int) -> list[Float[Array, " n"]]:
-        """Behind the observer, in one state, per joint."""
+        """Observer torque in one regime, per joint."""
         block = self.block
         rows = self.valid & (block.state == state)
         return [block.smooth[rows[:, j], j] for j in range(block.state.shape[1])]
@@ -291,7 +291,7 @@ class _NoiseRun:
     def joint_data(
         self, state: int, j: int
     ) -> tuple[Float[Array, " n"], Bool[Array, " n"], Int[Array, " n"]]:
-        """Residual of a joint, where it is in the state, and where it is defined anew."""
+        """Residual of a joint, mask of the regime, and count of regime changes."""
         valid = self.valid[:, j] & (self.block.state[:, j] == state)
         return self.block.torque[:, j], valid, self.regime_count[:, j]
 
@@ -299,20 +299,20 @@ class _NoiseRun:
 def _squared_mass_matrix(
     external_torque: ExternalTorque, block: ExternalTorqueBlock
 ) -> Float[Array, "n j j"]:
-    """(M / h)^2 of every cell, entry by entry; poses change slowly, so a few per second say it."""
+    """(M / h)^2 of every bin, elementwise, computed at a few poses per second."""
     stride = max(round(_POSE_INTERVAL_S / external_torque.step), 1)
     inertia = external_torque.mass_matrix(block.position[::stride]) / external_torque.step
     return np.repeat((inertia**2).astype(np.float32), stride, axis=0)[: len(block)]
 
 
 def _noise_level(observed: Sequence[Array]) -> float:
-    """Standard deviation of a normal distribution with the same 95 % quantile, run by run."""
+    """Standard deviation of a normal distribution with the same 95 % quantile."""
     magnitudes = np.abs(np.concatenate(observed))
     return float(np.quantile(magnitudes, 0.95)) / NORMAL_95
 
 
 def _between_run_factor(runs: Sequence[Sequence[Array]], joints: int) -> float:
-    """Factor by which levels must grow for each run to hold 95 % within what the others say."""
+    """Factor on levels at which each run has 95 % within the level of the other runs."""
     ratios = []
     for k, run in enumerate(runs):
         for j in range(joints):

@@ -1,4 +1,4 @@
-"""What a user may set about contact; the defaults fit any arm."""
+"""Settings of contact detection; the defaults suit any robot."""
 
 from __future__ import annotations
 
@@ -9,26 +9,27 @@ from taufit.core.errors import TaufitError
 
 @dataclass(frozen=True, slots=True)
 class ContactSettings:
-    """How contacts are found.
+    """Settings of contact detection.
 
     Attributes:
-        alarms_per_hour: False alarms that are accepted.
-        tool: Where forces are taken to act, in the frame of the tip [m].
-        threshold_factor: Factor on the evidence that an alarm needs, for motion unlike any seen so
-            far.
-        standstill_wait: At standstill an alarm waits this long: motors push before an arm starts
-            [s].
-        first_sign: That wait begins at this share of the evidence that an alarm needs.
-        min_standstill_change: In friction levels: smaller changes at standstill are friction that
-            unwinds.
-        max_start_change: In friction levels: at standstill a change beyond this is no start of a
-            motion.
-        max_duration: A change that lasts longer becomes the new level [s].
-        averaging_time: Over which the change of a contact is averaged [s].
-        end_window: Over which its end is looked for [s].
-        vertical_chi_square: Evidence against a vertical force that excludes a pick: chi-squared.
-        force_std: Of forces before anything is known [N].
-        unobservable_std: Directions in which a force is known no better than this are blind [N].
+        alarms_per_hour: Accepted false alarm rate [1/h]. A larger rate lowers the threshold: weaker
+            contacts are detected, and sooner.
+        tool: Assumed point of contact at the tool, in the tip frame [m].
+        threshold_factor: Factor on the detection threshold, for motion unlike the training data.
+        standstill_wait: Delay of alarms at standstill [s]: motor torque rises before a robot
+            starts. Larger values avoid false alarms at slow starts.
+        first_sign: Fraction of the threshold at which that delay begins.
+        min_standstill_change: Smallest change of torque at standstill, in friction levels; smaller
+            ones are relaxing friction.
+        max_start_change: Largest change of torque before a start of motion, in friction levels;
+            larger ones are contacts at once.
+        max_duration: Duration after which a lasting change becomes the new torque level [s].
+        averaging_time: Time over which the torque of a contact is averaged [s].
+        end_window: Time over which the end of a contact is tested [s].
+        vertical_chi_square: Chi-square of a vertical force above which a pick is excluded.
+        force_std: Prior standard deviation of each force component [N].
+        unobservable_std: Standard deviation of a force component above which its direction is
+            unobservable [N].
     """
 
     alarms_per_hour: float = 1.0
