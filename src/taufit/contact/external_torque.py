@@ -91,7 +91,7 @@ class ExternalTorqueBlock:
     friction: Float[Array, "n j"]
 
     @property
-    def predicted(self) -> Float[Array, "n j"]:
+    def model_torque(self) -> Float[Array, "n j"]:
         """Model prediction of the measured torque [N m]."""
         return self.torque + self.measured + np.where(self.standing, self.friction, 0.0)
 
@@ -236,14 +236,14 @@ class ExternalTorque:
         j = self.joints
         if self.model.conservative:
             ends[:, 2 * j : 3 * j] -= self.model.conservative_torque(ends[:, :j])
-        block = self._compiled_steps(time, ends) if self.is_compiled else self._steps(time, ends)
+        block = self._kernel_steps(time, ends) if self.is_compiled else self._steps(time, ends)
         if self.model.conservative:
             conservative = self.model.conservative_torque(block.position)
             block.measured[:] += conservative
             block.rigid[:] += conservative
         return block
 
-    def _compiled_steps(
+    def _kernel_steps(
         self, time: Float[Array, " n"], ends: Float[Array, "m c"]
     ) -> ExternalTorqueBlock:
         """Compute `_steps` with the compiled kernel."""

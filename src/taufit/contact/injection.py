@@ -115,7 +115,7 @@ def inject_contacts(
             rows = np.flatnonzero(shape)
             # The force is constant in base axes while the robot moves.
             load = (
-                _transposed_jacobians(robot, source.position[rows], (kind.link or robot.joints) - 1)
+                _jacobian_transposes(robot, source.position[rows], (kind.link or robot.joints) - 1)
                 @ force
             )
             torque[rows] -= shape[rows, None] * load
@@ -124,7 +124,7 @@ def inject_contacts(
     return replace(source, torque=torque), out
 
 
-def _transposed_jacobians(
+def _jacobian_transposes(
     robot: Robot, position: Float[Array, "n j"], link: int
 ) -> Float[Array, "n j 3"]:
     """J' of the far end of a link, for each sample."""

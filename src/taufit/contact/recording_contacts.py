@@ -169,7 +169,7 @@ def refine_noise(model: FittedModel, recordings: Sequence[Recording]) -> NoiseBy
     sources = [stream(model, recording) for recording in recordings]
     noise = learn_contact_free_noise(
         model,
-        [recording for s in sources for recording in external_torque_blocks(model, s, base)],
+        [block for source in sources for block in external_torque_blocks(model, source, base)],
         base,
     )
     noise = replace(noise, runs=len(sources), tail=None)

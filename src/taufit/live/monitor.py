@@ -334,7 +334,7 @@ class Monitor:
     # ---- one step of the grid ------------------------------------------------------------------
 
     def _step(self, felt: ExternalTorqueBlock, i: int) -> None:
-        measured, predicted = felt.measured[i], felt.predicted[i]
+        measured, predicted = felt.measured[i], felt.model_torque[i]
         if self._lag is not None:
             share, (m, p) = self.watch.observer_step_response, self._lag
             measured, predicted = m + share * (measured - m), p + share * (predicted - p)
