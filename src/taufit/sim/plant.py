@@ -247,15 +247,15 @@ class Plant:
         bodies[:, joints:, joints:] = np.diag(self.rotor)
         stiffness = np.block([[k, -k], [-k, k + np.diag(kp)]])
         damping = np.block([[d, -d], [-d, d + np.diag(kd)]])
-        fastest = np.sqrt(np.abs(np.linalg.eigvals(np.linalg.solve(bodies, stiffness[None]))).max())
-        quickest = np.abs(np.linalg.eigvals(np.linalg.solve(bodies, damping[None]))).max()
-        self.substeps = int(np.ceil(max(fastest / 0.5, quickest / 0.5) * TICK))
-        if self.substeps > 50:
+        fastest = np.sqrt(_largest_eigenvalue(bodies, stiffness))
+        substeps = np.ceil(2.0 * max(fastest, _largest_eigenvalue(bodies, damping)) * TICK)
+        if substeps > 50:
             raise InfeasibleError(
                 f"a joint stiffness of {k.max():.3g} N m/rad vibrates at {fastest / 6.283:.4g} Hz "
                 "with these links, too fast to simulate. Lower stiffness or damping, or leave "
                 "elasticity out."
             )
+        self.substeps = int(substeps)
         check_stable(bodies, stiffness, damping, TICK / self.substeps)
 
     def _set_rigid_gains(self, poses: Float[Array, "n j"]) -> None:
@@ -413,3 +413,12 @@ class Plant:
 def _flat(parameters: Float[Array, " 10"]) -> tuple[float, ...]:
     mass, centre, quaternion, moments = principal(parameters)
     return (mass, *centre, *quaternion, *moments)
+
+
+def _largest_eigenvalue(bodies: Float[Array, "n k k"], matrix: Float[Array, "k k"]) -> float:
+    """Largest magnitude of an eigenvalue of bodies^-1 matrix; infinite where it overflows."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        product = np.linalg.solve(bodies, matrix[None])
+    if not np.isfinite(product).all():
+        return np.inf
+    return float(np.abs(np.linalg.eigvals(product)).max())
