@@ -98,7 +98,7 @@ def test_a_stream_cut_anywhere_feels_the_same(arm, cuts):
     sensed = ExternalTorque(arm[0], 1.0 / STEP)
     edges = [0, *cuts, len(time)]
     parts = [sensed(time[i:k], cells[i:k]) for i, k in itertools.pairwise(edges)]
-    joined = type(whole).joined([part for part in parts if part is not None])
+    joined = type(whole).concatenate([part for part in parts if part is not None])
     for name in (
         "torque",
         "smooth",

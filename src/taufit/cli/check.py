@@ -145,13 +145,13 @@ def command(  # noqa: PLR0913 - one parameter per option
 
 def _followed(fitted: FittedModel, samples: Samples, path: Path) -> TrackedRun:
     """One recording with its friction followed."""
-    from taufit.health.tracker import track, tracked_score
+    from taufit.health.tracker import score_tracking, track
     from taufit.model.predict import predicted_torque
     from taufit.report.tracking_page import TrackedRun
 
     predicted = predicted_torque(fitted, samples)
     course = track(fitted, samples, predicted=predicted)
-    return TrackedRun(path.name, samples, course, tracked_score(samples, predicted, course))
+    return TrackedRun(path.name, samples, course, score_tracking(samples, predicted, course))
 
 
 def _show_followed(followed: list[TrackedRun], report: Path | None) -> None:

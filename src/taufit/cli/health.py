@@ -52,7 +52,7 @@ def baseline(
     Next: `taufit health check HISTORY RECORDING` adds runs and says whether friction has risen.
     """
     from taufit.health import judge, start_history, write_history
-    from taufit.health.history import RECOMMENDED
+    from taufit.health.history import RECOMMENDED_RUNS
     from taufit.model.model_file import read_model
     from taufit.terms import needs
 
@@ -61,9 +61,10 @@ def baseline(
     fitted = read_model(model)
     runs, hashes, notes = _runs(fitted, recording, source, "learning what is normal")
     history = start_history(fitted, runs, rate=rate, sha256=hashes)
-    if len(runs) < RECOMMENDED:
+    if len(runs) < RECOMMENDED_RUNS:
         notes.append(
-            f"{len(runs)} healthy runs make for a high threshold; {RECOMMENDED} find wear sooner."
+            f"{len(runs)} healthy runs make for a high threshold; {RECOMMENDED_RUNS} find wear "
+            f"sooner."
         )
     if not needs(fitted.term_sum, "temperature"):
         notes.append(
@@ -237,8 +238,8 @@ def _show(history: History, found: HealthReport, added: int, notes: list[str], p
             str(one.joint),
             _with_interval(one.change, one.change_std, 1),
             _with_interval(one.trend, one.trend_std, 3),
-            f"{one.sum:.1f} of {found.threshold:.1f}",
-            one.since or "",
+            f"{one.cusum:.1f} of {found.threshold:.1f}",
+            one.alarm_run or "",
         )
     console.print(table)
     for note in notes[:12]:

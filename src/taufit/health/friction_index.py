@@ -16,11 +16,11 @@ from taufit.signals.samples import Samples
 from taufit.terms import needs
 
 # Speed over which the sign of friction turns over in the index [rad/s].
-_WIDTH = 0.01
+_SIGN_WIDTH = 0.01
 # Fewer samples in motion than this say nothing of a joint.
-_FEWEST = 100
+_MIN_SAMPLES = 100
 # Directions of a payload that the motion shows less than this take no part.
-_RIDGE = 1e-5
+_PINV_TOLERANCE = 1e-5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,39 +70,43 @@ def friction_index(
     keep = samples.keep & moving[:, None]
     _require_motion(samples, keep)
     rigid = rigid_torque(model, samples)
-    sign = lowpass(samples, np.tanh(samples.friction_velocity / _WIDTH))
-    speeds = np.mean(np.abs(samples.velocity[moving]), axis=0)
-    at = speeds if speed is None else np.asarray(speed, float)
-    body = _body_columns(model, samples)
-    carried = rigid
+    sign = lowpass(samples, np.tanh(samples.friction_velocity / _SIGN_WIDTH))
+    mean_speed = np.mean(np.abs(samples.velocity[moving]), axis=0)
+    comparison_speed = mean_speed if speed is None else np.asarray(speed, float)
+    payload_columns = _body_columns(model, samples)
+    load_torque = rigid
     for _ in range(2 if needs(model.term_sum, "load") else 1):
-        residual = samples.torque - _expected(model, samples, rigid, carried)
-        apart = correlation_samples(residual, samples.keep, samples.run)
-        joint = _own_columns(sign, samples.velocity, rigid)
-        payload = _payload(joint, body, residual, keep)
-        carried = rigid + body @ payload
-    residual = samples.torque - _expected(model, samples, rigid, carried) - body @ payload
-    expected = _friction_torque(model, samples, carried)
-    out = np.array(
+        residual = samples.torque - _model_torque(model, samples, rigid, load_torque)
+        correlation_length = correlation_samples(residual, samples.keep, samples.run)
+        joint_columns = _joint_columns(sign, samples.velocity, rigid)
+        payload = _estimate_payload(joint_columns, payload_columns, residual, keep)
+        load_torque = rigid + payload_columns @ payload
+    residual = (
+        samples.torque
+        - _model_torque(model, samples, rigid, load_torque)
+        - payload_columns @ payload
+    )
+    model_friction = _model_friction(model, samples, load_torque)
+    joint_values = np.array(
         [
-            _one_joint(
-                joint[keep[:, j], j],
+            _joint_index(
+                joint_columns[keep[:, j], j],
                 residual[keep[:, j], j],
-                expected[keep[:, j], j],
-                float(at[j]),
-                float(apart[j]),
+                model_friction[keep[:, j], j],
+                float(comparison_speed[j]),
+                float(correlation_length[j]),
             )
             for j in range(model.robot.joints)
         ]
     ).T
     temperature = samples.temperature
     return FrictionIndex(
-        coulomb=out[0],
-        viscous=out[1],
-        index=out[2],
-        std=out[3],
-        level=out[4],
-        speed=speeds,
+        coulomb=joint_values[0],
+        viscous=joint_values[1],
+        index=joint_values[2],
+        std=joint_values[3],
+        level=joint_values[4],
+        speed=mean_speed,
         temperature=np.full(model.robot.joints, np.nan)
         if temperature is None
         else temperature[moving].mean(axis=0),
@@ -113,15 +117,16 @@ def friction_index(
 
 def _require_motion(samples: Samples, keep: Bool[Array, "n j"]) -> None:
     for j, count in enumerate(np.count_nonzero(keep, axis=0)):
-        if count < _FEWEST:
+        if count < _MIN_SAMPLES:
             raise RecordingError(
                 f"{', '.join(dict.fromkeys(samples.names))}: joint {j + 1} moves in {count} "
-                f"samples, and {_FEWEST} are needed to tell its friction. Record a run in which "
+                f"samples, and {_MIN_SAMPLES} are needed to tell its friction. Record a run in "
+                f"which "
                 "every joint turns back and forth."
             )
 
 
-def _own_columns(
+def _joint_columns(
     sign: Float[Array, "n j"], velocity: Float[Array, "n j"], rigid: Float[Array, "n j"]
 ) -> Float[Array, "n j 4"]:
     """What each joint's residual is regressed on by itself."""
@@ -134,9 +139,9 @@ def _body_columns(model: FittedModel, samples: Samples) -> Float[Array, "n j 10"
     return links[..., model.layout.link(-1)]
 
 
-def _payload(
-    joint: Float[Array, "n j 4"],
-    body: Float[Array, "n j 10"],
+def _estimate_payload(
+    joint_columns: Float[Array, "n j 4"],
+    payload_columns: Float[Array, "n j 10"],
     residual: Float[Array, "n j"],
     keep: Bool[Array, "n j"],
 ) -> Float[Array, " 10"]:
@@ -145,26 +150,28 @@ def _payload(
     A gain is left to the joints here: it would explain much of a payload, and a payload is what is
     asked for.
     """
-    square, right = np.zeros((10, 10)), np.zeros(10)
+    gram, right = np.zeros((10, 10)), np.zeros(10)
     for j in range(residual.shape[1]):
-        own = keep[:, j]
-        columns = joint[own, j, :3]
+        is_used = keep[:, j]
+        columns = joint_columns[is_used, j, :3]
         basis, _ = np.linalg.qr(columns / np.maximum(np.linalg.norm(columns, axis=0), 1e-300))
-        rows = body[own, j] - basis @ (basis.T @ body[own, j])
-        aim = residual[own, j] - basis @ (basis.T @ residual[own, j])
-        weight = len(aim) / max(float(aim @ aim), 1e-300)
-        square += weight * rows.T @ rows
-        right += weight * rows.T @ aim
-    size = np.sqrt(np.maximum(np.diag(square), 1e-300))
-    return np.linalg.pinv(square / np.outer(size, size), rcond=_RIDGE) @ (right / size) / size
+        rows = payload_columns[is_used, j] - basis @ (basis.T @ payload_columns[is_used, j])
+        target = residual[is_used, j] - basis @ (basis.T @ residual[is_used, j])
+        weight = len(target) / max(float(target @ target), 1e-300)
+        gram += weight * rows.T @ rows
+        right += weight * rows.T @ target
+    size = np.sqrt(np.maximum(np.diag(gram), 1e-300))
+    return (
+        np.linalg.pinv(gram / np.outer(size, size), rcond=_PINV_TOLERANCE) @ (right / size) / size
+    )
 
 
-def _one_joint(
+def _joint_index(
     columns: Float[Array, "n 4"],
     residual: Float[Array, " n"],
     expected: Float[Array, " n"],
     speed: float,
-    apart: float,
+    correlation_length: float,
 ) -> tuple[float, float, float, float, float]:
     """dFc, dFv, index, its standard deviation, and the level expected."""
     size = np.linalg.norm(columns, axis=0)
@@ -172,28 +179,34 @@ def _one_joint(
     basis, upper = np.linalg.qr(columns / size)
     # Links that make no torque in this joint leave an empty column: it takes no part.
     inverse = np.linalg.pinv(upper, rcond=1e-8)
-    found = inverse @ (basis.T @ residual) / size
-    left = residual - columns @ found
-    variance = float(left @ left) / max(len(residual) - 4, 1) * apart
+    coefficients = inverse @ (basis.T @ residual) / size
+    error = residual - columns @ coefficients
+    variance = float(error @ error) / max(len(residual) - 4, 1) * correlation_length
     weights = np.array([1.0, speed, 0.0, 0.0]) / size
-    spread = np.sqrt(variance) * np.linalg.norm(weights @ inverse)
-    whole = inverse @ (basis.T @ expected) / size
-    level = abs(whole[0] + whole[1] * speed)
-    return found[0], found[1], found[0] + found[1] * speed, float(spread), float(level)
+    std = np.sqrt(variance) * np.linalg.norm(weights @ inverse)
+    friction_coefficients = inverse @ (basis.T @ expected) / size
+    level = abs(friction_coefficients[0] + friction_coefficients[1] * speed)
+    return (
+        coefficients[0],
+        coefficients[1],
+        coefficients[0] + coefficients[1] * speed,
+        float(std),
+        float(level),
+    )
 
 
-def _expected(
+def _model_torque(
     model: FittedModel,
     samples: Samples,
     rigid: Float[Array, "n j"],
-    carried: Float[Array, "n j"],
+    load_torque: Float[Array, "n j"],
 ) -> Float[Array, "n j"]:
     """The model's torque, with the gears under the load that is carried."""
-    motor = model.columns.drive_at(samples, load=carried)
+    motor = model.columns.drive_at(samples, load=load_torque)
     return rigid + model.columns.rest_torque(model.values, samples.acceleration, motor)
 
 
-def _friction_torque(
+def _model_friction(
     model: FittedModel, samples: Samples, rigid: Float[Array, "n j"]
 ) -> Float[Array, "n j"]:
     """What the model expects friction to be, through the samples' low-pass."""

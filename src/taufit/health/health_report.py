@@ -18,22 +18,22 @@ class JointHealth:
     Attributes:
         joint: Counted from 1.
         alarm: Whether its friction has risen beyond chance.
-        since: Name of the run that raised the alarm, or None.
+        alarm_run: Name of the run that raised the alarm, or None.
         change: Friction of the last runs against the baseline, in percent of the friction there.
         change_std: Its standard deviation.
         trend: Change per run since the baseline, in percent of the friction there.
         trend_std: Its standard deviation.
-        sum: The CUSUM after the last run.
+        cusum: The CUSUM after the last run.
     """
 
     joint: int
     alarm: bool
-    since: str | None
+    alarm_run: str | None
     change: float
     change_std: float
     trend: float
     trend_std: float
-    sum: float
+    cusum: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,13 +65,14 @@ class HealthReport:
     @property
     def headline(self) -> str:
         """The verdict in one sentence."""
-        worn = [one for one in self.joints if one.alarm]
-        if not worn:
+        worn_joints = [joint for joint in self.joints if joint.alarm]
+        if not worn_joints:
             return "healthy: no joint's friction has risen beyond what healthy runs show"
         parts = [
-            f"joint {one.joint} ({one.change:+.1f} ± {NORMAL_95 * one.change_std:.1f} %, alarm at "
-            f"{one.since})"
-            for one in sorted(worn, key=lambda one: -one.change)
+            f"joint {joint.joint} ({joint.change:+.1f} ± {NORMAL_95 * joint.change_std:.1f} %, "
+            f"alarm at "
+            f"{joint.alarm_run})"
+            for joint in sorted(worn_joints, key=lambda joint: -joint.change)
         ]
         return f"friction has risen: {', '.join(parts)}"
 
@@ -85,27 +86,27 @@ class HealthReport:
             "alarms": [{"run": run, "joint": joint} for run, joint in self.alarms],
             "joints": [
                 {
-                    "joint": one.joint,
-                    "alarm": one.alarm,
-                    "since": one.since,
-                    "change_percent": one.change,
-                    "change_std": one.change_std,
-                    "trend_percent_per_run": one.trend,
-                    "trend_std": one.trend_std,
-                    "cusum": one.sum,
+                    "joint": health.joint,
+                    "alarm": health.alarm,
+                    "since": health.alarm_run,
+                    "change_percent": health.change,
+                    "change_std": health.change_std,
+                    "trend_percent_per_run": health.trend,
+                    "trend_std": health.trend_std,
+                    "cusum": health.cusum,
                 }
-                for one in self.joints
+                for health in self.joints
             ],
         }
 
 
-def trend_of(values: Float[Array, " n"], scale: float) -> tuple[float, float]:
+def linear_trend(values: Float[Array, " n"], scale: float) -> tuple[float, float]:
     """Slope of a line through the runs, and its standard deviation; no less than `scale` allows."""
     n = len(values)
     if n < 3:
         return float("nan"), float("nan")
-    at = np.arange(n) - 0.5 * (n - 1)
-    slope = float(at @ values / (at @ at))
-    left = values - values.mean() - slope * at
-    spread = max(float(np.sqrt(left @ left / (n - 2))), scale)
-    return slope, spread / float(np.sqrt(at @ at))
+    offset = np.arange(n) - 0.5 * (n - 1)
+    slope = float(offset @ values / (offset @ offset))
+    residual = values - values.mean() - slope * offset
+    std = max(float(np.sqrt(residual @ residual / (n - 2))), scale)
+    return slope, std / float(np.sqrt(offset @ offset))
