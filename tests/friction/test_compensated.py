@@ -14,6 +14,7 @@ from taufit.contact.external_torque import ExternalTorque
 from taufit.core.errors import RobotError, TaufitError
 from taufit.export import EXPORTS, to_urdf
 from taufit.fitting import automatic_model
+from taufit.health.friction_index import _model_friction as health_friction
 from taufit.model import friction_torque, predicted_torque, rigid_torque
 from taufit.model.friction_tape import FrictionTape
 from taufit.payload import PayloadFilter, stream
@@ -262,7 +263,7 @@ def test_neither_health_nor_report_nor_scatter_takes_the_spring_for_friction(spr
     samples = taufit.condition(run)
     most = 4.0 + 3.0 * np.abs(samples.friction_velocity[:, 1]).max() + 0.5
     rigid = rigid_torque(model, samples)
-    expected = _model_friction(model, samples, rigid)
+    expected = health_friction(model, samples, rigid)
     assert np.abs(expected[:, 1]).max() < most < 0.1 * np.abs(RATE)
     assert np.abs(predict(model, samples).friction[:, 1]).max() < most
     own = friction_of_joint(model.values, model.layout, 1)

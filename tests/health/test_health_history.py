@@ -28,7 +28,7 @@ def test_three_percent_on_one_joint_is_found_and_named(healthy):
     _, found = _watched(healthy, 60, _wander, lambda k: (0.0, 0.03 * (k + 1) / 60, 0.0))
     assert [one.alarm for one in found.joints] == [False, True, False]
     worn = found.joints[1]
-    assert "joint 2" in found.headline and worn.since in found.headline
+    assert "joint 2" in found.headline and worn.alarm_run in found.headline
     # The last ten runs have 2.75 % on average; the baseline's scatter is a few tenths.
     assert worn.change == pytest.approx(2.75, abs=4 * worn.change_std + 0.1)
     assert worn.trend == pytest.approx(0.05, abs=4 * worn.trend_std)

@@ -1,6 +1,6 @@
-"""Drift and wear, distinguished from temperature. In: a fitted model and runs. Out: verdicts.
+"""Wear detection, compensated for temperature. In: a fitted model and runs. Out: health reports.
 
-Left to others: reading and conditioning recordings (validation), pictures (report).
+Not here: reading and conditioning recordings (validation), plots (report).
 """
 
 from typing import TYPE_CHECKING

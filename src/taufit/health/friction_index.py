@@ -1,4 +1,4 @@
-"""How much friction one run shows beyond what the model expects at its temperature and load."""
+"""Friction index: friction of one run above the model's at its temperature and load."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ from taufit.signals.filtering import lowpass
 from taufit.signals.samples import Samples
 from taufit.terms import needs
 
-# Speed over which the sign of friction turns over in the index [rad/s].
+# Speed over which the sign of friction changes smoothly [rad/s].
 _SIGN_WIDTH = 0.01
-# Fewer samples in motion than this say nothing of a joint.
+# Smallest number of samples in motion per joint.
 _MIN_SAMPLES = 100
-# Directions of a payload that the motion shows less than this take no part.
+# Relative singular value below which payload directions are ignored.
 _PINV_TOLERANCE = 1e-5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FrictionIndex:
-    """What one run says about each joint's friction.
+    """Friction of each joint in one run.
 
-    The residual of the model is regressed on sign(v), v, a constant and the links' own torque of
-    every joint (dFc, dFv, an offset, a gain that changed) and, for all joints together, on the ten
-    parameters of a body at the last link: what the arm carries is no friction, and the load it puts
-    on the gears is taken into what friction is expected to be. The index is
+    The residual of the model is regressed on sign(v), v, a constant and the link torque of every
+    joint (dFc, dFv, an offset, a gain change) and, for all joints together, on the ten parameters
+    of
+    a payload at the last link, whose load is included in the expected friction. The index is
 
-        dFc + dFv speed        [N m],   friction beyond what was expected, at a common speed.
+        dFc + dFv speed        [N m],   friction above the model's, at a common speed.
 
     Attributes:
         coulomb, viscous: dFc [N m] and dFv [N m s/rad].
         index: See above.
-        std: Its standard deviation, from this run alone.
-        level: The friction the model expects, Fc + Fv speed found in the same way [N m].
+        std: Standard deviation of the index, from this run.
+        level: Model friction, Fc + Fv speed fitted in the same way [N m].
         speed: Mean speed in motion [rad/s].
-        temperature: Mean in motion [degC], or nan.
-        load: Root mean square of the links' torque [N m].
-        payload: Mass of the body found at the last link [kg], as far as the motion shows it.
+        temperature: Mean temperature in motion [degC], or nan.
+        load: RMS torque of the links [N m].
+        payload: Estimated mass of the payload [kg].
     """
 
     coulomb: Float[Array, " j"]
@@ -59,12 +59,12 @@ class FrictionIndex:
 def friction_index(
     model: FittedModel, samples: Samples, *, speed: Float[Array, " j"] | None = None
 ) -> FrictionIndex:
-    """The index of one run.
+    """Compute the friction index of one run.
 
     Args:
-        model: Fitted while the robot was healthy.
+        model: Model fitted while the robot was healthy.
         samples: One run, conditioned like the model's training data.
-        speed: At which friction is compared; by default the run's own mean speed.
+        speed: Speed at which friction is compared [rad/s]; default the mean speed of the run.
     """
     moving = samples.in_motion
     keep = samples.keep & moving[:, None]
@@ -129,12 +129,12 @@ def _require_motion(samples: Samples, keep: Bool[Array, "n j"]) -> None:
 def _joint_columns(
     sign: Float[Array, "n j"], velocity: Float[Array, "n j"], rigid: Float[Array, "n j"]
 ) -> Float[Array, "n j 4"]:
-    """What each joint's residual is regressed on by itself."""
+    """Regressor columns of single joints."""
     return np.stack([sign, velocity, np.ones_like(sign), rigid], -1)
 
 
 def _body_columns(model: FittedModel, samples: Samples) -> Float[Array, "n j 10"]:
-    """Torque of a unit of each of the last link's ten parameters."""
+    """Torque per unit of each of the last link's ten parameters."""
     links = model.columns.links(samples.position, samples.velocity, samples.acceleration)
     return links[..., model.layout.link(-1)]
 
@@ -145,10 +145,9 @@ def _estimate_payload(
     residual: Float[Array, "n j"],
     keep: Bool[Array, "n j"],
 ) -> Float[Array, " 10"]:
-    """Parameters of a body at the last link, what the joints explain by themselves taken out.
+    """Parameters of a payload at the last link, single-joint columns projected out.
 
-    A gain is left to the joints here: it would explain much of a payload, and a payload is what is
-    asked for.
+    Gain changes are not projected out here: they would absorb much of the payload.
     """
     gram, right = np.zeros((10, 10)), np.zeros(10)
     for j in range(residual.shape[1]):
@@ -173,11 +172,11 @@ def _joint_index(
     speed: float,
     correlation_length: float,
 ) -> tuple[float, float, float, float, float]:
-    """dFc, dFv, index, its standard deviation, and the level expected."""
+    """dFc, dFv, index, its standard deviation, and model friction level."""
     size = np.linalg.norm(columns, axis=0)
     size[size == 0.0] = 1.0
     basis, upper = np.linalg.qr(columns / size)
-    # Links that make no torque in this joint leave an empty column: it takes no part.
+    # A joint without link torque has an empty column, ignored by the pseudo-inverse.
     inverse = np.linalg.pinv(upper, rcond=1e-8)
     coefficients = inverse @ (basis.T @ residual) / size
     error = residual - columns @ coefficients
@@ -201,7 +200,7 @@ def _model_torque(
     rigid: Float[Array, "n j"],
     load_torque: Float[Array, "n j"],
 ) -> Float[Array, "n j"]:
-    """The model's torque, with the gears under the load that is carried."""
+    """Model torque, with gear load including the payload."""
     motor = model.columns.drive_at(samples, load=load_torque)
     return rigid + model.columns.rest_torque(model.values, samples.acceleration, motor)
 
@@ -209,6 +208,6 @@ def _model_torque(
 def _model_friction(
     model: FittedModel, samples: Samples, rigid: Float[Array, "n j"]
 ) -> Float[Array, "n j"]:
-    """What the model expects friction to be, through the samples' low-pass."""
+    """Model friction, low-passed like the samples."""
     motor = model.columns.drive_at(samples, load=rigid)
     return friction_torque(model, samples, motor=motor)

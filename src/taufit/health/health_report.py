@@ -1,4 +1,4 @@
-"""What a history says about each joint."""
+"""Health report of a robot's joints."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from taufit.core.statistics import NORMAL_95
 
 @dataclass(frozen=True, slots=True)
 class JointHealth:
-    """One joint.
+    """Health of one joint.
 
     Attributes:
-        joint: Counted from 1.
-        alarm: Whether its friction has risen beyond chance.
-        alarm_run: Name of the run that raised the alarm, or None.
-        change: Friction of the last runs against the baseline, in percent of the friction there.
+        joint: Joint number, from 1.
+        alarm: Whether its friction has risen significantly.
+        since: Name of the run that raised the alarm, or None.
+        change: Change of friction in the last runs, in percent of the baseline friction.
         change_std: Its standard deviation.
-        trend: Change per run since the baseline, in percent of the friction there.
+        trend: Change per run since the baseline, in percent of the baseline friction.
         trend_std: Its standard deviation.
-        cusum: The CUSUM after the last run.
+        sum: CUSUM after the last run.
     """
 
     joint: int
@@ -38,16 +38,16 @@ class JointHealth:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HealthReport:
-    """All joints of a history.
+    """Health of all joints of a robot.
 
     Attributes:
-        joints: One per joint.
-        alarms: Name of the run and joint (from 1) of every alarm, in order.
-        z: Compensated index of every run in standard deviations of healthy ones.
-        percent: The same in percent of the friction expected.
-        sums: The CUSUM after every run behind the baseline.
-        threshold: At which it alarms.
-        rate: False alarms per healthy run it was set for.
+        joints: Health of each joint.
+        alarms: Run name and joint number (from 1) of every alarm, in order.
+        z: Compensated index of every run, in standard deviations of healthy runs.
+        percent: Compensated index of every run, in percent of the model friction.
+        sums: CUSUM after every run since the baseline.
+        threshold: Alarm threshold of the CUSUM.
+        rate: Accepted false alarms per healthy run.
     """
 
     joints: tuple[JointHealth, ...]
@@ -101,7 +101,7 @@ class HealthReport:
 
 
 def linear_trend(values: Float[Array, " n"], scale: float) -> tuple[float, float]:
-    """Slope of a line through the runs, and its standard deviation; no less than `scale` allows."""
+    """Slope of a line through the runs and its standard deviation, with `scale` as least noise."""
     n = len(values)
     if n < 3:
         return float("nan"), float("nan")

@@ -1,4 +1,4 @@
-"""A robot's friction, run by run: the model, the healthy runs, and every run since."""
+"""Friction history of a robot: model, healthy baseline, and all later runs."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from taufit.health.health_report import HealthReport, JointHealth, linear_trend
 from taufit.model.fitted_model import FittedModel, require_fitted
 from taufit.signals.samples import Samples
 
-# A scale needs some runs; with fewer than the second number the threshold is noticeably higher.
+# Smallest number of healthy runs; below the recommended number the threshold is clearly higher.
 MIN_RUNS = 8
 RECOMMENDED_RUNS = 30
-# What temperature still does to the index is a line, fitted where the baseline spans this [K].
+# Temperature range of the baseline from which a temperature slope of the index is fitted [K].
 _TEMPERATURE_RANGE = 3.0
-# A rise counts beyond this many standard deviations of that line; where the baseline cannot show
-# one, the model is taken to be off by this share of friction per kelvin.
+# An increase counts beyond this many standard deviations of that slope; without a fitted slope,
+# its standard deviation is this fraction of friction per kelvin.
 _UNCERTAINTY_FACTOR = 2.0
 _DEFAULT_SLOPE_STD = 0.002
 _RECENT_RUNS = 10
@@ -30,17 +30,17 @@ _RECENT_RUNS = 10
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HistoryRun:
-    """One run in a history.
+    """One run of a history.
 
     Attributes:
-        name: Of its recording.
-        index: Friction beyond what the model expects, per joint [N m].
-        std: Of the index, from the run alone.
-        temperature: Mean per joint [degC], nan where unknown.
-        speed: Mean per joint [rad/s].
-        load: Root mean square of the links' torque [N m].
-        sha256: Of the file, "" where there is none.
-        added: When it was added, ISO 8601.
+        name: Name of the recording.
+        index: Friction above the model's, per joint [N m].
+        std: Standard deviation of the index, from this run.
+        temperature: Mean temperature per joint [degC], nan if unknown.
+        speed: Mean speed per joint [rad/s].
+        load: RMS torque of the links [N m].
+        sha256: Hash of the file, "" without one.
+        added: Time of addition, ISO 8601.
     """
 
     name: str
@@ -55,16 +55,16 @@ class HistoryRun:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class History:
-    """A robot's friction over its runs.
+    """Friction of a robot over its runs.
 
     Attributes:
-        model: Fitted while the robot was healthy; it says what to expect.
-        healthy: How many of the first runs are the baseline.
-        speed: At which friction is compared, per joint [rad/s].
-        level: Friction expected in the baseline, per joint [N m].
+        model: Model fitted while the robot was healthy.
+        healthy: Number of baseline runs; they are the first.
+        speed: Speed at which friction is compared, per joint [rad/s].
+        level: Model friction in the baseline, per joint [N m].
         rate: False alarms per healthy run, all joints together.
-        slack: Of the CUSUM.
-        runs: All of them, in order.
+        slack: Slack of the CUSUM.
+        runs: All runs in order.
     """
 
     model: FittedModel
@@ -80,7 +80,7 @@ class History:
         return self.model.robot.joints
 
     def with_run(self, name: str, samples: Samples, *, sha256: str = "") -> History:
-        """The history with one more run at its end."""
+        """Copy of the history with one more run."""
         if sha256 and any(run.sha256 == sha256 and run.name == name for run in self.runs):
             raise RecordingError(
                 f"{name} is in this history already (same file). Give recordings made since."
@@ -97,14 +97,15 @@ def start_history(
     slack: float = SLACK,
     sha256: Sequence[str] = (),
 ) -> History:
-    """A history from healthy runs.
+    """Start a history from healthy runs.
 
     Args:
-        model: Fitted, best with friction that follows temperature.
-        runs: Names and samples, conditioned like the model's training data; 30 are a good number.
-        rate: False alarms per healthy run that are acceptable, all joints together.
-        slack: Smaller changes, in standard deviations of a run, are forgiven for ever.
-        sha256: Of the files, to notice one that is given twice.
+        model: Fitted model, preferably with temperature-dependent friction.
+        runs: Names and samples, conditioned like the training data; 30 are recommended.
+        rate: Accepted false alarms per healthy run, all joints together. Lower values detect wear
+            later.
+        slack: Changes below this many standard deviations of a run are ignored.
+        sha256: Hashes of the files, to detect repeated ones.
     """
     require_fitted(model, "start a health history")
     if len(runs) < MIN_RUNS:
@@ -133,12 +134,11 @@ def start_history(
 
 
 def judge(history: History) -> HealthReport:
-    """What the history says about each joint.
+    """Assess the health of each joint from a history.
 
-    The index x is centred and scaled on the healthy runs. What temperature T still does to it, the
-    model's slopes being known only so well, is a line m(T) through those runs, and a run counts by
-    what it has beyond the uncertainty u(T) of that line's slope, so far from the healthy
-    temperatures as it is:
+    The index x is centred and scaled on the healthy runs. Its remaining dependence on temperature T
+    is a line m(T) through those runs; u(T) is the uncertainty of the line due to its slope, growing
+    with the distance from the healthy temperatures:
 
         z = (x - m(T) - 2 u(T)) / scale.
     """
@@ -191,16 +191,16 @@ def judge(history: History) -> HealthReport:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _HealthyBaseline:
-    """What the index is in healthy runs: a level, and a slope in temperature where they show it.
+    """Index of healthy runs: a level, and a slope over temperature if they determine it.
 
     Attributes:
-        level: At the middle temperature.
-        slope: Per kelvin; 0 where the runs cannot show it.
-        slope_std: Of that, the same where it is 0.
-        scale: Of a run around the line.
-        mean_temperature: Mean temperature of the runs, or nan.
-        covered_range: How far from it the uncertainty begins [K].
-        count: Parameters fitted.
+        level: Index at the mean temperature.
+        slope: Slope per kelvin; 0 if not determined.
+        slope_std: Standard deviation of the slope, also if it is 0.
+        scale: Standard deviation of a run about the line.
+        middle: Mean temperature of the runs, or nan.
+        reach: Distance from it at which the uncertainty begins [K].
+        count: Number of fitted parameters.
     """
 
     level: float
@@ -218,7 +218,7 @@ class _HealthyBaseline:
         return self.level + self.slope * self._temperature_offset(temperature)
 
     def uncertainty(self, temperature: Float[Array, " n"]) -> Float[Array, " n"]:
-        """Standard deviation of the line, as far as temperature makes it."""
+        """Standard deviation of the line due to temperature."""
         return self.slope_std * np.maximum(
             np.abs(self._temperature_offset(temperature)) - self.covered_range, 0.0
         )

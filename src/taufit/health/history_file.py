@@ -1,7 +1,7 @@
-"""The history as a file that grows run by run and is safe with several writers.
+"""Health history file, which grows run by run and allows several writers.
 
 `add_runs` reads the newest state and writes the next one under the file's lock; each state is
-flushed to disk before it takes the old one's place. A writer that dies loses its own runs at most.
+flushed to disk before it replaces the old one. A writer that is killed loses its own runs only.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _MAX_VALUE = 1e9
 
 
 def write_history(history: History, path: str | os.PathLike[str]) -> None:
-    """Write the history; the file is replaced whole or not at all."""
+    """Write the history; the file is replaced completely or not at all."""
     exists = os.path.exists(path) and not os.path.isdir(path) and not is_stream(path)
     with locked(path) if exists else nullcontext():
         _write_file(history, path)
@@ -44,13 +44,13 @@ def add_runs(
     sha256: Sequence[str] = (),
     expected: History | None = None,
 ) -> History:
-    """Add runs to the history as it is now, whoever else adds to it; returns what was written.
+    """Add runs to a history file, safe against other writers; return the written history.
 
     Args:
-        path: The history.
+        path: History file.
         runs: Names and samples, conditioned like the model's training data.
-        sha256: Of the files, to notice one that is given twice.
-        expected: What the samples were conditioned for; another model there is refused.
+        sha256: Hashes of the files, to detect repeated ones.
+        expected: History the samples were conditioned for; raises if the file has another model.
     """
     read_history(path)
     with locked(path):
@@ -67,7 +67,7 @@ def add_runs(
 
 
 def read_history(path: str | os.PathLike[str]) -> History:
-    """Read a history."""
+    """Read a history file."""
     if not Path(path).exists():
         raise TaufitError(
             f"there is no history {path}. `taufit health baseline MODEL RECORDING... -o {path}` "
@@ -111,7 +111,7 @@ def read_history(path: str | os.PathLike[str]) -> History:
 def _read_joint_values(
     data: Field, joints: int, missing: float | None = None
 ) -> Float[Array, " j"]:
-    """One number per joint, far from what arithmetic cannot hold."""
+    """One number per joint, of limited size."""
     limits = {} if missing is None else {"missing": missing}
     values = data.numbers(joints, **limits)
     if np.any(np.abs(np.nan_to_num(values)) > _MAX_VALUE):
@@ -130,7 +130,7 @@ def _same_model(history: History, other: History) -> bool:
 
 
 def _write_file(history: History, path: str | os.PathLike[str]) -> None:
-    """One line per run."""
+    """Write the file, one line per run."""
     head = {
         "format": FORMAT,
         "version": VERSION,

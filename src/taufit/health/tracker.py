@@ -1,16 +1,15 @@
-"""Friction that is followed while the arm moves: level, slope and offset of every joint, causally.
+"""Friction tracking while the robot moves: level, slope and offset of every joint, causally.
 
-The residual of the model is taken as
+The residual of the model is
 
     e = dFc f / Fc + dFv v + d0 + noise,
 
-with f the friction torque that the model expects, Fc its level at creeping speed, and (dFc, dFv,
-d0) a slow random walk per joint. How far these are from zero when a run begins differs from day to
-day: Kalman filters that expect next to nothing, little, the usual and much run side by side, and
-each counts as much as what it expected before has come true. They work in cells of a twentieth of a
-second; noise counts as long as it is correlated. What is known at a moment is used a delay later,
-longer than the low-pass looks ahead, so that no torque helps to predict itself. Fed sample by
-sample or chunk by chunk, the course is the same.
+with f the model's friction torque, Fc its level at creeping speed, and (dFc, dFv, d0) a slow random
+walk per joint. Their size at the start of a run differs from day to day: Kalman filters with
+different initial standard deviations run in parallel, weighted by their likelihood. They are
+updated in time bins of 0.05 s; noise counts by its correlation time. A state is used after a delay
+longer than the low-pass looks ahead, so that no torque predicts itself. The result does not depend
+on how the samples are split.
 """
 
 from __future__ import annotations
@@ -27,21 +26,21 @@ from taufit.model.intervals import coulomb_level
 from taufit.model.predict import friction_torque, predicted_torque
 from taufit.signals.samples import Samples
 
-# What is followed, in the order of the state.
+# Tracked parameters, in the order of the state.
 TRACKED_PARAMETERS = ("coulomb", "viscous", "offset")
 
 
 @dataclass(frozen=True, slots=True)
 class TrackerSettings:
-    """How far friction may be from the model, and how fast it moves.
+    """Settings of friction tracking.
 
     Attributes:
-        initial_stds: Standard deviations of every part when a run begins, over the friction level,
-            of
-            the filters that run side by side.
-        walk_time_s: In which a part walks as far as that.
-        delay_s: After which what is known is used.
-        bin_s: Between two corrections.
+        scatters: Initial standard deviations of the parallel filters, relative to the friction
+            level. Larger values follow larger differences from the model.
+        seconds: Time in which a parameter's random walk reaches that standard deviation [s].
+            Smaller values follow faster changes and more noise.
+        delay_s: Delay after which a state is used [s].
+        cell_s: Width of a time bin, one update each [s].
     """
 
     initial_stds: tuple[float, ...] = (0.003, 0.01, 0.03, 0.1)
@@ -51,45 +50,47 @@ class TrackerSettings:
 
 
 class FrictionTracker:
-    """Follows the friction of an arm beside its model.
+    """Tracks the friction of a robot relative to its model.
 
     Args:
-        model: Fitted; its residuals say how noisy torque is.
-        rate_hz: Of the samples to come.
-        settings: Replaces the usual ones.
+        model: Fitted model; its residuals give the torque noise.
+        rate_hz: Rate of the samples [Hz].
+        settings: Settings; default `TrackerSettings()`.
 
     Attributes:
         state: dFc [N m], dFv [N m s/rad] and d0 [N m] of every joint.
-        covariance: Of these.
-        log_likelihood: Logarithms of how likely each filter's expectation is, joint by joint.
+        covariance: Covariance of the state.
+        log_likelihood: Log-likelihood of each parallel filter, per joint.
     """
 
     def __init__(
         self, model: FittedModel, rate_hz: float, settings: TrackerSettings | None = None
     ) -> None:
-        self.settings = chosen = settings or TrackerSettings()
+        self.settings = tracker_settings = settings or TrackerSettings()
         self.joints = joints = model.robot.joints
         self._level = level = np.maximum(coulomb_level(model), 1e-3)
         span = model.training.ranges.velocity
         speed = np.ones(joints) if span is None else np.maximum(-span.low, span.high)
         score = model.training.score
         rms = 0.1 * level if score is None else np.maximum(score.rmse, 1e-6)
-        self._samples_per_bin = max(1, round(chosen.bin_s * rate_hz))
-        self._delay_samples = max(1, round(chosen.delay_s * rate_hz))
+        self._samples_per_bin = max(1, round(tracker_settings.bin_s * rate_hz))
+        self._delay_samples = max(1, round(tracker_settings.delay_s * rate_hz))
         correlation_bins = max(
             model.training.residuals.correlation_s * rate_hz / self._samples_per_bin, 1.0
         )
         self._noise = rms**2 * correlation_bins
         unit = np.stack([level, level / np.maximum(speed, 1e-3), level], -1)
-        scale: Float[Array, "f j 3"] = np.multiply.outer(np.array(chosen.initial_stds), unit)
+        scale: Float[Array, "f j 3"] = np.multiply.outer(
+            np.array(tracker_settings.initial_stds), unit
+        )
         self._initial_covariance = scale[..., None] ** 2 * np.eye(3)
         self._walk = self._initial_covariance * (
-            self._samples_per_bin / rate_hz / chosen.walk_time_s
+            self._samples_per_bin / rate_hz / tracker_settings.walk_time_s
         )
         self.clear()
 
     def clear(self) -> None:
-        """The next sample begins another run: friction is the model's again."""
+        """Start another run: friction is the model's again."""
         self._states = np.zeros(self._initial_covariance.shape[:3])
         self._covariances = self._initial_covariance.copy()
         self.log_likelihood = np.zeros(self._initial_covariance.shape[:2])
@@ -104,13 +105,13 @@ class FrictionTracker:
         residual: Float[Array, " j"],
         in_motion: Bool[Array, " j"],
     ) -> tuple[Float[Array, " j"], Float[Array, "j 3"]]:
-        """What to add to the model's torque at this sample, and the parts it is made of.
+        """Torque correction of the model at this sample, and the tracked state used.
 
         Args:
-            friction: What the model expects of friction at this sample [N m].
-            velocity: Of the joints.
-            residual: Measured torque less the model's at this sample; it is used later.
-            in_motion: Joints whose friction can be seen; a standing one says nothing.
+            friction: Model friction at this sample [N m].
+            velocity: Joint velocities.
+            residual: Measured minus model torque at this sample; used later.
+            in_motion: Joints in motion; standing joints are not informative.
         """
         columns = np.ones((self.joints, 3))
         columns[:, 0], columns[:, 1] = friction / self._level, velocity
@@ -141,7 +142,7 @@ class FrictionTracker:
         self._combine_filters()
 
     def _combine_filters(self) -> None:
-        """State and covariance of all filters together, each by its odds."""
+        """Combine state and covariance of all filters, weighted by likelihood."""
         weights = np.exp(self.log_likelihood - self.log_likelihood.max(axis=0))
         weights /= weights.sum(axis=0)
         self.state: Float[Array, "j 3"] = (weights[..., None] * self._states).sum(axis=0)
@@ -154,11 +155,11 @@ class FrictionTracker:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FrictionCourse:
-    """Friction followed through samples.
+    """Friction tracked over samples.
 
     Attributes:
-        correction: What it adds to the model's torque [N m].
-        parts: dFc [N m], dFv [N m s/rad] and d0 [N m] as they were used.
+        correction: Correction of the model torque [N m].
+        parts: dFc [N m], dFv [N m s/rad] and d0 [N m] as used.
     """
 
     correction: Float[Array, "n j"]
@@ -167,13 +168,13 @@ class FrictionCourse:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrackingScore:
-    """How much better a model predicts with its friction followed.
+    """Score of a model with tracked friction.
 
     Attributes:
-        nrmse: Per joint, over the samples in motion.
-        second_half: Mean nrmse over the second half of the motion, when friction is known.
-        second_half_before: The same without following it.
-        parts: dFc [N m], dFv [N m s/rad], d0 [N m] when the recording ends.
+        nrmse: nrmse per joint, over the samples in motion.
+        second_half: Mean nrmse over the second half of the motion, after convergence.
+        second_half_before: Mean nrmse over the second half without tracking.
+        parts: dFc [N m], dFv [N m s/rad], d0 [N m] at the end of the recording.
     """
 
     nrmse: Float[Array, " j"]
@@ -199,7 +200,7 @@ class TrackingScore:
 def score_tracking(
     samples: Samples, predicted: Float[Array, "n j"], course: FrictionCourse
 ) -> TrackingScore:
-    """Errors with and without the followed friction."""
+    """Score a model with and without tracked friction."""
     rows = np.flatnonzero(samples.in_motion)
     second_half = rows[len(rows) // 2 :]
     measured = samples.torque
@@ -227,13 +228,13 @@ def track(
     predicted: Float[Array, "n j"] | None = None,
     settings: TrackerSettings | None = None,
 ) -> FrictionCourse:
-    """Friction of conditioned samples followed from the first to the last, run by run.
+    """Track friction over conditioned samples, run by run.
 
     Args:
-        model: Fitted.
-        samples: Conditioned like its training data.
-        predicted: Its torque, where that is at hand.
-        settings: Replaces the usual ones.
+        model: Fitted model.
+        samples: Samples conditioned like its training data.
+        predicted: Model torque of the samples, if already computed.
+        settings: Settings; default `TrackerSettings()`.
     """
     predicted = predicted_torque(model, samples) if predicted is None else predicted
     residual: Array = samples.torque - predicted
