@@ -13,7 +13,7 @@ import pytest
 
 import taufit.core.files
 from taufit.cli import main
-from taufit.cli.app import VERBS, module_of, typer_app
+from taufit.cli.app import VERBS, command_module, typer_app
 from taufit.cli.options.option_groups import flatten_options
 
 BINARY = bytes(range(256)) * 40
@@ -169,7 +169,7 @@ def test_mistakes_are_refused_in_words(folder, tmp_path, capsys, words):
 def numeric_options():
     """(verb, option) of every numeric option, from the commands' own signatures."""
     for verb in VERBS:
-        command = getattr(import_module(module_of(verb)), "command", None)
+        command = getattr(import_module(command_module(verb)), "command", None)
         if command is None:
             continue  # sub-verbs
         for name, hint in get_type_hints(flatten_options(command)).items():

@@ -213,7 +213,7 @@ def test_a_standing_arm_feels_no_spring(sprung, compiled):
     # At rest up to Coulomb friction is left, in motion nothing.
     assert np.abs(felt.torque[:200]).max() < 5.6
     assert np.abs(felt.torque[380:590]).max() < 0.5
-    whole = felt.predicted[380:590, 1] - 0.5 * (torque[381:591, 1] + torque[380:590, 1])
+    whole = felt.model_torque[380:590, 1] - 0.5 * (torque[381:591, 1] + torque[380:590, 1])
     assert np.abs(whole).max() < 0.5
     assert np.abs(felt.friction[:, 1]).max() < 4.0 + 3.0 * np.abs(speeds[:, 1]).max() + 0.1
 

@@ -25,7 +25,7 @@ from taufit.core.threads import VARIABLES, keep_freed_memory, reserve_blas_memor
 
 # In order of use. A verb has a file `cli/<verb>.py` with either a function `command` or, for verbs
 # with sub-verbs, a typer app called `app`.
-_IN_ORDER = {
+_COMMANDS = {
     "demo": "Try taufit without a robot: simulate, fit, check, report",
     "inspect": "Show a robot: joints, limits, what its motion can tell about it",
     "design": "Plan an excitation trajectory",
@@ -50,18 +50,20 @@ _IN_ORDER = {
 
 
 # Verbs that last until they are stopped, and then finish what they have.
-_SESSIONS = ("record", "live", "open", "simulate")
+_LONG_RUNNING = ("record", "live", "open", "simulate")
 # Verbs that calculate much: BLAS takes its memory while there is some.
-_HEAVY = ("check", "contact", "demo", "design", "fit", "fleet", "friction", "gains", "health",
-          "live", "payload", "reproduce")  # fmt: skip
+_COMPUTE_INTENSIVE = (
+    *("check", "contact", "demo", "design", "fit", "fleet"),
+    *("friction", "gains", "health", "live", "payload", "reproduce"),
+)
 
 
-def module_of(verb: str) -> str | None:
+def command_module(verb: str) -> str | None:
     """Module of a verb, or None where it is not part of this installation."""
     return f"taufit.cli.{verb}" if Path(__file__).with_name(f"{verb}.py").exists() else None
 
 
-VERBS = {verb: text for verb, text in _IN_ORDER.items() if module_of(verb) is not None}
+VERBS = {verb: text for verb, text in _COMMANDS.items() if command_module(verb) is not None}
 
 
 def _help() -> str:
@@ -90,10 +92,10 @@ def engine() -> str:
 
 def version() -> str:
     """The version, its engine and the optional libraries it finds."""
-    found = installed_extras()
-    there = ", ".join(f"{name} ({EXTRAS[name].library} {v})" for name, v in found.items() if v)
-    absent = ", ".join(f"{name} ({EXTRAS[name].library})" for name, v in found.items() if not v)
-    lines = [f"taufit {taufit.__version__}, engine: {engine()}", f"extras: {there or 'none'}"]
+    extras = installed_extras()
+    available = ", ".join(f"{name} ({EXTRAS[name].library} {v})" for name, v in extras.items() if v)
+    absent = ", ".join(f"{name} ({EXTRAS[name].library})" for name, v in extras.items() if not v)
+    lines = [f"taufit {taufit.__version__}, engine: {engine()}", f"extras: {available or 'none'}"]
     return "\n".join([*lines, f"not installed: {absent}"] if absent else lines)
 
 
@@ -101,34 +103,36 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the command line; exits with 0, 1 (input or result refused) or 2 (wrong usage)."""
     arguments = sys.argv[1:] if arguments is None else arguments
     process.configure_process()
-    with process.stoppable(patient=bool(arguments) and arguments[0] in _SESSIONS):
+    with process.handle_signals(wait_for_end=bool(arguments) and arguments[0] in _LONG_RUNNING):
         try:
             try:
-                _run(arguments)
+                _run_command(arguments)
             finally:
-                process.finish()
+                process.flush_output()
         except TaufitError as error:
-            _fail(f"{type(error).__name__}: {error}")
+            _exit_with_error(f"{type(error).__name__}: {error}")
         except OSError as error:
             where = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
-            _fail(f"taufit: {where}{error.strerror or error}.")
+            _exit_with_error(f"taufit: {where}{error.strerror or error}.")
         except MemoryError:
-            _fail("taufit: this needs more memory than there is (or than ulimit -v allows).")
+            _exit_with_error(
+                "taufit: this needs more memory than there is (or than ulimit -v allows)."
+            )
         except ImportError as error:
-            _fail(
+            _exit_with_error(
                 f"taufit: a library could not be loaded ({error}). The installation is incomplete, "
                 "or there is too little memory (ulimit -v)."
             )
         except KeyboardInterrupt:
-            _fail("stopped", 130)
+            _exit_with_error("stopped", 130)
 
 
-def _fail(message: str, code: int = 1) -> NoReturn:
+def _exit_with_error(message: str, code: int = 1) -> NoReturn:
     print(printable(message), file=sys.stderr)
     sys.exit(code)
 
 
-def _run(arguments: list[str]) -> None:
+def _run_command(arguments: list[str]) -> None:
     if not arguments or arguments[0] in ("--help", "-h", "help"):
         print(_help())
         sys.exit(0)
@@ -137,9 +141,9 @@ def _run(arguments: list[str]) -> None:
         sys.exit(0)
     verb = arguments[0]
     if verb not in VERBS:
-        close = difflib.get_close_matches(verb, VERBS, n=1)
-        hint = f" Did you mean {close[0]!r}?" if close else ""
-        _fail(f"taufit: there is no verb {verb!r}.{hint}\n\n{_help()}", 2)
+        similar = difflib.get_close_matches(verb, VERBS, n=1)
+        hint = f" Did you mean {similar[0]!r}?" if similar else ""
+        _exit_with_error(f"taufit: there is no verb {verb!r}.{hint}\n\n{_help()}", 2)
 
     # The matrices of this field are small: BLAS threads would spin more than they work. Set before
     # NumPy is imported; a user's own setting wins.
@@ -147,25 +151,28 @@ def _run(arguments: list[str]) -> None:
         os.environ.setdefault(variable, "1")
     keep_freed_memory()
     wants_help = bool({"--help", "-h"} & set(arguments))
-    if verb in _HEAVY and not wants_help:
+    if verb in _COMPUTE_INTENSIVE and not wants_help:
         reserve_blas_memory()
-    rest, large = _without_large(arguments[1:])
-    with large_files() if large else nullcontext(), nullcontext() if wants_help else _no_remarks():
-        typer_app(verb)(args=rest, prog_name=f"taufit {verb}")
+    options, is_large = _extract_large(arguments[1:])
+    with (
+        large_files() if is_large else nullcontext(),
+        nullcontext() if wants_help else _no_numpy_warnings(),
+    ):
+        typer_app(verb)(args=options, prog_name=f"taufit {verb}")
 
 
-def _no_remarks() -> Any:
+def _no_numpy_warnings() -> Any:
     """Numbers that are none are named by file and place; NumPy need not remark on them."""
     import numpy as np
 
     return np.errstate(all="ignore")
 
 
-def _without_large(arguments: list[str]) -> tuple[list[str], bool]:
+def _extract_large(arguments: list[str]) -> tuple[list[str], bool]:
     """The arguments without --large, which goes with any verb, and whether it was there."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
-    kept = [word for word in arguments[:end] if word != "--large"]
-    return [*kept, *arguments[end:]], len(kept) < end
+    remaining = [word for word in arguments[:end] if word != "--large"]
+    return [*remaining, *arguments[end:]], len(remaining) < end
 
 
 def typer_app(verb: str) -> Any:
@@ -174,23 +181,25 @@ def typer_app(verb: str) -> Any:
 
     from taufit.cli.options.option_groups import flatten_options
 
-    module = import_module(module_of(verb) or verb)
+    module = import_module(command_module(verb) or verb)
     if hasattr(module, "app"):
-        for one in module.app.registered_commands:
-            if one.help is None and one.callback is not None:
-                one.help, one.epilog = _without_next(one.callback.__doc__ or "")
-                one.callback = flatten_options(one.callback)
+        for registered in module.app.registered_commands:
+            if registered.help is None and registered.callback is not None:
+                registered.help, registered.epilog = _split_epilog(
+                    registered.callback.__doc__ or ""
+                )
+                registered.callback = flatten_options(registered.callback)
         info = module.app.info
         if isinstance(info.help, str) and "Next: " in info.help:
-            info.help, info.epilog = _without_next(info.help)
+            info.help, info.epilog = _split_epilog(info.help)
         return module.app
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-    text, last = _without_next(module.command.__doc__ or "")
-    app.command(name=verb, help=text, epilog=last)(flatten_options(module.command))
+    text, epilog = _split_epilog(module.command.__doc__ or "")
+    app.command(name=verb, help=text, epilog=epilog)(flatten_options(module.command))
     return app
 
 
-def _without_next(text: str) -> tuple[str, str | None]:
+def _split_epilog(text: str) -> tuple[str, str | None]:
     """Help without its last paragraph, "Next: ...", and that paragraph."""
-    text, _, last = inspect.cleandoc(text).partition("\nNext: ")
-    return text, f"Next: {last}" if last else None
+    text, _, epilog = inspect.cleandoc(text).partition("\nNext: ")
+    return text, f"Next: {epilog}" if epilog else None

@@ -29,7 +29,7 @@ def print_json(data: dict[str, Any]) -> None:
 
 def plain_console(*, stderr: bool = False) -> Console:
     """Where results are shown. Texts are shown as they are: a name in brackets is no markup."""
-    from taufit.cli.parts.screen import Screen
+    from taufit.cli.parts.safe_console import Screen
 
     return Screen(stderr=stderr, markup=False, highlight=False)
 
@@ -75,7 +75,7 @@ def progress(description: str) -> Any:
 
 
 @contextmanager
-def reading(path: Path) -> Iterator[None]:
+def show_reading(path: Path) -> Iterator[None]:
     """Say on a terminal that a large file is being read, and since when."""
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
@@ -85,13 +85,13 @@ def reading(path: Path) -> Iterator[None]:
         yield
         return
     spinner, elapsed = SpinnerColumn(), TimeElapsedColumn()
-    words = TextColumn("{task.description}", markup=False)
-    with Progress(spinner, words, elapsed, console=screen, transient=True) as bar:
+    description = TextColumn("{task.description}", markup=False)
+    with Progress(spinner, description, elapsed, console=screen, transient=True) as bar:
         bar.add_task(f"reading {printable(path.name)} ({size / 1e6:.0f} MB)", total=None)
         yield
 
 
-def short_name(path: str) -> str:
+def recording_label(path: str) -> str:
     """The name of a recording without its folder and ending, for tables."""
     name = Path(path).name
     for suffix in (".gz", ".csv", ".parquet", ".mcap"):
@@ -99,6 +99,6 @@ def short_name(path: str) -> str:
     return name
 
 
-def scored(nrmse: float) -> str:
+def format_nrmse(nrmse: float) -> str:
     """An nrmse for a table; a joint whose torque does not vary has none."""
     return f"{nrmse:.3f}" if math.isfinite(nrmse) else "–"

@@ -48,17 +48,17 @@ def command(
     from taufit.model.tip_energy import tip_energy
 
     fitted = read_model(model)
-    time, position, velocity = _states(fitted, motion, source)
+    time, position, velocity = _read_states(fitted, motion, source)
     energy = tip_energy(fitted, position, velocity)
     if output is not None:
-        _write(output, time, energy)
+        _write_csv(output, time, energy)
     page = {
         "model": str(model),
         "motion": str(motion),
         "robot": fitted.robot.name,
         "rotors_included": bool(fitted.layout.has("rotor")),
         "states": len(time),
-        **_peaks(time, energy),
+        **_peak_values(time, energy),
         "warnings": _warnings(fitted),
     }
     if output is not None:
@@ -69,7 +69,7 @@ def command(
         _show(page, output)
 
 
-def _states(
+def _read_states(
     model: FittedModel, path: Path, source: RecordingOptions
 ) -> tuple[Float[Array, " n"], Float[Array, "n j"], Float[Array, "n j"]]:
     """Time, position and velocity of a motion file or a recording."""
@@ -91,26 +91,26 @@ def _states(
         return time, position, velocity
     from taufit.workflow import condition_like
 
-    samples = condition_like(model, [source.read_one(path)])
+    samples = condition_like(model, [source.read_single(path)])
     return samples.time, samples.position, samples.velocity
 
 
-def _peaks(time: Float[Array, " n"], energy: TipEnergy) -> dict[str, Any]:
+def _peak_values(time: Float[Array, " n"], energy: TipEnergy) -> dict[str, Any]:
     """The largest of each, when it was, and its interval there."""
     import numpy as np
 
-    def at(
+    def peak(
         name: str, value: Float[Array, " n"], std: Float[Array, " n"] | None, unit: str
     ) -> dict[str, Any]:
         from taufit.core.statistics import NORMAL_95
 
         k = int(np.argmax(np.where(np.isfinite(value), value, -np.inf)))
-        most = float(value[k])
-        out: dict[str, Any] = {"value": most, "unit": unit, "t": float(time[k])}
+        largest = float(value[k])
+        out: dict[str, Any] = {"value": largest, "unit": unit, "t": float(time[k])}
         if std is not None:
             half = NORMAL_95 * float(std[k])
             if np.isfinite(half):
-                out |= {"low": max(most - half, 0.0), "high": most + half}
+                out |= {"low": max(largest - half, 0.0), "high": largest + half}
         return {name: out}
 
     if not all(np.isfinite(x).all() for x in (energy.kinetic, energy.effective, energy.speed)):
@@ -119,13 +119,13 @@ def _peaks(time: Float[Array, " n"], energy: TipEnergy) -> dict[str, Any]:
         raise TaufitError("the motion is so fast that its energy is beyond all numbers.")
     k = int(np.argmax(energy.effective))
     # Of a tip that creeps the effective mass is of no interest.
-    fast = energy.speed > 0.05 * energy.speed.max()
-    mass = np.where(fast, energy.effective_mass, np.nan)
+    is_fast = energy.speed > 0.05 * energy.speed.max()
+    mass = np.where(is_fast, energy.effective_mass, np.nan)
     return {
-        **at("kinetic_energy", energy.kinetic, energy.kinetic_std, "J"),
-        **at("effective_energy", energy.effective, energy.effective_std, "J"),
-        **at("tip_speed", energy.speed, None, "m/s"),
-        **at("effective_mass", mass, energy.effective_mass_std, "kg"),
+        **peak("kinetic_energy", energy.kinetic, energy.kinetic_std, "J"),
+        **peak("effective_energy", energy.effective, energy.effective_std, "J"),
+        **peak("tip_speed", energy.speed, None, "m/s"),
+        **peak("effective_mass", mass, energy.effective_mass_std, "kg"),
         "effective_mass_at_peak_energy": float(energy.effective_mass[k]),
     }
 
@@ -142,7 +142,7 @@ def _warnings(model: FittedModel) -> list[str]:
     return out
 
 
-def _write(path: Path, time: Any, energy: TipEnergy) -> None:
+def _write_csv(path: Path, time: Any, energy: TipEnergy) -> None:
     from dataclasses import fields
 
     from taufit.core.files import write_text
@@ -166,13 +166,13 @@ def _show(page: dict[str, Any], output: Path | None) -> None:
     for name in ("quantity", "value", "low", "high", "at"):
         table.add_column(name, justify="left" if name == "quantity" else "right")
     for key in ("kinetic_energy", "effective_energy", "effective_mass", "tip_speed"):
-        own = page[key]
-        sides = [f"{own[side]:.3g}" if side in own else "-" for side in ("low", "high")]
+        quantity = page[key]
+        bounds = [f"{quantity[side]:.3g}" if side in quantity else "-" for side in ("low", "high")]
         table.add_row(
-            f"{key.replace('_', ' ')}, {own['unit']}",
-            f"{own['value']:.3g}" if isfinite(own["value"]) else "not known",
-            *sides,
-            f"{own['t']:.2f} s",
+            f"{key.replace('_', ' ')}, {quantity['unit']}",
+            f"{quantity['value']:.3g}" if isfinite(quantity["value"]) else "not known",
+            *bounds,
+            f"{quantity['t']:.2f} s",
         )
     console.print(table)
     for text in page["warnings"]:

@@ -14,8 +14,8 @@ from taufit.cli.options import (
     Json,
     Model,
     RecordingOptions,
-    mounting_given,
     require_choice,
+    require_mounting,
     usage_error,
 )
 
@@ -40,7 +40,7 @@ class UnitOptions:
         ),
     ] = None
 
-    def form(self, format: str) -> ExportFormat:
+    def export_format(self, format: str) -> ExportFormat:
         """The entry of `EXPORTS`, an FMU as asked for."""
         from taufit.export import EXPORTS
         from taufit.export.fmu import FMI_VERSIONS, KINDS, fmu_form
@@ -100,59 +100,62 @@ def command(
     from taufit.export.export_accuracy import accuracy_on_training
     from taufit.model.model_file import read_model
 
-    form = unit.form(format)
+    chosen_format = unit.export_format(format)
     fitted = read_model(model)
-    tested = _tested(fitted, form, holdout or [], recordings)
-    moved = None
+    holdout_accuracy = _test_on_recordings(fitted, chosen_format, holdout or [], recordings)
+    remounted = None
     if mounting is not None:
         from taufit.calibration import move_model
 
-        moved = move_model(fitted, mounting_given(mounting))
-        fitted = moved.model
-    written = write_export(fitted, form, output)
-    trained = accuracy_on_training(fitted, form)
-    refitted = form.held(fitted).refitted
-    files = [str(file) for file in written.files]
+        remounted = move_model(fitted, require_mounting(mounting))
+        fitted = remounted.model
+    result = write_export(fitted, chosen_format, output)
+    training_accuracy = accuracy_on_training(fitted, chosen_format)
+    refitted = chosen_format.held(fitted).refitted
+    files = [str(file) for file in result.files]
     if as_json:
         data: dict[str, Any] = {
             "format": format,
             "files": files,
-            "dropped": list(written.dropped),
-            "notes": list(written.notes),
+            "dropped": list(result.dropped),
+            "notes": list(result.notes),
             "refitted": refitted,
-            "training": None if trained is None else trained.to_dict(),
-            "holdout": [one.to_dict() for one in tested],
+            "training": None if training_accuracy is None else training_accuracy.to_dict(),
+            "holdout": [accuracy.to_dict() for accuracy in holdout_accuracy],
         }
-        if moved is not None:
-            data |= {"moved": moved.statement, "unknown": list(moved.unknown)}
+        if remounted is not None:
+            data |= {"moved": remounted.statement, "unknown": list(remounted.unknown)}
         print_json(data)
         return
-    if moved is not None:
-        print(f"Moved {moved.statement}")
+    if remounted is not None:
+        print(f"Moved {remounted.statement}")
     print("Written: " + ", ".join(files))
-    for part in written.dropped:
+    for part in result.dropped:
         print(f"Not representable in {format.upper()}: {part}.")
     if refitted:
         print(f"The terms of {format.upper()} were refitted to make up for that.")
-    for note in written.notes:
+    for note in result.notes:
         print(note)
-    for label, one in (
-        *([("training data", trained)] if trained else []),
-        *((one.file, one) for one in tested),
+    for label, accuracy in (
+        *([("training data", training_accuracy)] if training_accuracy else []),
+        *((accuracy.file, accuracy) for accuracy in holdout_accuracy),
     ):
-        print(f"Torque left unexplained on {label}: {_percentages(one)}.")
+        print(f"Torque left unexplained on {label}: {_format_nrmse(accuracy)}.")
     print("Next: load it in your simulator or controller.")
 
 
-def _percentages(accuracy: ExportAccuracy) -> str:
+def _format_nrmse(accuracy: ExportAccuracy) -> str:
     """Unexplained share of torque, of the export and of the model it was made from."""
     if not math.isfinite(accuracy.mean_nrmse):
         return "not known, the torque of no joint varies there"
     return f"{accuracy.mean_nrmse:.2%} (the model itself: {accuracy.model_mean_nrmse:.2%})"
 
 
-def _tested(
-    fitted: FittedModel, form: ExportFormat, files: list[Path], recordings: RecordingOptions
+def _test_on_recordings(
+    fitted: FittedModel,
+    chosen_format: ExportFormat,
+    files: list[Path],
+    recordings: RecordingOptions,
 ) -> list[ExportAccuracy]:
     """What the form is worth on recordings, conditioned like the training data."""
     from taufit.export.export_accuracy import accuracy_on_samples
@@ -161,7 +164,7 @@ def _tested(
     return [
         accuracy_on_samples(
             fitted,
-            form,
+            chosen_format,
             condition_like(fitted, recordings.read(path), name=path.name),
             path.name,
         )

@@ -17,7 +17,7 @@ from taufit.cli.options import (
     RobotOptions,
     usage_error,
 )
-from taufit.cli.options.cache import CacheOption, opened_cache, say_warning
+from taufit.cli.options.result_cache import CacheOption, open_result_cache, print_cache_warning
 
 if TYPE_CHECKING:
     from taufit.core.compute.cache import Cache
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _KEYS = ("robot", "day")
 # Robots that are listed on the screen, worst first.
-_LISTED = 12
+_MAX_LISTED = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,17 +63,17 @@ class FleetOptions:
     cache: CacheOption = "auto"
     allow_repeats: AllowRepeats = False
 
-    def keys(self) -> tuple[str, ...]:
+    def grouping_keys(self) -> tuple[str, ...]:
         """The keys, which must be known."""
         keys = tuple(part.strip() for part in self.by.split(","))
         if not keys or keys[0] != "robot" or any(key not in _KEYS for key in keys):
             usage_error("--by", f"expected robot or robot,day, got {self.by!r}.")
         return keys
 
-    def opened(self, path: str) -> Cache | None:
+    def open_cache(self, path: str) -> Cache | None:
         """Where results on files of this computer are kept, if they are."""
         folder = Path(path)
-        return opened_cache(self.cache, folder if folder.is_dir() else None)
+        return open_result_cache(self.cache, folder if folder.is_dir() else None)
 
 
 def command(
@@ -88,7 +88,7 @@ def command(
     ],
     source: RecordingOptions,
     arm: RobotOptions,
-    how: FleetOptions,
+    fleet_options: FleetOptions,
     output: Annotated[
         Path,
         typer.Option(
@@ -116,68 +116,70 @@ def command(
     from taufit.core.compute.engines import open_engine
     from taufit.fleet import study_fleet
 
-    keys = how.keys()
-    if not 0.0 < how.cutoff_hz < 1e6:
-        usage_error("--cutoff-hz", f"must be a positive frequency in Hz, got {how.cutoff_hz:g}.")
+    keys = fleet_options.grouping_keys()
+    if not 0.0 < fleet_options.cutoff_hz < 1e6:
+        usage_error(
+            "--cutoff-hz", f"must be a positive frequency in Hz, got {fleet_options.cutoff_hz:g}."
+        )
     nominal = arm.read(robot)
     with (
         progress("fleet") as bar,
-        how.opened(path) or nullcontext() as cache,
-        open_engine(how.processes, how.scheduler) as engine,
+        fleet_options.open_cache(path) or nullcontext() as cache,
+        open_engine(fleet_options.processes, fleet_options.scheduler) as engine,
     ):
         task = bar.add_task("reading", total=None)
-        found = study_fleet(
+        result = study_fleet(
             nominal,
             path,
             by=keys,
             engine=engine,
-            cutoff_hz=how.cutoff_hz,
+            cutoff_hz=fleet_options.cutoff_hz,
             reader=source,
             cache=cache,
-            allow_repeats=how.allow_repeats,
+            allow_repeats=fleet_options.allow_repeats,
             watch=lambda done, all_: bar.update(task, completed=done, total=all_),
         )
-    say_warning(cache)
-    _write(found, output)
+    print_cache_warning(cache)
+    _write_results(result, output)
     if as_json:
-        print_json(found.to_dict() | {"output": str(output)})
+        print_json(result.to_dict() | {"output": str(output)})
     else:
-        _show(found, output)
+        _show(result, output)
 
 
-def _write(found: FleetResult, folder: Path) -> None:
+def _write_results(result: FleetResult, folder: Path) -> None:
     from taufit.core.files import write_text
     from taufit.model.model_file import write_model
     from taufit.report.fleet_page import fleet_page
 
-    for one in found.robots:
-        write_model(one.model, folder / "models" / found.file_name(one.robot))
-    write_model(found.typical, folder / "typical.json")
-    found.write_table(folder / "fleet.parquet")
-    write_text(folder / "fleet.html", fleet_page(found))
+    for entry in result.robots:
+        write_model(entry.model, folder / "models" / result.file_name(entry.robot))
+    write_model(result.typical, folder / "typical.json")
+    result.write_table(folder / "fleet.parquet")
+    write_text(folder / "fleet.html", fleet_page(result))
 
 
-def _show(found: FleetResult, folder: Path) -> None:
+def _show(result: FleetResult, folder: Path) -> None:
     from taufit.cli.common import headline, plain_console
 
     console = plain_console()
-    odd = [one for one in found.robots if one.outlier]
-    days = sum(len(one.days) for one in found.robots)
-    text = f"  {len(found.robots)} robots of type {found.type}, {days} days, {found.rows:,} rows"
-    console.print(headline(f"{len(odd)} unlike the others", text))
-    for one in odd[:_LISTED]:
-        for surprise in one.surprises:
-            console.print(f"  {one.robot}: {surprise.message}")
-    if len(odd) > _LISTED:
-        console.print(f"  and {len(odd) - _LISTED} more, in fleet.html")
-    shown = [factor for factor in found.named_from if factor < float("inf")]
-    if shown:
+    outliers = [entry for entry in result.robots if entry.outlier]
+    days = sum(len(entry.days) for entry in result.robots)
+    text = f"  {len(result.robots)} robots of type {result.type}, {days} days, {result.rows:,} rows"
+    console.print(headline(f"{len(outliers)} unlike the others", text))
+    for entry in outliers[:_MAX_LISTED]:
+        for surprise in entry.surprises:
+            console.print(f"  {entry.robot}: {surprise.message}")
+    if len(outliers) > _MAX_LISTED:
+        console.print(f"  and {len(outliers) - _MAX_LISTED} more, in fleet.html")
+    factors = [factor for factor in result.named_from if factor < float("inf")]
+    if factors:
         console.print(
             "A worn joint is named on 19 of 20 robots once its friction is "
-            f"{min(shown):.1f} to {max(shown):.1f} times what it was, by joint."
+            f"{min(factors):.1f} to {max(factors):.1f} times what it was, by joint."
         )
-    for incident in found.incidents:
+    for incident in result.incidents:
         console.print(f"  {incident}")
-    for failed in found.failed:
+    for failed in result.failed:
         console.print(f"  {failed.file} was not used: {failed.why}")
     console.print(f"Written to {folder}: fleet.html, fleet.parquet, typical.json, models/")

@@ -16,8 +16,8 @@ from taufit.cli.options import (
     Report,
     RobotName,
     RobotOptions,
-    cutoff_given,
     require_choice,
+    require_cutoff,
     usage_error,
 )
 
@@ -60,7 +60,7 @@ def command(
             metavar="RECORDING...",
         ),
     ],
-    which: RobotOptions,
+    robot_options: RobotOptions,
     source: RecordingOptions,
     curve: CurveOptions,
     output: Annotated[Path, typer.Option("--output", "-o", help="Model to write.")] = Path(
@@ -86,62 +86,62 @@ def command(
     from taufit.terms.friction import FRICTION_MODELS
 
     require_choice(curve.friction, ("auto", *FRICTION_MODELS), "--friction")
-    cutoff_given(curve.cutoff_hz)
-    arm = which.read(robot)
+    require_cutoff(curve.cutoff_hz)
+    arm = robot_options.read(robot)
     for number in curve.joint or ():
         if number > arm.joints:
             usage_error("--joint", f"this arm has joints 1 to {arm.joints}, not {number}.")
-    known = None if curve.links is None else read_model(curve.links)
+    links_model = None if curve.links is None else read_model(curve.links)
     with progress("friction") as bar:
         task = bar.add_task("friction", total=len(recordings) + 1.0)
 
         def samples() -> Iterator[Samples]:
             """One recording in memory at a time."""
             for path in recordings:
-                for one in source.read(path):
-                    yield condition(one, cutoff_hz=curve.cutoff_hz)
+                for recording in source.read(path):
+                    yield condition(recording, cutoff_hz=curve.cutoff_hz)
                 bar.advance(task)
 
-        found = identify_friction(
+        result = identify_friction(
             arm,
             samples(),
             friction=curve.friction,
             joints=curve.joint,
             passive=not curve.not_passive,
-            links=known,
+            links=links_model,
             beside=() if report is None else BESIDE,
         )
         bar.advance(task)
-    write_model(found.model, output)
+    write_model(result.model, output)
     if report is not None:
         from taufit.core.files import write_text
         from taufit.report.friction_page import friction_page
 
-        write_text(report, friction_page(arm, found))
+        write_text(report, friction_page(arm, result))
     data = {
         "robot": arm.name,
-        "model": found.name,
-        "scores": found.scores,
-        "compared": found.compared,
-        "joints": [_joint(one) for one in found.joints],
-        "warnings": list(found.warnings),
+        "model": result.name,
+        "scores": result.scores,
+        "compared": result.compared,
+        "joints": [_joint_to_dict(recording) for recording in result.joints],
+        "warnings": list(result.warnings),
         "output": str(output),
     }
     if as_json:
         print_json(data)
         return
-    _print(found, output, report)
+    _show(result, output, report)
 
 
-def _joint(one: JointFriction) -> dict[str, Any]:
+def _joint_to_dict(friction: JointFriction) -> dict[str, Any]:
     """A joint as `--json` gives it."""
-    fit, warm = one.fit, one.pairs.temperature
+    fit, temperature = friction.fit, friction.pairs.temperature
     terms = [term.name for term in fit.model.parameters]
     shapes = [shape.name for shape in fit.model.shapes]
     values = dict(zip(terms, fit.coefficients.tolist(), strict=True))
     deviations = dict(zip(terms, fit.coefficient_std.tolist(), strict=True))
     return {
-        "joint": one.joint,
+        "joint": friction.joint,
         "model": type(fit.model).__name__,
         "coefficients": {**values, **dict(zip(shapes, fit.shape.tolist(), strict=True))},
         "std": {**deviations, **dict(zip(shapes, fit.shape_std.tolist(), strict=True))},
@@ -151,37 +151,38 @@ def _joint(one: JointFriction) -> dict[str, Any]:
         "dropped": list(fit.dropped),
         "tested_speeds": fit.tested_speeds.tolist(),
         "valid_to": fit.valid_to,
-        "load": [float(x) for x in _span(abs(one.pairs.load))],
-        "temperature": None if warm is None else [float(x) for x in _span(warm)],
-        "pairs": len(one.pairs.torque),
+        "load": [float(x) for x in _quantiles(abs(friction.pairs.load))],
+        "temperature": None if temperature is None else [float(x) for x in _quantiles(temperature)],
+        "pairs": len(friction.pairs.torque),
     }
 
 
-def _span(values: Array) -> Array:
+def _quantiles(values: Array) -> Array:
     """Least, median and largest."""
     import numpy as np
 
     return np.asarray(np.quantile(values, [0.0, 0.5, 1.0]))
 
 
-def _print(found: FrictionIdentification, output: Path, report: Path | None) -> None:
+def _show(result: FrictionIdentification, output: Path, report: Path | None) -> None:
     from taufit.cli.common import plain_console
 
     console = plain_console()
-    console.print(f"Friction model: {found.name}")
-    for one in found.joints:
-        fit = one.fit
-        shown = ", ".join(
+    console.print(f"Friction model: {result.name}")
+    for friction in result.joints:
+        fit = friction.fit
+        coefficients = ", ".join(
             f"{term.name} {value:.3g}"
             for term, value in zip(fit.model.parameters, fit.coefficients, strict=True)
             if term.name not in fit.dropped
         )
         console.print(
-            f"joint {one.joint}: {shown}; RMSE {fit.rms:.3g} N m, {len(fit.tested_speeds)} speeds "
+            f"joint {friction.joint}: {coefficients}; RMSE {fit.rms:.3g} N m, "
+            f"{len(fit.tested_speeds)} speeds "
             f"up to {fit.fastest:.3g} rad/s, known to {fit.valid_to:.3g} rad/s",
             soft_wrap=True,
         )
-    for warning in found.warnings:
+    for warning in result.warnings:
         console.print(f"Warning: {warning}.", soft_wrap=True)
     written = [str(output)] + ([str(report)] if report else [])
     console.print("Written: " + ", ".join(written))

@@ -42,7 +42,7 @@ def command(
         list[Path], typer.Argument(help="Runs without a payload.", metavar="RECORDING")
     ],
     source: RecordingOptions,
-    weight: KnownMassOptions,
+    known_mass: KnownMassOptions,
     arm: RobotOptions,
     as_json: Json = False,
 ) -> None:
@@ -57,34 +57,39 @@ def command(
     from taufit.calibration.known_mass import METHODS
     from taufit.signals import controller_gains
 
-    require_choice(weight.method, METHODS, "--method")
-    if (weight.loaded is None) != (weight.mass is None):
+    require_choice(known_mass.method, METHODS, "--method")
+    if (known_mass.loaded is None) != (known_mass.mass is None):
         usage_error("--loaded and --mass", "belong together: give both, or neither.")
-    known = arm.read(robot)
+    robot_model = arm.read(robot)
     unloaded = [run for path in recording for run in source.read(path)]
-    if weight.loaded is not None and weight.mass is not None:
-        runs = [run for path in weight.loaded for run in source.read(path)]
-        found = gains_from_mass(
-            known, unloaded, runs, weight.mass, mass_std=weight.mass_std, method=weight.method
+    if known_mass.loaded is not None and known_mass.mass is not None:
+        runs = [run for path in known_mass.loaded for run in source.read(path)]
+        gains = gains_from_mass(
+            robot_model,
+            unloaded,
+            runs,
+            known_mass.mass,
+            mass_std=known_mass.mass_std,
+            method=known_mass.method,
         )
     else:
-        found = controller_gains(unloaded)
-    line = "gains: {value: [" + ", ".join(f"{x:.4f}" for x in found.value)
-    line += "], std: [" + ", ".join(f"{x:.4f}" for x in found.std) + "]}"
+        gains = controller_gains(unloaded)
+    line = "gains: {value: [" + ", ".join(f"{x:.4f}" for x in gains.value)
+    line += "], std: [" + ", ".join(f"{x:.4f}" for x in gains.std) + "]}"
     if as_json:
         data: dict[str, Any] = {
-            "gains": found.value,
-            "std": found.std,
-            "source": list(found.source),
-            "findings": [str(finding) for finding in found.findings],
+            "gains": gains.value,
+            "std": gains.std,
+            "source": list(gains.source),
+            "findings": [str(finding) for finding in gains.findings],
             "map_line": line,
         }
         print_json(data)
         return
     for i, (value, std, origin) in enumerate(
-        zip(found.value, found.std, found.source, strict=True)
+        zip(gains.value, gains.std, gains.source, strict=True)
     ):
         print(f"joint {i + 1}: {value:.3f} +- {std:.3f} N m per A  ({origin})")
-    for finding in found.findings:
+    for finding in gains.findings:
         print(f"note: {finding}")
     print(f"{line}\nNext: write that line into the column map and fit again.")

@@ -11,12 +11,12 @@ from typing import Annotated
 import typer
 
 from taufit.cli.options import Json, usage_error
-from taufit.cli.options.serving import PageOptions
+from taufit.cli.options.page_server import PageOptions
 
 
 def command(
     recording: Annotated[Path, typer.Argument(help="Any log with joint positions and torque.")],
-    place: PageOptions,
+    page: PageOptions,
     robot: Annotated[
         str | None, typer.Option(help="The arm, where it is known: a name or a file.")
     ] = None,
@@ -49,17 +49,17 @@ def command(
     if output is not None and output.suffix not in (".yaml", ".yml"):
         usage_error("--output", "a map is written as .yaml")
     stem = recording.name.split(".")[0] or "recording"
-    desk = MappingSession(
+    session = MappingSession(
         recording,
         output or Path(f"{stem}.yaml"),
         Path(f"{stem}.model.json"),
         topic=topic,
     )
     if robot is not None:
-        desk.take_robot(read_robot(robot))
-    line, where = place.listen()
-    with serving(mapper(desk, where), line, where, LIMITS):
-        about = {"file": str(recording), "map": str(desk.output)}
-        place.announce(where, about, as_json, sys.stdout)
+        session.take_robot(read_robot(robot))
+    server_socket, endpoint = page.listen()
+    with serving(mapper(session, endpoint), server_socket, endpoint, LIMITS):
+        about = {"file": str(recording), "map": str(session.output)}
+        page.announce(endpoint, about, as_json, sys.stdout)
         with suppress(KeyboardInterrupt):
             threading.Event().wait(seconds)

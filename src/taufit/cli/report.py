@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from taufit.cli.common import print_json, progress
-from taufit.cli.options import Cutoff, Json, Model, RecordingOptions, cutoff_given
+from taufit.cli.options import Cutoff, Json, Model, RecordingOptions, require_cutoff
 
 
 def command(
@@ -38,7 +38,7 @@ def command(
     from taufit.validation.score_breakdown import score_breakdown
     from taufit.workflow import condition_like
 
-    cutoff_given(cutoff_hz)
+    require_cutoff(cutoff_hz)
     fitted = read_model(model)
     runs = []
     with progress("report") as bar:
@@ -46,8 +46,8 @@ def command(
         for path in recording or []:
             recordings = source.read(path)
             samples = condition_like(fitted, recordings, cutoff_hz=cutoff_hz, name=str(path))
-            one = score_breakdown(fitted, samples, score(fitted, samples, file=str(path)))
-            runs.append(ReportRun(path.name, samples, one))
+            breakdown = score_breakdown(fitted, samples, score(fitted, samples, file=str(path)))
+            runs.append(ReportRun(path.name, samples, breakdown))
             bar.advance(task)
         text = model_page(fitted, runs)
         write_text(output, text)

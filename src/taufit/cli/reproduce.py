@@ -34,11 +34,11 @@ def command(
 
     require_choice(paper, tuple(PAPERS), "PAPER")
     start = time.process_time()
-    asked = read_paper(paper)
+    publication = read_paper(paper)
     exhibits = []
     with progress("reproduce") as bar:
-        task = bar.add_task(paper, total=len(asked.steps))
-        for label, make in asked.steps:
+        task = bar.add_task(paper, total=len(publication.steps))
+        for label, make in publication.steps:
             bar.update(task, description=label)
             exhibits.append(make())
             bar.advance(task)
@@ -47,13 +47,13 @@ def command(
     if report is not None:
         from taufit.core.files import write_text
 
-        write_text(report, paper_page(asked, exhibits))
+        write_text(report, paper_page(publication, exhibits))
     if as_json:
         print_json(
             {
-                "paper": asked.key,
-                "title": asked.title,
-                "errata": list(asked.errata),
+                "paper": publication.key,
+                "title": publication.title,
+                "errata": list(publication.errata),
                 "exhibits": [exhibit.to_dict() for exhibit in exhibits],
                 "differing": len(differing),
                 "cpu_seconds": time.process_time() - start,
@@ -61,12 +61,12 @@ def command(
             }
         )
     else:
-        _print(asked.title, exhibits, report)
+        _show(publication.title, exhibits, report)
     if differing:
         raise typer.Exit(1)
 
 
-def _print(title: str, exhibits: list[Exhibit], report: Path | None) -> None:
+def _show(title: str, exhibits: list[Exhibit], report: Path | None) -> None:
     from rich.table import Table
 
     from taufit.cli.common import plain_console

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from taufit.cli.common import reading
+from taufit.cli.common import show_reading
 
 if TYPE_CHECKING:
     from taufit.recording import Recording
@@ -61,7 +61,7 @@ class RecordingOptions:
     topic: Annotated[
         str | None, typer.Option(help="Joint states to read from a bag.", metavar="NAME")
     ] = None
-    effort: Annotated[
+    torque_kind: Annotated[
         str | None,
         typer.Option(
             help="What the torque channel is: torque (N m), current (A), torque_without_gravity or "
@@ -81,7 +81,10 @@ class RecordingOptions:
         from dataclasses import replace
 
         # Refusals and warnings name the file even where it does not name itself.
-        return [replace(one, meta={"file": path.name, **one.meta}) for one in self.runs(path)]
+        return [
+            replace(recording, meta={"file": path.name, **recording.meta})
+            for recording in self.runs(path)
+        ]
 
     __call__ = read
 
@@ -89,46 +92,50 @@ class RecordingOptions:
         """Every run of a file, or the one that was asked for, as the file says."""
         from taufit.recording import read_recording, read_recordings
 
-        if self.effort is not None:
+        if self.torque_kind is not None:
             from taufit.recording.readers.from_bag import EFFORTS
 
-            require_choice(self.effort, EFFORTS, "--effort")
-        how: dict[str, Any] = {"map": self.map, "topic": self.topic, "effort": self.effort}
-        how |= {"payload": payload, "start": self.start, "end": self.end}
-        with reading(path):
+            require_choice(self.torque_kind, EFFORTS, "--effort")
+        read_options: dict[str, Any] = {
+            "map": self.map,
+            "topic": self.topic,
+            "effort": self.torque_kind,
+        }
+        read_options |= {"payload": payload, "start": self.start, "end": self.end}
+        with show_reading(path):
             if self.run is not None:
-                return [read_recording(path, run=self.run, **how)]
-            return read_recordings(path, **how)
+                return [read_recording(path, run=self.run, **read_options)]
+            return read_recordings(path, **read_options)
 
     def rows(self, path: Path, first: int, last: int) -> list[Recording]:
         """Some rows of a Parquet file, for one that is too long to be read at once."""
         from taufit.recording import read_recordings
 
-        return read_recordings(path, map=self.map, effort=self.effort, rows=(first, last))
+        return read_recordings(path, map=self.map, effort=self.torque_kind, rows=(first, last))
 
     @property
     def settings(self) -> tuple[Any, ...]:
         """What decides, beside its content, what is read from a file."""
         from taufit.recording.column_map import read_map
 
-        how = None if self.map is None else read_map(self.map)
-        return how, self.run, self.topic, self.effort, self.start, self.end
+        column_map = None if self.map is None else read_map(self.map)
+        return column_map, self.run, self.topic, self.torque_kind, self.start, self.end
 
     @property
     def whole(self) -> bool:
         """Whether files are read as they are, no time or run of them chosen."""
         return self.start is None and self.end is None and self.run is None
 
-    def read_one(self, path: Path) -> Recording:
+    def read_single(self, path: Path) -> Recording:
         """The only run of a file; a file of several needs --run."""
         from taufit.core.errors import RecordingError
 
-        found = self.read(path)
-        if len(found) != 1:
+        recordings = self.read(path)
+        if len(recordings) != 1:
             raise RecordingError(
-                f"{path} holds {len(found)} runs; choose one with --run K (0 is the first)."
+                f"{path} holds {len(recordings)} runs; choose one with --run K (0 is the first)."
             )
-        return found[0]
+        return recordings[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +154,7 @@ class RobotOptions:
 
         mounting = recorded_mounting
         if self.mounting is not None:
-            mounting = mounting_given(self.mounting)
+            mounting = require_mounting(self.mounting)
         return read_robot(name, base=self.base, tip=self.tip, mounting=mounting)
 
 
@@ -173,7 +180,7 @@ class AcceptanceOptions:
         from taufit.core.errors import TaufitError
         from taufit.validation import AcceptanceLimits
 
-        rmse = None if self.max_rmse is None else numbers(self.max_rmse, "--max-rmse")
+        rmse = None if self.max_rmse is None else parse_numbers(self.max_rmse, "--max-rmse")
         try:
             return AcceptanceLimits(self.max_mean_nrmse, self.max_nrmse, rmse, self.min_correlation)
         except TaufitError as error:
@@ -185,19 +192,19 @@ def usage_error(option: str, message: str) -> NoReturn:
     raise typer.BadParameter(message, param_hint=option)
 
 
-def require_choice(value: str, known: Iterable[str], option: str) -> str:
+def require_choice(value: str, choices: Iterable[str], option: str) -> str:
     """`value`, which must be among the known names."""
-    known = list(known)
-    if value not in known:
+    choices = list(choices)
+    if value not in choices:
         import difflib
 
-        close = difflib.get_close_matches(value, known, n=1)
-        hint = f" Did you mean {close[0]!r}?" if close else ""
-        usage_error(option, f"{value!r} is not known; use {', '.join(known)}.{hint}")
+        similar = difflib.get_close_matches(value, choices, n=1)
+        hint = f" Did you mean {similar[0]!r}?" if similar else ""
+        usage_error(option, f"{value!r} is not known; use {', '.join(choices)}.{hint}")
     return value
 
 
-def numbers(text: str, option: str, count: int | None = None) -> tuple[float, ...]:
+def parse_numbers(text: str, option: str, count: int | None = None) -> tuple[float, ...]:
     """Finite numbers with commas between, as many as `count` says."""
     from math import isfinite
 
@@ -211,14 +218,14 @@ def numbers(text: str, option: str, count: int | None = None) -> tuple[float, ..
     return values
 
 
-def cutoff_given(value: float | None) -> float | None:
+def require_cutoff(value: float | None) -> float | None:
     """A cut-off frequency [Hz], or None for that of the training data."""
     if value is not None and not 0.0 < value < 1e6:
         usage_error("--cutoff-hz", f"must be a positive frequency in Hz, got {value:g}.")
     return value
 
 
-def mounting_given(text: str) -> str:
+def require_mounting(text: str) -> str:
     """A mounting by name or by angles."""
     from taufit.core.errors import RobotError
     from taufit.robot.mounting import parse_mounting

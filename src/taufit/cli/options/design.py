@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from taufit.cli.options import numbers, require_choice, usage_error
+from taufit.cli.options import parse_numbers, require_choice, usage_error
 
 if TYPE_CHECKING:
     from taufit.clearance import Cell
@@ -48,12 +48,12 @@ class SeriesOptions:
             return SplineBasis(self.splines, self.periods / self.frequency_hz)
         counts = None
         if self.joint_harmonics is not None:
-            given = numbers(self.joint_harmonics, "--joint-harmonics", joints)
-            if any(x != int(x) or not 2 <= x <= self.harmonics for x in given):
+            harmonics = parse_numbers(self.joint_harmonics, "--joint-harmonics", joints)
+            if any(x != int(x) or not 2 <= x <= self.harmonics for x in harmonics):
                 usage_error(
                     "--joint-harmonics", f"expected whole numbers from 2 to {self.harmonics}."
                 )
-            counts = tuple(int(x) for x in given)
+            counts = tuple(int(x) for x in harmonics)
         return FourierBasis(
             self.harmonics, self.frequency_hz, periods=self.periods, joint_harmonics=counts
         )
@@ -94,9 +94,9 @@ class GoalOptions:
             arm, friction, rotor_inertia=self.rotor_inertia, offset=not self.no_offset
         )
 
-    def earlier(self) -> list[Motion]:
+    def earlier_motions(self) -> list[Motion]:
         """The motions of --after."""
-        return [_earlier(path, self.map) for path in self.after or []]
+        return [_read_earlier_motion(path, self.map) for path in self.after or []]
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ class LimitAndSceneOptions:
 
         if self.start is None:
             return None
-        return np.radians(numbers(self.start, "--start", joints))
+        return np.radians(parse_numbers(self.start, "--start", joints))
 
     def limits(self, arm: Robot) -> Limits:
         """The arm's limits as these options change them."""
@@ -143,9 +143,9 @@ class LimitAndSceneOptions:
         from taufit.core.errors import InfeasibleError
         from taufit.excitation import default_limits, envelope_of, read_motion
 
-        _positive(self.speed, "--speed")
-        _positive(self.acceleration, "--acceleration")
-        _positive(self.jerk, "--jerk")
+        _require_positive(self.speed, "--speed")
+        _require_positive(self.acceleration, "--acceleration")
+        _require_positive(self.jerk, "--jerk")
         if self.envelope is not None:
             motion = read_motion(self.envelope)
             if motion.joints != arm.joints:
@@ -153,10 +153,10 @@ class LimitAndSceneOptions:
                     f"the envelope motion has {motion.joints} joints, the arm {arm.joints}."
                 )
             return envelope_of(motion)
-        own = default_limits(arm)
+        limits = default_limits(arm)
         if self.acceleration is not None:
-            own = replace(own, acceleration=np.full(arm.joints, self.acceleration))
-        return replace(own, velocity=self.speed * own.velocity)
+            limits = replace(limits, acceleration=np.full(arm.joints, self.acceleration))
+        return replace(limits, velocity=self.speed * limits.velocity)
 
     def scene(self, arm: Robot) -> Scene:
         """The arm's bodies, its mounting surface and the walls."""
@@ -164,11 +164,11 @@ class LimitAndSceneOptions:
 
         from taufit.excitation import Plane, Scene, mounting_plane, scene_for
 
-        _positive(self.tip_speed, "--tip-speed")
+        _require_positive(self.tip_speed, "--tip-speed")
         limit = np.inf if self.tip_speed is None else self.tip_speed
         planes = []
         for text in self.wall or []:
-            *normal, offset = numbers(text, "--wall", 4)
+            *normal, offset = parse_numbers(text, "--wall", 4)
             length = float(np.linalg.norm(normal))
             if length == 0:
                 usage_error("--wall", f"the normal in {text!r} has no length; try 1,0,0,-0.5.")
@@ -247,7 +247,7 @@ class PurposeOptions:
 
         noise = None
         if self.torque_noise is not None:
-            noise = np.array(numbers(self.torque_noise, "--torque-noise", joints))
+            noise = np.array(parse_numbers(self.torque_noise, "--torque-noise", joints))
             if not np.all(noise > 0):
                 usage_error("--torque-noise", "must be positive.")
         return InertiaGoal(self.part_mass, self.part_size, self.part_deviation, noise)
@@ -265,14 +265,14 @@ class PurposeOptions:
 
         if self.speeds is None:
             return None
-        given = np.radians(numbers(self.speeds, "--speeds"))
-        if not np.all(given > 0):
+        speeds = np.radians(parse_numbers(self.speeds, "--speeds"))
+        if not np.all(speeds > 0):
             usage_error("--speeds", "must be positive.")
-        return given
+        return speeds
 
 
 @dataclass(frozen=True, slots=True)
-class EffortOptions:
+class SearchBudgetOptions:
     """How long to search."""
 
     seconds: Annotated[
@@ -291,11 +291,11 @@ class EffortOptions:
     ] = 1
     seed: Annotated[int, typer.Option(help="Of the random starts.", min=0)] = 0
 
-    def effort(self, tell: Any) -> SearchEffort:
+    def effort(self, callback: Any) -> SearchEffort:
         """As the library takes it."""
         from taufit.excitation import SearchEffort
 
-        return SearchEffort(self.seconds, self.iterations, self.seed, self.workers, tell)
+        return SearchEffort(self.seconds, self.iterations, self.seed, self.workers, callback)
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,7 +326,7 @@ class MotionFileOptions:
         return [path for path in (self.csv, self.urscript, self.ros2, self.plot) if path]
 
 
-def _earlier(path: Path, map: Path | None) -> Motion:
+def _read_earlier_motion(path: Path, map: Path | None) -> Motion:
     """A motion file, or a recording as the motion it shows."""
     from taufit.excitation import read_motion
 
@@ -339,6 +339,6 @@ def _earlier(path: Path, map: Path | None) -> Motion:
     return recorded_motion(condition(read_recording(path, map=map)))
 
 
-def _positive(value: float | None, option: str) -> None:
+def _require_positive(value: float | None, option: str) -> None:
     if value is not None and not 0 < value < float("inf"):
         usage_error(option, f"must be positive and finite, got {value:g}.")

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from taufit.cli.options import AllowRepeats, Json, require_choice, usage_error
-from taufit.cli.options.cache import CacheOption, opened_cache
+from taufit.cli.options.result_cache import CacheOption, open_result_cache
 
 # From this number of files on they are shared by several processes.
 MANY_FILES = 8
 # Options that a `FitRequest` takes as they are.
-_SAME = (
+_REQUEST_FIELDS = (
     "rotor_inertia",
     "temperature",
     "compensator",
@@ -107,7 +107,7 @@ class ModelOptions:
             min=1e-3,
         ),
     ] = 1.0
-    slide_zero_std: Annotated[
+    prismatic_zero_std: Annotated[
         float,
         typer.Option(help="The same of joints that slide.", metavar="MM", min=1e-3),
     ] = 5.0
@@ -142,17 +142,17 @@ class ModelOptions:
         require_choice(self.temperature, TEMPERATURE_CHOICES, "--temperature")
         require_choice(self.torque_signs, ("recorded", "unknown"), "--torque-signs")
         require_choice(self.sign_method, ("exact", "tree"), "--sign-method")
-        same = {name: getattr(self, name) for name in _SAME}
+        unchanged = {name: getattr(self, name) for name in _REQUEST_FIELDS}
         estimator: Any = None if self.estimator == "auto" else ESTIMATORS[self.estimator]()
         return FitRequest(
-            **same,
+            **unchanged,
             friction=self._friction(),
             terms=self._terms(),
             estimator=estimator,
-            cutoff_hz=_cutoff(self.cutoff_hz),
-            delay_s=_delay(self.delay_s),
+            cutoff_hz=_parse_cutoff(self.cutoff_hz),
+            delay_s=_parse_delay(self.delay_s),
             joint_zero_std=math.radians(self.joint_zero_std),
-            slide_zero_std=1e-3 * self.slide_zero_std,
+            slide_zero_std=1e-3 * self.prismatic_zero_std,
             offset=not self.no_offset,
         )
 
@@ -212,12 +212,12 @@ class HoldoutOptions:
     @property
     def files(self) -> list[Path]:
         """The recordings kept out, none by default."""
-        return [path for path in self.holdout or [] if not _is_share(path)]
+        return [path for path in self.holdout or [] if not _is_percentage(path)]
 
     @property
     def share(self) -> float:
         """Of every recording, kept out at its end; 0 for none."""
-        shares = [path for path in self.holdout or [] if _is_share(path)]
+        shares = [path for path in self.holdout or [] if _is_percentage(path)]
         if not shares:
             return 0.0
         try:
@@ -229,7 +229,7 @@ class HoldoutOptions:
         return share
 
 
-def _is_share(path: Path) -> bool:
+def _is_percentage(path: Path) -> bool:
     return str(path).endswith("%") and not path.exists()
 
 
@@ -240,11 +240,11 @@ class ResultOptions:
     report: Annotated[
         Path | None, typer.Option(help="One HTML page about the fit.", metavar="FILE.html")
     ] = None
-    force: Annotated[
+    ignore_contradictions: Annotated[
         bool,
         typer.Option("--force", help="Fit although the recording contradicts the robot."),
     ] = False
-    mend: Annotated[
+    write_map: Annotated[
         Path | None,
         typer.Option(
             help="Where the column map is wrong and the right one is known, write it there.",
@@ -268,12 +268,12 @@ class ResultOptions:
     allow_repeats: AllowRepeats = False
     as_json: Json = False
 
-    def kept_in(self, found_in: Path | None) -> Cache | None:
+    def open_cache(self, recordings: Path | None) -> Cache | None:
         """Where results are kept, if they are."""
-        return opened_cache(self.cache, found_in)
+        return open_result_cache(self.cache, recordings)
 
 
-def _cutoff(text: str) -> float | Literal["auto"]:
+def _parse_cutoff(text: str) -> float | Literal["auto"]:
     if text == "auto":
         return "auto"
     try:
@@ -285,7 +285,7 @@ def _cutoff(text: str) -> float | Literal["auto"]:
     return value
 
 
-def _delay(text: str) -> float | Literal["auto"]:
+def _parse_delay(text: str) -> float | Literal["auto"]:
     if text == "auto":
         return "auto"
     try:

@@ -11,7 +11,7 @@ from typing import Any, get_type_hints
 
 import typer
 
-_SMALLEST, _LARGEST = 1e-12, 1e12
+_MIN_NUMBER, _MAX_NUMBER = 1e-12, 1e12
 
 
 def flatten_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -23,48 +23,52 @@ def flatten_options(command: Callable[..., None]) -> Callable[..., None]:
     every range check, and 1e-308 overflows what is computed from it.
     """
     hints = get_type_hints(command, include_extras=True)
-    flat: list[inspect.Parameter] = []
+    flat_parameters: list[inspect.Parameter] = []
     groups: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {}
     for parameter in inspect.signature(command).parameters.values():
         hint = hints[parameter.name]
         if isinstance(hint, type) and is_dataclass(hint):
-            own = _options(hint)
-            groups[parameter.name] = (hint, tuple(option.name for option in own))
-            flat += own
+            group_parameters = _group_parameters(hint)
+            groups[parameter.name] = (hint, tuple(option.name for option in group_parameters))
+            flat_parameters += group_parameters
         else:
-            flat.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hint))
-    names = [parameter.name for parameter in flat]
+            flat_parameters.append(
+                parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hint)
+            )
+    names = [parameter.name for parameter in flat_parameters]
     assert len(set(names)) == len(names), f"options given twice: {sorted(names)}"
 
     @functools.wraps(command)
-    def typed(**given: Any) -> None:
-        for name, value in given.items():
-            reason = _no_number(value)
+    def flat_command(**values: Any) -> None:
+        for name, value in values.items():
+            reason = _range_error(value)
             if reason:
                 option = f"--{name}".replace("_", "-")
                 raise typer.BadParameter(reason, param_hint=option)
         for name, (group, options) in groups.items():
-            given[name] = group(**{option: given.pop(option) for option in options})
-        command(**given)
+            values[name] = group(**{option: values.pop(option) for option in options})
+        command(**values)
 
-    typed.__signature__ = inspect.Signature(flat)  # type: ignore[attr-defined]
-    typed.__annotations__ = {parameter.name: parameter.annotation for parameter in flat}
-    return typed
+    flat_command.__signature__ = inspect.Signature(flat_parameters)  # type: ignore[attr-defined]
+    flat_command.__annotations__ = {
+        parameter.name: parameter.annotation for parameter in flat_parameters
+    }
+    return flat_command
 
 
-def _no_number(value: Any) -> str:
+def _range_error(value: Any) -> str:
     """Why a value is none that any option means; "" where it may be one. Infinity may be."""
     if isinstance(value, float):
         if math.isnan(value):
             return "must be a number, not nan."
-        if value and math.isfinite(value) and not _SMALLEST <= abs(value) <= _LARGEST:
-            return f"{value:g} is out of range: at most {_LARGEST:g}, at least {_SMALLEST:g}."
+        if value and math.isfinite(value) and not _MIN_NUMBER <= abs(value) <= _MAX_NUMBER:
+            return f"{value:g} is out of range: at most {_MAX_NUMBER:g}, at least {_MIN_NUMBER:g}."
     if isinstance(value, int) and abs(value) >= 2**63:
         return "is out of range: whole numbers have at most 18 digits."
     return ""
 
 
-def _options(group: type) -> list[inspect.Parameter]:
+def _group_parameters(group: type) -> list[inspect.Parameter]:
     hints = get_type_hints(group, include_extras=True)
     return [
         inspect.Parameter(

@@ -26,7 +26,7 @@ class CorrectedMap:
     map: Path | None
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """The changed parts of the command."""
         robot, options = self.remedy.robot, list(self.remedy.options)
         if self.map is not None:
@@ -62,25 +62,25 @@ def write_corrected_map(
 
     from taufit.core.files import write_text
 
-    page = apply_edits(_page(paths[0], source, robot), remedy.edits)
+    page = apply_edits(_present_map(paths[0], source, robot), remedy.edits)
     write_text(output, yaml.safe_dump(page, sort_keys=False, default_flow_style=None))
     return CorrectedMap(remedy, output)
 
 
-def _page(path: Path, source: RecordingOptions, robot: str) -> Mapping[str, Any]:
+def _present_map(path: Path, source: RecordingOptions, robot: str) -> Mapping[str, Any]:
     """The map the recording was read with, or one that reads it as it was read."""
-    from taufit.cli.parts.draft import drafted
+    from taufit.cli.parts.map_draft import draft_column_map
     from taufit.recording.column_map import read_page
 
     if source.map is not None:
         return read_page(source.map)
-    draft = drafted(path, robot=robot, topic=source.topic)
+    draft = draft_column_map(path, robot=robot, topic=source.topic)
     if draft is not None:
         return draft.page
-    return _own(replace(source, start=None, end=None).runs(path)[0])
+    return _native_map(replace(source, start=None, end=None).runs(path)[0])
 
 
-def _own(recording: Any) -> dict[str, Any]:
+def _native_map(recording: Any) -> dict[str, Any]:
     """The map of a file in taufit's own form."""
     from taufit.recording.quantity import QUANTITIES, SIGNALS
 

@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
 def truth_path(recording: Path) -> Path:
     """NAME.truth.json beside NAME.parquet, whatever dots are in NAME."""
-    return recording.with_name(_parts(recording)[0] + ".truth.json")
+    return recording.with_name(_split_suffix(recording)[0] + ".truth.json")
 
 
-def numbered(path: Path, number: int) -> Path:
+def number_file(path: Path, number: int) -> Path:
     """NAME_003.parquet."""
-    stem, ending = _parts(path)
+    stem, ending = _split_suffix(path)
     return path.with_name(f"{stem}_{number:03d}{ending}")
 
 
-def _parts(path: Path) -> tuple[str, str]:
+def _split_suffix(path: Path) -> tuple[str, str]:
     """A recording's name without its ending, and the ending."""
     from taufit.recording.write import WRITERS
 
@@ -33,7 +33,7 @@ def _parts(path: Path) -> tuple[str, str]:
     return path.name, ""
 
 
-def going_on(twin: Twin, run: Path) -> Twin:
+def continue_run(twin: Twin, run: Path) -> Twin:
     """The arm as warm as an earlier run left it.
 
     Both heat stores come from the truth beside a simulated run; a recording without one tells what
@@ -69,5 +69,7 @@ def going_on(twin: Twin, run: Path) -> Twin:
         if not rows.any():
             raise TaufitError(f"--after {run}: its joint temperatures are not numbers.")
         motor = housing = np.asarray(recording.temperature[rows][-1], float)
-    warm = replace(thermal, initial=np.asarray(motor), initial_housing=np.asarray(housing))
-    return replace(twin, effects=replace(twin.effects, thermal=warm))
+    initial_thermal = replace(
+        thermal, initial=np.asarray(motor), initial_housing=np.asarray(housing)
+    )
+    return replace(twin, effects=replace(twin.effects, thermal=initial_thermal))

@@ -43,34 +43,34 @@ class ServeOptions:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Served:
+class VirtualControllerConfig:
     """What a virtual controller is made of.
 
     Attributes:
         twin: The arm.
-        carried: What it carries.
+        payloads: What it carries.
         seed: Of everything random.
         motion: What it plays by itself, where its protocol is only read.
         options: How it is served.
     """
 
     twin: Twin
-    carried: tuple[CarriedPayload, ...]
+    payloads: tuple[CarriedPayload, ...]
     seed: int
     motion: Callable[[], Motion]
     options: ServeOptions
 
 
-def serve(what: Served, as_json: bool) -> None:
+def run_virtual_controller(config: VirtualControllerConfig, as_json: bool) -> None:
     """Run a virtual controller; its first line on stdout says where it listens."""
-    options, twin = what.options, what.twin
+    options, twin = config.options, config.twin
     if options.ports not in ("standard", "free"):
         raise typer.BadParameter("ports are `standard` or `free`.", param_hint="--ports")
-    known = {"ur": _ur, "franka": _franka, "egm": _egm}
+    servers = {"ur": _ur_server, "franka": _franka_server, "egm": _egm_server}
     protocol = options.protocol or ("franka" if twin.robot.joints == 7 else "ur")
-    if protocol not in known:
+    if protocol not in servers:
         raise typer.BadParameter(
-            f"there is no protocol {protocol!r}; there are {', '.join(known)}.",
+            f"there is no protocol {protocol!r}; there are {', '.join(servers)}.",
             param_hint="--protocol",
         )
     if not options.bind.startswith("127.") and options.bind not in ("localhost", "::1"):
@@ -78,15 +78,17 @@ def serve(what: Served, as_json: bool) -> None:
             f"listening on {options.bind}: whoever reaches this address can move this virtual arm.",
             file=sys.stderr,
         )
-    run, stop, about = known[protocol](what)
+    run, stop, about = servers[protocol](config)
 
     def ready() -> None:
         page = {"protocol": protocol, "robot": twin.robot.name, "host": options.bind, **about()}
         if as_json:
             print(json.dumps(page), flush=True)
             return
-        listed = ", ".join(f"{name} {port}" for name, port in page["ports"].items())
-        print(f"virtual {twin.robot.name} on {page['host']}: {listed}. Ctrl-C ends it.", flush=True)
+        port_list = ", ".join(f"{name} {port}" for name, port in page["ports"].items())
+        print(
+            f"virtual {twin.robot.name} on {page['host']}: {port_list}. Ctrl-C ends it.", flush=True
+        )
         source = {"ur": f"{page['host']} MOTION", "franka": f"franka:{page['host']}"}
         print(f"Next: taufit record {source.get(protocol, 'egm:6510')} -o run.parquet", flush=True)
 
@@ -100,33 +102,33 @@ def serve(what: Served, as_json: bool) -> None:
 _Run = Callable[[Callable[[], None]], None]
 
 
-_Parts = tuple[_Run, Callable[[], None], Callable[[], dict[str, Any]]]
+_ServerFunctions = tuple[_Run, Callable[[], None], Callable[[], dict[str, Any]]]
 
 
-def _franka(what: Served) -> _Parts:
+def _franka_server(config: VirtualControllerConfig) -> _ServerFunctions:
     from taufit.virtual.controllers import PlayedArm, VirtualFranka
     from taufit.wire.franka import PORT
 
-    options = what.options
-    arm = PlayedArm(what.twin, what.motion(), 1000.0, seed=what.seed, payload=what.carried)
+    options = config.options
+    arm = PlayedArm(config.twin, config.motion(), 1000.0, seed=config.seed, payload=config.payloads)
     port = PORT if options.ports == "standard" else 0
     robot = VirtualFranka(arm, host=options.bind, port=port, pace=options.pace)
-    run = _thread(robot, robot.ended, options)
+    run = _run_threaded(robot, robot.ended, options)
     return run, robot.ended.set, lambda: {"rate_hz": 1000.0, "ports": {"franka": robot.port}}
 
 
-def _egm(what: Served) -> _Parts:
+def _egm_server(config: VirtualControllerConfig) -> _ServerFunctions:
     from taufit.virtual.controllers import PlayedArm, VirtualEgm
     from taufit.wire.egm import PORT
 
-    options = what.options
-    arm = PlayedArm(what.twin, what.motion(), 250.0, seed=what.seed, payload=what.carried)
+    options = config.options
+    arm = PlayedArm(config.twin, config.motion(), 250.0, seed=config.seed, payload=config.payloads)
     robot = VirtualEgm(arm, options.bind, PORT, pace=options.pace)
-    run = _thread(robot, robot.ended, options)
+    run = _run_threaded(robot, robot.ended, options)
     return run, robot.ended.set, lambda: {"rate_hz": 250.0, "ports": {"egm": PORT}}
 
 
-def _thread(robot: Any, ended: threading.Event, options: ServeOptions) -> _Run:
+def _run_threaded(robot: Any, ended: threading.Event, options: ServeOptions) -> _Run:
     """Run a controller that has a thread of its own."""
 
     def run(ready: Callable[[], None]) -> None:
@@ -137,13 +139,16 @@ def _thread(robot: Any, ended: threading.Event, options: ServeOptions) -> _Run:
     return run
 
 
-def _ur(what: Served) -> _Parts:
+def _ur_server(config: VirtualControllerConfig) -> _ServerFunctions:
     from taufit.virtual.controllers import UrController, VirtualUr
     from taufit.wire import UrPorts
 
-    options = what.options
+    options = config.options
     controller = UrController(
-        what.twin, version=_version(options.software), seed=what.seed, payload=what.carried
+        config.twin,
+        version=_parse_version(options.software),
+        seed=config.seed,
+        payload=config.payloads,
     )
     ports = UrPorts() if options.ports == "standard" else UrPorts(0, 0, 0, 0, 0)
 
@@ -163,7 +168,7 @@ def _ur(what: Served) -> _Parts:
     return lambda ready: robot.serve(seconds=options.seconds, ready=ready), robot.stop, about
 
 
-def _version(text: str) -> tuple[int, int, int, int]:
+def _parse_version(text: str) -> tuple[int, int, int, int]:
     parts = text.split(".")
     if not 1 <= len(parts) <= 4 or not all(part.isdigit() and len(part) < 5 for part in parts):
         raise typer.BadParameter(

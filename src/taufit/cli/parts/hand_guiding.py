@@ -55,7 +55,7 @@ class GuidingOptions:
         source: RecordingOptions,
         recording: Path,
         model: FittedModel,
-        found: PayloadEstimate,
+        estimate: PayloadEstimate,
     ) -> GuidedForce | None:
         """The hand's force with and without the payload; None without columns."""
         names = self.names
@@ -65,10 +65,10 @@ class GuidingOptions:
         from taufit.recording import in_order
 
         path = self.guiding or recording
-        log = source.read_one(path)
+        log = source.read_single(path)
         ordered = in_order(log, model.robot.joint_names, robot=model.robot.name)
         force = force_columns(path, log, names)
-        return guiding_force(model.robot, ordered.position, force, found)
+        return guiding_force(model.robot, ordered.position, force, estimate)
 
 
 def show_force(guided: GuidedForce) -> None:

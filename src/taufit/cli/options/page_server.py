@@ -34,23 +34,25 @@ class PageOptions:
         """The line and its place; a warning where others than this computer reach it."""
         from taufit.live.server import listen
 
-        line, place = listen(self.bind, self.port)
+        server_socket, endpoint = listen(self.bind, self.port)
         if not self.bind.startswith("127.") and self.bind not in ("localhost", "::1"):
             print(
                 f"{self.bind} can be reached from outside; the page and its token are not "
                 "encrypted on the way.",
                 file=sys.stderr,
             )
-        return line, place
+        return server_socket, endpoint
 
-    def announce(self, place: Endpoint, about: dict[str, Any], as_json: bool, stream: Any) -> None:
+    def announce(
+        self, endpoint: Endpoint, about: dict[str, Any], as_json: bool, stream: Any
+    ) -> None:
         """Say where the page is."""
         if as_json:
-            print_json({"url": place.url, "port": place.port, **about})
+            print_json({"url": endpoint.url, "port": endpoint.port, **about})
             sys.stdout.flush()
         else:
-            print(f"{place.url}\nCtrl-C ends it.", file=stream, flush=True)
+            print(f"{endpoint.url}\nCtrl-C ends it.", file=stream, flush=True)
         if self.browser:
             import webbrowser
 
-            webbrowser.open(place.url)
+            webbrowser.open(endpoint.url)

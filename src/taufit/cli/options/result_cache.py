@@ -23,10 +23,10 @@ CacheOption = Annotated[
     ),
 ]
 # Earlier versions left such a file beside recordings.
-_EARLIER = ".taufit-cache.sqlite"
+_OLD_CACHE_NAME = ".taufit-cache.sqlite"
 
 
-def opened_cache(option: str, recordings: Path | None) -> Cache | None:
+def open_result_cache(option: str, recordings: Path | None) -> Cache | None:
     """The cache that was asked for.
 
     Args:
@@ -37,21 +37,24 @@ def opened_cache(option: str, recordings: Path | None) -> Cache | None:
 
     if option == "off" or (option == "auto" and recordings is None):
         return None
-    if recordings is not None and (recordings / _EARLIER).exists():
-        _say(f"{recordings / _EARLIER} is of an earlier version: it is not read and may be deleted")
+    if recordings is not None and (recordings / _OLD_CACHE_NAME).exists():
+        _print_message(
+            f"{recordings / _OLD_CACHE_NAME} is of an earlier version: it is not read and may be "
+            f"deleted"
+        )
     if option != "auto" and not Path(option).is_dir():
         usage_error("--cache", f"there is no folder {option}.")
     cache = open_cache(None if option == "auto" else option)
     if not cache.warning:
-        _say(f"results on files are kept in {cache.path} (--cache off: nowhere)")
+        _print_message(f"results on files are kept in {cache.path} (--cache off: nowhere)")
     return cache
 
 
-def say_warning(cache: Cache | None) -> None:
+def print_cache_warning(cache: Cache | None) -> None:
     """Why results were not kept or not found, where that is so."""
     if cache is not None and cache.warning:
-        _say(f"warning: {cache.warning.rstrip('.')}")
+        _print_message(f"warning: {cache.warning.rstrip('.')}")
 
 
-def _say(text: str) -> None:
+def _print_message(text: str) -> None:
     print(printable(f"{text}."), file=sys.stderr)

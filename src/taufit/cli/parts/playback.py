@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from taufit.wire.ur import UrPorts
 
 # The slowest first period: a share of 0.05 takes twenty times as long.
-_SLOWEST = 0.05
+_MIN_SPEED_FRACTION = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class PlayOptions:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Planned:
+class PlannedMotion:
     """A motion to be played on an arm.
 
     Attributes:
@@ -102,7 +102,7 @@ class Planned:
         start = clearance.reach.start
         return Approach(np.stack([start, start]), self.check.speed, self.check.acceleration)
 
-    def sent(self, clearance: Clearance, address: Address) -> str:
+    def program_text(self, clearance: Clearance, address: Address) -> str:
         """What would be sent, for a dry run: to an e-Series controller, or to ROS 2."""
         approach = self.approach(clearance)
         if address.kind == "ros2":
@@ -158,12 +158,14 @@ class Planned:
         return Guard(self.robot.joint_names, reach.lower, reach.upper, clearance.limits.velocity)
 
     @property
-    def length(self) -> float:
+    def duration_s(self) -> float:
         """Of what counts, with the rest before and after [s]."""
         return self.check.motion.duration + 1.0
 
 
-def read_planned(path: Path, address: Address, play: PlayOptions, robot: str | None) -> Planned:
+def read_planned_motion(
+    path: Path, address: Address, play: PlayOptions, robot: str | None
+) -> PlannedMotion:
     """Read a motion and the arm it is for, before anything is connected."""
     from dataclasses import replace
 
@@ -178,9 +180,10 @@ def read_planned(path: Path, address: Address, play: PlayOptions, robot: str | N
         )
     if address.kind == "ros2" and play.stream:
         usage_error("--stream", "ROS 2 takes a whole trajectory; leave --stream out")
-    if 0.0 < play.slow < _SLOWEST:
+    if 0.0 < play.slow < _MIN_SPEED_FRACTION:
         usage_error(
-            "--slow", f"a first period is played at {_SLOWEST} to 1 of the speed, or not at all"
+            "--slow",
+            f"a first period is played at {_MIN_SPEED_FRACTION} to 1 of the speed, or not at all",
         )
     file = read_motion_file(path)
     motion = file.motion
@@ -188,19 +191,19 @@ def read_planned(path: Path, address: Address, play: PlayOptions, robot: str | N
         if not hasattr(motion, "periods"):
             raise TaufitError(f"{path} is not a periodic motion; --periods does not apply.")
         motion = replace(motion, periods=play.periods)  # type: ignore[type-var]
-    arm = _arm(file, robot)
-    way = TRAJECTORY if address.kind == "ros2" else STREAM if play.stream else PROGRAM
-    repeated = play.slow > 0.0 or play.warm_up > 0.0
-    check = ClearanceCheck(file, arm, way=way, motion=motion, repeated=repeated)
+    arm = _read_robot(file, robot)
+    playback_kind = TRAJECTORY if address.kind == "ros2" else STREAM if play.stream else PROGRAM
+    is_repeated = play.slow > 0.0 or play.warm_up > 0.0
+    check = ClearanceCheck(file, arm, way=playback_kind, motion=motion, repeated=is_repeated)
     if robot is None and Path(file.robot_name or "").suffix and not check.known_arm:
         raise TaufitError(
             f"{path} names the robot file {file.robot_name}, which describes no arm that taufit "
             "knows: if its limits are right, name it yourself with --robot."
         )
-    return Planned(file, arm, robot is not None, check, play)
+    return PlannedMotion(file, arm, robot is not None, check, play)
 
 
-def _arm(file: MotionFile, robot: str | None) -> Robot:
+def _read_robot(file: MotionFile, robot: str | None) -> Robot:
     """The arm a motion is for, mounted as it was planned for."""
     from taufit.core.errors import TaufitError
     from taufit.robot import read_robot
@@ -219,7 +222,9 @@ def _arm(file: MotionFile, robot: str | None) -> Robot:
     return arm if file.mounting is None else arm.with_mounting(file.mounting)
 
 
-def show_reach(planned: Planned, clearance: Clearance, here: Any, notes: list[str]) -> None:
+def show_planned_motion(
+    planned: PlannedMotion, clearance: Clearance, pose: Any, notes: list[str]
+) -> None:
     """What will move and what was proved, on stderr."""
     from rich.table import Table
 
@@ -229,14 +234,14 @@ def show_reach(planned: Planned, clearance: Clearance, here: Any, notes: list[st
     approach = clearance.approach
     vias = [] if approach is None else list(approach.poses[1:-1])
     table = Table(title=f"{planned.robot.name}: {reach.duration:.1f} s of motion")
-    by_way = [f"by way of {k + 1}" if len(vias) > 1 else "by way of" for k in range(len(vias))]
-    for heading in ("joint", "now", *by_way, "start", "from", "to", "speed", "acceleration"):
+    via_names = [f"by way of {k + 1}" if len(vias) > 1 else "by way of" for k in range(len(vias))]
+    for heading in ("joint", "now", *via_names, "start", "from", "to", "speed", "acceleration"):
         table.add_column(heading, justify="left" if heading == "joint" else "right")
     for i, name in enumerate(planned.robot.joint_names):
-        now = "" if here is None else f"{here[i]:.2f}"
+        present = "" if pose is None else f"{pose[i]:.2f}"
         table.add_row(
             name,
-            now,
+            present,
             *(f"{via[i]:.2f}" for via in vias),
             f"{reach.start[i]:.2f}",
             f"{reach.lower[i]:.2f}",
