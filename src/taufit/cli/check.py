@@ -1,4 +1,4 @@
-"""`taufit check`: a fitted model on recordings it has not seen."""
+"""`taufit check`: test of a fitted model on recordings."""
 
 from __future__ import annotations
 
@@ -43,20 +43,20 @@ def command(  # noqa: PLR0913 - one parameter per option
         bool,
         typer.Option(
             "--track",
-            help="Follow Coulomb friction, viscous friction and offset slowly, from what was "
-            "measured before, and say what that is worth.",
+            help="Track Coulomb friction, viscous friction and offset from past samples, and "
+            "report the improvement.",
         ),
     ] = False,
     report: Report = None,
     allow_repeats: AllowRepeats = False,
     as_json: Json = False,
 ) -> None:
-    """Test a fitted model on recordings it has not seen.
+    """Test a fitted model on further recordings.
 
-    Both sides pass the same low-pass. Recordings in amperes use the gains found with the training
-    data. The exit code is 1 where the model fails: where it breaks a limit of yours, or is poor.
+    Model and measurement pass the same low-pass. Recordings in amperes use the drive gains of the
+    training data. The exit code is 1 if the model exceeds a given limit or is poor.
 
-    Next: `taufit export MODEL --format urdf -o FILE` puts the model to use.
+    Next: `taufit export MODEL --format urdf -o FILE` writes the model for other tools.
     """
     from time import process_time
 
@@ -144,7 +144,7 @@ def command(  # noqa: PLR0913 - one parameter per option
 
 
 def _track_run(fitted: FittedModel, samples: Samples, path: Path) -> TrackedRun:
-    """One recording with its friction followed."""
+    """Track the friction of one recording."""
     from taufit.health.tracker import score_tracking, track
     from taufit.model.predict import predicted_torque
     from taufit.report.tracking_page import TrackedRun
@@ -210,7 +210,7 @@ def _show(
             console.print(f"  {line}")
     for entry in files:
         for text in entry["warnings"]:
-            # Most findings of a recording name its file themselves.
+            # Most findings name the file themselves.
             file_label = (
                 "" if Path(entry["file"]).name in text else f"{recording_label(entry['file'])}: "
             )

@@ -1,4 +1,4 @@
-"""`taufit contact`: what touches the arm."""
+"""`taufit contact`: contact detection in a recording."""
 
 from __future__ import annotations
 
@@ -18,17 +18,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DetectionOptions:
-    """How often it may be wrong, and where the tool is."""
+    """False alarm rate and tool."""
 
     alarms_per_hour: Annotated[
-        float, typer.Option(help="False alarms that are accepted.", metavar="RATE")
+        float, typer.Option(help="Accepted false alarms per hour.", metavar="RATE")
     ] = 1.0
     tool: Annotated[
-        str, typer.Option(help="Where forces act, in the tip's frame in metres.", metavar="X,Y,Z")
+        str,
+        typer.Option(help="Point of contact at the tool, in the tip frame [m].", metavar="X,Y,Z"),
     ] = "0,0,0"
 
     def settings(self) -> ContactSettings:
-        """As the library takes them."""
+        """Convert to contact settings."""
         from taufit.contact import ContactSettings
         from taufit.core.errors import TaufitError
 
@@ -45,36 +46,36 @@ def command(
     detection: DetectionOptions,
     recording: Annotated[
         Path | None,
-        typer.Argument(help="In which contacts are looked for.", metavar="[RECORDING]"),
+        typer.Argument(help="Recording to search for contacts.", metavar="[RECORDING]"),
     ] = None,
     contact_free: Annotated[
         list[Path] | None,
         typer.Option(
-            help="Recordings of the robot's own work in which nothing touches it; repeatable. They "
-            "say how large residuals are in each friction state, and what an alarm needs.",
+            help="Contact-free recording of the robot's daily work, repeatable. Determines the "
+            "noise by friction regime and the threshold.",
             metavar="RUN",
         ),
     ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", help="The model with the noise of --free in it.", metavar="FILE"
+            "--output", "-o", help="Model to write, with noise of --contact-free.", metavar="FILE"
         ),
     ] = None,
     report: Report = None,
     as_json: Json = False,
 ) -> None:
-    """Find contacts in a recording, with force, link and a stated rate of false alarms.
+    """Detect contacts in a recording, with force, link and a given false alarm rate.
 
-    External joint torque is what the model needs less what was measured; its noise depends on
-    what friction is doing. With --free and no RECORDING it says what can be found: the smallest
-    step per joint, the share of 20 N pulses, the minutes that the stated rate rests on.
+    External joint torque is model torque minus measured torque; its noise depends on the friction
+    regime. With --contact-free and no RECORDING it reports the sensitivity: smallest detectable
+    torque step per joint, detection rate of 20 N pulses, duration of the contact-free data.
 
-    This is no safety function: it is not rated and takes tens of milliseconds; it is blind to
-    forces through the axes and to what friction holds at standstill. For 0.3 s after a start it
-    hardly feels anything.
+    Not a safety function: not rated, detection takes tens of milliseconds, forces through the axes
+    and within the stiction band at standstill are unobservable. Sensitivity is low for 0.3 s after
+    start-up.
 
-    Next: record more of the robot's work without contact and give it with --free, or export the
+    Next: record more contact-free work of the robot and give it with --contact-free, or export the
     thresholds to C with `taufit export MODEL --format c`.
     """
     from time import process_time
@@ -85,7 +86,7 @@ def command(
     started = process_time()
     if recording is None and not contact_free:
         usage_error(
-            "RECORDING", "give a recording to look at, or --free RUN to learn from, or both."
+            "RECORDING", "give a recording to search, --contact-free RUN to calibrate, or both."
         )
     if report is not None and recording is None:
         usage_error("--report", "a page needs a RECORDING to show.")
@@ -102,7 +103,7 @@ def command(
         fitted = fitted.with_training(replace(fitted.training, noise=noise))
     if output is not None:
         if not free_recordings:
-            usage_error("--output", "there is nothing to store without --free RUN.")
+            usage_error("--output", "there is nothing to store without --contact-free RUN.")
         write_model(fitted, output)
     output_data: dict[str, Any] = {"model": str(model), "robot": fitted.robot.name}
     if output is not None:
@@ -233,6 +234,6 @@ def _show(
     lines += [f"  {event.time:.2f} s: {event.kind}: {event.text}" for event in other_events]
     lines += [f"warning: {text}" for text in result.warnings]
     lines += [f"Written: {path}" for path in (report, output) if path is not None]
-    lines.append("Not a safety function. Next: give contact-free recordings with --free.")
+    lines.append("Not a safety function. Next: give contact-free recordings with --contact-free.")
     for line in lines:
         console.print(line)

@@ -1,4 +1,4 @@
-"""`taufit convert`: any recording in, a report and any other form out."""
+"""`taufit convert`: quality report and conversion of a recording."""
 
 from __future__ import annotations
 
@@ -14,49 +14,53 @@ from taufit.core.errors import RecordingError
 
 @dataclass(frozen=True, slots=True)
 class ArmOptions:
-    """What the file does not say about the arm."""
+    """Robot data that the file lacks."""
 
     robot: Annotated[
         str | None,
-        typer.Option("--robot", help="bundled name, .urdf or .yaml; joints are put into its order"),
+        typer.Option("--robot", help="Bundled name, .urdf or .yaml; joints are put in its order."),
     ] = None
     mounting: Annotated[
-        str | None, typer.Option("--mounting", help="ground, ceiling, wall or ROLL,PITCH,YAW")
+        str | None,
+        typer.Option("--mounting", help="Mounting: ground, ceiling, wall or ROLL,PITCH,YAW [deg]."),
     ] = None
     payload: Annotated[
-        float | None, typer.Option("--payload", help="mass the robot carried [kg]", metavar="KG")
+        float | None, typer.Option("--payload", help="Mass of the payload [kg].", metavar="KG")
     ] = None
 
 
 def command(
     recording: Annotated[
-        Path, typer.Argument(help="what the robot or logger wrote", metavar="RECORDING")
+        Path, typer.Argument(help="File of the robot or logger.", metavar="RECORDING")
     ],
     source: RecordingOptions,
     about: ArmOptions,
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", help=".parquet, .csv[.gz], .tsv, .npz, .mcap; no ending: ROS 2 bag"
+            "--output",
+            "-o",
+            help="File to write: .parquet, .csv[.gz], .tsv, .npz, .mcap; no suffix: ROS 2 bag.",
         ),
     ] = None,
-    report: Annotated[bool, typer.Option("--report", help="only tell how good it is")] = False,
+    report: Annotated[bool, typer.Option("--report", help="Report the quality only.")] = False,
     draft: Annotated[
         Path | None,
         typer.Option(
-            "--draft", help="write a column map for it, from its names and numbers", metavar="MAP"
+            "--draft", help="Column map to write, drafted from names and numbers.", metavar="MAP"
         ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Read any recording, report its quality, write it as Parquet, CSV or MCAP.
+    """Read a recording, report its quality, write it as Parquet, CSV or MCAP.
 
     RECORDING: .parquet, .csv, .tsv, .txt (also .gz), .npz, .mat, .h5, .mcap, .bag, a ROS 2 bag or
-    LeRobot directory, a UR RTDE record, or the .live file of a recording that was not finished.
+    LeRobot directory, a UR RTDE record, or the .live file of an unfinished recording.
 
-    Without -o and --report it is written as RECORDING's name with .parquet into this directory.
-    A file of several runs becomes one file per run, unless --run picks one. With --draft nothing
-    is converted: a column map is drafted from names and numbers, tried, and written.
+    Without -o and --report it is written under RECORDING's name with .parquet into this directory.
+    A file with several runs becomes one file per run, unless --run selects one. With --draft
+    nothing
+    is converted: a column map is drafted from names and numbers, tested, and written.
 
     Next: `taufit fit ROBOT RECORDING.parquet` fits a model to it.
     """
@@ -136,7 +140,7 @@ def _output_paths(source: Path, output: Path | None, recordings: list[Any]) -> l
 
 
 def _signal_findings(recording: Any, robot: Any) -> list[Any]:
-    """What the signals say, beyond what reading noticed."""
+    """Findings about the signals, beyond those of reading."""
     from taufit.signals import quality_report
 
     findings = list(quality_report(recording, robot=robot))
@@ -170,7 +174,7 @@ def _run_to_dict(
 
 
 def _wrap_lines(lines: list[str]) -> list[str]:
-    """Lines broken under their own column on a terminal; whole where another program reads them."""
+    """Lines wrapped under their column on a terminal; unchanged for other programs."""
     import shutil
     import sys
     import textwrap

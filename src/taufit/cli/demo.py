@@ -1,4 +1,4 @@
-"""`taufit demo`: the whole way without a robot."""
+"""`taufit demo`: the whole procedure on a simulated robot."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ def command(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Folder for everything the demo writes.")
     ] = Path("demo"),
-    robot: Annotated[str, typer.Option(help="A bundled arm of six joints or more.")] = "ur10",
+    robot: Annotated[str, typer.Option(help="Bundled robot with six joints or more.")] = "ur10",
     files: Annotated[
         bool,
         typer.Option(
             "--files",
-            help="Only write small files to try commands on (recordings, logs, a model), into this "
-            "folder unless --output says another.",
+            help="Write small example files only (recordings, logs, a model), into this folder or "
+            "that of --output.",
         ),
     ] = False,
 ) -> None:
-    """Try taufit without a robot: describe, design, simulate, fit, check, report, export, payload,
-    contact, and a virtual controller recorded over its network ports.
+    """Run the whole procedure on a simulated robot: inspect, design, simulate, fit, check, report,
+    export, payload, contact, and a virtual controller recorded over its network ports.
 
-    Every step prints the command you would type yourself. Takes about half a minute on two idle
-    cores and 28 MB of disk; nothing is opened, nothing is downloaded. --files takes five seconds.
+    Every step prints its command. Takes about half a minute on two idle cores and 28 MB of disk;
+    nothing is opened, nothing is downloaded. --files takes five seconds.
 
     Next: open the report it names in a browser.
     """
@@ -78,7 +78,7 @@ def command(
 
 @contextmanager
 def virtual_controller(robot: str) -> Iterator[str | None]:
-    """A virtual UR controller on free ports; None where this arm or computer cannot have one."""
+    """Run a virtual UR controller on free ports; None if this robot or computer cannot."""
     import json
     import subprocess
     import sys
@@ -97,13 +97,13 @@ def virtual_controller(robot: str) -> Iterator[str | None]:
 
 
 def serve_arguments(robot: str) -> list[str]:
-    """The command that starts the virtual controller, at four times its speed."""
+    """Arguments that start the virtual controller, at four times real time."""
     arguments = ["simulate", robot, "--serve", "--json", "--ports", "free"]
     return [*arguments, "--software", "3.15", "--pace", "4"]
 
 
 def wire_steps(out: Path, robot: str, ports: str | None) -> list[tuple[str, list[str]]]:
-    """The same motion on a virtual controller, recorded over its network ports."""
+    """Steps that record the same motion from a virtual controller over its network ports."""
     if ports is None:
         return []
     wire = str(out / "wire.parquet")
@@ -116,7 +116,7 @@ def wire_steps(out: Path, robot: str, ports: str | None) -> list[tuple[str, list
 
 
 def steps(out: Path, robot: str) -> list[tuple[str, list[str]]]:
-    """Title and command of every step."""
+    """Title and arguments of every step."""
     motion, train, test = (
         str(out / name) for name in ("motion.json", "run.parquet", "test.parquet")
     )
@@ -225,7 +225,7 @@ def steps(out: Path, robot: str) -> list[tuple[str, list[str]]]:
 
 
 def run(arguments: list[str]) -> None:
-    """One command, in this process."""
+    """Run one command in this process."""
     from taufit.cli.app import typer_app
 
     typer_app(arguments[0])(

@@ -1,4 +1,4 @@
-"""taufit design: plan an excitation trajectory."""
+"""`taufit design`: plan of an excitation trajectory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from taufit.cli.options.design import (
 if TYPE_CHECKING:
     from taufit.excitation import Plan
 
-# What the default of earlier versions was called.
+# Earlier names of kinds.
 _ALIASES = {"excitation": "identification"}
 
 
@@ -34,27 +34,27 @@ def command(  # noqa: PLR0913 - one parameter per group of options
     purpose: PurposeOptions,
     budget: SearchBudgetOptions,
     file_options: MotionFileOptions,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Motion file.")] = Path(
+    output: Annotated[Path, typer.Option("--output", "-o", help="Motion file to write.")] = Path(
         "motion.json"
     ),
     kind: Annotated[
         str,
         typer.Option(
-            help="identification, validation (differs from the identification motion), payload "
-            "(wide slow arm, fast wrist), payload-inertia, friction-test (constant-speed strokes) "
-            "or warm-up."
+            help="Kind of motion: identification, validation (differs from identification), "
+            "payload (large slow arm motion, fast wrist), payload-inertia, friction-test "
+            "(constant-velocity strokes) or warm-up."
         ),
     ] = "identification",
     as_json: Json = False,
 ) -> None:
-    """Plan an excitation trajectory: certified on a fine grid, or refused with the reason.
+    """Plan an excitation trajectory, verified on a fine grid or rejected with the reason.
 
-    By default the arm keeps clear of itself and of the surface it is mounted on, within the limits
-    of its description. The condition number holds for the true sign of velocity, unscaled SI
-    columns, the leftmost base columns and 2000 samples; a low one is not information: criterion
-    "a" (default) minimises standard deviations instead. The same seed gives the same motion. A
-    motion whose column-scaled condition number is above 30 (more for friction models with similar
-    terms) is refused.
+    By default the robot keeps clear of itself and of its mounting surface, within the limits of its
+    description. The condition number holds for the true sign of velocity, unscaled SI columns, the
+    leftmost base columns and 2000 samples; a low one does not mean small uncertainty: criterion "a"
+    (default) minimises standard deviations instead. The same seed gives the same motion. A motion
+    with a column-scaled condition number above 30 (more for friction models with similar terms) is
+    rejected.
 
     Next: play the motion on the robot (--urscript, --ros2, --csv) or `taufit simulate`, then
     `taufit fit`; a friction test goes to `taufit friction`.
@@ -89,7 +89,7 @@ def command(  # noqa: PLR0913 - one parameter per group of options
             inertia=purpose.inertia(arm.joints),
         )
     data = _summary(planned)
-    # Times differ from run to run; the file of one seed does not.
+    # Computing times differ between runs; the file of one seed must not.
     notes = {key: plain(x) for key, x in data.items() if key not in ("kind", "cpu_seconds")}
     about: dict[str, Any] = {"robot": arm.name, "mounting": list(arm.mounting), **notes}
     clearance_data = clearance_block(planned.motion, arm, limit_options.cell(planned, scene))
@@ -102,7 +102,7 @@ def command(  # noqa: PLR0913 - one parameter per group of options
 
 
 def _summary(plan: Plan) -> dict[str, Any]:
-    """What `--json` says of a plan."""
+    """Plan for `--json`."""
     data: dict[str, Any] = {"kind": plan.kind, "duration": plan.motion.duration}
     data["joints"] = plan.motion.joints
     result = plan.design

@@ -1,4 +1,4 @@
-"""`taufit energy`: what a collision at the tip would meet."""
+"""`taufit energy`: kinetic energy and effective mass at the tip."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from taufit.model import FittedModel
     from taufit.model.tip_energy import TipEnergy
 
-# States per second at which a motion file is looked at.
+# Sampling rate of motion files [Hz].
 _RATE_HZ = 200.0
 
 
@@ -23,26 +23,29 @@ def command(
     model: Model,
     motion: Annotated[
         Path,
-        typer.Argument(help="A recording, or a motion file of `taufit design`.", metavar="MOTION"),
+        typer.Argument(help="Recording, or motion file of `taufit design`.", metavar="MOTION"),
     ],
     source: RecordingOptions,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Energies at every state, as CSV.", metavar="FILE.csv"),
+        typer.Option(
+            "--output", "-o", help="CSV of energies at every sample to write.", metavar="FILE.csv"
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Kinetic energy of the arm and effective mass and energy at its tip, with 95 % intervals.
+    """Compute kinetic energy, effective mass and effective energy at the tip, with 95 % intervals.
 
-    The effective mass is what a body feels that the tip runs into along its own velocity; half of
-    it times the squared tip speed is the effective energy. Intervals come from the covariance of
-    the fitted parameters. A model of torque measured behind the gear knows no rotors: its
-    energies are the links' alone, and it says so.
+    The effective mass is the inertia at the tip along its velocity; half of it times the squared
+    tip
+    speed is the effective energy. Intervals come from the covariance of the fitted parameters.
+    A model of torque measured behind the gear has no rotor inertia: its energies are those of the
+    links, with a warning.
 
-    This is no safety function and no assessment: clamping, edges and the controller's reaction
-    are not in it.
+    Not a safety function and not a risk assessment: clamping, edges and the reaction of the
+    controller are not included.
 
-    Next: slow the motion down where it peaks, or plan another with `taufit design --tip-speed`.
+    Next: slow the motion down at its peaks, or plan another with `taufit design --tip-speed`.
     """
     from taufit.model.model_file import read_model
     from taufit.model.tip_energy import tip_energy
@@ -96,7 +99,7 @@ def _read_states(
 
 
 def _peak_values(time: Float[Array, " n"], energy: TipEnergy) -> dict[str, Any]:
-    """The largest of each, when it was, and its interval there."""
+    """Largest value of each quantity, its time and its interval."""
     import numpy as np
 
     def peak(
@@ -118,7 +121,7 @@ def _peak_values(time: Float[Array, " n"], energy: TipEnergy) -> dict[str, Any]:
 
         raise TaufitError("the motion is so fast that its energy is beyond all numbers.")
     k = int(np.argmax(energy.effective))
-    # Of a tip that creeps the effective mass is of no interest.
+    # The effective mass of a slow tip is not meaningful.
     is_fast = energy.speed > 0.05 * energy.speed.max()
     mass = np.where(is_fast, energy.effective_mass, np.nan)
     return {

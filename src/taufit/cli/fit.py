@@ -1,4 +1,4 @@
-"""`taufit fit`: a robot and recordings in, a model and its scores out."""
+"""`taufit fit`: fit of a dynamic model to recordings."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from taufit.cli.options.fit import (
 )
 from taufit.core.parameters import parse_name
 
-# Files are gone through about so often.
+# Approximate number of passes over the files.
 _PASSES = 7
 
 if TYPE_CHECKING:
@@ -44,8 +44,7 @@ def command(
     recording: Annotated[
         list[Path],
         typer.Argument(
-            help="What was measured; several are fitted together. A folder or a pattern in quotes "
-            "stands for all recordings in it.",
+            help="Recordings, folders or quoted patterns, fitted together.",
             metavar="RECORDING|FOLDER|PATTERN",
         ),
     ],
@@ -56,13 +55,14 @@ def command(
     acceptance: AcceptanceOptions,
     result: ResultOptions,
 ) -> None:
-    """Fit a robot's dynamic model to recorded motion and torque.
+    """Fit a dynamic model to recorded motion and torque.
 
-    With the defaults the model is physically possible, its friction terms are those the recording
-    supports, and its links lean on the nominal robot only where the motion shows nothing. Limits
-    (--max-..., --min-...) are tested on the hold-outs if there are any, else on the training data.
+    By default the model is physically consistent, friction terms are selected from the data, and
+    parameters that the motion does not identify stay at the nominal robot's values. Acceptance
+    limits (--max-..., --min-...) are tested on the hold-out data if there are any, else on the
+    training data.
 
-    Next: `taufit check MODEL RECORDING` tests it on recordings it has not seen.
+    Next: `taufit check MODEL RECORDING` tests it on further recordings.
     """
     from time import process_time
 
@@ -142,13 +142,13 @@ def command(
 
         failure = "does not reach the limits" if limits.given else "is poor"
         raise InfeasibleError(
-            f"the model {failure}, so nothing was written (--force writes it): "
+            f"the model {failure}, so nothing was written (--ignore-contradictions writes it): "
             f"{'; '.join(decision.reasons)}."
         )
 
 
 def _processes(requested: int | None, files: int) -> int | None:
-    """As asked for; few files are not worth starting processes for."""
+    """Requested number of processes; one for few files."""
     return requested if requested is not None or files >= MANY_FILES else 1
 
 
@@ -156,7 +156,7 @@ def _processes(requested: int | None, files: int) -> int | None:
 def _report_contradiction(
     result: ResultOptions, remedy: Callable[[Sequence[Finding]], CorrectedMap | None]
 ) -> Iterator[None]:
-    """A refused fit names its remedy and reaches machines too, with its findings."""
+    """Add the remedy to a contradiction error, and print its findings as JSON if requested."""
     from taufit.diagnosis import ContradictionError
 
     try:
@@ -265,7 +265,7 @@ def _show(
 
 
 def _data_coverage(identified: IdentificationResult) -> list[str]:
-    """What came from the data, and from which speed on friction is a guess."""
+    """Information from the data, and the speed above which friction is extrapolated."""
     from taufit.model.information_share import measured_speed_range
 
     out = []
@@ -283,7 +283,7 @@ def _data_coverage(identified: IdentificationResult) -> list[str]:
 
 
 def score_table(title: str, identified: IdentificationResult) -> Table:
-    """One row per recording, one column per joint."""
+    """Table with one row per recording, one column per joint."""
     import numpy as np
 
     from taufit.cli.common import joint_table
@@ -305,7 +305,7 @@ def score_table(title: str, identified: IdentificationResult) -> Table:
     unit, gain = "N m", np.ones(joints)
     gains = identified.model.training.conditioning.gain
     if gains is not None and any(f.kind == "gains_unknown" for f in identified.findings):
-        # Newton metres would be the nominal robot's.
+        # N m would rest on the nominal robot.
         unit, gain = "A", gains
     table.add_row(f"RMSE training [{unit}]", *(f"{x:.2f}" for x in train.rmse / gain), "")
     if identified.before is not None:
@@ -315,7 +315,7 @@ def score_table(title: str, identified: IdentificationResult) -> Table:
 
 
 def _group_by_term(names: tuple[str, ...]) -> str:
-    """("joint_1.load", "joint_2.load") as "load (joints 1, 2)"."""
+    """Joint numbers by term: ("joint_1.load", "joint_2.load") gives "load (joints 1, 2)"."""
     joints: dict[str, list[str]] = {}
     for name in names:
         owner = parse_name(name)

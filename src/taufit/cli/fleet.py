@@ -1,4 +1,4 @@
-"""`taufit fleet`: recordings of many robots of one type in, a model for each and surprises out."""
+"""`taufit fleet`: models and outliers of many robots of one type."""
 
 from __future__ import annotations
 
@@ -24,54 +24,55 @@ if TYPE_CHECKING:
     from taufit.fleet import FleetResult
 
 _KEYS = ("robot", "day")
-# Robots that are listed on the screen, worst first.
+# Number of robots listed on the screen, worst first.
 _MAX_LISTED = 12
 
 
 @dataclass(frozen=True, slots=True)
 class FleetOptions:
-    """How recordings are told apart and read, and where the work is done."""
+    """Grouping and reading of recordings, and parallel computation."""
 
     by: Annotated[
         str,
         typer.Option(
-            help="What recordings are told apart by: robot, or robot,day. Below PATH the first "
-            "name is the robot's and the second the day's; robot=NAME and dates say it themselves.",
+            help="Grouping of recordings: robot, or robot,day. Below PATH the first folder is the "
+            "robot and the second the day, unless robot=NAME and dates are given.",
             metavar="KEYS",
         ),
     ] = "robot,day"
     scheduler: Annotated[
         str | None,
         typer.Option(
-            help="Dask scheduler whose workers do the work, e.g. tls://HOST:8786. It sends Python "
-            "objects: only one you trust.",
+            help="Dask scheduler for the computation, e.g. tls://HOST:8786. It receives Python "
+            "objects: use a trusted one only.",
             metavar="ADDRESS",
         ),
     ] = None
     processes: Annotated[
         int | None,
         typer.Option(
-            help="Processes of this computer that share the files; by default one per processor.",
+            help="Parallel processes on this computer; default one per processor.",
             metavar="N",
             min=1,
             max=1024,
         ),
     ] = None
     cutoff_hz: Annotated[
-        float, typer.Option(help="Low-pass for motion and torque alike.", metavar="HZ")
+        float,
+        typer.Option(help="Cut-off of the low-pass of motion and torque [Hz].", metavar="HZ"),
     ] = 10.0
     cache: CacheOption = "auto"
     allow_repeats: AllowRepeats = False
 
     def grouping_keys(self) -> tuple[str, ...]:
-        """The keys, which must be known."""
+        """Grouping keys; wrong usage if unknown."""
         keys = tuple(part.strip() for part in self.by.split(","))
         if not keys or keys[0] != "robot" or any(key not in _KEYS for key in keys):
             usage_error("--by", f"expected robot or robot,day, got {self.by!r}.")
         return keys
 
     def open_cache(self, path: str) -> Cache | None:
-        """Where results on files of this computer are kept, if they are."""
+        """Open the result cache for files of this computer, if one is used."""
         folder = Path(path)
         return open_result_cache(self.cache, folder if folder.is_dir() else None)
 
@@ -81,8 +82,7 @@ def command(
     path: Annotated[
         str,
         typer.Argument(
-            help="Folder or pattern of recordings, local or an address that fsspec opens "
-            "(s3://BUCKET/...).",
+            help="Folder or pattern of recordings, local or an fsspec address (s3://BUCKET/...).",
             metavar="PATH",
         ),
     ],
@@ -94,22 +94,22 @@ def command(
         typer.Option(
             "--output",
             "-o",
-            help="Folder for fleet.parquet (one row per robot and day), fleet.html, typical.json "
-            "and models/ROBOT.json.",
+            help="Folder to write: fleet.parquet (one row per robot and day), fleet.html, "
+            "typical.json and models/ROBOT.json.",
             metavar="FOLDER",
         ),
     ] = Path("fleet"),
     as_json: Json = False,
 ) -> None:
-    """Study many robots of one type: a model for each, and which are unlike the others.
+    """Fit many robots of one type, find outliers and trends.
 
-    Each robot's model uses its own recordings and what its siblings have in common. Robots whose
-    friction, tool or mounting is unlike the others' are named with the cause, trends of friction
-    over days have temperature taken out, and files that cannot be used are listed by name; none of
-    these stops the run.
+    The model of each robot uses its own recordings and a prior from the fleet. Outliers in
+    friction,
+    tool or mounting are reported with their cause, trends of friction over days are compensated for
+    temperature, and unusable files are listed; none of these stops the run.
 
-    Next: open fleet.html; `taufit fit ROBOT NEW --friction FOLDER/typical.json` starts a new arm
-    from its siblings.
+    Next: open fleet.html; `taufit fit ROBOT NEW --friction FOLDER/typical.json` fits a new robot
+    with the fleet's friction as prior.
     """
     from contextlib import nullcontext
 

@@ -1,4 +1,4 @@
-"""`taufit friction`: friction curves from recordings of friction tests."""
+"""`taufit friction`: friction curves from friction tests."""
 
 from __future__ import annotations
 
@@ -29,26 +29,29 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CurveOptions:
-    """Which joints, which curve, and what is known already."""
+    """Joints, friction model and known links."""
 
     friction: Annotated[
         str,
         typer.Option(
-            help="auto (by BIC over all joints), linear, linear_load, power_law, polynomial, "
-            "stribeck, stribeck_load or stribeck_load_smooth."
+            help="Friction model: auto (by BIC over all joints), linear, linear_load, power_law, "
+            "polynomial, stribeck, stribeck_load or stribeck_load_smooth."
         ),
     ] = "auto"
     joint: Annotated[
         list[int] | None,
-        typer.Option(help="Only this joint, from 1; repeatable. All with strokes else.", min=1),
+        typer.Option(help="Joint number from 1, repeatable; default all with strokes.", min=1),
     ] = None
     not_passive: Annotated[
-        bool, typer.Option("--not-passive", help="Let the viscous part fall with speed.")
+        bool, typer.Option("--not-passive", help="Allow viscous friction that falls with speed.")
     ] = False
     links: Annotated[
-        Path | None, typer.Option(help="Fitted model whose links are kept.", metavar="MODEL")
+        Path | None,
+        typer.Option(help="Fitted model whose link parameters are used.", metavar="MODEL"),
     ] = None
-    cutoff_hz: Annotated[float, typer.Option(help="Low-pass of motion and torque.")] = 10.0
+    cutoff_hz: Annotated[
+        float, typer.Option(help="Cut-off of the low-pass of motion and torque [Hz].")
+    ] = 10.0
 
 
 def command(
@@ -56,29 +59,30 @@ def command(
     recordings: Annotated[
         list[Path],
         typer.Argument(
-            help="Friction tests; several payloads and days are fitted at once.",
+            help="Friction tests; several payloads and days are fitted together.",
             metavar="RECORDING...",
         ),
     ],
     robot_options: RobotOptions,
     source: RecordingOptions,
     curve: CurveOptions,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Model to write.")] = Path(
+    output: Annotated[Path, typer.Option("--output", "-o", help="Model file to write.")] = Path(
         "friction.json"
     ),
     report: Report = None,
     as_json: Json = False,
 ) -> None:
-    """Fit friction curves of all joints to recordings of constant-speed strokes.
+    """Fit friction curves of all joints to recordings of constant-velocity strokes.
 
-    Strokes are found by the smoothed velocity's sign, neighbours that pass the same positions both
-    ways are paired (half their torque difference is friction, half their sum the load), and all
-    payloads and temperatures of a joint are fitted at once. Terms without support are dropped and
-    named: by BIC, or when their sign changes without the fastest speed. `valid_to` is the speed up
-    to which a curve is known within 15 %.
+    Strokes are segmented by the sign of the smoothed velocity; neighbours over the same positions
+    in
+    both directions are paired (half their torque difference is friction, half their sum the load),
+    and all payloads and temperatures of a joint are fitted together. Unsupported terms are dropped
+    and listed: by BIC, or if their sign changes without the fastest speed. `valid_to` is the speed
+    up to which a curve is known within 15 %.
 
     Next: `taufit fit ROBOT RECORDING --friction MODEL` fits the links with this friction; `taufit
-    payload` and `taufit export` read the file as it is.
+    payload` and `taufit export` read the file directly.
     """
     from taufit.calibration.friction_identification import BESIDE, identify_friction
     from taufit.model.model_file import read_model, write_model
@@ -96,7 +100,7 @@ def command(
         task = bar.add_task("friction", total=len(recordings) + 1.0)
 
         def samples() -> Iterator[Samples]:
-            """One recording in memory at a time."""
+            """Read one recording at a time."""
             for path in recordings:
                 for recording in source.read(path):
                     yield condition(recording, cutoff_hz=curve.cutoff_hz)
@@ -134,7 +138,7 @@ def command(
 
 
 def _joint_to_dict(friction: JointFriction) -> dict[str, Any]:
-    """A joint as `--json` gives it."""
+    """Friction of a joint for `--json`."""
     fit, temperature = friction.fit, friction.pairs.temperature
     terms = [term.name for term in fit.model.parameters]
     shapes = [shape.name for shape in fit.model.shapes]
@@ -158,7 +162,7 @@ def _joint_to_dict(friction: JointFriction) -> dict[str, Any]:
 
 
 def _quantiles(values: Array) -> Array:
-    """Least, median and largest."""
+    """Minimum, median and maximum."""
     import numpy as np
 
     return np.asarray(np.quantile(values, [0.0, 0.5, 1.0]))

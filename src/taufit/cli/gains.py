@@ -1,4 +1,4 @@
-"""`taufit gains`: torque per ampere, from the controller's own values or from a known mass."""
+"""`taufit gains`: drive gains from controller values or from a known mass."""
 
 from __future__ import annotations
 
@@ -21,35 +21,37 @@ from taufit.cli.options import (
 
 @dataclass(frozen=True, slots=True)
 class KnownMassOptions:
-    """Runs with a payload whose mass is known."""
+    """Runs with a payload of known mass."""
 
     loaded: Annotated[
         list[Path] | None,
-        typer.Option("--loaded", help="A run with the known mass. Repeatable."),
+        typer.Option("--loaded", help="Recording with the known mass. Repeatable."),
     ] = None
     mass: Annotated[
-        float | None, typer.Option(help="The known mass on the last link [kg].", min=0.0)
+        float | None, typer.Option(help="Known mass on the last link [kg].", min=0.0)
     ] = None
-    mass_std: Annotated[float, typer.Option(help="Its standard deviation [kg].", min=0.0)] = 0.0
+    mass_std: Annotated[
+        float, typer.Option(help="Standard deviation of the mass [kg].", min=0.0)
+    ] = 0.0
     method: Annotated[
-        str, typer.Option(help="total_least_squares, least_squares or constrained.")
+        str, typer.Option(help="Estimator: total_least_squares, least_squares or constrained.")
     ] = "total_least_squares"
 
 
 def command(
     robot: RobotName,
     recording: Annotated[
-        list[Path], typer.Argument(help="Runs without a payload.", metavar="RECORDING")
+        list[Path], typer.Argument(help="Recordings without payload.", metavar="RECORDING")
     ],
     source: RecordingOptions,
     known_mass: KnownMassOptions,
     arm: RobotOptions,
     as_json: Json = False,
 ) -> None:
-    """Find the drive gains: joint torque per ampere, with their uncertainty.
+    """Estimate drive gains [N m/A] with their uncertainty.
 
-    With --loaded and --mass from a payload of known mass, by total least squares. Without them from
-    the controller's own target moments and currents at standstill, where the recording has them.
+    With --loaded and --mass: from a payload of known mass, by total least squares. Without: from
+    target torques and currents of the controller at standstill, if recorded.
 
     Next: write the `gains:` line into the column map and fit again.
     """

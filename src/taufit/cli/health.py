@@ -1,4 +1,4 @@
-"""`taufit health baseline` and `taufit health check`: wear, run by run, without temperature."""
+"""`taufit health baseline` and `taufit health check`: wear detection over runs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     no_args_is_help=True,
-    help="Tell wear from temperature, run after run.\n\n"
+    help="Detect wear of joints, compensated for temperature.\n\n"
     "Next: `taufit health baseline MODEL RECORDING... -o HISTORY` starts a history.",
 )
 
@@ -31,25 +31,27 @@ def baseline(
     model: Model,
     recording: Annotated[
         list[Path],
-        typer.Argument(help="Healthy runs: 8 or more, better 30.", metavar="RECORDING"),
+        typer.Argument(
+            help="Recordings of the healthy robot: at least 8, better 30.", metavar="RECORDING"
+        ),
     ],
     source: RecordingOptions,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="The history.", metavar="HISTORY")
+        Path, typer.Option("--output", "-o", help="History file to write.", metavar="HISTORY")
     ] = Path("health.json"),
     rate: Annotated[
-        float, typer.Option(help="False alarms per healthy run, all joints together.")
+        float, typer.Option(help="Accepted false alarms per healthy run, all joints together.")
     ] = 0.001,
     report: Report = None,
     as_json: Json = False,
 ) -> None:
-    """Learn what is normal from runs of a healthy robot.
+    """Start a health history from recordings of a healthy robot.
 
-    The runs should cover the temperatures, loads and speeds of everyday work; one motion repeated
-    is best. The model says what friction to expect; fit it with cold and warm recordings so that it
-    follows temperature.
+    The runs should cover the temperatures, loads and speeds of daily work; one repeated motion is
+    best. The model predicts friction; fit it to cold and warm recordings so that its friction
+    depends on temperature.
 
-    Next: `taufit health check HISTORY RECORDING` adds runs and says whether friction has risen.
+    Next: `taufit health check HISTORY RECORDING` adds runs and tests for increased friction.
     """
     from taufit.health import judge, start_history, write_history
     from taufit.health.history import RECOMMENDED_RUNS
@@ -105,36 +107,37 @@ def baseline(
     for note in notes:
         _print(f"warning: {note}")
     _print(
-        f"Written: {output}\nNext: `taufit health check {output} RECORDING` adds runs and says "
-        "whether friction has risen."
+        f"Written: {output}\nNext: `taufit health check {output} RECORDING` adds runs and tests "
+        f"for "
+        "increased friction."
     )
 
 
 @app.command()
 def check(
     history: Annotated[
-        Path, typer.Argument(help="What `taufit health baseline` wrote.", metavar="HISTORY")
+        Path, typer.Argument(help="History file of `taufit health baseline`.", metavar="HISTORY")
     ],
     source: RecordingOptions,
     recording: Annotated[
         list[Path] | None,
         typer.Argument(
-            help="Runs since, in order; none to judge what is there.", metavar="RECORDING"
+            help="New recordings in order; none: assess the history as it is.", metavar="RECORDING"
         ),
     ] = None,
     report: Report = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Judge, but leave the history as it is.")
+        bool, typer.Option("--dry-run", help="Assess without changing the history file.")
     ] = False,
     fail_on_alarm: Annotated[
-        bool, typer.Option("--fail-on-alarm", help="Exit with 1 where a joint is worn.")
+        bool, typer.Option("--fail-on-alarm", help="Exit with 1 if a joint is worn.")
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Add runs to a history and say whether a joint's friction has risen.
+    """Add runs to a history and test for increased friction of the joints.
 
-    Temperature and load are taken out by the model first. A rise that lasts adds up in a CUSUM,
-    whose threshold keeps false alarms below the rate the baseline was made with.
+    The model compensates temperature and load. A lasting increase accumulates in a CUSUM, whose
+    threshold keeps false alarms below the rate of the baseline.
 
     Next: `taufit health check HISTORY --report health.html` shows every joint over time.
     """
@@ -175,7 +178,7 @@ def check(
 def _read_runs(
     model: FittedModel, files: list[Path], source: RecordingOptions, description: str
 ) -> tuple[list[tuple[str, Samples]], list[str], list[str]]:
-    """Every run of every file, conditioned like the model's training data."""
+    """Read every run of every file, conditioned like the model's training data."""
     from taufit.core.compute.cache.store import content_of
     from taufit.temperature.temperature_slopes import repaired_temperature
     from taufit.validation import range_findings
@@ -205,12 +208,12 @@ def _read_runs(
 
 
 def _baseline_scatter(history: History, health: HealthReport) -> list[float]:
-    """Standard deviation of a healthy run's index, in percent of the friction."""
+    """Standard deviation of the index of healthy runs, in percent of the friction."""
     return health.percent[: history.healthy].std(axis=0, ddof=1).tolist()
 
 
 def _with_interval(value: float, std: float, digits: int) -> str:
-    """A value and half its 95 % interval; what the runs do not tell is left open."""
+    """Value with half its 95 % interval; "not known" if it is not finite."""
     from math import isfinite
 
     if not isfinite(value):

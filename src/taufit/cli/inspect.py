@@ -1,4 +1,4 @@
-"""`taufit inspect`: an arm as taufit understands it, and what its motion can tell."""
+"""`taufit inspect`: description and base parameters of a robot."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ if TYPE_CHECKING:
 def command(
     robot_options: RobotOptions,
     robot: Annotated[
-        str | None, typer.Argument(help="A bundled name, .urdf, .xacro or .yaml; none lists them.")
+        str | None, typer.Argument(help="Bundled name, .urdf, .xacro or .yaml; none lists them.")
     ] = None,
-    friction: Annotated[str, typer.Option(help="Friction model to count with.")] = "none",
+    friction: Annotated[str, typer.Option(help="Friction model to include.")] = "none",
     no_offset: Annotated[
-        bool, typer.Option("--no-offset", help="Count friction without a torque offset.")
+        bool, typer.Option("--no-offset", help="Friction without torque offset.")
     ] = False,
     rotor_inertia: Annotated[
-        bool, typer.Option("--rotor-inertia", help="Count a rotor inertia per joint.")
+        bool, typer.Option("--rotor-inertia", help="Include a rotor inertia per joint.")
     ] = False,
     rule: Annotated[
         str,
-        typer.Option(help="Which columns to keep: leftmost (readable) or qr (best conditioned)."),
+        typer.Option(help="Choice of base columns: leftmost (readable) or qr (best conditioned)."),
     ] = "leftmost",
     as_json: Json = False,
 ) -> None:
-    """Show a robot: its joints and limits, and which parameters any motion can tell apart.
+    """Show a robot: joints, limits, and base parameters identifiable from motion.
 
-    Next: `taufit design ROBOT -o motion.json` plans a motion that shows them.
+    Next: `taufit design ROBOT -o motion.json` plans a motion that identifies them.
     """
     from taufit.dynamics.base_parameters import RULES, base_parameters
     from taufit.model.torque_model import TorqueModel
@@ -86,7 +86,7 @@ def _list_robots(as_json: bool) -> None:
     table = Table(title="Bundled robots")
     table.add_column("name", style="bold", no_wrap=True)
     table.add_column("joints", justify="right")
-    table.add_column("where the numbers come from", overflow="fold")
+    table.add_column("source of the values", overflow="fold")
     for arm in robots:
         table.add_row(arm.name, str(arm.joints), arm.source)
     console = plain_console()
@@ -189,7 +189,7 @@ def _show(
 
     table = Table(title=f"{base.rank} base parameters", show_lines=False)
     table.add_column("", justify="right")
-    table.add_column("what motion shows", overflow="fold")
+    table.add_column("expression", overflow="fold")
     for k, expression in enumerate(expressions):
         table.add_row(str(k + 1), expression.text)
     console.print(table)
@@ -207,7 +207,7 @@ def _show(
 
 
 def _format_number(value: float) -> str:
-    """A number, or a dash where nobody knows."""
+    """Number as text, a dash if unknown."""
     from math import isfinite
 
     return f"{value:.4g}" if isfinite(value) else "-"

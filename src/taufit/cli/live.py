@@ -1,4 +1,4 @@
-"""`taufit live`: a robot that is on, or a recording, seen through a fitted model."""
+"""`taufit live`: monitoring of a running robot or a recording with a fitted model."""
 
 from __future__ import annotations
 
@@ -28,33 +28,33 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class MonitorOptions:
-    """How the source is followed, and where readings go besides the page."""
+    """Source, duration and outputs of the monitoring."""
 
     publish: Annotated[
         str | None,
         typer.Option(
-            help="Every reading for other programs: `-` (JSON lines on standard output), a file of "
-            "them, or `ros2`. The command then ends with its source.",
+            help="Output of every reading: `-` (JSON lines on stdout), a file of JSON lines, or "
+            "`ros2`. The command then ends with its source.",
             metavar="-|FILE|ros2",
         ),
     ] = None
     record: Annotated[
         Path | None,
-        typer.Option(help="Record the robot from the first sample on.", metavar="FILE.parquet"),
+        typer.Option(help="Recording to write, from the first sample.", metavar="FILE.parquet"),
     ] = None
     pace: Annotated[
         float,
-        typer.Option(help="Speed of a recording against its own; 0: as fast as it goes.", min=0),
+        typer.Option(help="Playback speed of a recording; 1: real time, 0: unlimited.", min=0),
     ] = 1.0
     seconds: Annotated[
-        float | None, typer.Option(help="End after this long; else Ctrl-C ends it.", min=0.1)
+        float | None, typer.Option(help="Duration [s]; default until Ctrl-C.", min=0.1)
     ] = None
     rate_hz: Rate = None
     ports: Ports = ""
-    payload: Annotated[bool, typer.Option(help="Estimate what the arm carries.")] = True
-    contact: Annotated[bool, typer.Option(help="Watch for contacts.")] = True
+    payload: Annotated[bool, typer.Option(help="Estimate the payload.")] = True
+    contact: Annotated[bool, typer.Option(help="Detect contacts.")] = True
     force: Annotated[
-        bool, typer.Option("--force", help="Go on though the controller reports another arm.")
+        bool, typer.Option("--force", help="Continue if the controller reports another robot.")
     ] = False
 
 
@@ -62,7 +62,7 @@ def command(
     source: Annotated[
         str,
         typer.Argument(
-            help="Host of a UR controller, ros2:/TOPIC, franka:HOST, egm:PORT, realtime:HOST, or a "
+            help="Host of a UR controller, ros2:/TOPIC, franka:HOST, egm:PORT, realtime:HOST, or "
             "recording.",
             metavar="SOURCE",
         ),
@@ -73,11 +73,11 @@ def command(
     page: PageOptions,
     as_json: Json = False,
 ) -> None:
-    """Show what a robot carries, feels and loses while it moves.
+    """Monitor a running robot in the browser: payload, contacts, friction.
 
-    A page on this computer shows the arm, measured against predicted torque with its interval, the
-    payload as it settles, external torque and contacts, temperature and friction. Nobody without
-    the printed address can open it, and it asks nothing of any other computer.
+    A page on this computer shows the robot, measured and predicted torque with its interval, the
+    payload estimate, external torque and contacts, temperature and friction. The page opens only
+    with the printed address and does not contact other computers.
 
     Next: open the printed address; its record button writes a recording for `taufit fit`.
     """
@@ -128,7 +128,7 @@ def command(
 
 
 def _wait_for_end(session: Session, options: MonitorOptions) -> None:
-    """Wait for Ctrl-C, for the time that was asked for, or, where published, for the source."""
+    """Wait for Ctrl-C, for the given duration or, when publishing, for the end of the source."""
     session.done.wait(options.seconds)
     if session.done.is_set() and options.publish is None and options.seconds is None:
         if session.ended:
@@ -140,7 +140,7 @@ def _wait_for_end(session: Session, options: MonitorOptions) -> None:
 def _open_monitored(
     name: str, reading: RecordingOptions, options: MonitorOptions, model: FittedModel
 ) -> tuple[Source | Recording, str]:
-    """What is followed, and what to call it."""
+    """Source to monitor, and its description."""
     from taufit.core.errors import RecordingError
     from taufit.recording.read import READERS
     from taufit.wire.open import open_source, parse, parse_ports
@@ -170,7 +170,7 @@ def _open_monitored(
 def _require_same_robot(
     source: Source, address: Address, ports: UrPorts, model: FittedModel, ignore_difference: bool
 ) -> None:
-    """Refuse a model of another arm than the controller reports."""
+    """Raise if the controller reports another robot than that of the model."""
     from taufit.clearance import compare_arms
     from taufit.core.errors import RobotError
     from taufit.wire.identity import ask_controller
@@ -199,7 +199,7 @@ def _require_same_robot(
 
 
 def _detectable_steps(monitor: Monitor) -> Callable[[float], list[float] | None]:
-    """The step of external torque that is found at a threshold of evidence, joint by joint."""
+    """Smallest detectable step of external torque per joint, as function of the threshold."""
     from math import isfinite
 
     from taufit.contact import detectable_torque_steps

@@ -1,4 +1,4 @@
-"""`taufit payload`: what the arm carries."""
+"""`taufit payload`: payload estimation from a recording."""
 
 from __future__ import annotations
 
@@ -28,47 +28,49 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SettingOptions:
-    """The method, what is known about payload and drives, and how accurate it must be."""
+    """Method, prior knowledge of payload and drives, and required accuracy."""
 
     method: Annotated[
         str,
-        typer.Option(help="filter, direct, difference, printed, khalil or static.", metavar="NAME"),
+        typer.Option(
+            help="Method: filter, direct, difference, printed, khalil or static.", metavar="NAME"
+        ),
     ] = "filter"
     box: Annotated[
-        str | None, typer.Option(help="Outer size of the payload in metres.", metavar="X,Y,Z")
+        str | None, typer.Option(help="Outer size of the payload [m].", metavar="X,Y,Z")
     ] = None
     density: Annotated[
-        float | None, typer.Option(help="Of the payload in kg/m^3.", metavar="RHO")
+        float | None, typer.Option(help="Density of the payload [kg/m^3].", metavar="RHO")
     ] = None
     accuracy: Annotated[
         str,
         typer.Option(
-            help="Stop at this standard deviation of mass [%] and centre [mm].", metavar="%,MM"
+            help="Required standard deviation of mass [%] and centre of mass [mm].", metavar="%,MM"
         ),
     ] = "1,5"
     gain_std: Annotated[
         float | None,
-        typer.Option(help="How well drive gains are known, in percent.", metavar="PERCENT"),
+        typer.Option(help="Standard deviation of the drive gains [%].", metavar="PERCENT"),
     ] = None
     torque_signs: Annotated[
         str,
         typer.Option(
-            help="recorded, or unknown where only magnitudes were recorded: the model and one "
-            "payload carried throughout then tell the signs.",
+            help="Torque signs: recorded, or unknown if only magnitudes are recorded; they are "
+            "then recovered with one payload throughout.",
             metavar="WORD",
         ),
     ] = "recorded"
     template: Annotated[
         list[Path] | None,
         typer.Option(
-            help="The same motion recorded empty; model errors cancel. Give several: they are "
-            "averaged, and their scatter says how large the noise is.",
+            help="Recording of the same motion without payload, repeatable; model errors cancel. "
+            "Several are averaged and give the noise.",
             metavar="FILE",
         ),
     ] = None
 
     def settings(self) -> PayloadSettings:
-        """As the library takes them."""
+        """Convert to payload settings."""
         from taufit.payload import PayloadSettings
 
         mass, centre = _positive_numbers(self.accuracy, 2, "--accuracy")
@@ -87,20 +89,24 @@ class SettingOptions:
 
 @dataclass(frozen=True, slots=True)
 class ReplayOptions:
-    """How fast the recording is gone through."""
+    """Playback of the recording."""
 
     replay: Annotated[
-        bool, typer.Option("--replay", help="At the recording's own rate, with a live display.")
+        bool, typer.Option("--replay", help="Play at the recorded rate, with a live display.")
     ] = False
-    speed: Annotated[float, typer.Option(help="Of the replay, 1 is real time.")] = 1.0
+    speed: Annotated[float, typer.Option(help="Speed of the replay; 1: real time.")] = 1.0
 
 
 def command(
     model: Annotated[
-        Path, typer.Argument(help="Of the empty arm, from `taufit fit`.", metavar="MODEL")
+        Path,
+        typer.Argument(
+            help="Model of the robot without payload, from `taufit fit`.", metavar="MODEL"
+        ),
     ],
     recording: Annotated[
-        Path, typer.Argument(help="The arm with its payload, moving.", metavar="RECORDING")
+        Path,
+        typer.Argument(help="Recording of the moving robot with payload.", metavar="RECORDING"),
     ],
     source: RecordingOptions,
     settings: SettingOptions,
@@ -109,14 +115,14 @@ def command(
     report: Report = None,
     as_json: Json = False,
 ) -> None:
-    """Find mass, centre of mass and inertia of what an arm carries, with 95 % intervals.
+    """Estimate mass, centre of mass and inertia of the payload, with 95 % intervals.
 
-    The model is that of the empty arm (or with the tool that stays on it). Any motion will do in
-    which the joints that carry the payload move both ways; the result says from when on it is
-    worth reading. Drive gains, the model's own uncertainty and friction that has changed all widen
-    the interval, and the budget says which dominates.
+    The model is that of the robot without payload (a permanent tool included). Any motion is
+    suitable in which the loaded joints move in both directions; the result states the time from
+    which it is ready. Uncertainty of drive gains and model and changes of friction widen the
+    interval; the error budget gives their shares.
 
-    Next: give the controller the line of its make, or plan a better motion with
+    Next: enter the printed line into the controller, or plan a better motion with
     `taufit design ROBOT --kind payload`.
     """
     from time import process_time
@@ -202,7 +208,7 @@ def _box(text: str) -> tuple[float, float, float]:
 
 
 class _LiveDisplay:
-    """A live panel on stderr: mass and interval, drawn against time, at the recording's pace."""
+    """Live panel on stderr: mass and interval over time, at the speed of the recording."""
 
     def __init__(self, speed: float, quiet: bool) -> None:
         from taufit.cli.common import plain_console
@@ -273,7 +279,7 @@ def _panel(
 
 
 def _heading(result: PayloadRun, robot: str) -> list[Text]:
-    """What is carried, and whether to use it."""
+    """Result line: payload, or why there is none."""
     from taufit.cli.common import headline
 
     estimate = result.estimate
@@ -324,7 +330,7 @@ def _show(result: PayloadRun, robot: str, report: Path | None) -> None:
 
 
 def _show_commands(result: PayloadRun, robot: str) -> None:
-    """What the arm's controller is told: the line of its make, all where that is not known."""
+    """Print the payload command of the robot's controller; of all if unknown."""
     from taufit.cli.common import plain_console
     from taufit.payload.controller_commands import manufacturer
 
@@ -342,7 +348,7 @@ def _show_commands(result: PayloadRun, robot: str) -> None:
 
 
 def _table(result: PayloadRun) -> Table:
-    """Centre of mass and inertia with their intervals."""
+    """Table of centre of mass and inertia with their intervals."""
     from rich.table import Table
 
     table = Table(title=f"{result.method}, frame of the last link")

@@ -1,4 +1,4 @@
-"""`taufit record`: a robot that is on, recorded, with or without a motion played on it."""
+"""`taufit record`: recording of a running robot, with or without a trajectory played."""
 
 from __future__ import annotations
 
@@ -27,25 +27,28 @@ if TYPE_CHECKING:
     from taufit.wire.ur import UrPorts
 
 
-# How far an arm may have moved since it was shown [rad].
+# Largest displacement of the robot since it was shown [rad].
 _MAX_DISPLACEMENT = 0.01
 
 
 @dataclass(frozen=True, slots=True)
 class SourceOptions:
-    """Where the samples come from and what they are."""
+    """Source of the samples."""
 
     robot: Annotated[
-        str | None, typer.Option(help="The arm; by default the motion's, compared with the wire.")
+        str | None,
+        typer.Option(help="Robot; default that of the motion. Compared with the source."),
     ] = None
     torque_kind: Annotated[
         str | None,
-        typer.Option(help="Torque channel of ros2: torque, current, torque_without_gravity, raw."),
+        typer.Option(
+            help="Torque channel of ros2: torque, current, torque_without_gravity or raw."
+        ),
     ] = None
     rate_hz: Rate = None
     ports: Ports = ""
     payload: Annotated[
-        float | None, typer.Option(help="Mass on the flange [kg], for the recording.", min=0)
+        float | None, typer.Option(help="Mass on the flange [kg], stored in the recording.", min=0)
     ] = None
 
 
@@ -53,31 +56,31 @@ def command(
     source: Annotated[
         str,
         typer.Argument(
-            help="Host of a UR controller, ros2:/TOPIC, franka:HOST, egm:PORT, realtime:HOST.",
+            help="Host of a UR controller, ros2:/TOPIC, franka:HOST, egm:PORT or realtime:HOST.",
             metavar="SOURCE",
         ),
     ],
     play: PlayOptions,
     settings: SourceOptions,
     motion: Annotated[
-        Path | None, typer.Argument(help="What `taufit design` wrote; none: only listen.")
+        Path | None, typer.Argument(help="Motion file of `taufit design`; none: record only.")
     ] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="Recording to write.")] = Path(
         "recording.parquet"
     ),
     seconds: Annotated[
-        float | None, typer.Option(help="End after this long; else Ctrl-C ends it.", min=0.1)
+        float | None, typer.Option(help="Duration [s]; default until Ctrl-C.", min=0.1)
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Record a robot that is on, and play a motion on it if one is given.
+    """Record a running robot, and play a trajectory on it if one is given.
 
-    With a motion: connect, compare the arm with the motion's, prove that all that will be played
-    keeps limits and distances, show it and ask; then prove it anew from where the arm stands, play
-    one slow period and record the motion. Ctrl-C stops the robot. Every sample is on disk within a
-    second; a recording cut short by a crash is read with `taufit convert`.
+    With a trajectory: connect, compare the robot with that of the motion, verify limits and
+    clearances of everything that will be played, show it and ask; verify again from the present
+    pose, play one slow period and record the motion. Ctrl-C stops the robot. Samples are on disk
+    within a second; `taufit convert` reads a recording interrupted by a crash.
 
-    Next: `taufit convert RECORDING --report` says how good it is, `taufit fit` fits a model.
+    Next: `taufit convert RECORDING --report` reports its quality, `taufit fit` fits a model.
     """
     from taufit.wire.open import open_source, parse, parse_ports
     from taufit.wire.recorder import BY_HAND
@@ -93,7 +96,7 @@ def command(
         _dry_run(planned, address, as_json)
         return
     if planned is not None:
-        # What no arm could play is refused before anything is connected.
+        # Motions that no robot could play are rejected before connecting.
         _require_cleared(planned, planned.check.clear(None), ())
     connection = open_source(
         address,
@@ -120,7 +123,7 @@ def _play_and_record(
     play: PlayOptions,
     settings: SourceOptions,
 ) -> Recorded:
-    """Connect, check, ask, play and record."""
+    """Connect, verify, ask, play and record."""
     from taufit.wire.identity import ask_controller
     from taufit.wire.recorder import record
     from taufit.wire.source import newest_block
@@ -136,7 +139,7 @@ def _play_and_record(
             identity = _identity(planned, report)
             first_clearance = _require_clearance(planned, first, identity, report.remote_control)
             _confirm_motion(planned, first_clearance, first, identity, play.yes)
-            # The person may have thought for long: all of it again, from what is true now.
+            # Time may have passed since the question: verify everything again.
             latest = newest_block(connection)
             remote_control = _remote_control(address, ports)
             _require_same_pose(planned, first, latest)
@@ -168,7 +171,7 @@ def _play_and_record(
 def _recording_attributes(
     planned: PlannedMotion | None, first: Block, description: Description, settings: SourceOptions
 ) -> dict[str, Any]:
-    """Payload, and the drive gains where the arm's description has them."""
+    """Payload and, if the robot description has them, drive gains."""
     import numpy as np
 
     payload = settings.payload
@@ -186,7 +189,7 @@ def _recording_attributes(
 
 
 def _dry_run(planned: PlannedMotion, address: Address, as_json: bool) -> None:
-    """Prove what can be without the robot, and show what would be sent."""
+    """Verify without the robot, and print the program or trajectory."""
     clearance = planned.check.clear(None)
     accept = planned.play.uncertified
     reasons = clearance.refusals(accept_uncertified=accept)
@@ -213,7 +216,7 @@ def _dry_run(planned: PlannedMotion, address: Address, as_json: bool) -> None:
 
 
 def _identity(planned: PlannedMotion, report: ControllerReport) -> Identity:
-    """The arm on the wire, compared with the one the motion is for."""
+    """Compare the connected robot with that of the motion."""
     from dataclasses import replace
 
     from taufit.clearance import compare_arms
@@ -237,7 +240,7 @@ def _identity(planned: PlannedMotion, report: ControllerReport) -> Identity:
 def _require_clearance(
     planned: PlannedMotion, block: Block, identity: Identity, remote_control: str
 ) -> Clearance:
-    """The clearance from where the arm stands; refused with every reason."""
+    """Clearance from the present pose; raises with all reasons if it is not given."""
     import numpy as np
 
     from taufit.core.errors import WireError
@@ -257,7 +260,7 @@ def _require_clearance(
 def _require_cleared(
     planned: PlannedMotion, clearance: Clearance, other_reasons: tuple[str, ...]
 ) -> None:
-    """Refuse what is not cleared, with every reason."""
+    """Raise with all reasons if the motion is not cleared."""
     from taufit.core.errors import InfeasibleError
 
     refusals = clearance.refusals(accept_uncertified=planned.play.uncertified)
@@ -267,7 +270,7 @@ def _require_cleared(
 
 
 def _require_same_pose(planned: PlannedMotion, shown: Block, latest: Block) -> None:
-    """Refuse to start from a pose that nobody was shown."""
+    """Raise if the robot has moved since its pose was shown."""
     import numpy as np
 
     from taufit.core.errors import WireError
@@ -312,7 +315,7 @@ def _confirm_motion(
 
 
 def _report(recorded: Recorded, planned: PlannedMotion | None, as_json: bool) -> None:
-    """Counts, and how good the recording is."""
+    """Print sample counts and the quality of the recording."""
     from taufit.core.errors import TaufitError
     from taufit.signals import quality_report
 

@@ -1,4 +1,4 @@
-"""`taufit report`: one HTML page about a fitted model."""
+"""`taufit report`: HTML page about a fitted model."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ def command(
     source: RecordingOptions,
     recording: Annotated[
         list[Path] | None,
-        typer.Argument(help="Recordings to show it on; the first in full.", metavar="RECORDING"),
+        typer.Argument(help="Recordings to show; the first in detail.", metavar="RECORDING"),
     ] = None,
     cutoff_hz: Cutoff = None,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="The page.", metavar="FILE.html")
+        Path, typer.Option("--output", "-o", help="HTML page to write.", metavar="FILE.html")
     ] = Path("report.html"),
     as_json: Json = False,
 ) -> None:
-    """Write one self-contained HTML page about a fitted model.
+    """Write a self-contained HTML page about a fitted model.
 
-    The verdict comes first, then measured and predicted torque, residuals, friction, parameters
-    with intervals, identifiability, and provenance. The page needs no network.
+    The page shows the verdict, measured and predicted torque, residuals, friction, parameters with
+    intervals, identifiability, and provenance. It needs no network.
 
     Next: open the page in a browser.
     """

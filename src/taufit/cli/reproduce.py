@@ -1,4 +1,4 @@
-"""`taufit reproduce`: a paper's tables and figures beside ours."""
+"""`taufit reproduce`: tables and figures of a paper beside reproduced ones."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 
 def command(
-    paper: Annotated[str, typer.Argument(help="xu2024, kr5, raviola2021 or luo2024.")],
+    paper: Annotated[str, typer.Argument(help="Paper: xu2024, kr5, raviola2021 or luo2024.")],
     report: Report = None,
     as_json: Json = False,
 ) -> None:
-    """Make the tables and figures of a paper again and print them beside the paper's own.
+    """Reproduce the tables and figures of a paper and print them beside the published ones.
 
     Four papers: xu2024 (payload, UR10), kr5 (unknown torque signs), raviola2021 (temperature and
     mounting, UR3 and UR5), luo2024 (friction and excitation, Franka). Experiments run on simulated
-    arms; what was measured on a real robot and cannot be made again says so. Seconds to minutes.
+    robots; measurements that cannot be repeated are marked. Takes seconds to minutes.
 
-    Exits with 1 when a number that must agree does not.
+    Exits with 1 if a number that must agree does not.
 
     Next: `taufit reproduce kr5 --report kr5.html`, and open the page.
     """

@@ -1,4 +1,4 @@
-"""`taufit simulate`: a recording of an arm that does not exist, and the truth beside it."""
+"""`taufit simulate`: simulated recording with its ground truth."""
 
 from __future__ import annotations
 
@@ -24,36 +24,37 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TwinOptions:
-    """The arm that is simulated: its bodies, its controller and what is not ideal about it."""
+    """Simulated robot: dynamics, controller and imperfections."""
 
     preset: Annotated[
-        str, typer.Option(help="clean, typical, or a preset of this robot; `list` shows them.")
+        str, typer.Option(help="Preset: clean, typical, or one of this robot; `list` shows them.")
     ] = "typical"
     effects: Annotated[
-        Path | None, typer.Option(help="YAML with effects; each replaces the preset's.")
+        Path | None, typer.Option(help="YAML of effects; each replaces that of the preset.")
     ] = None
     model: Annotated[
-        Path | None, typer.Option(help="Fitted model whose parameters and friction are the truth.")
+        Path | None, typer.Option(help="Fitted model with parameters and friction to simulate.")
     ] = None
     arm: Annotated[
         int | None,
         typer.Option(
-            help="Which arm of its kind: another number has its ripple elsewhere. Every seed is "
-            "the same arm.",
+            help="Number of the individual robot; robots differ in the phase of torque ripple. "
+            "Independent of the seed.",
             min=1,
             max=1_000_000,
         ),
     ] = None
     bandwidth_hz: Annotated[
-        float | None, typer.Option(help="Of the controller's position loop.", min=0.1, max=10000)
+        float | None,
+        typer.Option(help="Bandwidth of the position controller [Hz].", min=0.1, max=10000),
     ] = None
     mounting: Annotated[
-        str | None, typer.Option(help="ground, ceiling, wall or ROLL,PITCH,YAW in degrees.")
+        str | None, typer.Option(help="Mounting: ground, ceiling, wall or ROLL,PITCH,YAW [deg].")
     ] = None
     after: Annotated[
         Path | None,
         typer.Option(
-            help="Go on at the temperatures this earlier run ended at; for arms with heat.",
+            help="Earlier run whose final temperatures are the initial ones.",
             metavar="RUN",
         ),
     ] = None
@@ -61,29 +62,32 @@ class TwinOptions:
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """What is played, how often, and how it is recorded."""
+    """Motion, payload and recording."""
 
     payload: Annotated[
         list[str] | None,
         typer.Option(
-            help="MASS[,CX,CY,CZ][@PICK[:DROP]]: kg, m in the last link's frame, s. Repeatable."
+            help="Payload MASS[,CX,CY,CZ][@PICK[:DROP]]: kg, m in the last link's frame, s. "
+            "Repeatable."
         ),
     ] = None
     rate_hz: Annotated[
         float | None,
-        typer.Option(help="Rows per second, up to 1000; default the preset's or 500.", min=1),
+        typer.Option(help="Recording rate [Hz], up to 1000; default of the preset or 500.", min=1),
     ] = None
     periods: Annotated[
-        float | None, typer.Option(help="How often the motion is played.", min=0.01, max=1000)
+        float | None, typer.Option(help="Number of periods played.", min=0.01, max=1000)
     ] = None
     rest: Annotated[
         float, typer.Option(help="Standstill before and after the motion [s].", min=0, max=3600)
     ] = 0.5
-    seed: Annotated[int, typer.Option(help="Of everything random.", min=0)] = 0
+    seed: Annotated[int, typer.Option(help="Seed of all random values.", min=0)] = 0
     runs: Annotated[
         int,
         typer.Option(
-            help="Recordings to write, seeds counting up; numbered files.", min=1, max=100_000
+            help="Number of recordings, with increasing seeds and numbered files.",
+            min=1,
+            max=100_000,
         ),
     ] = 1
 
@@ -95,23 +99,21 @@ def command(
     server: ServeOptions,
     motion: Annotated[
         str,
-        typer.Argument(
-            help="A motion file, a recording to play again, `fourier` (random), or `preset`."
-        ),
+        typer.Argument(help="Motion file, recording to replay, `fourier` (random), or `preset`."),
     ] = "fourier",
     output: Annotated[Path, typer.Option("--output", "-o", help="Recording to write.")] = Path(
         "recording.parquet"
     ),
     as_json: Json = False,
 ) -> None:
-    """Record a simulated arm: MuJoCo's bodies, a controller, friction, heat, noise.
+    """Simulate a recording: rigid-body dynamics (MuJoCo), controller, friction, heat, noise.
 
-    The recording is the file a robot would give. What was true (parameters, friction, gains,
-    payload) goes to NAME.truth.json beside it, which no other verb reads. With --serve
-    it is no recording but a virtual controller on this computer that clients of the real one talk
-    to, `taufit record` among them.
+    The recording has the format of a real one. The ground truth (parameters, friction, gains,
+    payload) is written to NAME.truth.json beside it, which no other command reads. With --serve a
+    virtual controller on this computer is started instead, for clients of the real one such as
+    `taufit record`.
 
-    Next: `taufit fit ROBOT RECORDING` fits a model; the truth file says how well.
+    Next: `taufit fit ROBOT RECORDING` fits a model; compare it with the truth file.
     """
     import time
 
@@ -189,7 +191,7 @@ def _list(as_json: bool) -> None:
 
 
 def _twin(robot: str, options: TwinOptions) -> tuple[Twin, Any]:
-    """The arm, and its preset where it has one."""
+    """Simulated robot, and its preset if it has one."""
     from taufit.sim import presets, read_preset
 
     require_choice(options.preset, ("clean", "typical", *presets()), "--preset")
@@ -225,7 +227,7 @@ def _twin(robot: str, options: TwinOptions) -> tuple[Twin, Any]:
 
 
 def _generic_twin(robot: str, preset: str) -> Twin:
-    """Any arm: ideal ("clean"), or with rotors and effects of its size ("typical")."""
+    """Any robot: ideal ("clean"), or with rotors and typical effects ("typical")."""
     from taufit.robot import read_robot
     from taufit.sim import Twin, typical_effects, typical_rotor
 
@@ -237,7 +239,7 @@ def _generic_twin(robot: str, preset: str) -> Twin:
 
 
 def _with_mounting(twin: Twin, mounting: str) -> Twin:
-    """The arm, and what its controller takes it for, mounted another way."""
+    """Copy with robot and controller model in another mounting."""
     twin = replace(twin, robot=twin.robot.with_mounting(mounting))
     controller_model = twin.controller.model
     if controller_model is None:
@@ -268,7 +270,7 @@ def _from_model(twin: Twin, path: Path) -> Twin:
 
 
 def _merge_effects(twin: Twin, path: Path) -> Any:
-    """The twin's effects with those of a file in their place; `name: null` switches one off."""
+    """Effects of the twin, replaced by those of a file; `name: null` removes one."""
     from dataclasses import fields
 
     from taufit.core.plain_data import parse_yaml, read_text
@@ -331,7 +333,7 @@ def _payload(text: str) -> CarriedPayload:
     except ValueError:
         values, times = [], []
     finite_values = [x for x in (*values, *times) if x is not None]
-    # Beyond a hundred tonnes squares of it are no numbers any more.
+    # Squares of values above a hundred tonnes would overflow.
     if len(values) not in (1, 4) or not np.all(np.abs(finite_values) < 1e5):
         raise typer.BadParameter(
             f"{text!r} is not MASS[,CX,CY,CZ][@PICK[:DROP]], for example 2.5,0,0,0.05@3:8",
@@ -342,7 +344,7 @@ def _payload(text: str) -> CarriedPayload:
 
 
 def _torque_warnings(run: SimulatedRun, robot: Robot) -> list[str]:
-    """A sentence where the motors gave more torque than the robot's can."""
+    """Warning if motor torques exceed the limits of the robot."""
     import numpy as np
 
     largest = np.abs(run.trace.motor_torque).max(axis=0)

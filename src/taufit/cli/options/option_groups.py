@@ -1,4 +1,4 @@
-"""Commands that take groups of options, as typer wants them: one parameter per option."""
+"""Conversion of option groups to the flat parameters that typer expects."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _MIN_NUMBER, _MAX_NUMBER = 1e-12, 1e12
 
 
 def flatten_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The same command with every group's fields in place of the group.
+    """Wrap a command so that the fields of every option group are options of their own.
 
-    A parameter annotated with a dataclass of `cli/options` (or of the verb's own file) is a
-    group: its fields become options with their own names, help and defaults, and the command
-    receives the dataclass again. Numbers no option means are refused as wrong usage: NaN passes
-    every range check, and 1e-308 overflows what is computed from it.
+    A parameter annotated with a dataclass of `cli/options` (or of the command's module) is a group:
+    its fields become options with their names, help and defaults, and the command receives the
+    dataclass. Numbers out of range are wrong usage: NaN passes every range check, and 1e-308
+    overflows in computations.
     """
     hints = get_type_hints(command, include_extras=True)
     flat_parameters: list[inspect.Parameter] = []
@@ -57,7 +57,7 @@ def flatten_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _range_error(value: Any) -> str:
-    """Why a value is none that any option means; "" where it may be one. Infinity may be."""
+    """Reason why a number is out of range; "" if it is valid. Infinity is valid."""
     if isinstance(value, float):
         if math.isnan(value):
             return "must be a number, not nan."

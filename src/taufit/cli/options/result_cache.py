@@ -1,4 +1,4 @@
-"""`--cache auto|off|FOLDER`: where results on files are kept, and the line that says so."""
+"""Option `--cache auto|off|FOLDER` for cached results, and its messages."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ if TYPE_CHECKING:
 CacheOption = Annotated[
     str,
     typer.Option(
-        help="Where results on files are kept, so that only new ones are read: auto is your cache "
-        "folder where a folder of recordings was given; off; FOLDER.",
+        help="Folder of cached results, so that only new files are read: auto (the user's cache "
+        "folder if a folder of recordings is given), off, or FOLDER.",
         metavar="auto|off|FOLDER",
     ),
 ]
-# Earlier versions left such a file beside recordings.
+# Cache file of earlier versions, beside recordings.
 _OLD_CACHE_NAME = ".taufit-cache.sqlite"
 
 
 def open_result_cache(option: str, recordings: Path | None) -> Cache | None:
-    """The cache that was asked for.
+    """Open the requested cache; None if it is off.
 
     Args:
-        option: The value of --cache.
-        recordings: The folder that was looked through, if one was.
+        option: Value of --cache.
+        recordings: Folder of recordings, if one was given.
     """
     from taufit.core.compute.cache import open_cache
 
@@ -51,7 +51,7 @@ def open_result_cache(option: str, recordings: Path | None) -> Cache | None:
 
 
 def print_cache_warning(cache: Cache | None) -> None:
-    """Why results were not kept or not found, where that is so."""
+    """Print a warning if results could not be cached or found."""
     if cache is not None and cache.warning:
         _print_message(f"warning: {cache.warning.rstrip('.')}")
 

@@ -1,4 +1,4 @@
-"""Small files to try every command on: a simulated UR10e, recorded on several days."""
+"""Small example files for all commands: a simulated UR10e, recorded on several days."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from taufit.robot import Robot
 
 ROBOT = "ur10e"
-# Joint torque per ampere of the drives behind the foreign log.
+# Drive gains of the example log [N m/A].
 _GAINS = (11.9, 11.9, 9.8, 10.7, 10.7, 10.7)
 _MAP = f"""\
 # What the columns of log.csv.gz and other_log.csv.gz are.
@@ -30,7 +30,7 @@ gains: {list(_GAINS)}          # N m at the joint per ampere
 
 
 def write_example_files(folder: Path) -> Iterator[tuple[str, str]]:
-    """Write them one by one; gives each file's name and what it is."""
+    """Write the files one by one; yield name and description of each."""
     import taufit
     from taufit.sim import CarriedPayload, random_fourier
 
@@ -82,7 +82,7 @@ def _write_log(recording: Recording, path: Path) -> None:
 
 
 def _write_robots(robot: Robot, folder: Path) -> Iterator[tuple[str, str]]:
-    """The arm as descriptions of one's own: a URDF and a DH table."""
+    """Write the robot as URDF and as DH table."""
     import taufit
     from taufit.robot import write_robot
 

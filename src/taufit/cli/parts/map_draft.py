@@ -1,4 +1,4 @@
-"""`taufit convert FILE --draft MAP`: a column map to start from, tried before it is handed out."""
+"""`taufit convert FILE --draft MAP`: drafted column map, tested before it is written."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def write_draft(
     recording: Path, output: Path, *, robot: str | None, topic: str | None, as_json: bool
 ) -> None:
-    """Draft a map for a recording, read the recording with it, write it."""
+    """Draft a column map, read the recording with it, write it."""
     from taufit.core.files import write_text
     from taufit.recording import read_map, read_recordings
     from taufit.recording.draft import draft_text
@@ -61,7 +61,7 @@ def write_draft(
 def draft_column_map(
     recording: Path, *, robot: str | None = None, topic: str | None = None
 ) -> Draft | None:
-    """The draft, or None for files that say themselves what their columns are."""
+    """Draft a column map; None for files that describe their columns."""
     from taufit.recording.draft import draft_map
     from taufit.recording.read import read_table
 

@@ -1,4 +1,4 @@
-"""A motion that `taufit record` plays: read, cleared, shown, and given to the right player."""
+"""Trajectory played by `taufit record`: reading, clearance, display and player."""
 
 from __future__ import annotations
 
@@ -18,58 +18,58 @@ if TYPE_CHECKING:
     from taufit.wire.source import Description
     from taufit.wire.ur import UrPorts
 
-# The slowest first period: a share of 0.05 takes twenty times as long.
+# Lower limit of the speed fraction of the first period.
 _MIN_SPEED_FRACTION = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class PlayOptions:
-    """How a motion is played."""
+    """Playback of a trajectory."""
 
     periods: Annotated[
-        float | None, typer.Option(help="How often the motion is played.", min=0.1, max=1000)
+        float | None, typer.Option(help="Number of periods played.", min=0.1, max=1000)
     ] = None
     slow: Annotated[
         float,
         typer.Option(
-            help="Share of the speed of a first period (0.05 to 1), not recorded; 0: none.",
+            help="Speed fraction of a first, unrecorded period (0.05 to 1); 0: none.",
             min=0.0,
             max=1.0,
         ),
     ] = 0.3
     warm_up: Annotated[
-        float, typer.Option(help="Minutes to play before it is recorded.", min=0, max=240)
+        float, typer.Option(help="Playing time before the recording [min].", min=0, max=240)
     ] = 0.0
     stream: Annotated[
         bool,
-        typer.Option("--stream", help="Send set points step by step, not a program that has all."),
+        typer.Option("--stream", help="Send set points one by one instead of a complete program."),
     ] = False
     controller: Annotated[
-        str, typer.Option(help="Topic of the trajectory controller that plays, for ros2.")
+        str, typer.Option(help="Topic of the trajectory controller, for ros2.")
     ] = "/joint_trajectory_controller/joint_trajectory"
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before the robot moves.")] = False
+    yes: Annotated[bool, typer.Option("--yes", help="Move the robot without asking.")] = False
     uncertified: Annotated[
         bool,
         typer.Option(
             "--uncertified",
-            help="Play what was changed after `design`, or planned without a cell.",
+            help="Play a motion changed after `design`, or planned without scene.",
         ),
     ] = False
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would be sent; connect to nothing.")
+        bool, typer.Option("--dry-run", help="Print what would be sent, without connecting.")
     ] = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlannedMotion:
-    """A motion to be played on an arm.
+    """A trajectory to be played on a robot.
 
     Attributes:
-        file: The motion and what its file says.
-        robot: The arm, mounted as the motion was planned for.
-        robot_given: Whether the user named it.
-        check: Proofs, prepared.
-        play: Options.
+        file: Motion file.
+        robot: Robot in the mounting of the plan.
+        robot_given: Whether the user named the robot.
+        check: Prepared clearance check.
+        play: Playback options.
     """
 
     file: MotionFile
@@ -79,7 +79,7 @@ class PlannedMotion:
     play: PlayOptions
 
     def playback(self, clearance: Clearance) -> Playback:
-        """The motion with what comes before it, for players that send it step by step."""
+        """Motion with slow period and warm-up, for players that send it step by step."""
         from taufit.wire.player import Playback
 
         motion = clearance.motion
@@ -92,7 +92,7 @@ class PlannedMotion:
         )
 
     def approach(self, clearance: Clearance) -> Approach:
-        """The proved way, or the start alone where nobody knows where the arm stands."""
+        """Verified approach, or the start pose alone if the present pose is unknown."""
         import numpy as np
 
         from taufit.wire.player import Approach
@@ -103,7 +103,7 @@ class PlannedMotion:
         return Approach(np.stack([start, start]), self.check.speed, self.check.acceleration)
 
     def program_text(self, clearance: Clearance, address: Address) -> str:
-        """What would be sent, for a dry run: to an e-Series controller, or to ROS 2."""
+        """Program or trajectory as text, for a dry run: of an e-Series controller, or ROS 2."""
         approach = self.approach(clearance)
         if address.kind == "ros2":
             from taufit.wire.ros import Ros2Player
@@ -117,7 +117,7 @@ class PlannedMotion:
         return self.program(clearance, 500.0)
 
     def program(self, clearance: Clearance, rate_hz: float) -> str:
-        """URScript of the whole playback."""
+        """URScript of the complete playback."""
         from taufit.excitation.robot_programs import to_urscript
 
         return to_urscript(
@@ -135,7 +135,7 @@ class PlannedMotion:
     def player(
         self, clearance: Clearance, address: Address, ports: UrPorts, description: Description
     ) -> Player:
-        """The one for this controller and way of playing."""
+        """Player for this controller and kind of playback."""
         approach = self.approach(clearance)
         if address.kind == "ros2":
             from taufit.wire.ros import Ros2Player
@@ -151,7 +151,7 @@ class PlannedMotion:
         return UrPlayer(address.place, self.program(clearance, description.rate_hz), ports=ports)
 
     def guard(self, clearance: Clearance) -> Guard:
-        """Bounds of the arm while it plays."""
+        """Limits monitored while the robot plays."""
         from taufit.wire.player import Guard
 
         reach = clearance.reach
@@ -159,14 +159,14 @@ class PlannedMotion:
 
     @property
     def duration_s(self) -> float:
-        """Of what counts, with the rest before and after [s]."""
+        """Recorded duration, with standstill before and after [s]."""
         return self.check.motion.duration + 1.0
 
 
 def read_planned_motion(
     path: Path, address: Address, play: PlayOptions, robot: str | None
 ) -> PlannedMotion:
-    """Read a motion and the arm it is for, before anything is connected."""
+    """Read a motion and its robot, before connecting."""
     from dataclasses import replace
 
     from taufit.clearance import ClearanceCheck, read_motion_file
@@ -204,7 +204,7 @@ def read_planned_motion(
 
 
 def _read_robot(file: MotionFile, robot: str | None) -> Robot:
-    """The arm a motion is for, mounted as it was planned for."""
+    """Robot of a motion, in the mounting of the plan."""
     from taufit.core.errors import TaufitError
     from taufit.robot import read_robot
 
@@ -225,7 +225,7 @@ def _read_robot(file: MotionFile, robot: str | None) -> Robot:
 def show_planned_motion(
     planned: PlannedMotion, clearance: Clearance, pose: Any, notes: list[str]
 ) -> None:
-    """What will move and what was proved, on stderr."""
+    """Print the planned motion and its clearance on stderr."""
     from rich.table import Table
 
     from taufit.cli.common import plain_console

@@ -1,4 +1,4 @@
-"""How the command behaves as a process: pipes, closed streams, signals, odd terminals."""
+"""Process behaviour of the command: pipes, closed streams, signals, terminals."""
 
 from __future__ import annotations
 
@@ -15,16 +15,15 @@ from typing import Any, TextIO
 from taufit.core import ending
 from taufit.core.names import printable
 
-# Outside of this rich prints nothing, or pads lines by the megabyte.
+# Terminal widths that rich handles.
 _WIDTHS = range(10, 10_001)
 
 
 class _PipeSafeFile(io.FileIO):
-    """A stream whose reader may leave: what is written after that goes nowhere.
+    """Stream whose reader may close it: later output is discarded.
 
-    So `taufit ... | head` runs to its end and exits with the code of its result. Where
-    `ignore_errors`,
-    no error at all is raised: a message that cannot be shown must not change the exit code.
+    `taufit ... | head` then runs to its end with the exit code of its result. With `careless`, no
+    error is raised at all: a message that cannot be shown must not change the exit code.
     """
 
     ignore_errors = False
@@ -41,14 +40,14 @@ class _PipeSafeFile(io.FileIO):
 
 
 class _FilteredStream(io.TextIOWrapper):
-    """Text for a terminal. What a file may have smuggled in to act there is spelled out."""
+    """Text stream for a terminal; control characters from files are escaped."""
 
     def write(self, text: str, /) -> int:
         return super().write(printable(text))
 
     @property
     def unfiltered(self) -> _UnfilteredStream:
-        """The same for texts whose codes are our own (`Screen`)."""
+        """Stream without the filter, for text with our own control codes (`Screen`)."""
         return _UnfilteredStream(self)
 
 
@@ -64,14 +63,14 @@ class _UnfilteredStream:
 
 
 def configure_process() -> None:
-    """Streams, terminal width and signals, before anything else runs."""
+    """Configure streams, terminal width and signals, before anything else runs."""
     _reserve_descriptors()
     if sys.stdout is None or sys.stdout is sys.__stdout__:
         sys.stdout = _open_stream(1, ignore_errors=False)
     if sys.stderr is None or sys.stderr is sys.__stderr__:
         sys.stderr = _open_stream(2, ignore_errors=True)
         if not sys.warnoptions:
-            # NumPy's words about a number are no words for a user; ours name file and place.
+            # NumPy warnings are replaced by messages that name file and place.
             warnings.filterwarnings("ignore", category=RuntimeWarning)
     if sys.stdin is None:
         sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
@@ -83,10 +82,10 @@ def configure_process() -> None:
 
 @contextmanager
 def handle_signals(*, wait_for_end: bool = False) -> Iterator[None]:
-    """Signals end the run in order: what is under way is undone first, within seconds.
+    """Handle signals: clean up first, within seconds, then end.
 
     Args:
-        wait_for_end: Take the time an orderly end needs, as a recording that is finished does.
+        wait_for_end: Take the time of an orderly end, e.g. to complete a recording.
     """
     old_handlers = {}
     for name, handler in (
@@ -97,7 +96,7 @@ def handle_signals(*, wait_for_end: bool = False) -> Iterator[None]:
         number = getattr(signal, name, None)
         if number is None:
             continue
-        # Refused outside the main thread; what `nohup` has switched off stays off.
+        # Not allowed outside the main thread; signals ignored by `nohup` stay ignored.
         with suppress(ValueError):
             if signal.getsignal(number) != signal.SIG_IGN:
                 old_handlers[number] = signal.signal(number, handler)
@@ -111,7 +110,7 @@ def handle_signals(*, wait_for_end: bool = False) -> Iterator[None]:
 
 
 class _InterruptHandler:
-    """Ctrl-C as Python knows it."""
+    """Handler of Ctrl-C."""
 
     def __init__(self, wait_for_end: bool) -> None:
         self.wait_for_end = wait_for_end
@@ -123,7 +122,7 @@ class _InterruptHandler:
 
 
 class _TerminationHandler:
-    """First an exception, so that everything is left in order; if that does not help, the end."""
+    """Handler of termination: an exception at first for clean-up, then immediate exit."""
 
     def __init__(self, wait_for_end: bool) -> None:
         self.wait_for_end, self.was_signalled = wait_for_end, False
@@ -139,11 +138,11 @@ class _TerminationHandler:
 
 
 def flush_output() -> None:
-    """Everything printed has arrived, or an OSError says why not."""
+    """Flush all output; raises OSError if that fails."""
     try:
         sys.stdout.flush()
     except OSError as error:
-        # The interpreter would try once more on its way out, and complain.
+        # The interpreter would try again at exit.
         _redirect_to_null(1)
         raise OSError(error.errno, error.strerror, "standard output") from None
     finally:
@@ -152,9 +151,9 @@ def flush_output() -> None:
 
 
 def _reserve_descriptors() -> None:
-    """Closed standard streams are opened again: no file of ours may get their numbers.
+    """Reopen closed standard streams, so that no other file gets their numbers.
 
-    Standard output is opened such that writing to it fails, as it does when it is closed.
+    Standard output is opened such that writing fails, as on a closed stream.
     """
     for number, mode in ((0, os.O_RDONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
         try:
@@ -167,7 +166,7 @@ def _reserve_descriptors() -> None:
 
 
 def _open_stream(number: int, *, ignore_errors: bool) -> TextIO:
-    # Python opened it with the locale's encoding; without one, UTF-8.
+    # Encoding of the locale as chosen by Python, else UTF-8.
     original = sys.stdout if number == 1 else sys.stderr
     if original is not None:
         with suppress(OSError):
@@ -177,7 +176,7 @@ def _open_stream(number: int, *, ignore_errors: bool) -> TextIO:
     return _FilteredStream(
         io.BufferedWriter(raw),
         encoding=getattr(original, "encoding", None) or "utf-8",
-        # File names need not be UTF-8; what the terminal cannot show is spelled out.
+        # File names may not be UTF-8: escape undisplayable characters.
         errors="backslashreplace",
         line_buffering=number == 2 or raw.isatty(),
     )

@@ -1,4 +1,4 @@
-"""`taufit simulate --serve`: a virtual controller, for any client of the real one."""
+"""`taufit simulate --serve`: virtual controller for clients of the real one."""
 
 from __future__ import annotations
 
@@ -19,39 +19,40 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ServeOptions:
-    """A virtual controller instead of a recording."""
+    """Virtual controller instead of a recording."""
 
     serve: Annotated[
-        bool, typer.Option("--serve", help="Serve a virtual controller until Ctrl-C.")
+        bool, typer.Option("--serve", help="Run a virtual controller until Ctrl-C.")
     ] = False
-    bind: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1"
+    bind: Annotated[str, typer.Option(help="Address of this computer to listen on.")] = "127.0.0.1"
     ports: Annotated[
-        str, typer.Option(help="`standard` (as the real controller) or `free` (any).")
+        str, typer.Option(help="Ports: `standard` (of the real controller) or `free` (any).")
     ] = "standard"
     seconds: Annotated[
-        float | None, typer.Option(help="Serve this long, in its own time.", min=0)
+        float | None, typer.Option(help="Duration in simulated time [s].", min=0)
     ] = None
-    pace: Annotated[
-        float, typer.Option(help="Of its time against this computer's.", min=0.01, max=100)
-    ] = 1.0
+    pace: Annotated[float, typer.Option(help="Speed relative to real time.", min=0.01, max=100)] = (
+        1.0
+    )
     protocol: Annotated[
-        str, typer.Option(help="ur (six joints), franka (seven), egm; by default by the joints.")
+        str,
+        typer.Option(help="Protocol: ur (six joints), franka (seven) or egm; default by joints."),
     ] = ""
     software: Annotated[
-        str, typer.Option(help="Version of the controller, e.g. 3.15 (CB3) or 5.23 (e-Series).")
+        str, typer.Option(help="Controller version, e.g. 3.15 (CB3) or 5.23 (e-Series).")
     ] = "5.23"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VirtualControllerConfig:
-    """What a virtual controller is made of.
+    """Configuration of a virtual controller.
 
     Attributes:
-        twin: The arm.
-        payloads: What it carries.
-        seed: Of everything random.
-        motion: What it plays by itself, where its protocol is only read.
-        options: How it is served.
+        twin: Simulated robot.
+        carried: Payloads.
+        seed: Seed of all random values.
+        motion: Motion it plays, for protocols that are only read.
+        options: Server options.
     """
 
     twin: Twin
@@ -62,7 +63,7 @@ class VirtualControllerConfig:
 
 
 def run_virtual_controller(config: VirtualControllerConfig, as_json: bool) -> None:
-    """Run a virtual controller; its first line on stdout says where it listens."""
+    """Run a virtual controller; its first line on stdout gives its ports."""
     options, twin = config.options, config.twin
     if options.ports not in ("standard", "free"):
         raise typer.BadParameter("ports are `standard` or `free`.", param_hint="--ports")
@@ -129,7 +130,7 @@ def _egm_server(config: VirtualControllerConfig) -> _ServerFunctions:
 
 
 def _run_threaded(robot: Any, ended: threading.Event, options: ServeOptions) -> _Run:
-    """Run a controller that has a thread of its own."""
+    """Run a controller that has its own thread."""
 
     def run(ready: Callable[[], None]) -> None:
         with robot:
