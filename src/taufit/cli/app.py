@@ -71,7 +71,7 @@ def _help() -> str:
     lines = [
         "usage: taufit VERB [OPTIONS] ...",
         "",
-        "Identify a robot's dynamic model from recorded motion and torque, test it, use it.",
+        "Identify, test and use a robot's dynamic model from motion and torque.",
         "",
     ]
     lines += [f"  {verb:<10} {text}" for verb, text in VERBS.items()]

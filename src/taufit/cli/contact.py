@@ -10,6 +10,7 @@ import typer
 
 from taufit.cli.common import print_json, progress
 from taufit.cli.options import Json, Model, RecordingOptions, Report, parse_numbers, usage_error
+from taufit.cli.options.option_groups import FormerName
 
 if TYPE_CHECKING:
     from taufit.contact import ContactRun, ContactSettings, Sensitivity
@@ -55,6 +56,7 @@ def command(
             "noise by friction regime and the threshold.",
             metavar="RUN",
         ),
+        FormerName("--free"),
     ] = None,
     output: Annotated[
         Path | None,

@@ -168,7 +168,7 @@ def steps(out: Path, robot: str) -> list[tuple[str, list[str]]]:
         ),
         (
             "What touched it, and how hard?",
-            ["contact", model, str(out / "pushed.parquet"), "--free", test]
+            ["contact", model, str(out / "pushed.parquet"), "--contact-free", test]
             + ["--report", str(out / "contact.html")],
         ),
         (

@@ -11,6 +11,7 @@ import typer
 
 from taufit.cli.common import print_json, progress
 from taufit.cli.options import Json, Ports, Rate, usage_error
+from taufit.cli.options.option_groups import FormerName
 from taufit.cli.parts.playback import (
     PlannedMotion,
     PlayOptions,
@@ -44,6 +45,7 @@ class SourceOptions:
         typer.Option(
             help="Torque channel of ros2: torque, current, torque_without_gravity or raw."
         ),
+        FormerName("--effort"),
     ] = None
     rate_hz: Rate = None
     ports: Ports = ""

@@ -255,7 +255,7 @@ def _warnings(model: FittedModel, detector: ContactDetector, source: Stream) -> 
     if noise.runs == 0:
         out.append(
             "no contact-free recording was given: the threshold is that of arms in general, and "
-            "noise of standing joints is taken from friction. Give some with --free."
+            "noise of standing joints is taken from friction. Give some with --contact-free."
         )
     elif noise.tail is not None and noise.tail.minutes < 60.0 / detector.settings.alarms_per_hour:
         out.append(

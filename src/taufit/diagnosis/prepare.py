@@ -78,9 +78,10 @@ def _refuse_raw(robot: Robot, recordings: Sequence[Recording]) -> None:
                     "torque_without_gravity."
                 )
         raise RecordingError(
-            f"{name} does not say what its effort is. Say it with --effort torque (N m), current "
+            f"{name} does not say what its effort is. Say it with --torque-kind torque (N m), "
+            f"current "
             f"(A) or torque_without_gravity (N m, gravity subtracted by the controller).{likely} "
-            f"For example: `taufit fit {robot.name} {name} --effort torque --holdout 30%`."
+            f"For example: `taufit fit {robot.name} {name} --torque-kind torque --holdout 30%`."
         )
 
 

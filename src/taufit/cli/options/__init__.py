@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from taufit.cli.common import show_reading
+from taufit.cli.options.option_groups import FormerName
 
 if TYPE_CHECKING:
     from taufit.recording import Recording
@@ -70,6 +71,7 @@ class RecordingOptions:
             "Required for bags.",
             metavar="KIND",
         ),
+        FormerName("--effort"),
     ] = None
     start: Annotated[
         float | None,
@@ -98,7 +100,7 @@ class RecordingOptions:
         if self.torque_kind is not None:
             from taufit.recording.readers.from_bag import EFFORTS
 
-            require_choice(self.torque_kind, EFFORTS, "--effort")
+            require_choice(self.torque_kind, EFFORTS, "--torque-kind")
         read_options: dict[str, Any] = {
             "map": self.map,
             "topic": self.topic,

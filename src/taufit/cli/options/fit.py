@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from taufit.cli.options import AllowRepeats, Json, require_choice, usage_error
+from taufit.cli.options.option_groups import FormerName
 from taufit.cli.options.result_cache import CacheOption, open_result_cache
 
 # Number of files from which several processes are used.
@@ -114,6 +115,7 @@ class ModelOptions:
             metavar="MM",
             min=1e-3,
         ),
+        FormerName("--slide-zero-std"),
     ] = 5.0
     torque_signs: Annotated[
         str,
@@ -251,6 +253,7 @@ class ResultOptions:
             "--ignore-contradictions",
             help="Fit even if the recording contradicts the robot, write even if the model fails.",
         ),
+        FormerName("--force"),
     ] = False
     write_map: Annotated[
         Path | None,
@@ -258,6 +261,7 @@ class ResultOptions:
             help="Corrected column map to write, if the given one is wrong.",
             metavar="MAP.yaml",
         ),
+        FormerName("--mend"),
     ] = None
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Model file to write.", metavar="MODEL")

@@ -5,13 +5,26 @@ from __future__ import annotations
 import functools
 import inspect
 import math
+import sys
 from collections.abc import Callable
-from dataclasses import MISSING, fields, is_dataclass
-from typing import Any, get_type_hints
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 
 _MIN_NUMBER, _MAX_NUMBER = 1e-12, 1e12
+_HIDDEN = "former_"
+
+
+@dataclass(frozen=True, slots=True)
+class FormerName:
+    """Earlier spelling of an option, accepted with a message but not shown in the help.
+
+    Attributes:
+        option: Earlier spelling, e.g. "--effort".
+    """
+
+    option: str
 
 
 def flatten_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -35,16 +48,24 @@ def flatten_options(command: Callable[..., None]) -> Callable[..., None]:
             flat_parameters.append(
                 parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hint)
             )
+    former = {p.name: name for p in flat_parameters if (name := _former_name(p.annotation))}
+    flat_parameters += [
+        _hidden_parameter(p, former[p.name]) for p in flat_parameters if p.name in former
+    ]
     names = [parameter.name for parameter in flat_parameters]
     assert len(set(names)) == len(names), f"options given twice: {sorted(names)}"
 
     @functools.wraps(command)
     def flat_command(**values: Any) -> None:
+        for name, option in former.items():
+            value = values.pop(_HIDDEN + name)
+            if value:
+                print(f"taufit: {option} is now {_spelling(name)}.", file=sys.stderr)
+                values[name] = value
         for name, value in values.items():
             reason = _range_error(value)
             if reason:
-                option = f"--{name}".replace("_", "-")
-                raise typer.BadParameter(reason, param_hint=option)
+                raise typer.BadParameter(reason, param_hint=_spelling(name))
         for name, (group, options) in groups.items():
             values[name] = group(**{option: values.pop(option) for option in options})
         command(**values)
@@ -79,3 +100,27 @@ def _group_parameters(group: type) -> list[inspect.Parameter]:
         )
         for field in fields(group)
     ]
+
+
+def _spelling(name: str) -> str:
+    """Option of a parameter name: "torque_kind" gives "--torque-kind"."""
+    return f"--{name}".replace("_", "-")
+
+
+def _former_name(annotation: Any) -> str:
+    """Earlier spelling of an annotated option; "" without one."""
+    marks = getattr(annotation, "__metadata__", ())
+    return next((mark.option for mark in marks if isinstance(mark, FormerName)), "")
+
+
+def _hidden_parameter(parameter: inspect.Parameter, option: str) -> inspect.Parameter:
+    """Hidden option with the earlier spelling of a parameter."""
+    kind = get_args(parameter.annotation)[0]
+    is_flag = kind is bool
+    text = f"Earlier spelling of {_spelling(parameter.name)}."
+    hidden = typer.Option(option, hidden=True, help=text)
+    return parameter.replace(
+        name=_HIDDEN + parameter.name,
+        default=False if is_flag else None,
+        annotation=Annotated[kind if is_flag else kind | None, hidden],
+    )

@@ -98,7 +98,7 @@ def _without_map(table: Table, effort: str | None) -> Recording:
         "effort_unit",
         "warning",
         "nothing in a JointState says whether effort is N m, A or something else",
-        f"kept as raw numbers; say --effort {'|'.join(EFFORTS)} (effort=...)",
+        f"kept as raw numbers; say --torque-kind {'|'.join(EFFORTS)} (effort=...)",
     )
     findings = tuple(f for f in recording.findings if f.kind != "gain_unknown")
     return replace(recording, findings=(*findings, remark))

@@ -41,7 +41,7 @@ class Ros2JointStates:
     ) -> None:
         if effort not in EFFORTS:
             raise WireError(
-                f"a joint_states topic does not say what its effort is: give --effort, one of "
+                f"a joint_states topic does not say what its effort is: give --torque-kind, one of "
                 f"{', '.join(EFFORTS)}."
             )
         if not topic.startswith("/"):
