@@ -84,7 +84,7 @@ def command(
     Next: `taufit fit ROBOT RECORDING --friction MODEL` fits the links with this friction; `taufit
     payload` and `taufit export` read the file directly.
     """
-    from taufit.calibration.friction_identification import BESIDE, identify_friction
+    from taufit.calibration.friction_identification import COMPARISON_MODELS, identify_friction
     from taufit.model.model_file import read_model, write_model
     from taufit.signals import condition
     from taufit.terms.friction import FRICTION_MODELS
@@ -113,7 +113,7 @@ def command(
             joints=curve.joint,
             passive=not curve.not_passive,
             links=links_model,
-            beside=() if report is None else BESIDE,
+            beside=() if report is None else COMPARISON_MODELS,
         )
         bar.advance(task)
     write_model(result.model, output)
@@ -126,8 +126,8 @@ def command(
         "robot": arm.name,
         "model": result.name,
         "scores": result.scores,
-        "compared": result.compared,
-        "joints": [_joint_to_dict(recording) for recording in result.joints],
+        "compared": result.rms_by_model,
+        "joints": [_joint_to_dict(friction) for friction in result.joints],
         "warnings": list(result.warnings),
         "output": str(output),
     }

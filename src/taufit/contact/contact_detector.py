@@ -33,7 +33,7 @@ from taufit.model.friction_level import friction_level
 from taufit.model.model_stream import intake_of, required_temperature
 from taufit.model.noise_by_state import NoiseByState
 from taufit.payload.filter.time_grid import TimeGrid
-from taufit.signals.intake import StreamConditioner
+from taufit.signals.stream import StreamConditioner
 from taufit.terms.friction.states import FAST, TURNING
 
 # Prior standard deviation of a contact, in friction levels and in noise levels.
@@ -127,9 +127,8 @@ class ContactDetector:
     ) -> ContactReading | None:
         """Process one raw sample; return the newest reading, None before the first time bin.
 
-        Stream conditioning (`taufit.signals.intake`) drops invalid, late and spike samples,
-        replaces
-        noisy velocity and shifts motion by the model's delay.
+        Stream conditioning (`taufit.signals.stream`) drops invalid, late and spike samples,
+        replaces noisy velocity and shifts motion by the model's delay.
 
         Args:
             time: Time stamp [s].

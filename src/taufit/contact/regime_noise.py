@@ -274,8 +274,9 @@ class _NoiseRun:
         is_settled = after_startup & (block.max_excess <= 0.0)
         # A robot at rest with creeping joints is about to start, or has just stopped.
         is_creeping = (np.abs(block.velocity) >= standstill).any(axis=1)
-        kernel = np.ones(2 * round(_CREEP_S / step) + 1)
-        near_creep = np.convolve(is_creeping, kernel, "same") > 0.5
+        margin = round(_CREEP_S / step)
+        window = np.convolve(is_creeping, np.ones(2 * margin + 1))
+        near_creep = window[margin : margin + len(is_creeping)] > 0.5
         self.valid = is_settled[:, None] & ~((block.state == REST) & near_creep[:, None])
         # Increments across the beginning or end of standstill are not noise.
         self.regime_count = np.cumsum(

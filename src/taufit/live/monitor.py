@@ -32,7 +32,7 @@ from taufit.payload.filter.payload_event import PayloadEvent
 from taufit.payload.identification import minimum_gain_std
 from taufit.payload.periodic_reader import PayloadReader
 from taufit.recording import Recording
-from taufit.signals.intake import CleanSample, StreamCounts
+from taufit.signals.stream import CleanSample, StreamCounts
 from taufit.terms.friction.states import STATES
 from taufit.wire.source import Source
 

@@ -26,8 +26,8 @@ from taufit.payload.identification import MassReading, PayloadRun
 from taufit.payload.linear_estimate import linear_estimate
 from taufit.payload.settings import PayloadSettings
 from taufit.payload.stream import Stream
+from taufit.signals.motion_intervals import intervals, speed_threshold, standing_mask
 from taufit.signals.noise import noise_std
-from taufit.signals.windows import intervals, speed_threshold, standing_mask
 
 # Shortest standstill of a pose [s] and smallest difference of two poses [rad or m].
 _STANDSTILL_S, _POSE_DIFFERENCE = 0.4, 0.05
@@ -158,7 +158,7 @@ def run_static(
         speed_threshold(smooth_velocity, noise_std(v) / np.sqrt(width)), _STANDSTILL_SPEED
     )
     standing = np.asarray(
-        standing_mask(smooth_velocity, rate, threshold=threshold, lasting_s=_STANDSTILL_S).all(
+        standing_mask(smooth_velocity, rate, threshold=threshold, min_duration_s=_STANDSTILL_S).all(
             axis=1
         )
     )

@@ -15,10 +15,10 @@ from taufit.core.errors import RecordingError
 from taufit.model.fitted_model import FittedModel
 from taufit.model.model_stream import intake_of
 from taufit.recording import Recording, in_order
-from taufit.signals.clean import check_channels
+from taufit.signals.cleaning import check_channels
 from taufit.signals.drive_gains import Gains, joint_gains
-from taufit.signals.intake import CleanSample, StreamConditioner
 from taufit.signals.outliers import interpolate_outliers
+from taufit.signals.stream import CleanSample, StreamConditioner
 
 # Largest relative difference of drive gains between recording and model without a warning.
 _GAIN_TOLERANCE = 0.005
@@ -145,7 +145,7 @@ def stream(model: FittedModel, recording: Recording) -> Stream:
     if len(conditioned) < 20:
         raise RecordingError(f"{name} has fewer than 20 samples with rising time stamps.")
     warnings = list(source.warnings)
-    if not intake.measured.all():
+    if not intake.velocity_measured.all():
         warnings.append("velocity was not recorded: it is the derivative of position.")
     if intake.counts.spike:
         warnings.append(
@@ -205,10 +205,10 @@ def _gains(
     recorded_gain = recording.gain
     is_missing = recorded_gain is None or not np.all(np.isfinite(recorded_gain))
     if is_missing and recording.signal_unit != "N m" and model_gain is not None:
-        model_gains = Gains.given(model_gain, conditioning.gain_std, "of the model")
+        model_gains = Gains.from_values(model_gain, conditioning.gain_std, "of the model")
         return model_gains, conditioning.relative_gain_std, []
     gains = joint_gains([recording], None)[0][0]
-    if gains.exact:
+    if gains.is_torque:
         return gains, None, []
     warnings = []
     if model_gain is None:

@@ -153,7 +153,7 @@ class LimitAndSceneOptions:
         import numpy as np
 
         from taufit.core.errors import InfeasibleError
-        from taufit.excitation import default_limits, envelope_of, read_motion
+        from taufit.excitation import default_limits, limits_of_motion, read_motion
 
         _require_positive(self.speed, "--speed")
         _require_positive(self.acceleration, "--acceleration")
@@ -164,7 +164,7 @@ class LimitAndSceneOptions:
                 raise InfeasibleError(
                     f"the envelope motion has {motion.joints} joints, the arm {arm.joints}."
                 )
-            return envelope_of(motion)
+            return limits_of_motion(motion)
         limits = default_limits(arm)
         if self.acceleration is not None:
             limits = replace(limits, acceleration=np.full(arm.joints, self.acceleration))
@@ -346,11 +346,11 @@ def _read_earlier_motion(path: Path, map: Path | None) -> Motion:
 
     if path.suffix == ".json":
         return read_motion(path)
-    from taufit.excitation.motion_kinds import recorded_motion
+    from taufit.excitation.motion_kinds import motion_from_recording
     from taufit.recording import read_recording
     from taufit.signals import condition
 
-    return recorded_motion(condition(read_recording(path, map=map)))
+    return motion_from_recording(condition(read_recording(path, map=map)))
 
 
 def _require_positive(value: float | None, option: str) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.signals.filtering import ORDER
-from taufit.signals.recursive import butterworth, filter_sections, resting_state
+from taufit.signals.recursive_filter import butterworth, filter_sections, resting_state
 
 # Two-sided noise bandwidth of a 4th-order Butterworth low-pass, relative to its cut-off.
 NOISE_BANDWIDTH = 2.053

@@ -47,7 +47,7 @@ from taufit.payload.filter.time_grid import TimeGrid
 from taufit.payload.filter.training_coverage import TrainingCoverage
 from taufit.payload.settings import PayloadSettings
 from taufit.regression.residual_structure import EXTRAS
-from taufit.signals.intake import StreamConditioner
+from taufit.signals.stream import StreamConditioner
 
 __all__ = ["PayloadEvent", "PayloadFilter", "Posterior"]
 
@@ -148,7 +148,7 @@ class PayloadFilter:
     ) -> None:
         """Process one raw sample: time [s], joint positions, velocities and torques [N m].
 
-        Stream conditioning (`taufit.signals.intake`) drops invalid, late and spike samples,
+        Stream conditioning (`taufit.signals.stream`) drops invalid, late and spike samples,
         replaces
         noisy velocity and shifts motion by the model's delay.
         """
