@@ -377,7 +377,7 @@ def test_numpys_warnings_are_no_words_for_a_user(tmp_path):
     code = """
 import sys
 from taufit.cli.parts import process
-process.settle()
+process.configure_process()
 import numpy as np
 np.zeros(1) / np.zeros(1)
 """
