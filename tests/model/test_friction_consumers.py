@@ -171,7 +171,7 @@ def design_follows_it(scene):
 
 
 def health_sees_no_wear(scene):
-    from taufit.health.index import friction_index
+    from taufit.health.friction_index import friction_index
     from taufit.workflow import condition_like
 
     samples = condition_like(scene.done.model, [recording(scene.truth, 8)])

@@ -19,7 +19,7 @@ from tests.terms.oiled_friction import OiledFriction
 
 import taufit
 from taufit.contact.external_torque import ExternalTorque
-from taufit.contact.noise import default_noise, training_noise
+from taufit.contact.regime_noise import default_noise, training_noise
 from taufit.core.errors import TaufitError
 from taufit.model import friction_torque, predicted_torque
 from taufit.model.friction_level import friction_level
@@ -150,7 +150,7 @@ def pair(request, listed):
 
 def felt(case):
     model, samples = case.model, case.samples
-    external = ExternalTorque.of(model, model.training.noise or default_noise(model))
+    external = ExternalTorque.from_noise(model, model.training.noise or default_noise(model))
     cells = np.concatenate([samples.position, samples.velocity, case.unfiltered], 1)
     return external(samples.time, cells).torque
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import taufit
-from taufit.contact.noise import training_noise
+from taufit.contact.regime_noise import training_noise
 from taufit.core.arrays import Array, Float
 from taufit.core.compute.cache import Cache
 from taufit.core.compute.engines import Processes
