@@ -1,4 +1,4 @@
-"""Many runs at once: the inner loop lets go of Python, so threads fill the cores."""
+"""Parallel simulation of many runs in threads; the inner loop releases the GIL."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def run_many(
     workers: int | None = None,
     **settings: Any,
 ) -> Iterator[SimulatedRun]:
-    """`twin.run` for every seed, in order.
+    """Simulate one run per seed with `twin.run`, in order.
 
     Args:
-        twin: The arm.
-        motion: For all runs, or a function from seed to motion.
-        seeds: One run each.
-        payload: As for `Twin.run`.
-        workers: Threads; all cores where None.
+        twin: Simulated robot.
+        motion: Motion of all runs, or a function from seed to motion.
+        seeds: Seeds, one per run.
+        payload: Payload, see `Twin.run`.
+        workers: Number of threads; None: all cores.
         settings: Further arguments of `Twin.run`.
     """
 
@@ -41,5 +41,5 @@ def run_many(
         return context.run(one, seed)
 
     with ThreadPoolExecutor(workers or os.cpu_count() or 1) as pool:
-        # NumPy's handling of odd numbers is the caller's in every thread.
+        # Every thread uses NumPy's error handling of the caller.
         yield from pool.map(as_here, (copy_context() for _ in seeds), seeds)

@@ -1,4 +1,4 @@
-"""Which settings of effects mean something."""
+"""Validity checks of effect settings."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from taufit.core.errors import TaufitError
 from taufit.sim.effects import Effects, HandPush, PositionRipple, SamplingErrors, Thermal, per_joint
 
-# What a number must be: (effect, setting, smallest, whether that is allowed itself).
+# Allowed ranges: (effect, setting, minimum, whether the minimum itself is allowed).
 _RANGES = (
     ("friction", "load_factor", 0.0, True),
     ("friction", "presliding", 0.0, True),
@@ -46,7 +46,7 @@ _RANGES = (
 
 
 def check_effects(effects: Effects, joints: int) -> None:
-    """Refuse settings that mean nothing, with their name."""
+    """TaufitError naming the first invalid setting."""
     for part, name, smallest, allowed in _RANGES:
         owner = getattr(effects, part)
         if owner is None:
@@ -106,7 +106,7 @@ def _check_push(push: HandPush) -> None:
 
 
 def _check_thermal(thermal: Thermal, joints: int) -> None:
-    """Refuse heat that flows faster than the simulation steps."""
+    """TaufitError for heat flow faster than the simulation step."""
     housing = per_joint(thermal.housing, joints, "housing")
     capacity = np.minimum(per_joint(thermal.capacity, joints, "capacity"), housing)
     rate = per_joint(thermal.conductance, joints, "conductance") / capacity

@@ -1,4 +1,4 @@
-"""Effects as plain data, for YAML and JSON, and back."""
+"""Conversion of effects to and from plain data, for YAML and JSON."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _PARTS: dict[str, Any] = {
 
 
 def effects_to_dict(effects: Effects) -> dict[str, Any]:
-    """Plain data of what is on; `effects_from_dict` reads it."""
+    """Plain data of the active effects; inverse of `effects_from_dict`."""
     out: dict[str, Any] = {}
     for item in fields(effects):
         value = getattr(effects, item.name)
@@ -99,7 +99,7 @@ _ROWS = {"intervals": 2, "cycles": 1, "slow_widths": 1, "force": 1, "moment": 1}
 
 
 def _setting(cls: Any, name: str, value: Any, where: str) -> Any:
-    """One setting as its effect wants it, or an error that names it."""
+    """Convert a setting to the type of its effect; TaufitError naming it otherwise."""
     if cls is DriveFriction and name == "model":
         return friction_model(value, where)
     if name in _WORDS or name in _SWITCHES:
@@ -126,7 +126,7 @@ def _setting(cls: Any, name: str, value: Any, where: str) -> Any:
 
 
 def _rows(name: str, numbers: Array, value: Any, where: str) -> tuple[Any, ...]:
-    """Setting that is a list, or a list of rows."""
+    """Convert a setting that is a list, or a list of rows."""
     if numbers.size and numbers.ndim != _ROWS[name]:
         raise TaufitError(f"{where}: {name} needs a list, found {value!r}.")
     if name in ("force", "moment") and numbers.shape != (3,):
@@ -137,7 +137,7 @@ def _rows(name: str, numbers: Array, value: Any, where: str) -> tuple[Any, ...]:
 
 
 def friction_model(name: Any, where: str = "friction") -> Term:
-    """A friction model by its command-line name, with settings as {name: ..., setting: ...}."""
+    """Friction model by its command-line name, with settings as {name: ..., setting: ...}."""
     settings: dict[str, Any] = {}
     if isinstance(name, Mapping):
         settings = dict(name)

@@ -1,4 +1,4 @@
-"""Any friction model as a table the inner loop can look up: level over speed, load, temperature."""
+"""Friction models as look-up tables for the inner loop: torque over speed, load, temperature."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ WARMS = 29
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FrictionTable:
-    """F(|v|, |load|, T) per joint and direction; linear between entries.
+    """Table of F(|v|, |load|, T) per joint and direction, with linear interpolation.
 
     Attributes:
         level: [joint, direction, load, temperature, speed], directions + and -.
-        speed_grid: Speeds, spaced like asinh: dense near standstill.
+        speed_grid: Speeds, spaced like asinh: dense near standstill [rad/s].
         speed_scale, speed_span: grid = scale sinh(span i / (SPEEDS - 1)).
-        top_load: Load at the last entry.
+        top_load: Load of the last entry [N m].
     """
 
     level: Float[Array, "j 2 l w s"]
@@ -35,7 +35,7 @@ class FrictionTable:
 
 
 def no_friction(joints: int) -> FrictionTable:
-    """The table of drives without friction."""
+    """Table for drives without friction."""
     one = np.ones(joints)
     grid = np.tile(np.array([0.0, 1.0]), (joints, 1))
     return FrictionTable(np.zeros((joints, 2, 1, 1, 2)), grid, one, one, one)
@@ -49,15 +49,15 @@ def tabulate(
     scale: Float[Array, " j"],
     temperature: float = 30.0,
 ) -> FrictionTable:
-    """The table of a friction model.
+    """Make the table of a friction model.
 
     Args:
         friction: Model and coefficients.
         thermal: Temperature dependence, or None.
-        top_speed: Fastest speed expected; beyond it the last line goes on.
-        top_load: Largest load expected; beyond it the last entry stays.
-        scale: This run's friction relative to the coefficients.
-        temperature: Of the joints where nothing warms them.
+        top_speed: Largest expected speed; extrapolated linearly beyond [rad/s].
+        top_load: Largest expected load; constant beyond [N m].
+        scale: Friction of this run relative to the coefficients.
+        temperature: Joint temperature without thermal effect [degC].
     """
     joints = len(top_speed)
     model = steady_friction_model(friction.model)
@@ -88,9 +88,9 @@ def tabulate(
         slopes[1] = per_joint(thermal.viscous_slope, joints, "viscous_slope")
         slopes[2] = per_joint(thermal.reference, joints, "reference")
     for i in range(joints):
-        # A hard sign is 0 at 0; friction at the verge of motion is what it tends to.
+        # sign(0) is 0; friction at standstill is the limit for small speeds.
         speed = np.maximum(grid[i], 1e-9 * top_speed[i])
-        # All loads and temperatures in one call; one temperature where the model has no use for it.
+        # All loads and temperatures in one call; one temperature if the model does not use it.
         felt = warmth if needs(model, "temperature") else warmth[:1]
         load, degrees, fast = (
             x.ravel()
@@ -110,7 +110,7 @@ def tabulate(
 def _check_drag(
     value: Float[Array, "l w s"], speed: Float[Array, " s"], joint: int, degrees: Float[Array, " w"]
 ) -> None:
-    """Refuse friction that would drive the joint, where it will be met."""
+    """InfeasibleError for negative friction, which would drive the joint."""
     near = np.ones(len(degrees), bool) if len(degrees) == 1 else (degrees > 0) & (degrees < 60)
     met = value[:, near]
     if not np.all(np.isfinite(met)):
@@ -127,7 +127,7 @@ def _check_drag(
 def slow_parts(
     friction: DriveFriction, joints: int
 ) -> tuple[Float[Array, "j e"], Float[Array, " e"]]:
-    """Torques and widths of the parts that build up slowly, the model's own included."""
+    """Torques and widths of the slow parts of friction, including those of the model."""
     widths = np.array(friction.slow_widths, float)
     torque = np.zeros((joints, 0)) if friction.slow is None else np.asarray(friction.slow, float)
     if torque.shape != (joints, len(widths)) or np.any(widths <= 0.0):
@@ -147,7 +147,7 @@ def steady_friction(
     velocity: Float[Array, "n j"],
     temperature: float = 30.0,
 ) -> Float[Array, "n j"]:
-    """What the model says at constant speed and no load: a controller's feed-forward."""
+    """Steady-state friction without load, the feed-forward of a controller [N m]."""
     n, joints = velocity.shape
     shape = np.zeros((joints, 0)) if friction.shape is None else np.asarray(friction.shape, float)
     out = np.empty_like(velocity)

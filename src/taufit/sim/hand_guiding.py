@@ -1,14 +1,14 @@
-"""A hand leads the arm along a path: how much force that takes, with and without the payload known.
+"""Simulated hand guiding along a path: force of the hand with and without compensated payload.
 
-The arm holds up what it knows of (itself, and the payload where it is compensated) and takes part
-of its friction off the hand; nothing takes off inertia. So the hand gives
+The robot compensates its own gravity, that of the payload if set, and part of its friction;
+inertia is not compensated. So the hand gives
 
-    J' F = M(q) a + h(q, v) + friction left - gravity known,
+    J' F = M(q) a + h(q, v) + remaining friction - compensated gravity,
 
-weight that is not compensated included. The hand is a spring and a damper between where it wants
-its grip to be and where it is, with the noise of muscles: the harder they work, the less steady
-they are, and they waver to all sides. The force is what a sensor between payload and handle feels,
-in axes that tilt with it: a hand that carries weight feels it sideways too.
+including any weight that is not compensated. The hand is a spring and a damper between the target
+and the actual position of the grip, with noise of muscles in all directions that grows with force.
+The force is that of a sensor between payload and handle, in axes that tilt with it: the weight
+carried by a hand has lateral components too.
 
 After section 4.4 of [Xu2024]; noise of muscles after [Jones2002].
 """
@@ -26,29 +26,29 @@ from taufit.robot.inertia import from_centre_of_mass
 from taufit.sim.mujoco_arm import build_arm, import_mujoco
 
 _STEP = 0.002
-# A hand's stiffness and damping, along and about [N/m, N s/m, N m/rad, N m s/rad].
+# Stiffness and damping of a hand, linear and rotational [N/m, N s/m, N m/rad, N m s/rad].
 _STIFFNESS, _DAMPING = 800.0, 120.0
 _TURN_STIFFNESS, _TURN_DAMPING = 30.0, 3.0
-# Standard deviation of a muscle's force by its force, and how fast it wavers [Hz].
+# Standard deviation of muscle noise relative to the force, and its corner frequency [Hz].
 _UNSTEADY, _WAVER_HZ = 0.05, 2.0
-# Speed over which friction turns over in the simulation [rad/s].
+# Speed over which friction reverses in the simulation [rad/s].
 _SLIP = 0.02
 _SETTLE = 1.5
-# Smallest by largest speed of the grip per joint speed; below this the arm is as good as stretched.
+# Minimum ratio of smallest to largest singular value of the Jacobian; below, the pose is singular.
 _STRETCHED = 0.2
-# Weight of the force sensor between payload and handle, which nobody compensates [kg].
+# Mass of the force sensor between payload and handle, not compensated [kg].
 SENSOR_MASS = 0.0917
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Guiding:
-    """One guided tour of the rectangle.
+    """Simulated hand guiding around a rectangle.
 
     Attributes:
-        time: [s].
-        force: Of the hand as the sensor feels it, its axes those of the base at the start [N].
-        position: Of the grip [m].
-        wanted: Where the hand wanted it [m].
+        time: Time [s].
+        force: Hand force in sensor axes, which are the base axes at the start [N].
+        position: Position of the grip [m].
+        wanted: Target position of the grip [m].
     """
 
     time: Float[Array, " n"]
@@ -58,7 +58,7 @@ class Guiding:
 
     @property
     def mean_force(self) -> Float[Array, " 3"]:
-        """Mean of the force's magnitude along x, y and z [N]."""
+        """Mean magnitude of the force along x, y and z [N]."""
         return np.abs(self.force).mean(axis=0)
 
     @property
@@ -83,20 +83,20 @@ def guide(  # noqa: PLR0913 - the public call has one keyword per choice
     seconds: float = 8.0,
     seed: int = 0,
 ) -> Guiding:
-    """Lead the tool once round a rectangle and record the hand's force.
+    """Simulate hand guiding of the tool once around a rectangle and record the force.
 
     Args:
-        robot: With its inertial parameters; the arm knows itself.
-        payload: What it really carries, ten parameters in the last link's frame.
-        compensated: What it assumes to carry; None for nothing. Mass and centre count: gravity is
-            all a free drive compensates.
-        friction: Coulomb friction of each joint [N m]; by default 3 % of its torque limit.
-        friction_compensation: Share of friction the arm takes off the hand.
-        start: Pose to begin with; arm reaching forward, tool down by default.
-        sides: Of the rectangle from the first corner, in the base frame [m].
-        grip: Where the sensor and the handle sit, in the last link's frame [m].
-        seconds: For the tour.
-        seed: Of the hand's unsteadiness; the same for the same hand.
+        robot: Robot with inertial parameters, which it compensates.
+        payload: True payload, ten parameters in the frame of the last link.
+        compensated: Compensated payload; None for nothing. Mass and centre count: only gravity is
+            compensated.
+        friction: Coulomb friction of each joint [N m]; default: 3 % of its torque limit.
+        friction_compensation: Fraction of friction that the robot compensates.
+        start: Start pose; default: arm reaching forward, tool down.
+        sides: Sides of the rectangle from the first corner, in the base frame [m].
+        grip: Position of sensor and handle in the frame of the last link [m].
+        seconds: Duration [s].
+        seed: Seed of the muscle noise.
     """
     mujoco = import_mujoco()
     joints = robot.joints
@@ -145,7 +145,7 @@ def guide(  # noqa: PLR0913 - the public call has one keyword per choice
         held = known.torque(q[None], still, still)[0]
         slip = np.tanh(v / _SLIP)
         drive = held - data.qfrc_bias - left * slip + jacobian.T @ hand + turning.T @ moment
-        # Friction turns over fast: implicit in velocity, or the step would have to be tiny.
+        # Friction reverses fast: implicit in velocity, to allow larger steps.
         stiff = np.diag(left / _SLIP * (1.0 - slip**2)) * _STEP
         stiff += _STEP * (_DAMPING * jacobian.T @ jacobian + _TURN_DAMPING * turning.T @ turning)
         v = v + np.linalg.solve(mass + stiff, drive) * _STEP
@@ -156,7 +156,7 @@ def guide(  # noqa: PLR0913 - the public call has one keyword per choice
 
 
 def _in_reach(jacobian: Float[Array, "3 j"], time: float) -> None:
-    """Refuse paths on which the force is that of a stretched arm rather than that of a load."""
+    """TaufitError for a path through poses near a singularity."""
     speeds = np.linalg.svd(jacobian, compute_uv=False) if np.all(np.isfinite(jacobian)) else [1, 0]
     if not speeds[-1] > _STRETCHED * speeds[0]:
         raise TaufitError(
@@ -166,7 +166,7 @@ def _in_reach(jacobian: Float[Array, "3 j"], time: float) -> None:
 
 
 def _wavering(steps: int, seed: int) -> Float[Array, "n 3"]:
-    """Noise of unit variance to all sides, slower than `_WAVER_HZ` (two poles)."""
+    """Noise of unit variance in three directions, below `_WAVER_HZ` (two poles)."""
     keep = float(np.exp(-2.0 * np.pi * _WAVER_HZ * _STEP))
     white = np.random.default_rng(seed).standard_normal((steps + 1000, 3))
     once = twice = np.zeros(3)
@@ -175,13 +175,13 @@ def _wavering(steps: int, seed: int) -> Float[Array, "n 3"]:
         once = keep * once + (1.0 - keep) * kick
         twice = keep * twice + (1.0 - keep) * once
         out[k] = twice
-    # Variance of two equal poles in a row.
+    # Variance after two equal poles.
     size = (1.0 - keep) ** 4 * (1.0 + keep**2) / (1.0 - keep**2) ** 3
     return out[1000:] / np.sqrt(size)
 
 
 def _along(corners: Array, share: Array) -> Array:
-    """Points along the corners, each side at rest at both ends."""
+    """Points along the corners, each side starting and ending at rest."""
     sides = len(corners) - 1
     at = np.minimum((share * sides).astype(int), sides - 1)
     s = share * sides - at

@@ -1,10 +1,10 @@
-"""The simulation's inner loop, compiled where it can be, in Python where it cannot.
+"""Inner loop of the simulation, compiled if available, else in Python.
 
 One tick is one millisecond: the controller acts, then the bodies move by leapfrog steps
 
     a_k = forward dynamics(q_k, v_k),  v_{k+1/2} = v_{k-1/2} + h a_k,  q_{k+1} = q_k + h v_{k+1/2}
 
-with v_k predicted half a step ahead by the last acceleration. The torque, q_k, v_k and a_k kept
+with v_k predicted half a step ahead by the last acceleration. The recorded torque, q_k, v_k and a_k
 satisfy the equations of motion exactly; the path is of second order in h.
 """
 
@@ -36,7 +36,7 @@ OUTPUTS = (
 def advance(
     arm: MujocoArm, arrays: dict[str, Any], steps: int, substeps: int, *, compiled: bool = True
 ) -> int:
-    """Run `steps` ticks on `arrays`; -1, or the tick at which the arm ran away."""
+    """Run `steps` ticks on `arrays`; returns -1, or the tick of divergence."""
     fast = kernel() if compiled else None
     if fast is None:
         return _advance(arm, arrays, steps, substeps)
@@ -57,7 +57,7 @@ def advance(
 
 
 def views(arm: MujocoArm) -> dict[str, Any]:
-    """MuJoCo's own storage that the loop reads and writes."""
+    """MuJoCo arrays that the loop reads and writes."""
     model, data, joints = arm.model, arm.data, arm.joints
     return {
         "qpos": data.qpos,
@@ -78,7 +78,7 @@ def views(arm: MujocoArm) -> dict[str, Any]:
 def _level(
     x: dict[str, Any], joint: int, side: int, speed: float, load: float, warm: float
 ) -> float:
-    """Multilinear look-up in the friction table."""
+    """Multilinear interpolation in the friction table."""
     speeds, loads, warms = (int(n) for n in x["table_sizes"])
     grid = x["speed_grid"][joint]
     i = min(
@@ -108,7 +108,7 @@ def _level(
 
 
 def _advance(arm: MujocoArm, x: dict[str, Any], steps: int, substeps: int) -> int:
-    """`twin_run` of kernel/twin.cpp in Python."""
+    """Python version of `twin_run` of kernel/twin.cpp."""
     keep = {int(tick): row for row, tick in enumerate(x["keep"])}
     start = float(x["start_tick"][0])
     for k in range(steps):
@@ -129,7 +129,7 @@ def _advance(arm: MujocoArm, x: dict[str, Any], steps: int, substeps: int) -> in
 def _substep(
     arm: MujocoArm, x: dict[str, Any], k: int, sub: int, h: float, row: int | None
 ) -> bool:
-    """One small step of `h` seconds, kept in `row` of the outputs; False if the arm runs away."""
+    """Step of `h` seconds, stored in `row` of the outputs; False on divergence."""
     mujoco = import_mujoco()
     model, data = arm.model, arm.data
     rubs, _, elastic, coupled = (bool(flag) for flag in x["flags"])
@@ -141,7 +141,7 @@ def _substep(
     mujoco.mj_fwdVelocity(model, data)
     at = own = theta.copy() if elastic else q.copy()
     speed = turning = theta_half + 0.5 * h * theta_last if elastic else data.qvel.copy()
-    # A springy drive has its servo in the drive, at the rate of the small steps.
+    # With joint elasticity the servo runs on the motor side, at the rate of the small steps.
     if sub == 0 or elastic:
         _servo(x, k, sub * h, own, turning, span=h if elastic else TICK)
     if coupled:
@@ -152,7 +152,7 @@ def _substep(
     waves = [amplitude[:, w] * np.sin(c * at + phase[:, w]) for w, c in enumerate(cycles)]
     heating = int(x["heating_waves"][0])
     drag = sum(waves[:heating], drag)
-    # Compensators give back what they take: no heat.
+    # Compensators are conservative: no heat.
     x["loss"] += np.abs(drag * speed) * (h / TICK)
     drag = sum(waves[heating:], drag)
     drag = (coupling.T @ drag if coupled else drag) + x["offset"]
@@ -203,7 +203,7 @@ def _servo(
     *,
     span: float,
 ) -> None:
-    """The command of the position loop, `late` seconds after tick k."""
+    """Set the command of the position loop, `late` seconds after tick k."""
     error = x["reference_position"][k] + late * x["reference_velocity"][k] - own
     wish = (
         x["feedforward"][k]
@@ -219,7 +219,7 @@ def _servo(
 def _rubbing(
     x: dict[str, Any], at: Float[Array, " j"], speed: Float[Array, " j"], h: float
 ) -> Float[Array, " j"]:
-    """Friction torque of the drives, whose bristles and ages move on."""
+    """Friction torque of the drives; updates bristle deflections and ages."""
     moved = at - x["drive_before"]
     s = np.sign(moved)
     fade = np.exp(-np.abs(moved) / x["slip"])
@@ -240,7 +240,7 @@ def _rubbing(
 
 
 def _push(x: dict[str, Any], now: float) -> None:
-    """Force and moment of the pulses on the hand at time `now`."""
+    """Set force and moment of the pushes on the hand at time `now`."""
     x["xfrc_hand"][:] = 0.0
     for pulse in x["pulses"]:
         into = (now - pulse[0]) / pulse[1]
@@ -252,7 +252,7 @@ def _push(x: dict[str, Any], now: float) -> None:
 
 
 def _warm_up(x: dict[str, Any]) -> None:
-    """Heat of one tick into the drives, and from there to the housing and the air."""
+    """Update temperatures by the heat of one tick: drives, housing, air."""
     ambient, faster = x["ambient"]
     power = x["loss"] + x["copper"] * x["command"] ** 2
     flow = x["conductance"] * (x["temperature"] - x["housing"])

@@ -1,7 +1,7 @@
-"""The rigid bodies, by MuJoCo: an arm built from a `Robot`, and its torques.
+"""Rigid-body dynamics by MuJoCo: model of a `Robot`, and its torques.
 
-Link frames, joint axes and inertial parameters are handed over as they are; nothing of taufit's own
-dynamics is used, so the two can be held against each other.
+Link frames, joint axes and inertial parameters are passed on unchanged; taufit's dynamics is not
+used, so the two can be compared.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PAYLOAD_BODY = "payload"
 
 
 def import_mujoco() -> Any:
-    """MuJoCo, or the extra that brings it."""
+    """Import MuJoCo; error naming the extra to install otherwise."""
     try:
         import mujoco
     except ImportError:
@@ -36,7 +36,7 @@ def import_mujoco() -> Any:
 
 @cache
 def function_addresses() -> dict[str, int]:
-    """Where MuJoCo's functions are in memory; empty where its library cannot be found."""
+    """Addresses of MuJoCo's functions; empty if its library is not found."""
     mujoco = import_mujoco()
     folder = Path(mujoco.__file__).parent
     pattern = {"win32": "mujoco*.dll", "darwin": "libmujoco*.dylib"}.get(
@@ -45,7 +45,7 @@ def function_addresses() -> dict[str, int]:
     names = ("mj_fwdPosition", "mj_fwdVelocity", "mj_fwdAcceleration", "mj_mulM")
     for file in sorted(folder.glob(pattern)):
         try:
-            # The same file as Python's MuJoCo has open, so this is a second handle, not a copy.
+            # Same file as loaded by Python's MuJoCo, so this is a second handle, not a copy.
             library = ctypes.CDLL(str(file))
             return {
                 name: ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
@@ -57,7 +57,7 @@ def function_addresses() -> dict[str, int]:
 
 
 def kernel() -> Any | None:
-    """The compiled loop, or None where this installation has none."""
+    """Compiled loop, or None if not installed."""
     try:
         from taufit import _kernel
     except ImportError:
@@ -68,12 +68,12 @@ def kernel() -> Any | None:
 
 @dataclass(frozen=True, slots=True)
 class MujocoArm:
-    """MuJoCo's model of an arm and one set of its state.
+    """MuJoCo model and state of a robot.
 
     Attributes:
         model: mjModel; body i + 1 is link i, the last body is the payload.
         data: mjData.
-        joints: How many joints it has.
+        joints: Number of joints.
     """
 
     model: Any
@@ -86,7 +86,7 @@ class MujocoArm:
         velocity: Float[Array, "n j"],
         acceleration: Float[Array, "n j"],
     ) -> Float[Array, "n j"]:
-        """Joint torques M(q) a + bias(q, v), rotor inertia and payload included."""
+        """Joint torque M(q) a + bias(q, v), including rotor inertia and payload [N m]."""
         q, v, a = (np.ascontiguousarray(x, float) for x in (position, velocity, acceleration))
         out = np.empty_like(q)
         compiled, model, data = kernel(), self.model, self.data
@@ -121,7 +121,7 @@ class MujocoArm:
         return out
 
     def mass_matrix(self, position: Float[Array, "n j"]) -> Float[Array, "n j j"]:
-        """M(q), rotor inertia and payload included."""
+        """M(q), including rotor inertia and payload [kg m^2]."""
         mujoco = import_mujoco()
         out = np.empty((len(position), self.joints, self.joints))
         for row, q in enumerate(position):
@@ -138,12 +138,12 @@ def build_arm(
     rotor: Float[Array, " j"] | None = None,
     payload: Float[Array, " 10"] | None = None,
 ) -> MujocoArm:
-    """MuJoCo's model of a robot.
+    """Build the MuJoCo model of a robot.
 
     Args:
         robot: Kinematics, mounting, inertial parameters.
-        rotor: Reflected rotor inertias; the robot's own where None.
-        payload: Ten parameters in the last link's frame, rigidly attached to it.
+        rotor: Reflected rotor inertias [kg m^2]; None: those of the robot.
+        payload: Ten parameters in the frame of the last link, rigidly attached to it.
     """
     mujoco = import_mujoco()
     check_bodies(robot)
@@ -168,7 +168,7 @@ def build_arm(
     inertias = robot.rotor_inertias if rotor is None else rotor
     coupled = not np.array_equal(robot.drives.coupling, np.eye(robot.joints))
     if coupled:
-        # A motor that moves several joints is a tendon with mass: C' diag(rotor) C.
+        # A motor that drives several joints is a tendon with armature: C' diag(rotor) C.
         for i, row in enumerate(robot.drives.coupling):
             tendon = spec.add_tendon(name=f"motor_{i + 1}", armature=float(inertias[i]))
             for k, share in enumerate(row):
@@ -176,26 +176,26 @@ def build_arm(
                     tendon.wrap_joint(joint_name(k), float(share))
     body.add_body(name=PAYLOAD_BODY, mass=1.0, inertia=[1.0, 1.0, 1.0], explicitinertial=True)
     model = spec.compile()
-    # The compiler would refuse or round what is possible but thin; the numbers are checked above
-    # and set here as they are.
+    # The compiler would reject or round inertias of thin bodies; the values are checked above and
+    # set here unchanged.
     for i, link in enumerate(robot.links):
         _set_body(model, i + 1, link.parameters)
     _set_body(model, robot.joints + 1, np.zeros(10) if payload is None else payload)
     armature = np.zeros(robot.joints) if coupled else np.array(inertias, float)
     data = mujoco.MjData(model)
-    # With one unit of armature more nothing is singular yet, and MuJoCo has nothing to warn about.
+    # One unit of armature is added so that nothing is singular and MuJoCo does not warn.
     model.dof_armature[:] = armature + 1.0
     mujoco.mj_setConst(model, data)
     _check_movable(robot, MujocoArm(model, data, robot.joints))
     model.dof_armature[:] = armature
-    # MuJoCo skips shift and rotation of a body whose centre is at its origin; the payload may come
-    # and go, so it must always look.
+    # MuJoCo skips shift and rotation of a body whose centre is at its origin; the payload may
+    # change, so this must be off.
     model.body_sameframe[robot.joints + 1] = mujoco.mjtSameFrame.mjSAMEFRAME_NONE
     return MujocoArm(model, data, robot.joints)
 
 
 def _check_movable(robot: Robot, heavier: MujocoArm) -> None:
-    """Refuse an arm with a joint that has nothing to move; `heavier` has unit armature added."""
+    """InfeasibleError for a joint without inertia; `heavier` has unit armature added."""
     poses = np.random.default_rng(0).uniform(-np.pi, np.pi, (4, robot.joints))
     for matrix in heavier.mass_matrix(poses) - np.eye(robot.joints):
         values, vectors = np.linalg.eigh(matrix)
@@ -208,7 +208,7 @@ def _check_movable(robot: Robot, heavier: MujocoArm) -> None:
 
 
 def check_bodies(robot: Robot) -> None:
-    """Refuse links that no matter could form."""
+    """InfeasibleError for links that are not physically consistent."""
     for link in robot.links:
         if not np.all(np.isfinite(link.parameters)):
             raise InfeasibleError(f"{link.name} has an inertial parameter that is not finite.")
@@ -232,9 +232,9 @@ def check_bodies(robot: Robot) -> None:
 
 
 def negative_eigenvalue(parameters: Float[Array, " 10"]) -> float | None:
-    """None for a possible body, else the eigenvalue of its pseudo-inertia that is negative.
+    """Negative eigenvalue of the pseudo-inertia; None for a consistent body.
 
-    Printed tables round; 1e-6 of the largest eigenvalue is forgiven.
+    Tolerance: 1e-6 of the largest eigenvalue, for rounding in printed tables.
     """
     values = np.linalg.eigvalsh(pseudo_inertia(parameters))
     return float(values[0]) if values[0] < -1e-6 * max(values[-1], 1e-12) else None
@@ -265,7 +265,7 @@ def _quaternion(mujoco: Any, rotation: Float[Array, "3 3"]) -> Float[Array, " 4"
 
 
 def _axis(screw: Float[Array, " 6"], name: str) -> tuple[Float[Array, " 3"], Float[Array, " 3"]]:
-    """Axis and a point on it, in the link's frame."""
+    """Joint axis and a point on it, in the link frame."""
     w, u = screw[:3], screw[3:]
     if not np.any(w):
         return u, np.zeros(3)

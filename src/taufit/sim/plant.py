@@ -1,4 +1,4 @@
-"""The arm and its servo, advanced tick by tick; whole runs and live steps share it."""
+"""Robot and servo, advanced tick by tick, for complete runs and for stepwise control."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ from taufit.sim.mujoco_arm import build_arm, principal
 from taufit.sim.waves import Waves, held_torque
 from taufit.terms import has_memory
 
-# Standstill before the first row, in which the servo takes up the weight [s].
+# Standstill before the first row, in which the servo takes the weight [s].
 SETTLE = 0.4
-# Speed below which a controller does not trust the sign of its velocity [rad/s].
+# Speed below which friction compensation is faded out [rad/s].
 _STANDSTILL = 0.02
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OperatingRange:
-    """What an arm will be asked to do: it sets servo gains and the range of the friction table.
+    """Expected operating range: sets servo gains and the range of the friction table.
 
     Attributes:
-        position, velocity, acceleration: States on the way.
-        top_speed: Fastest each joint will be [rad/s], with some room.
-        poses: Close enough together that no pose on the way is much lighter for a joint.
+        position, velocity, acceleration: States along the motion.
+        top_speed: Largest expected joint speeds, with a margin [rad/s].
+        poses: Dense poses along the motion, to find those with small inertia.
     """
 
     position: Float[Array, "n j"]
@@ -52,14 +52,14 @@ class OperatingRange:
 
     @classmethod
     def of_motion(cls, motion: Motion, top_speed: Float[Array, " j"]) -> OperatingRange:
-        """Of one motion whose largest speeds are known."""
+        """Range of one motion with given largest speeds."""
         q, v, a = motion.at(np.linspace(0.0, motion.duration, 41))
         poses, _, _ = motion.at(np.linspace(0.0, motion.duration, 201))
         return cls(q, v, a, 1.3 * top_speed + 0.2, poses)
 
     @classmethod
     def of_limits(cls, robot: Robot, home: Float[Array, " j"]) -> OperatingRange:
-        """Of whatever may be asked of the arm about a pose, up to its speed limits."""
+        """Range of any motion about a pose, up to the speed limits."""
         rng = np.random.default_rng(0)
         fastest = np.where(np.isfinite(robot.limits.velocity), robot.limits.velocity, np.pi)
         spread = rng.uniform(-1.0, 1.0, (3, 41, robot.joints))
@@ -71,11 +71,11 @@ class OperatingRange:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlantStart:
-    """The state a plant begins in.
+    """Initial state of a plant.
 
     Attributes:
-        position, velocity, acceleration: Of the joints.
-        flying: Whether the arm is on its way already; else it has rested long.
+        position, velocity, acceleration: Initial joint state.
+        flying: Whether the robot is already in motion; else it has rested long.
         tick: Number of the first tick.
     """
 
@@ -92,17 +92,17 @@ class PlantStart:
 
 
 class Plant:
-    """An arm in motion: rigid bodies, drives and servo, from one tick to the next.
+    """Simulated robot: rigid bodies, drives and servo, from one tick to the next.
 
     Args:
         robot: Kinematics, mounting, drives and the true inertial parameters.
-        effects: On top of the rigid bodies.
-        controller: The servo.
-        envelope: What will be asked of it.
-        start: Where it begins.
-        timeline: What it carries and from when, as `payload.timeline` gives it.
-        seed: Of what is drawn once per run (friction level, phase of the ripple).
-        temperature: Of the joints where nothing warms them [degC].
+        effects: Effects on top of the rigid bodies.
+        controller: Servo.
+        envelope: Expected operating range.
+        start: Initial state.
+        timeline: Payload over time, from `payload.timeline`.
+        seed: Seed of values drawn once per run (friction level).
+        temperature: Joint temperature without thermal effect [degC].
     """
 
     def __init__(
@@ -142,7 +142,7 @@ class Plant:
         heaviest = max((total for _, total in timeline), key=lambda total: float(total[0]))
         self.loaded = build_arm(robot, rotor=self.rotor, payload=heaviest)
         q = envelope.position
-        # Of the motors, v_m = C v.
+        # Motor speeds, v_m = C v.
         self.top_speed = np.abs(robot.drives.coupling) @ envelope.top_speed
         torque = self.loaded.torque(q, envelope.velocity, envelope.acceleration)
         # tau = C' tau_m, so a motor carries C^-T tau.
@@ -166,13 +166,13 @@ class Plant:
         *,
         compiled: bool = True,
     ) -> dict[str, Float[Array, "m j"]]:
-        """Follow a reference for n ticks; the states at the beginning of the ticks `keep`.
+        """Follow a reference for n ticks and return the states at the start of the ticks `keep`.
 
         Args:
             position, velocity: Reference of the servo, one row per tick.
-            forward: Feed-forward torque, as `feedforward` gives it.
-            keep: Ticks to report, counted from the first row.
-            compiled: Use the compiled loop where there is one.
+            forward: Feed-forward torque from `feedforward` [N m].
+            keep: Ticks to return, counted from the first row.
+            compiled: Use the compiled loop if available.
         """
         outputs = {f"out_{name}": np.empty((len(keep), self.joints)) for name in OUTPUTS}
         steps = len(position)
@@ -200,7 +200,7 @@ class Plant:
         velocity: Float[Array, "n j"],
         acceleration: Float[Array, "n j"],
     ) -> Float[Array, "n j"]:
-        """What the controller's model says the motors must give."""
+        """Feed-forward torque of the controller, with friction compensation [N m]."""
         forward = self.target_torque(position, velocity, acceleration)
         if self.effects.friction is not None and self.controller.friction:
             forward = forward + self.controller.friction * self.steady(velocity)
@@ -212,9 +212,9 @@ class Plant:
         velocity: Float[Array, "n j"],
         acceleration: Float[Array, "n j"],
     ) -> Float[Array, "n j"]:
-        """The same without friction: the arm that the controller assumes, with its compensators.
+        """Feed-forward torque without friction: the controller's robot with its compensators.
 
-        A controller with a model of its own knows compensators where that robot has some.
+        A controller with another robot model knows compensators if that robot has some.
         """
         torque = self.model_arm.torque(position, velocity, acceleration)
         assumed = self.controller.model
@@ -222,11 +222,11 @@ class Plant:
         return torque + self.held(position) if knows else torque
 
     def held(self, position: Float[Array, "n j"]) -> Float[Array, "n j"]:
-        """Torque that gravity compensators ask of the joints' drives; negative where they help."""
+        """Torque of gravity compensators on the drives; negative where they help [N m]."""
         return held_torque(self.effects.friction, self.robot.drives.coupling, position)
 
     def carry(self, parameters: Float[Array, " 10"]) -> None:
-        """From now on the last link carries this body (zeros for none)."""
+        """Set the payload of the last link from now on (zeros for none)."""
         flat = _flat(parameters)
         x = self.arrays
         x["payload_mass"][0], x["payload_ipos"][:] = flat[0], flat[1:4]
@@ -259,7 +259,7 @@ class Plant:
         check_stable(bodies, stiffness, damping, TICK / self.substeps)
 
     def _set_rigid_gains(self, poses: Float[Array, "n j"]) -> None:
-        """Gains for the usual pose, or for the lightest where those would be unstable there."""
+        """Set gains for the typical pose, or for the smallest inertia if those are unstable."""
         self.substeps = 1
         light = self.model_arm.mass_matrix(poses)
         mass = np.concatenate([self.loaded.mass_matrix(poses), light])
@@ -272,7 +272,7 @@ class Plant:
     def _set_friction(self) -> None:
         effects, joints = self.effects, self.joints
         friction, thermal = effects.friction, effects.thermal
-        # What the controller's friction compensation is set for.
+        # Temperature for which the friction compensation is set.
         self.warmth = self.temperature if thermal is None else float(np.mean(thermal.reference))
         self.scale = np.ones(joints)
         self.slip = np.ones(joints)
@@ -285,7 +285,7 @@ class Plant:
         self.table = tabulate(
             friction, thermal, self.top_speed, self.top_load, self.scale, self.temperature
         )
-        # Sharper than this the turn-over would be stiffer than the step can follow.
+        # A shorter reversal would be too stiff for the step.
         carrying = effective_inertia(self.mass).min(0) if effects.elasticity is None else self.rotor
         step = TICK / self.substeps
         age = 1.0 + per_joint(friction.breakaway, joints, "breakaway")
@@ -297,7 +297,7 @@ class Plant:
         self.slip = np.maximum(given, floor)
 
     def _arrays(self, start: PlantStart) -> dict[str, Any]:
-        """Everything the loop reads and writes that does not change from chunk to chunk."""
+        """Arrays of the loop that do not change between calls of `advance`."""
         effects, robot, joints = self.effects, self.robot, self.joints
         friction, thermal = effects.friction, effects.thermal
         elastic = effects.elasticity
@@ -399,13 +399,13 @@ class Plant:
         }
 
     def steady(self, velocity: Float[Array, "n j"]) -> Float[Array, "n j"]:
-        """Friction the controller expects at the joints, from its drives' speeds."""
+        """Friction compensation of the controller at the joints [N m]."""
         friction, coupling = self.effects.friction, self.robot.drives.coupling
         assert friction is not None
         if not velocity.any():
             return np.zeros_like(velocity)
         speed = velocity @ coupling.T
-        # Faded out towards standstill, where the sign of a velocity means little.
+        # Faded out towards standstill, where the sign of velocity is uncertain.
         fade = np.tanh(np.abs(speed) / _STANDSTILL)
         return (fade * steady_friction(friction, speed, self.warmth)) @ coupling
 

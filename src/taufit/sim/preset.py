@@ -1,7 +1,7 @@
-"""Twins that look like the real thing, kept as YAML beside this file.
+"""Presets of simulated robots, stored as YAML files.
 
-A preset names a bundled robot and adds what is known beyond it: true inertial parameters, rotor
-inertias, drive gains, controller, effects, rate and a motion.
+A preset names a bundled robot and adds further data: true inertial parameters, rotor inertias,
+drive gains, controller, effects, rate and a motion.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from taufit.sim.twin import Twin
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Preset:
-    """A twin, a motion for it and where its numbers come from.
+    """Simulated robot, a motion for it and the source of its data.
 
     Attributes:
-        name: Its name.
-        about: What it stands for, and what in it is measured, printed or assumed.
-        twin: The simulated arm.
-        payload: The payload of its experiment, or None.
-        sources: The motion's description; `motion` builds it.
+        name: Name of the preset.
+        about: Description: which data are measured, printed or assumed.
+        twin: Simulated robot.
+        payload: Payload of its experiment, or None.
+        sources: Description of the motion; `motion` builds it.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Preset:
     sources: Mapping[str, Any]
 
     def motion(self, seed: int = 0, periods: float | None = None) -> Motion:
-        """Its motion; where that is random, drawn from `seed`."""
+        """Motion of the preset; a random one is drawn from `seed`."""
         data = dict(self.sources)
         if data.get("kind") == "random":
             settings = {key: value for key, value in data.items() if key != "kind"}
@@ -62,20 +62,20 @@ class Preset:
 
 @cache
 def presets() -> tuple[str, ...]:
-    """Names of all presets that belong to a robot."""
+    """Names of all presets."""
     folder = resources.files("taufit.sim") / "presets"
     return tuple(sorted(file.name[:-5] for file in folder.iterdir() if file.name.endswith(".yaml")))
 
 
 def read_preset(name: str) -> Preset:
-    """A preset by its name."""
+    """Read a preset by its name."""
     if name not in presets():
         raise TaufitError(f"there is no preset {name!r}; there are {', '.join(presets())}.")
     text = (resources.files("taufit.sim") / "presets" / f"{name}.yaml").read_text("utf-8")
     return preset_from_text(text, name)
 
 
-# What a preset says, and what of it a controller believes otherwise.
+# Keys of a preset; "believed" holds the keys that differ in the controller's model.
 _ARM = ("robot", "parameters", "rotor", "gain")
 _KEYS = (*_ARM, "about", "rate_hz", "controller", "believed", "effects", "payload", "motion")
 _CONTROLLER = ("bandwidth_hz", "damping", "integral_hz", "delay", "friction", "knows_payload")
@@ -85,7 +85,7 @@ _RANDOM = tuple(
 
 
 def preset_from_text(text: str, name: str) -> Preset:
-    """A preset from YAML; whatever does not belong there is refused by its place."""
+    """Preset from YAML; TaufitError with the place of unknown keys."""
     page = Field(parse_yaml(text, name, "a preset"), name)
     _only(page, _KEYS)
     robot = _robot(page)
@@ -127,7 +127,7 @@ def preset_from_text(text: str, name: str) -> Preset:
 
 
 def _only(field: Field, known: Sequence[str]) -> tuple[str, ...]:
-    """The keys that are there, all of them known."""
+    """Keys of a field; TaufitError for unknown ones."""
     if field.missing:
         return ()
     for key in field.mapping():
@@ -162,10 +162,10 @@ def _robot(page: Field) -> Robot:
 
 
 def typical_effects(robot: Robot) -> Effects:
-    """Plausible friction and noise for an arm nobody has measured.
+    """Plausible friction and noise for a robot without measured data.
 
-    Sizes follow what each joint has to bear: its torque limit where it has one, else the weight it
-    can meet. A guess that makes a recording look like one, not a statement about this robot.
+    Magnitudes follow the rated torque of each joint: its torque limit if it has one, else the
+    gravity torque it may meet. A guess for test data, not a statement about this robot.
     """
     bears = _bears(robot)
     coefficients = np.stack([0.03 * bears, 0.03 * bears], 1)
@@ -180,7 +180,7 @@ def typical_effects(robot: Robot) -> Effects:
 
 
 def typical_rotor(robot: Robot) -> Robot:
-    """The arm with rotor inertias where it has none: about 0.3 % of what the joint bears."""
+    """Robot with rotor inertias if it has none: 0.3 % of the rated torque of each joint."""
     if np.any(robot.rotor_inertias > 0.0):
         return robot
     bears = _bears(robot)
@@ -192,12 +192,12 @@ def typical_rotor(robot: Robot) -> Robot:
 
 
 def _bears(robot: Robot) -> Any:
-    """Torque each joint is built for [N m]: its limit, or three times what it may have to hold."""
+    """Rated torque of each joint [N m]: its limit, or three times its largest gravity torque."""
     from taufit.sim.mujoco_arm import build_arm
 
     rng = np.random.default_rng(0)
     pose = rng.uniform(-np.pi, np.pi, (200, robot.joints))
-    # At rest the rotors do not matter; with them no joint has nothing to move.
+    # At standstill rotor inertia does not matter; with it no joint is without inertia.
     arm = build_arm(robot, rotor=np.ones(robot.joints))
     holding = np.abs(arm.torque(pose, 0 * pose, 0 * pose)).max(0)
     guess = np.maximum(3.0 * holding, 0.05 * 3.0 * holding.max())

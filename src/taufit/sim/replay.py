@@ -1,4 +1,4 @@
-"""The motion of a recording, to be played again."""
+"""Motion of a recording, for playing it again."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _GRID_HZ = 100.0
 
 
 def replay(recording: Recording, *, cutoff_hz: float = 6.0) -> Sampled:
-    """The commanded motion of a recording, or where there is none the measured one, smoothed.
+    """Commanded motion of a recording, or the smoothed measured one if there is none.
 
-    Both are resampled at 100 Hz; a measured motion passes a zero-phase low-pass first, so that the
-    twin does not have to follow an encoder's noise.
+    Both are resampled at 100 Hz; a measured motion passes a zero-phase low-pass first, to remove
+    encoder noise.
     """
     commanded = recording.commanded_position
     position = recording.position if commanded is None else commanded

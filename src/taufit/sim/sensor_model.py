@@ -1,6 +1,6 @@
-"""From what the arm did to what a file says: noise, steps, stamps and lost rows.
+"""Sensor model: noise, quantisation, time stamps and lost rows.
 
-Every effect draws from its own stream of the seed, so switching one on leaves the others alone.
+Every effect uses its own random stream of the seed, so switching one on does not change the others.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from taufit.sim.loop import TICK
 
 
 def stream(seed: int, name: str) -> np.random.Generator:
-    """The generator of one effect."""
+    """Random generator of one effect."""
     return np.random.default_rng([seed & 0xFFFFFFFFFFFFFFFF, zlib.crc32(name.encode())])
 
 
 def sampling_ticks(
     duration: float, rate_hz: float, timing: SamplingErrors | None, seed: int
 ) -> Int[Array, " n"]:
-    """Ticks at which rows are taken, from 0 to `duration`."""
+    """Ticks at which rows are sampled, from 0 to `duration`."""
     last = round(duration / TICK)
     if timing is None or not timing.intervals:
         count = int(np.floor(duration * rate_hz + 1e-9)) + 1
@@ -38,7 +38,7 @@ def sampling_ticks(
 
 
 def stamps(ticks: Int[Array, " n"], timing: SamplingErrors | None, seed: int) -> Float[Array, " n"]:
-    """Time stamps of the rows; with jitter they still never run backwards."""
+    """Time stamps of the rows; with jitter they still never decrease."""
     time = ticks * TICK
     if timing is None or timing.jitter == 0.0:
         return time
@@ -47,7 +47,7 @@ def stamps(ticks: Int[Array, " n"], timing: SamplingErrors | None, seed: int) ->
 
 
 def recorded_rows(n: int, timing: SamplingErrors | None, seed: int) -> Int[Array, " m"]:
-    """Which rows reach the file, in order; a duplicated row appears twice."""
+    """Indices of the recorded rows, in order; a duplicated row appears twice."""
     index = np.arange(n)
     if timing is None:
         return index
@@ -77,7 +77,7 @@ def true_gain_ratio(sensing: Sensing | None, joints: int, seed: int) -> Float[Ar
 def torque_noise(
     sensing: Sensing | None, ticks: Int[Array, " n"], torque: Float[Array, "n j"], seed: int
 ) -> Float[Array, "n j"]:
-    """White and coloured noise at the rows' instants, in joint torque.
+    """White and coloured noise at the sampling times, in joint torque [N m].
 
     The coloured part is an Ornstein-Uhlenbeck process, exact for any spacing of rows.
     """
@@ -102,7 +102,7 @@ def torque_noise(
 
 
 def quantise(values: Float[Array, "n j"], quantum: Float[Array, " j"]) -> Float[Array, "n j"]:
-    """Rounded to whole steps; a step of 0 leaves the value."""
+    """Round to multiples of a step; a step of 0 leaves the value."""
     safe = np.where(quantum > 0.0, quantum, 1.0)
     return np.where(quantum > 0.0, np.round(values / safe) * safe, values)
 
@@ -113,7 +113,7 @@ def measure_encoder(
     velocity: Float[Array, "n j"],
     seed: int,
 ) -> tuple[Float[Array, "n j"], Float[Array, "n j"] | None]:
-    """Position and velocity as the encoders tell them."""
+    """Position and velocity with encoder errors."""
     if encoder is None:
         return position, velocity
     joints = position.shape[1]

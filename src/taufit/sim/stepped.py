@@ -1,7 +1,7 @@
-"""The twin as a plant that somebody else commands: one control step in, one measured sample out.
+"""Simulated robot under external control: one control step in, one measured sample out.
 
-Fed with the commands of a motion it gives, sample by sample, what `Twin.run` records of that motion
-with the same seed and the same envelope.
+With the commands of a motion it gives, sample by sample, the recording of `Twin.run` with the same
+seed and operating range.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ControlSample:
-    """What the controller knows at the beginning of a control step.
+    """Measurement at the beginning of a control step.
 
     Attributes:
-        time: Since the start [s].
-        position, velocity: As the encoders give them.
-        signal: Of the torque channel, in the recording's unit.
-        temperature: Of the joints [degC].
-        torque: That the motors really gave [N m].
-        acceleration: True.
-        target_torque: By the controller's model, for the command.
-        target_current: With the friction it compensates, in the recording's unit.
+        time: Time since the start [s].
+        position, velocity: Encoder values.
+        signal: Torque channel, in the unit of the recording.
+        temperature: Joint temperatures [degC].
+        torque: True motor torque [N m].
+        acceleration: True acceleration [rad/s^2].
+        target_torque: Torque of the controller's model for the command [N m].
+        target_current: Torque with friction compensation, in the unit of the recording.
     """
 
     time: float
@@ -50,7 +50,7 @@ class ControlSample:
 
 
 class SteppedTwin:
-    """A simulated arm in the hands of a controller; made by `Twin.start`."""
+    """Simulated robot that is commanded step by step; made by `Twin.start`."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class SteppedTwin:
 
     @property
     def time(self) -> float:
-        """Of the next step's beginning [s]."""
+        """Time of the next step [s]."""
         return self.plant.tick * TICK
 
     def step(
@@ -103,7 +103,7 @@ class SteppedTwin:
         velocity: Float[Array, "t j"],
         acceleration: Float[Array, "t j"],
     ) -> ControlSample:
-        """Command one control step, a row per millisecond; the sample at its beginning."""
+        """Command one control step, a row per millisecond; returns the sample at its beginning."""
         plant, robot = self.plant, self.twin.robot
         now = plant.tick
         torque = plant.target_torque(position, velocity, acceleration)
@@ -133,12 +133,12 @@ class SteppedTwin:
         )
 
     def carry(self, payload: CarriedPayload | None) -> None:
-        """From now on the last link carries this body, or nothing."""
+        """Set the payload of the last link from now on, or None."""
         self.plant.carry(np.zeros(10) if payload is None else payload.parameters)
 
 
 class Sensors:
-    """`measure` row after row, from the same streams of the seed as a whole run."""
+    """Sensor model applied row by row, with the same random streams as a complete run."""
 
     def __init__(self, twin: Twin, seed: int) -> None:
         robot, effects = twin.robot, twin.effects

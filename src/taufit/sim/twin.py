@@ -1,4 +1,4 @@
-"""A simulated arm: MuJoCo's bodies, a controller that follows a motion, and what hurts."""
+"""Simulated robot: MuJoCo dynamics, a controller that follows a motion, and real-world effects."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ _CHUNK = 20_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrueMotion:
-    """What the arm really did at the instants of the rows, before anything was measured.
+    """True states of the robot at the sampling times, before measurement.
 
     Attributes:
-        time: True instants [s].
-        position, velocity, acceleration: Of the links.
-        motor_torque: That the motors gave, at the joint side of the gear.
-        link_torque: Behind gear, friction and rotor: what moves the links.
-        friction: Friction, ripple and offset.
-        temperature: Of the joints [degC].
-        drive_position, drive_velocity: Before the spring, where there is one.
+        time: True sampling times [s].
+        position, velocity, acceleration: States of the links.
+        motor_torque: Motor torque, at the joint side of the gear [N m].
+        link_torque: Torque on the links, behind gear, friction and rotor [N m].
+        friction: Friction, ripple and offset [N m].
+        temperature: Joint temperatures [degC].
+        drive_position, drive_velocity: Motor side of the joint spring, if there is one.
     """
 
     time: Float[Array, " n"]
@@ -57,12 +57,12 @@ class TrueMotion:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SimulatedRun:
-    """One simulated run.
+    """Result of a simulated run.
 
     Attributes:
-        recording: What a robot's file would say.
-        trace: What really happened, sample by sample.
-        truth: What was true: parameters, effects, gains, payload; plain data for the sidecar.
+        recording: Recording as a real robot would give it.
+        trace: True states at every sample.
+        truth: Ground truth: parameters, effects, gains, payload; plain data for the sidecar.
     """
 
     recording: Recording
@@ -72,15 +72,15 @@ class SimulatedRun:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Twin:
-    """A simulated arm.
+    """Simulated robot.
 
     Attributes:
         robot: Kinematics, mounting, drives and the true inertial parameters.
-        effects: On top of the rigid bodies; all off by default.
-        controller: That follows the motion.
-        rate_hz: Rows per second, up to 1000.
-        temperature: Of every joint where there is no thermal effect [degC].
-        name: Of the preset, for the sidecar.
+        effects: Effects on top of the rigid bodies; default: all off.
+        controller: Controller that follows the motion.
+        rate_hz: Rows per second, up to 1000 [Hz].
+        temperature: Joint temperature without thermal effect [degC].
+        name: Name of the preset, for the sidecar.
 
     Example:
         >>> import taufit
@@ -101,7 +101,7 @@ class Twin:
     def from_model(
         cls, model: FittedModel, effects: Effects | None = None, **settings: Any
     ) -> Twin:
-        """An arm that behaves as a fitted model says.
+        """Simulated robot with the parameters of a fitted model.
 
         The model's friction, offset and temperature dependence replace those of `effects`.
         """
@@ -131,7 +131,7 @@ class Twin:
 
     @classmethod
     def typical(cls, robot: Robot, **settings: Any) -> Twin:
-        """An arm with the rotors, friction, noise and warmth that arms of its size have."""
+        """Simulated robot with rotor inertia, friction and noise typical of its size."""
         from taufit.sim.preset import typical_effects, typical_rotor
 
         arm = typical_rotor(robot)
@@ -151,13 +151,13 @@ class Twin:
         """Play a motion and record it.
 
         Args:
-            motion: To follow. One that does not start at rest is met in flight.
-            seed: Of everything random; the same seed gives the same recording.
-            payload: Carried from the start, or picked and dropped on the way.
-            rate_hz: Rows per second on average; the twin's own where None.
-            rest: Seconds of standstill recorded before and after the motion.
-            compiled: Use the compiled loop where there is one.
-            progress: Called now and then with the share of the run that is done.
+            motion: Motion to follow. One that does not start at rest begins in motion.
+            seed: Seed of all random values; the same seed gives the same recording.
+            payload: Payload from the start, or picked and dropped on the way.
+            rate_hz: Mean number of rows per second [Hz]; None: that of the twin.
+            rest: Standstill recorded before and after the motion [s].
+            compiled: Use the compiled loop if available.
+            progress: Called repeatedly with the fraction of the run done.
         """
         carried = (payload,) if isinstance(payload, CarriedPayload) else tuple(payload)
         simulation = _Simulation(self, motion, seed, carried, rate_hz, rest)
@@ -172,14 +172,14 @@ class Twin:
         rate_hz: float | None = None,
         envelope: OperatingRange | None = None,
     ) -> SteppedTwin:
-        """The arm at rest in a pose, to be moved step by step by whoever commands it.
+        """Start the robot at rest in a pose, to be commanded step by step.
 
         Args:
-            home: Where it stands.
-            seed: Of everything random, as for `run`.
-            payload: Carried from the start, or picked and dropped on the way.
-            rate_hz: Steps per second; a whole number of milliseconds each.
-            envelope: What will be asked of it; its limits about `home` where None.
+            home: Start pose.
+            seed: Seed of all random values, as for `run`.
+            payload: Payload from the start, or picked and dropped on the way.
+            rate_hz: Control steps per second [Hz]; the period is a multiple of 1 ms.
+            envelope: Expected operating range; None: the limits about `home`.
         """
         from taufit.sim.stepped import SteppedTwin
 
@@ -188,7 +188,7 @@ class Twin:
 
 
 class _Simulation:
-    """One run in the making: checks, the plant, and the measuring."""
+    """One run: checks, plant and measurement."""
 
     def __init__(
         self,
@@ -222,7 +222,7 @@ class _Simulation:
         self.flying = bool(moving[0])
         self.before = 0.0 if moving[0] else rest[0]
         self.after = 0.0 if moving[1] else rest[1]
-        # A motion met in flight starts with the reference on its way already.
+        # A motion that begins in motion starts with the reference already moving.
         self.lead = twin.controller.delay if self.flying else 0.0
         self.duration = self.before + motion.duration + self.after - self.lead
         self._check_limits()
@@ -265,7 +265,7 @@ class _Simulation:
         self.fastest = np.abs(v).max(0)
 
     def _check_holding(self, envelope: OperatingRange) -> None:
-        """Refuse a payload that the drives cannot hold somewhere on the way."""
+        """InfeasibleError for a payload that the drives cannot hold along the motion."""
         time = np.linspace(0.0, self.motion.duration, len(envelope.position))
         limit = self.twin.robot.limits.torque
         still = 0.0 * envelope.position
@@ -282,7 +282,7 @@ class _Simulation:
             )
 
     def _reference(self, ticks: Int[Array, " n"]) -> list[Float[Array, "n j"]]:
-        """Position, velocity and feed-forward of the controller at some ticks."""
+        """Position, velocity and feed-forward reference of the controller at some ticks."""
         delay = self.twin.controller.delay
         q, v, a = self.motion.at(ticks * TICK - self.before + self.lead - delay)
         return [np.ascontiguousarray(q), np.ascontiguousarray(v), self.plant.feedforward(q, v, a)]
@@ -317,7 +317,7 @@ class _Simulation:
     def _signal(
         self, ticks: Int[Array, " n"], trace: TrueMotion, side: str, gain: Float[Array, " j"]
     ) -> Float[Array, "n j"]:
-        """Torque or current as the drives measure it."""
+        """Torque or current with measurement errors."""
         sensing = self.twin.effects.sensing
         if side not in ("motor", "link"):
             raise TaufitError(f"torque is taken on the motor or the link side, not {side!r}.")
@@ -363,7 +363,7 @@ class _Simulation:
             temperature = sensor_model.quantise(trace.temperature, step)
         rows = sensor_model.recorded_rows(len(ticks), effects.timing, seed)
         stamps = sensor_model.stamps(ticks, effects.timing, seed)
-        # The file says what the controller was set to, not what was true.
+        # The recording declares the setting of the controller, not the truth.
         declared = None if self.carried else 0.0
         if len(self.timeline) == 1 and twin.controller.knows_payload:
             declared = float(self.timeline[0][1][0])

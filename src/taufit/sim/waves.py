@@ -1,4 +1,4 @@
-"""Torque that repeats with position: ripple of drives, and conservative terms of the model."""
+"""Position-dependent torque as waves: ripple of drives, and conservative terms of the model."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from taufit.sim import sensor_model
 from taufit.sim.effects import DriveFriction, Effects
 from taufit.terms import CONSERVATIVE, Term, TermInput, terms_in
 
-# Points per turn of which the Fourier series of a torque is made.
+# Points per turn of the Fourier series of a torque.
 WAVES = 1024
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Waves:
-    """sum_w amplitude_w sin(cycles_w q + phase_w) of every drive.
+    """Waves sum_w amplitude_w sin(cycles_w q + phase_w) of every drive.
 
     Attributes:
-        cycles: Per radian.
-        amplitude: [N m].
-        phase: [rad].
-        heating: How many of them, the first, take energy; the model's own give it back.
+        cycles: Cycles per radian.
+        amplitude: Amplitude [N m].
+        phase: Phase [rad].
+        heating: Number of leading waves that dissipate energy; those of the model are conservative.
     """
 
     cycles: Float[Array, " w"]
@@ -35,11 +35,11 @@ class Waves:
 
     @classmethod
     def of(cls, effects: Effects, scale: Float[Array, " j"]) -> Waves:
-        """The effect's ripple, the model's waves, its other conservative terms.
+        """Ripple effect, ripple terms of the model, its other conservative terms.
 
         Args:
-            effects: Of the twin.
-            scale: Of this run's friction, per joint.
+            effects: Effects of the simulated robot.
+            scale: Friction of this run relative to the coefficients, per joint.
         """
         ripple, friction, joints = effects.ripple, effects.friction, len(scale)
         cycles = np.array(() if ripple is None else ripple.cycles, float)
@@ -63,7 +63,7 @@ class Waves:
 def held_torque(
     friction: DriveFriction | None, coupling: Float[Array, "j j"], position: Float[Array, "n j"]
 ) -> Float[Array, "n j"]:
-    """What conservative terms but waves ask of the joints: tau = C' tau_m, at positions C q."""
+    """Torque of conservative terms except ripple: tau = C' tau_m, at motor positions C q [N m]."""
     if friction is None:
         return np.zeros(position.shape)
     drives = position @ coupling.T
@@ -94,7 +94,7 @@ def _held(friction: DriveFriction, joint: int, angle: Float[Array, " n"]) -> Flo
 def ripple_parts(
     friction: DriveFriction, joints: int
 ) -> tuple[Float[Array, " w"], Float[Array, "j w"], Float[Array, "j w"]]:
-    """Cycles, amplitudes and phases of the model's own waves:
+    """Cycles, amplitudes and phases of the ripple terms of the model:
 
     A sin(o q) + B cos(o q) = hypot(A, B) sin(o q + atan2(B, A)).
     """
@@ -110,10 +110,10 @@ def held_parts(
 ) -> tuple[Float[Array, " w"], Float[Array, "j w"], Float[Array, "j w"]]:
     """Cycles, amplitudes and phases of other conservative torque, a Fourier series of the angle.
 
-    It comes back with every turn and is analytic, so its series ends soon.
+    The torque is periodic and analytic, so its series is short.
 
     Raises:
-        TaufitError: A torque that does not come back with every turn, as of a spring.
+        TaufitError: Torque that is not periodic in the angle, as of a spring.
     """
     angle = 2.0 * np.pi * np.arange(WAVES) / WAVES
     torque = np.array([_held(friction, j, angle) for j in range(joints)])
