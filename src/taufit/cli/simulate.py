@@ -297,9 +297,9 @@ def _motion(twin: Twin, text: str, given: Any) -> Any:
         fixed: Motion = read_motion(path)
     else:
         from taufit.recording import read_recording
-        from taufit.sim.replay import replay
+        from taufit.sim.replay import motion_of_recording
 
-        fixed = replay(read_recording(path))
+        fixed = motion_of_recording(read_recording(path))
 
     def played(seed: int, periods: float | None) -> Motion:
         if periods is None:

@@ -33,13 +33,13 @@ def run_many(
         settings: Further arguments of `Twin.run`.
     """
 
-    def one(seed: int) -> SimulatedRun:
-        chosen = motion(seed) if callable(motion) else motion
-        return twin.run(chosen, seed=seed, payload=payload, **settings)
+    def run_seed(seed: int) -> SimulatedRun:
+        seed_motion = motion(seed) if callable(motion) else motion
+        return twin.run(seed_motion, seed=seed, payload=payload, **settings)
 
-    def as_here(context: Context, seed: int) -> SimulatedRun:
-        return context.run(one, seed)
+    def run_in_context(context: Context, seed: int) -> SimulatedRun:
+        return context.run(run_seed, seed)
 
     with ThreadPoolExecutor(workers or os.cpu_count() or 1) as pool:
         # Every thread uses NumPy's error handling of the caller.
-        yield from pool.map(as_here, (copy_context() for _ in seeds), seeds)
+        yield from pool.map(run_in_context, (copy_context() for _ in seeds), seeds)

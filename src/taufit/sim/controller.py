@@ -41,19 +41,19 @@ class Controller:
     knows_payload: bool = False
 
     def gains(
-        self, mass: Float[Array, "n j j"], share: float = 0.5
+        self, mass: Float[Array, "n j j"], quantile: float = 0.5
     ) -> tuple[Float[Array, " j"], Float[Array, " j"], Float[Array, " j"]]:
         """Stiffness, damping and integral gain per joint, from mass matrices along the motion.
 
-        Gains are tuned for the quantile `share` of the effective inertia along the motion: the
+        Gains are tuned for the quantile `quantile` of the effective inertia along the motion: the
         median, or less where some poses have much smaller inertia.
         """
-        effective = np.quantile(effective_inertia(mass), share, axis=0)
+        inertia = np.quantile(effective_inertia(mass), quantile, axis=0)
         w = 2.0 * np.pi * per_joint(self.bandwidth_hz, mass.shape[-1], "bandwidth_hz")
-        stiffness = effective * w**2
+        stiffness = inertia * w**2
         return (
             stiffness,
-            2.0 * self.damping * effective * w,
+            2.0 * self.damping * inertia * w,
             stiffness * 2.0 * np.pi * self.integral_hz,
         )
 
@@ -63,7 +63,7 @@ def effective_inertia(mass: Float[Array, "n j j"]) -> Float[Array, "n j"]:
     return 1.0 / np.diagonal(np.linalg.inv(mass), axis1=-2, axis2=-1)
 
 
-def growth(
+def error_growth(
     mass: Float[Array, "n j j"],
     stiffness: Float[Array, "j j"],
     damping: Float[Array, "j j"],
@@ -75,27 +75,27 @@ def growth(
     its spectral radius. The loop is stable if it is at most 1.
     """
     inverse = np.linalg.inv(mass)
-    one = np.broadcast_to(np.eye(mass.shape[-1]), mass.shape)
-    sprung, damped = inverse @ stiffness, inverse @ damping
-    acceleration = [-sprung, -damped, -0.5 * step * damped]
-    velocity = [step * acceleration[0], one + step * acceleration[1], step * acceleration[2]]
-    position = [one + step * velocity[0], step * velocity[1], step * velocity[2]]
+    identity = np.broadcast_to(np.eye(mass.shape[-1]), mass.shape)
+    stiffness_rate, damping_rate = inverse @ stiffness, inverse @ damping
+    acceleration = [-stiffness_rate, -damping_rate, -0.5 * step * damping_rate]
+    velocity = [step * acceleration[0], identity + step * acceleration[1], step * acceleration[2]]
+    position = [identity + step * velocity[0], step * velocity[1], step * velocity[2]]
     loop = np.block([position, velocity, acceleration])
     # Eigenvalues have rounding errors.
-    worst = float(np.abs(np.linalg.eigvals(loop)).max())
-    return 1.0 if abs(worst - 1.0) < 1e-9 else worst
+    largest = float(np.abs(np.linalg.eigvals(loop)).max())
+    return 1.0 if abs(largest - 1.0) < 1e-9 else largest
 
 
-def check_stable(
+def require_stable(
     mass: Float[Array, "n j j"],
     stiffness: Float[Array, "j j"],
     damping: Float[Array, "j j"],
     step: float,
 ) -> None:
     """InfeasibleError for gains with which the sampled loop is unstable."""
-    worst = growth(mass, stiffness, damping, step)
-    if worst > 1.0:
+    largest = error_growth(mass, stiffness, damping, step)
+    if largest > 1.0:
         raise InfeasibleError(
-            f"these controller gains are unstable: errors grow by {worst:.3g} per step of "
+            f"these controller gains are unstable: errors grow by {largest:.3g} per step of "
             f"{step * 1e3:.3g} ms. Lower the bandwidth or the damping."
         )

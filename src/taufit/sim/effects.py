@@ -212,9 +212,11 @@ class SamplingErrors:
         """Copy with intervals scaled to a mean rate [Hz]."""
         if not self.intervals:
             return self
-        seconds, shares = np.array(self.intervals, float).T
-        seconds = seconds / (rate_hz * float(np.average(seconds, weights=shares)))
-        return replace(self, intervals=tuple(zip(seconds.tolist(), shares.tolist(), strict=True)))
+        seconds, probabilities = np.array(self.intervals, float).T
+        seconds = seconds / (rate_hz * float(np.average(seconds, weights=probabilities)))
+        return replace(
+            self, intervals=tuple(zip(seconds.tolist(), probabilities.tolist(), strict=True))
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -257,17 +259,17 @@ class Effects:
 
     def without(self, *names: str) -> Effects:
         """Copy with some effects switched off."""
-        off: dict[str, Any] = {name: () if name == "pushes" else None for name in names}
-        return replace(self, **off)
+        disabled: dict[str, Any] = {name: () if name == "pushes" else None for name in names}
+        return replace(self, **disabled)
 
 
-def per_joint(value: PerJoint, joints: int, what: str) -> Float[Array, " j"]:
+def per_joint(value: PerJoint, joints: int, name: str) -> Float[Array, " j"]:
     """Array with one value per joint, from one number for all or one each."""
     array = np.asarray(value, float)
     if array.ndim == 0:
         array = np.full(joints, float(array))
     if array.shape != (joints,):
-        raise TaufitError(f"{what} has {array.size} numbers; this arm has {joints} joints.")
+        raise TaufitError(f"{name} has {array.size} numbers; this arm has {joints} joints.")
     if not np.all(np.isfinite(array)):
-        raise TaufitError(f"{what} has a number that is not finite.")
+        raise TaufitError(f"{name} has a number that is not finite.")
     return array.copy()

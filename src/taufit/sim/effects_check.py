@@ -45,22 +45,22 @@ _RANGES = (
 )
 
 
-def check_effects(effects: Effects, joints: int) -> None:
+def require_valid_effects(effects: Effects, joints: int) -> None:
     """TaufitError naming the first invalid setting."""
-    for part, name, smallest, allowed in _RANGES:
-        owner = getattr(effects, part)
-        if owner is None:
+    for effect, name, minimum, is_allowed in _RANGES:
+        settings = getattr(effects, effect)
+        if settings is None:
             continue
         try:
-            values = per_joint(getattr(owner, name), joints, f"{part}: {name}")
+            values = per_joint(getattr(settings, name), joints, f"{effect}: {name}")
         except (TypeError, ValueError):
             raise TaufitError(
-                f"{part}: {name} needs a number, found {getattr(owner, name)!r}."
+                f"{effect}: {name} needs a number, found {getattr(settings, name)!r}."
             ) from None
-        if np.any(values < smallest) or (not allowed and np.any(values == smallest)):
-            relation = "at least" if allowed else "above"
+        if np.any(values < minimum) or (not is_allowed and np.any(values == minimum)):
+            relation = "at least" if is_allowed else "above"
             raise TaufitError(
-                f"{part}: {name} must be {relation} {smallest:g}, not {values.min():g}."
+                f"{effect}: {name} must be {relation} {minimum:g}, not {values.min():g}."
             )
     if effects.timing is not None:
         _check_timing(effects.timing)

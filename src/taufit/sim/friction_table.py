@@ -11,9 +11,9 @@ from taufit.core.errors import InfeasibleError, TaufitError
 from taufit.sim.effects import DriveFriction, Thermal, per_joint
 from taufit.terms import MEMORY, TermInput, has_memory, needs, steady_friction_model
 
-SPEEDS, LOADS = 600, 33
-WARMTH = (-20.0, 120.0)
-WARMS = 29
+SPEED_POINTS, LOAD_POINTS = 600, 33
+TEMPERATURE_RANGE = (-20.0, 120.0)
+TEMPERATURE_POINTS = 29
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,12 +36,12 @@ class FrictionTable:
 
 def no_friction(joints: int) -> FrictionTable:
     """Table for drives without friction."""
-    one = np.ones(joints)
+    ones = np.ones(joints)
     grid = np.tile(np.array([0.0, 1.0]), (joints, 1))
-    return FrictionTable(np.zeros((joints, 2, 1, 1, 2)), grid, one, one, one)
+    return FrictionTable(np.zeros((joints, 2, 1, 1, 2)), grid, ones, ones, ones)
 
 
-def tabulate(
+def tabulate_friction(
     friction: DriveFriction,
     thermal: Thermal | None,
     top_speed: Float[Array, " j"],
@@ -75,14 +75,18 @@ def tabulate(
             f"friction needs {joints} rows of {len(model.shapes)} shapes ({names}); "
             f"found {shape.shape}."
         )
-    loads = LOADS if needs(model, "load") else 1
-    warms = WARMS if thermal is not None else 1
+    load_points = LOAD_POINTS if needs(model, "load") else 1
+    temperature_points = TEMPERATURE_POINTS if thermal is not None else 1
     speed_scale = 1e-3 * top_speed
     speed_span = np.arcsinh(top_speed / speed_scale)
-    grid = speed_scale[:, None] * np.sinh(speed_span[:, None] * np.linspace(0.0, 1.0, SPEEDS))
-    levels = np.empty((joints, 2, loads, warms, SPEEDS))
+    grid = speed_scale[:, None] * np.sinh(speed_span[:, None] * np.linspace(0.0, 1.0, SPEED_POINTS))
+    levels = np.empty((joints, 2, load_points, temperature_points, SPEED_POINTS))
     slopes = np.zeros((3, joints))
-    warmth = np.array([temperature]) if thermal is None else np.linspace(*WARMTH, WARMS)
+    temperatures = (
+        np.array([temperature])
+        if thermal is None
+        else np.linspace(*TEMPERATURE_RANGE, TEMPERATURE_POINTS)
+    )
     if thermal is not None:
         slopes[0] = per_joint(thermal.coulomb_slope, joints, "coulomb_slope")
         slopes[1] = per_joint(thermal.viscous_slope, joints, "viscous_slope")
@@ -91,34 +95,46 @@ def tabulate(
         # sign(0) is 0; friction at standstill is the limit for small speeds.
         speed = np.maximum(grid[i], 1e-9 * top_speed[i])
         # All loads and temperatures in one call; one temperature if the model does not use it.
-        felt = warmth if needs(model, "temperature") else warmth[:1]
-        load, degrees, fast = (
+        used_temperatures = temperatures if needs(model, "temperature") else temperatures[:1]
+        load, temperature_grid, speed_column = (
             x.ravel()
-            for x in np.meshgrid(np.linspace(0.0, top_load[i], loads), felt, speed, indexing="ij")
+            for x in np.meshgrid(
+                np.linspace(0.0, top_load[i], load_points), used_temperatures, speed, indexing="ij"
+            )
         )
-        above = (warmth - slopes[2, i])[:, None]
+        temperature_rise = (temperatures - slopes[2, i])[:, None]
         for side, sign in enumerate((1.0, -1.0)):
-            inputs = TermInput(sign * fast, load=load, temperature=degrees)
+            inputs = TermInput(sign * speed_column, load=load, temperature=temperature_grid)
             columns = model.columns(inputs, shape[i])
-            value = sign * (columns @ coefficients[i]).reshape(loads, len(felt), SPEEDS)
-            _check_drag(value, speed, i, degrees=felt)
-            warmer = value + (slopes[0, i] + slopes[1, i] * speed) * above
-            levels[i, side] = scale[i] * np.maximum(warmer, 0.0)
+            value = sign * (columns @ coefficients[i]).reshape(
+                load_points, len(used_temperatures), SPEED_POINTS
+            )
+            _check_drag(value, speed, i, temperatures=used_temperatures)
+            torque = value + (slopes[0, i] + slopes[1, i] * speed) * temperature_rise
+            levels[i, side] = scale[i] * np.maximum(torque, 0.0)
     return FrictionTable(levels, grid, speed_scale, speed_span, top_load)
 
 
 def _check_drag(
-    value: Float[Array, "l w s"], speed: Float[Array, " s"], joint: int, degrees: Float[Array, " w"]
+    value: Float[Array, "l w s"],
+    speed: Float[Array, " s"],
+    joint: int,
+    temperatures: Float[Array, " w"],
 ) -> None:
     """InfeasibleError for negative friction, which would drive the joint."""
-    near = np.ones(len(degrees), bool) if len(degrees) == 1 else (degrees > 0) & (degrees < 60)
-    met = value[:, near]
-    if not np.all(np.isfinite(met)):
+    is_checked = (
+        np.ones(len(temperatures), bool)
+        if len(temperatures) == 1
+        else (temperatures > 0) & (temperatures < 60)
+    )
+    checked = value[:, is_checked]
+    if not np.all(np.isfinite(checked)):
         raise InfeasibleError(f"friction of joint {joint + 1} is not finite everywhere.")
-    if met.min() < -0.005 * max(float(met.max()), 1e-9):
-        at = speed[np.unravel_index(int(met.argmin()), met.shape)[-1]]
+    if checked.min() < -0.005 * max(float(checked.max()), 1e-9):
+        worst_speed = speed[np.unravel_index(int(checked.argmin()), checked.shape)[-1]]
         raise InfeasibleError(
-            f"friction of joint {joint + 1} would drive it: {met.min():.3g} N m at {at:.3g} rad/s. "
+            f"friction of joint {joint + 1} would drive it: {checked.min():.3g} N m at "
+            f"{worst_speed:.3g} rad/s. "
             "Use coefficients with which friction resists, for example a fit with "
             "--estimator consistent_sdp."
         )
@@ -136,8 +152,12 @@ def slow_parts(
             f"positive; found {torque.shape} for {len(widths)} widths."
         )
     if has_memory(friction.model):
-        own = [k for k, one in enumerate(friction.model.parameters) if one.group == MEMORY]
-        torque = np.concatenate([torque, np.asarray(friction.coefficients, float)[:, own]], 1)
+        memory_columns = [
+            k for k, term in enumerate(friction.model.parameters) if term.group == MEMORY
+        ]
+        torque = np.concatenate(
+            [torque, np.asarray(friction.coefficients, float)[:, memory_columns]], 1
+        )
         widths = np.concatenate([widths, friction.model.memory[1:]])
     return torque, widths
 
@@ -150,11 +170,11 @@ def steady_friction(
     """Steady-state friction without load, the feed-forward of a controller [N m]."""
     n, joints = velocity.shape
     shape = np.zeros((joints, 0)) if friction.shape is None else np.asarray(friction.shape, float)
-    out = np.empty_like(velocity)
+    torque = np.empty_like(velocity)
     for i in range(joints):
         inputs = TermInput(velocity[:, i], load=np.zeros(n), temperature=np.full(n, temperature))
-        out[:, i] = (
+        torque[:, i] = (
             steady_friction_model(friction.model).columns(inputs, shape[i])
             @ friction.coefficients[i]
         )
-    return out
+    return torque

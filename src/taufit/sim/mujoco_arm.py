@@ -56,7 +56,7 @@ def function_addresses() -> dict[str, int]:
     return {}
 
 
-def kernel() -> Any | None:
+def compiled_kernel() -> Any | None:
     """Compiled loop, or None if not installed."""
     try:
         from taufit import _kernel
@@ -88,16 +88,16 @@ class MujocoArm:
     ) -> Float[Array, "n j"]:
         """Joint torque M(q) a + bias(q, v), including rotor inertia and payload [N m]."""
         q, v, a = (np.ascontiguousarray(x, float) for x in (position, velocity, acceleration))
-        out = np.empty_like(q)
-        compiled, model, data = kernel(), self.model, self.data
+        torque = np.empty_like(q)
+        compiled, model, data = compiled_kernel(), self.model, self.data
         if compiled is not None:
-            at = function_addresses()
+            addresses = function_addresses()
             compiled.twin_inverse(
                 model._address,
                 data._address,
-                at["mj_fwdPosition"],
-                at["mj_fwdVelocity"],
-                at["mj_mulM"],
+                addresses["mj_fwdPosition"],
+                addresses["mj_fwdVelocity"],
+                addresses["mj_mulM"],
                 {
                     "qpos": data.qpos,
                     "qvel": data.qvel,
@@ -105,31 +105,31 @@ class MujocoArm:
                     "position": q,
                     "velocity": v,
                     "acceleration": a,
-                    "torque": out,
+                    "torque": torque,
                 },
                 len(q),
                 self.joints,
             )
-            return out
+            return torque
         mujoco = import_mujoco()
         for row in range(len(q)):
             data.qpos[:], data.qvel[:] = q[row], v[row]
             mujoco.mj_fwdPosition(model, data)
             mujoco.mj_fwdVelocity(model, data)
-            mujoco.mj_mulM(model, data, out[row], a[row])
-            out[row] += data.qfrc_bias
-        return out
+            mujoco.mj_mulM(model, data, torque[row], a[row])
+            torque[row] += data.qfrc_bias
+        return torque
 
     def mass_matrix(self, position: Float[Array, "n j"]) -> Float[Array, "n j j"]:
         """M(q), including rotor inertia and payload [kg m^2]."""
         mujoco = import_mujoco()
-        out = np.empty((len(position), self.joints, self.joints))
+        matrices = np.empty((len(position), self.joints, self.joints))
         for row, q in enumerate(position):
             self.data.qpos[:] = q
             mujoco.mj_fwdPosition(self.model, self.data)
             for column, unit in enumerate(np.eye(self.joints)):
-                mujoco.mj_mulM(self.model, self.data, out[row, column], unit)
-        return out
+                mujoco.mj_mulM(self.model, self.data, matrices[row, column], unit)
+        return matrices
 
 
 def build_arm(
@@ -146,7 +146,7 @@ def build_arm(
         payload: Ten parameters in the frame of the last link, rigidly attached to it.
     """
     mujoco = import_mujoco()
-    check_bodies(robot)
+    require_consistent_links(robot)
     spec = mujoco.MjSpec()
     spec.option.gravity = robot.gravity
     spec.option.disableflags |= int(
@@ -166,14 +166,14 @@ def build_arm(
         kind = mujoco.mjtJoint.mjJNT_SLIDE if link.prismatic else mujoco.mjtJoint.mjJNT_HINGE
         body.add_joint(name=joint_name(i), type=kind, axis=axis, pos=anchor)
     inertias = robot.rotor_inertias if rotor is None else rotor
-    coupled = not np.array_equal(robot.drives.coupling, np.eye(robot.joints))
-    if coupled:
+    is_coupled = not np.array_equal(robot.drives.coupling, np.eye(robot.joints))
+    if is_coupled:
         # A motor that drives several joints is a tendon with armature: C' diag(rotor) C.
         for i, row in enumerate(robot.drives.coupling):
             tendon = spec.add_tendon(name=f"motor_{i + 1}", armature=float(inertias[i]))
-            for k, share in enumerate(row):
-                if share != 0.0:
-                    tendon.wrap_joint(joint_name(k), float(share))
+            for k, ratio in enumerate(row):
+                if ratio != 0.0:
+                    tendon.wrap_joint(joint_name(k), float(ratio))
     body.add_body(name=PAYLOAD_BODY, mass=1.0, inertia=[1.0, 1.0, 1.0], explicitinertial=True)
     model = spec.compile()
     # The compiler would reject or round inertias of thin bodies; the values are checked above and
@@ -181,7 +181,7 @@ def build_arm(
     for i, link in enumerate(robot.links):
         _set_body(model, i + 1, link.parameters)
     _set_body(model, robot.joints + 1, np.zeros(10) if payload is None else payload)
-    armature = np.zeros(robot.joints) if coupled else np.array(inertias, float)
+    armature = np.zeros(robot.joints) if is_coupled else np.array(inertias, float)
     data = mujoco.MjData(model)
     # One unit of armature is added so that nothing is singular and MuJoCo does not warn.
     model.dof_armature[:] = armature + 1.0
@@ -207,7 +207,7 @@ def _check_movable(robot: Robot, heavier: MujocoArm) -> None:
             )
 
 
-def check_bodies(robot: Robot) -> None:
+def require_consistent_links(robot: Robot) -> None:
     """InfeasibleError for links that are not physically consistent."""
     for link in robot.links:
         if not np.all(np.isfinite(link.parameters)):
@@ -240,7 +240,7 @@ def negative_eigenvalue(parameters: Float[Array, " 10"]) -> float | None:
     return float(values[0]) if values[0] < -1e-6 * max(values[-1], 1e-12) else None
 
 
-def principal(
+def principal_inertia(
     parameters: Float[Array, " 10"],
 ) -> tuple[float, Float[Array, " 3"], Float[Array, " 4"], Float[Array, " 3"]]:
     """Mass, centre, orientation of the principal axes (quaternion) and principal moments."""
@@ -253,15 +253,15 @@ def principal(
 
 
 def _set_body(model: Any, body: int, parameters: Float[Array, " 10"]) -> None:
-    mass, centre, quaternion, moments = principal(parameters)
+    mass, centre, quaternion, moments = principal_inertia(parameters)
     model.body_mass[body], model.body_ipos[body] = mass, centre
     model.body_iquat[body], model.body_inertia[body] = quaternion, moments
 
 
 def _quaternion(mujoco: Any, rotation: Float[Array, "3 3"]) -> Float[Array, " 4"]:
-    out = np.empty(4)
-    mujoco.mju_mat2Quat(out, np.ascontiguousarray(rotation, float).ravel())
-    return out
+    quaternion = np.empty(4)
+    mujoco.mju_mat2Quat(quaternion, np.ascontiguousarray(rotation, float).ravel())
+    return quaternion
 
 
 def _axis(screw: Float[Array, " 6"], name: str) -> tuple[Float[Array, " 3"], Float[Array, " 3"]]:

@@ -52,10 +52,10 @@ class CarriedPayload:
         return cls(from_centre_of_mass(mass, np.asarray(centre, float), inertia), pick, drop)
 
 
-def check_payload(robot: Robot, carried: tuple[CarriedPayload, ...]) -> None:
+def require_valid_payload(robot: Robot, payloads: tuple[CarriedPayload, ...]) -> None:
     """InfeasibleError for payloads that are inconsistent or too heavy for the robot."""
     arm = float(robot.parameters[robot.layout.masses].sum())
-    for item in carried:
+    for item in payloads:
         if not np.all(np.isfinite(item.parameters)) or item.parameters[0] <= 0.0:
             raise InfeasibleError("a payload has a positive mass and finite parameters.")
         smallest = negative_eigenvalue(item.parameters)
@@ -73,16 +73,18 @@ def check_payload(robot: Robot, carried: tuple[CarriedPayload, ...]) -> None:
             )
 
 
-def timeline(carried: tuple[CarriedPayload, ...]) -> list[tuple[float, Float[Array, " 10"]]]:
+def payload_timeline(
+    payloads: tuple[CarriedPayload, ...],
+) -> list[tuple[float, Float[Array, " 10"]]]:
     """(time, total parameters from then on), the first at -infinity."""
-    times = sorted({t for item in carried for t in (item.pick, item.drop) if t is not None})
-    out = []
+    times = sorted({t for item in payloads for t in (item.pick, item.drop) if t is not None})
+    events = []
     for time in [-np.inf, *times]:
         total = np.zeros(10)
-        for item in carried:
-            begun = item.pick is None or item.pick <= time
-            ended = item.drop is not None and item.drop <= time
-            if begun and not ended:
+        for item in payloads:
+            is_picked = item.pick is None or item.pick <= time
+            is_dropped = item.drop is not None and item.drop <= time
+            if is_picked and not is_dropped:
                 total += item.parameters
-        out.append((time, total))
-    return out
+        events.append((time, total))
+    return events

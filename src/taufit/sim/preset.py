@@ -87,10 +87,10 @@ _RANDOM = tuple(
 def preset_from_text(text: str, name: str) -> Preset:
     """Preset from YAML; TaufitError with the place of unknown keys."""
     page = Field(parse_yaml(text, name, "a preset"), name)
-    _only(page, _KEYS)
+    _require_keys(page, _KEYS)
     robot = _robot(page)
     settings: dict[str, Any] = {}
-    for key in _only(page["controller"], _CONTROLLER):
+    for key in _require_keys(page["controller"], _CONTROLLER):
         value = page["controller"][key]
         if key == "knows_payload":
             settings[key] = value.flag()
@@ -100,12 +100,12 @@ def preset_from_text(text: str, name: str) -> Preset:
             settings[key] = value.number(low=0.0)
     controller = Controller(**settings)
     if not page["believed"].missing:
-        _only(page["believed"], _ARM)
-        other = {**page.mapping(), **page["believed"].mapping()}
-        controller = replace(controller, model=_robot(Field(other, name)))
+        _require_keys(page["believed"], _ARM)
+        controller_data = {**page.mapping(), **page["believed"].mapping()}
+        controller = replace(controller, model=_robot(Field(controller_data, name)))
     motion = page["motion"].required()
     if motion["kind"].text() == "random":
-        for key in _only(motion, ("kind", *_RANDOM)):
+        for key in _require_keys(motion, ("kind", *_RANDOM)):
             if key == "centre":
                 motion[key].numbers(robot.joints)
             elif key == "at_rest":
@@ -122,19 +122,21 @@ def preset_from_text(text: str, name: str) -> Preset:
         name=name,
     )
     payload = page["payload"]
-    carried = None if payload.missing else CarriedPayload(payload.numbers(10))
-    return Preset(name, page["about"].required().text(), twin, carried, dict(motion.mapping()))
+    preset_payload = None if payload.missing else CarriedPayload(payload.numbers(10))
+    return Preset(
+        name, page["about"].required().text(), twin, preset_payload, dict(motion.mapping())
+    )
 
 
-def _only(field: Field, known: Sequence[str]) -> tuple[str, ...]:
+def _require_keys(field: Field, keys: Sequence[str]) -> tuple[str, ...]:
     """Keys of a field; TaufitError for unknown ones."""
     if field.missing:
         return ()
     for key in field.mapping():
-        if key not in known:
+        if key not in keys:
             raise TaufitError(
                 f"{field.source}: {field.path or 'the preset'} has no {key!r}; it has "
-                f"{', '.join(known)}."
+                f"{', '.join(keys)}."
             )
     return tuple(field.mapping())
 
@@ -167,14 +169,16 @@ def typical_effects(robot: Robot) -> Effects:
     Magnitudes follow the rated torque of each joint: its torque limit if it has one, else the
     gravity torque it may meet. A guess for test data, not a statement about this robot.
     """
-    bears = _bears(robot)
-    coefficients = np.stack([0.03 * bears, 0.03 * bears], 1)
+    rated_torque = _rated_torque(robot)
+    coefficients = np.stack([0.03 * rated_torque, 0.03 * rated_torque], 1)
     return Effects(
         friction=DriveFriction(
             coefficients=coefficients, load_factor=0.01, presliding=5e-4, breakaway=0.1
         ),
-        ripple=PositionRipple(amplitude=np.outer(0.002 * bears, [1.0, 0.5]), cycles=(2.0, 4.0)),
-        sensing=Sensing(white=0.004 * bears, coloured=0.001 * bears),
+        ripple=PositionRipple(
+            amplitude=np.outer(0.002 * rated_torque, [1.0, 0.5]), cycles=(2.0, 4.0)
+        ),
+        sensing=Sensing(white=0.004 * rated_torque, coloured=0.001 * rated_torque),
         encoder=Encoder(noise=2e-5, velocity_noise=2e-3),
     )
 
@@ -183,15 +187,15 @@ def typical_rotor(robot: Robot) -> Robot:
     """Robot with rotor inertias if it has none: 0.3 % of the rated torque of each joint."""
     if np.any(robot.rotor_inertias > 0.0):
         return robot
-    bears = _bears(robot)
+    rated_torque = _rated_torque(robot)
     links = tuple(
         replace(link, rotor_inertia=float(0.003 * x))
-        for link, x in zip(robot.links, bears, strict=True)
+        for link, x in zip(robot.links, rated_torque, strict=True)
     )
     return replace(robot, links=links)
 
 
-def _bears(robot: Robot) -> Any:
+def _rated_torque(robot: Robot) -> Any:
     """Rated torque of each joint [N m]: its limit, or three times its largest gravity torque."""
     from taufit.sim.mujoco_arm import build_arm
 
@@ -200,8 +204,8 @@ def _bears(robot: Robot) -> Any:
     # At standstill rotor inertia does not matter; with it no joint is without inertia.
     arm = build_arm(robot, rotor=np.ones(robot.joints))
     holding = np.abs(arm.torque(pose, 0 * pose, 0 * pose)).max(0)
-    guess = np.maximum(3.0 * holding, 0.05 * 3.0 * holding.max())
-    return np.where(np.isfinite(robot.limits.torque), robot.limits.torque, guess)
+    default = np.maximum(3.0 * holding, 0.05 * 3.0 * holding.max())
+    return np.where(np.isfinite(robot.limits.torque), robot.limits.torque, default)
 
 
 __all__ = [

@@ -53,8 +53,8 @@ def random_fourier(  # noqa: PLR0913 - the public call has one keyword per choic
         if harmonics < 3:
             raise InfeasibleError("a motion that starts and ends at rest needs 3 harmonics.")
         # Velocity form: sum a = 0 (velocity), sum l b = 0 (acceleration), sum b/l = 0 (position).
-        sine = _without(sine, np.ones((1, harmonics)))
-        cosine = _without(cosine, np.stack([order, 1.0 / order]).astype(float))
+        sine = _project_to_conditions(sine, np.ones((1, harmonics)))
+        cosine = _project_to_conditions(cosine, np.stack([order, 1.0 / order]).astype(float))
     motion = Fourier(np.zeros(joints), sine, cosine, frequency_hz, "velocity", 1.0)
     time = np.linspace(0.0, motion.period, 64 * harmonics + 1)
     q, v, a = (np.abs(x).max(0) for x in motion.at(time))
@@ -72,7 +72,7 @@ def random_fourier(  # noqa: PLR0913 - the public call has one keyword per choic
     return Fourier(centre, scale * sine, scale * cosine, frequency_hz, "velocity", periods)
 
 
-def _without(
+def _project_to_conditions(
     coefficients: Float[Array, "j h"], conditions: Float[Array, "c h"]
 ) -> Float[Array, "j h"]:
     """Projection of each row onto `conditions` x = 0."""

@@ -10,7 +10,7 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import TaufitError
 from taufit.dynamics import gravity_torque
-from taufit.sim.loop import TICK
+from taufit.sim.loop import TICK_S
 from taufit.sim.payload import CarriedPayload
 from taufit.sim.stepped import ControlSample
 from taufit.sim.twin import Twin
@@ -222,7 +222,7 @@ class UrController:
 
     def _move(self) -> ControlSample:
         """Lead the arm to the target through the servo; the twin takes a row per millisecond."""
-        return self.arm.step(*self.follow(round(self.step / TICK)))
+        return self.arm.step(*self.follow(round(self.step / TICK_S)))
 
     def follow(self, ticks: int) -> tuple[Float[Array, "t 6"], ...]:
         """What the drives are given: the target x through a servo of second order,
@@ -243,8 +243,8 @@ class UrController:
             share = (k + 1) / ticks
             x = start + share * self.step * self.target_speed
             push = g * (x - r) + d * ((0.0 if servo else self.target_speed) - speed)
-            speed = speed + TICK * push
-            r = r + TICK * speed
+            speed = speed + TICK_S * push
+            r = r + TICK_S * speed
             rows[0, k], rows[1, k], rows[2, k] = r, speed, push
         self._followed = [r, speed, push]
         return rows[0], rows[1], rows[2]
