@@ -1,12 +1,12 @@
-"""Parameters from magnitudes alone, once the signs are nearly known: folded-normal EM.
+"""Parameters from torque magnitudes, starting near the solution: folded-normal EM.
 
 A magnitude m = |mu + e|, e ~ N(0, sigma^2), is explained by both signs; its expected signed value
 is
 
     z = m tanh(m mu / sigma^2),
 
-so expectation and weighted least squares in turn climb the likelihood of every sample, those near
-zero included, without deciding a single sign.
+so alternating expectation and weighted least squares increases the likelihood of all samples, those
+near zero included, without deciding any sign.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ class FoldedFit:
     """Parameters fitted to magnitudes.
 
     Attributes:
-        theta: Of the independent columns.
-        noise: Standard deviation per joint.
-        predicted: Y theta.
-        expected: Expected signed torque of each sample.
-        rounds: How many it took.
+        theta: Parameters of the independent columns.
+        noise: Standard deviation per joint [N m].
+        predicted: Y theta [N m].
+        expected: Expected signed torque of each sample [N m].
+        rounds: Number of iterations.
     """
 
     theta: Float[Array, " b"]
@@ -50,17 +50,17 @@ def fit_folded(
     tolerance: float = 1e-6,
     most: int = 40,
 ) -> FoldedFit:
-    """Climb from `theta` to the nearest maximum of the likelihood.
+    """Maximise the likelihood from `theta` to the nearest maximum.
 
     Args:
-        rows: The regressor.
-        magnitude: |torque|, or torque with sign where `signed`.
-        signed: Which samples carry their sign.
-        keep: Which samples count.
-        theta: Where to start.
-        floor: Smallest noise accepted, per joint.
-        tolerance: Relative change of the predicted torque that ends it.
-        most: Rounds at most.
+        rows: Regressor.
+        magnitude: |torque|, or signed torque where `signed` [N m].
+        signed: Samples with a known sign.
+        keep: Samples to use.
+        theta: Start values.
+        floor: Minimum noise per joint [N m].
+        tolerance: Relative change of the predicted torque at convergence.
+        most: Maximum number of iterations.
     """
     grams = []
     for i, (part, columns) in enumerate(zip(rows.rows, rows.columns, strict=True)):
@@ -84,7 +84,7 @@ def fit_folded(
         right = rows.project(np.where(keep, expected * weight, 0.0))
         theta = Gaussian(normal, right).mean(1e-12)
         before, predicted = predicted, rows.torque(theta)
-        # E (y - mu)^2 with the sign integrated out.
+        # E (y - mu)^2 with the sign marginalised.
         square = magnitude**2 - 2.0 * expected * predicted + predicted**2
         noise = _noise(square, keep, count, floor)
         change = np.sqrt(np.sum(((predicted - before) / noise) ** 2))
@@ -100,7 +100,7 @@ def log_likelihood(
     predicted: Float[Array, "n j"],
     noise: Float[Array, " j"],
 ) -> float:
-    """Of magnitudes and signed values given the torque and its noise, up to a constant."""
+    """Log-likelihood of magnitudes and signed values, up to a constant."""
     return float(np.sum(folded_likelihood(magnitude, signed, keep, predicted, noise)))
 
 
@@ -111,7 +111,7 @@ def folded_likelihood(
     predicted: Float[Array, "n j"],
     noise: Float[Array, " j"],
 ) -> Float[Array, " j"]:
-    """`log_likelihood` joint by joint.
+    """Log-likelihood of each joint.
 
     A magnitude counts with both signs: log(exp(-(m - mu)^2 / 2) + exp(-(m + mu)^2 / 2)) in units
     of the noise.

@@ -1,4 +1,4 @@
-"""Signs of single segments that the user knows."""
+"""Sign hints: signs of single segments given by the user."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from taufit.signals import Samples
 
 @dataclass(frozen=True, slots=True)
 class SignHint:
-    """A segment of one joint whose sign the user knows.
+    """Segment of one joint with a sign given by the user.
 
     Attributes:
-        joint: Counted from 0.
-        t0, t1: From when to when, within the run [s].
+        joint: Joint index, from 0.
+        t0, t1: Start and end within the run [s].
         sign: +1 or -1.
-        run: Counted from 0.
+        run: Run index, from 0.
     """
 
     joint: int
@@ -31,7 +31,7 @@ class SignHint:
     run: int = 0
 
     def covers(self, samples: Samples) -> Bool[Array, " n"]:
-        """The samples of that segment."""
+        """Mask of the samples of that segment."""
         return (samples.run == self.run) & (samples.time >= self.t0) & (samples.time <= self.t1)
 
     def __str__(self) -> str:
@@ -44,12 +44,12 @@ _FORM = re.compile(
 
 
 def read_hint(text: str, joint_names: Sequence[str] = ()) -> SignHint:
-    """A hint written as JOINT:T0-T1:SIGN or, in another run than the first, JOINT:T0-T1:SIGN@RUN.
+    """Parse a hint JOINT:T0-T1:SIGN or, for another run than the first, JOINT:T0-T1:SIGN@RUN.
 
     Args:
         text: E.g. "2:3.1-4.0:+" or "elbow:3.1-4.0:-@2": joints by number or name, joints and runs
-            counted from 1, times in seconds as segments and warnings give them.
-        joint_names: Of the robot.
+            from 1, times in seconds as in segments and warnings.
+        joint_names: Joint names of the robot.
     """
     found = _FORM.fullmatch(text.strip())
     try:
@@ -83,7 +83,7 @@ def apply_hints(
     known: Bool[Array, "n j"],
     borders: Bool[Array, "n j"],
 ) -> None:
-    """Give the values of each segment their sign, and mark them known and its ends as cuts."""
+    """Set the sign of the values of each segment, mark them as known and its ends as cuts."""
     recorded = known.copy()
     given = np.zeros(values.shape, np.int8)
     for hint in hints:

@@ -1,13 +1,13 @@
-"""What magnitudes say about the parameters, in the form every estimator takes.
+"""Information of torque magnitudes about the parameters, in the form that estimators take.
 
-Near the torque mu a fit predicts, the log-likelihood of a magnitude m = |mu + e| is, in units of
-its noise, the quadratic of a signed sample that counts less,
+Near the predicted torque mu, the log-likelihood of a magnitude m = |mu + e| is, in units of its
+noise, the quadratic of a signed sample with a smaller weight,
 
     -1/2 w (y - mu')^2,     w = 1 - E[m^2 sech^2(m mu)],     y = mu + (m tanh(m mu) - mu) / w,
 
-where w is the share of a signed sample's information that is left: nothing at zero, all of it
-from three standard deviations on. Equally weighted rows would have the same optimum where no
-constraint acts; where one does, they would trust samples near zero as if their sign were known.
+where w is the information relative to a signed sample: 0 at zero torque, 1 from three standard
+deviations on. Equally weighted rows would have the same optimum without active constraints; with
+them, samples near zero would count as if their sign were known.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from taufit.regression.weights import Weights
 from taufit.signals import Samples
 from taufit.signs.findings import FoundSigns
 
-# Below this share y would be far off for almost nothing; a larger weight only makes steps smaller.
+# Minimum weight: smaller ones would give a large y; a larger weight only shortens the steps.
 _LEAST = 0.05
 
 
 @lru_cache(maxsize=1)
 def _table() -> tuple[Float[Array, " k"], Float[Array, " k"]]:
-    """The share over a grid of |mu| in standard deviations, by Gauss-Hermite quadrature."""
+    """Weight w over a grid of |mu| in standard deviations, by Gauss-Hermite quadrature."""
     grid = np.linspace(0.0, 6.0, 121)
     nodes, weights = np.polynomial.hermite_e.hermegauss(80)
     m = np.abs(grid[:, None] + nodes)
@@ -42,21 +42,21 @@ def _table() -> tuple[Float[Array, " k"], Float[Array, " k"]]:
 
 
 def information_share(level: Float[Array, "*n"]) -> Float[Array, "*n"]:
-    """w at mu, given in standard deviations."""
+    """Weight w at mu, in standard deviations."""
     grid, share = _table()
     return np.interp(np.abs(level), grid, share, right=1.0)
 
 
 class MagnitudeRows(SampleRows):
-    """Rows y = W theta + e, each times sqrt(w), at a fit to magnitudes.
+    """Rows y = W theta + e, each times sqrt(w), linearised at a fit to magnitudes.
 
     Args:
-        model: What explains the torque.
-        samples: The motion; its torque is not used.
-        expected: Expected signed torque of each sample at the fit, before any low-pass.
-        predicted: Torque of the fit, mu.
-        noise: Standard deviation per joint.
-        known: Which samples carry their sign.
+        model: Torque model.
+        samples: Motion; its torque is not used.
+        expected: Expected signed torque of each sample at the fit, before any low-pass [N m].
+        predicted: Torque of the fit, mu [N m].
+        noise: Standard deviation per joint [N m].
+        known: Samples with a known sign.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class MagnitudeRows(SampleRows):
 
     @cached_property
     def friction(self) -> Float[Array, "n j k"]:
-        """Friction columns of each motor's own terms, filtered only where the torque is."""
+        """Friction columns of each motor, filtered only if the torque is."""
         s = self.samples
         if s.raw_torque is None:
             return super().friction
@@ -104,7 +104,7 @@ class MagnitudeRows(SampleRows):
 
 
 def information_rows(model: TorqueModel, found: FoundSigns) -> SampleRows:
-    """Rows that say about the model what the magnitudes say, no more; signed ones for the tree."""
+    """Rows with the information of the magnitudes; of signed torque for the tree search."""
     if found.method == "tree":
         return SampleRows(model, found.fit_samples)
     return MagnitudeRows(
@@ -115,19 +115,19 @@ def information_rows(model: TorqueModel, found: FoundSigns) -> SampleRows:
 def with_sign_uncertainty(
     estimate: Estimate, model: TorqueModel, samples: Samples, found: FoundSigns
 ) -> Estimate:
-    """An estimate from expected torque, uncertain as one from magnitudes is.
+    """Estimate from expected torque, with the covariance of an estimate from magnitudes.
 
-    Expected torque hides that signs near zero are open. With A = W'W its information and F that of
-    the same rows times sqrt(w), the estimate moves by F^-1 and not A^-1 times the slope of the
-    likelihood, so
+    Expected torque ignores that signs near zero are uncertain. With A = W'W its information and F
+    that of the same rows times sqrt(w), the estimate moves by F^-1 and not A^-1 times the gradient
+    of the likelihood, so
 
         covariance = F^-1 A C A F^-1,     C as if the expected torque had been measured.
 
     Args:
-        estimate: Of a fit to `samples`.
-        model: What was fitted.
-        samples: Made from `found.fit_samples`.
-        found: The signs.
+        estimate: Estimate from `samples`.
+        model: Fitted model.
+        samples: Samples made from `found.fit_samples`.
+        found: Recovered signs.
     """
     own = replace(model, shape=estimate.shape) if estimate.shape is not None else model
     rows = SampleRows(own, samples, load=estimate.load, dropped=estimate.dropped)
@@ -139,7 +139,7 @@ def with_sign_uncertainty(
     norms = np.linalg.norm(full, axis=0)
     norms[norms == 0.0] = 1.0
     full, part = full / norms, part / norms
-    # F^-1 A, in columns of unit length; what no motion shows stays as uncertain as it was.
+    # F^-1 A, in columns of unit length; unidentifiable parameters keep their uncertainty.
     wider = scipy.linalg.pinvh(part.T @ part, rtol=1e-12) @ (full.T @ full)
     scaled = estimate.base_covariance * np.outer(norms, norms)
     covariance = (wider @ scaled @ wider.T) / np.outer(norms, norms)

@@ -1,4 +1,4 @@
-"""Choosing among sign vectors that fit equally well: by what bodies and friction can do."""
+"""Choice among sign vectors that fit equally well, by positive energy and passive friction."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from taufit.signs.search import SignSearch, signs_within
 from taufit.signs.segments import Segmentation
 from taufit.terms import DISSIPATIVE, TermInput
 
-# Cost by which a runner-up must lose, in units of the noise variance: 5 standard deviations.
+# Minimum cost difference to the second-best, in noise variances: 5 standard deviations.
 RADIUS = 25.0
 
 
 def choose_signs_by_physics(
     data: SearchData, cut: Segmentation, form: SignForm, search: SignSearch
 ) -> tuple[Int[Array, " s"], Float[Array, " s"], Bool[Array, " s"]]:
-    """Choose among near-optimal sign vectors, s and -s included, by what bodies can do.
+    """Choose among near-optimal sign vectors, s and -s included, by physical consistency.
 
-    Kinetic energy is linear in the parameters and positive for every arm that can exist; friction
-    takes power. A choice of signs whose parameters break one of these, k'theta < 0, fits worse by
-    (k'theta / std)^2 once it is made to keep it: that much is added to its cost.
+    Kinetic energy is linear in the parameters and positive for every robot; friction dissipates
+    power. Signs whose parameters violate one of these, k'theta < 0, fit worse by (k'theta / std)^2
+    with that constraint: this is added to their cost.
 
     Returns signs, margins, and which signs are undecided as a block.
     """
@@ -52,7 +52,7 @@ def choose_signs_by_physics(
 def functional_levels(
     data: SearchData, form: SignForm, joints: Int[Array, " k"], members: Any = slice(None)
 ) -> Float[Array, "f s"]:
-    """What each sign adds to the positive functionals, in their standard deviations."""
+    """Contribution of each sign to the positive functionals, in their standard deviations."""
     key = tuple(joints.tolist())
     if key not in data.functionals:
         data.functionals[key] = positive_functionals(data, joints)
@@ -62,7 +62,7 @@ def functional_levels(
 
 
 def broken_physics(level: Float[Array, "k s"], signs: Int[Array, "... s"]) -> Any:
-    """Extra cost of the worst broken inequality."""
+    """Extra cost of the most violated inequality."""
     worst = np.min(np.minimum(signs @ level.T, 0.0), axis=-1, initial=0.0)
     return worst**2
 
@@ -76,7 +76,7 @@ def _weigh(
     held: bool,
     margins: Float[Array, " m"],
 ) -> tuple[Int[Array, " m"], Float[Array, " m"], float]:
-    """The best of the near-optimal vectors with penalties added, and margins against it."""
+    """Best of the near-optimal vectors with penalties added, and margins relative to it."""
     quadratic = form.quadratic[np.ix_(members, members)]
     anchor = len(members) - 1 if held else None
     table, costs, ended = signs_within(
@@ -84,13 +84,13 @@ def _weigh(
     )
     if not held:
         table, costs = np.vstack([table, -table]), np.concatenate([costs, costs])
-    # A list cut short need not hold the best.
+    # A truncated list need not contain the best.
     table = np.vstack([best, table]).astype(np.int64)
     costs = np.append(best @ quadratic @ best, costs)
     total = costs + broken_physics(level, table)
     top = int(np.argmin(total))
     chosen = table[top]
-    # Too many to list: what the search knows of each sign alone has to do.
+    # If there are too many to list, the margins of the search are used.
     out = np.full(len(members), np.inf) if ended else margins.copy()
     extra = np.maximum(total - total[top], 0.0)
     near = np.flatnonzero(extra < RADIUS)
@@ -102,7 +102,7 @@ def _weigh(
 
 
 def positive_functionals(data: SearchData, joints: Int[Array, " k"]) -> Float[Array, "f b"]:
-    """Linear maps of the parameters that are positive for every arm: energies and friction powers.
+    """Linear maps of the parameters that are positive for every robot: energies, friction powers.
 
     Kinetic energy needs no gravity: 1/2 v'(Y(q, 0, v) - Y(q, 0, 0)) theta, summed over recorded
     states, for these joints moving together and each alone; friction power for each alone.
@@ -125,7 +125,7 @@ def positive_functionals(data: SearchData, joints: Int[Array, " k"]) -> Float[Ar
         if model.has("rotor"):
             energy[layout.of("rotor")] = 0.5 * np.einsum("ni,nip->p", v, columns.rotors(v))
         out.append(energy[data.rows.kept])
-    # What builds up along the path takes its full power in steady motion.
+    # Pre-sliding friction dissipates its full power in steady motion.
     friction = model.steady().friction_columns(
         TermInput(
             speed, q, _some(data.load, chosen), temperature=_some(samples.temperature, chosen)

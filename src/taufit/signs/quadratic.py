@@ -1,12 +1,12 @@
-"""The least-squares cost of a sign choice is a quadratic form in the signs alone.
+"""Least-squares cost of signs as a quadratic form in the signs alone.
 
 With weighted rows Y, weighted magnitudes t and one sign per segment (D puts a segment's sign on its
 rows),
 
     min over theta of |Y theta - D s|^2 = s'Qs,      Q_kl = d_kl |t_k|^2 - b_k' A^-1 b_l,
 
-where A = Y'Y and b_k = Y_k't_k are normal equations, summed segment by segment: one pass over the
-data, however many sign vectors are asked about afterwards.
+where A = Y'Y and b_k = Y_k't_k are normal equations, summed by segment: one pass over the data for
+any number of sign vectors.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _INDEPENDENT = 1e-10
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JointRows:
-    """Rows of the regressor joint by joint, without the columns a joint does not feel.
+    """Regressor rows by joint, without columns that are zero for the joint.
 
     Attributes:
         rows: Per joint, one row per sample.
-        columns: Per joint, which of the independent columns its rows hold.
-        kept: Which of the model's parameters are the independent columns.
+        columns: Per joint, indices of its independent columns.
+        kept: Parameters of the model that form the independent columns.
     """
 
     rows: tuple[Float[Array, "n c"], ...]
@@ -66,11 +66,11 @@ class JointRows:
 
 
 def joint_rows(regressor: Float[Array, "n j p"], weight: Float[Array, "n j"]) -> JointRows:
-    """Split a regressor by joints and keep a largest set of independent columns.
+    """Split a regressor by joints and select a largest set of independent columns.
 
     Args:
         regressor: Y.
-        weight: Of each row in the test for independence; zero for rows that do not count.
+        weight: Weight of each row in the test for independence; zero for unused rows.
     """
     joints, width = regressor.shape[1:]
     rows, columns = [], []
@@ -106,14 +106,14 @@ def independent_columns(gram: Float[Array, "p p"]) -> Int[Array, " b"]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SignForm:
-    """s'Qs and the parameters that belong to any s.
+    """Quadratic form s'Qs and the parameters of any s.
 
     Attributes:
-        quadratic: Q; the last variable is the anchor where some signs are known.
+        quadratic: Q; the last variable is the anchor if some signs are known.
         moments: A^-1 b_k, one column per variable: theta(s) = moments @ s.
         covariance_root: L^-1 with A = L L', so that cov(theta) = L^-T L^-1.
-        rows: How many samples take part.
-        anchored: Whether the last variable stands for everything whose sign is known.
+        rows: Number of samples.
+        anchored: Whether the last variable stands for all samples with known sign.
     """
 
     quadratic: Float[Array, "s s"]
@@ -127,7 +127,7 @@ class SignForm:
         return len(self.quadratic) - 1 if self.anchored else None
 
     def parameters(self, signs: Int[Array, " s"]) -> Float[Array, " b"]:
-        """The least-squares parameters of a sign choice."""
+        """Least-squares parameters for given signs."""
         return self.moments @ signs
 
     def deviation(self, functional: Float[Array, " b"]) -> float:
@@ -145,11 +145,11 @@ def sign_form(
     """Build Q from one pass over the data.
 
     Args:
-        rows: The regressor.
-        values: Torque: magnitudes, or signed where the sign is known.
-        weight: Of each row, 1 / standard deviation.
-        label: Segment of each row; -1 leaves it out, `segments` says its sign is known.
-        segments: How many there are.
+        rows: Regressor.
+        values: Torque: magnitudes, or signed where the sign is known [N m].
+        weight: Weight of each row, 1 / standard deviation.
+        label: Segment of each row; -1 leaves it out, `segments` marks a known sign.
+        segments: Number of segments.
     """
     width = rows.width
     gram = np.zeros((width, width))
@@ -169,7 +169,7 @@ def sign_form(
         target = mine[starts]
         sums = np.add.reduceat(scaled * t[:, None], starts, axis=0)
         squares = np.add.reduceat(t * t, starts)
-        # A known segment may come back several times: add, do not assign.
+        # Several intervals may have the label of known signs: add, do not assign.
         np.add.at(moments, (target[:, None], columns[None, :]), sums)
         np.add.at(energy, target, squares)
         count += len(use)

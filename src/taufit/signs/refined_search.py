@@ -1,8 +1,8 @@
-"""The search once more with friction as it is, and joints whose torque noise drowns.
+"""Refined sign search with path-dependent friction, and noisy joints from the nominal robot.
 
-Coulomb friction turns over at a velocity reversal; friction of real gears some milliseconds later,
-so the torque of the samples in between has the other sign. Friction by path and load is columns as
-soon as the torque the gears carry is known, and the first search tells that.
+Coulomb friction reverses at a velocity reversal; friction of real gears some milliseconds later, so
+the torque of the samples in between has the other sign. Friction by path and load is linear once
+the load torque of the gears is known, and the first search provides it.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from taufit.signs.samples import magnitudes
 from taufit.signs.verdict import chi_squares
 from taufit.terms import friction_model
 
-# Fits from the nominal robot on; magnitudes below the noise say little, and further ones would only
-# follow that noise.
+# Number of fits that start from the nominal robot; with magnitudes below the noise, more would only
+# follow the noise.
 _ROUNDS = 1
-# Noise is not quite white, and columns imitate it: the criterion must be met this many times over.
+# Factor on the information criterion, since noise is not quite white and columns can fit it.
 _CLEARLY = 3.0
 
 
 def search_with_path(
     model: TorqueModel, data: SearchData, done: SearchRound, rounds: int, node_cap: int
 ) -> tuple[SearchData, SearchRound]:
-    """A search with friction by path and load, where it explains more than the one before.
+    """Repeat a search with friction by path and load, and keep it if it explains more.
 
     Args:
-        model: What is fitted; friction whose shapes are unknown is replaced by pre-sliding.
-        data, done: The search with Coulomb and viscous friction.
-        rounds, node_cap: As in `search_rounds`.
+        model: Model to be fitted; friction with unknown shapes is replaced by pre-sliding.
+        data, done: Search with Coulomb and viscous friction.
+        rounds, node_cap: Settings of `search_rounds`.
     """
     friction = model.friction
     if friction is None or friction.shapes:
@@ -61,12 +61,11 @@ def search_with_path(
 
 
 def with_nominal_prior(model: TorqueModel, found: FoundSigns) -> FoundSigns:
-    """Signs found, with joints whose torque noise drowns explained from the nominal robot on.
+    """Replace joints dominated by noise by a fit that starts from the nominal robot.
 
-    Where noise exceeds the torque, the model that fits best may follow the noise. Unless it
-    explains clearly more than the nominal robot does, that robot's torque comes first, then the
-    automatic fit's to what is expected of the magnitudes under it: what they do not show stays
-    nominal.
+    If noise exceeds the torque, the best model may follow the noise. Unless it explains clearly
+    more than the nominal robot, the torque of that robot is used, then that of the automatic fit to
+    the magnitudes expected under it: unidentifiable parameters stay nominal.
     """
     lost = found.noisy & ~found.recorded
     if not np.any(lost) or not np.any(model.robot.parameters):
@@ -74,7 +73,7 @@ def with_nominal_prior(model: TorqueModel, found: FoundSigns) -> FoundSigns:
     samples = found.samples
     now = rigid_torque(model, samples)
     out = _explained_by(found, now, lost)
-    # By the Bayesian information criterion, with the columns of a joint's own link and drive.
+    # Bayesian information criterion, with the columns of one joint's link and drive.
     own = len(model.names) / model.robot.joints
     count = np.maximum(np.sum(samples.keep, 0), 2)
     lost &= _likelihood(found) - _likelihood(out) < 0.5 * _CLEARLY * own * np.log(count)
@@ -85,7 +84,7 @@ def with_nominal_prior(model: TorqueModel, found: FoundSigns) -> FoundSigns:
         try:
             estimate = fit(model, out.fit_samples)
         except TaufitError:
-            # Whoever fits next is told why.
+            # The next fit reports the reason.
             return out
         fitted = fitted_model(model, estimate, out.fit_samples)
         out = _explained_by(out, unfiltered_torque(fitted, samples), lost)
@@ -93,14 +92,14 @@ def with_nominal_prior(model: TorqueModel, found: FoundSigns) -> FoundSigns:
 
 
 def _likelihood(found: FoundSigns) -> Float[Array, " j"]:
-    """Of the magnitudes, joint by joint."""
+    """Log-likelihood of the magnitudes, by joint."""
     keep = np.asarray(found.samples.keep, bool)
     values = np.where(found.known, found.expected, magnitudes(found.samples))
     return folded_likelihood(values, found.known, keep, found.predicted, found.noise)
 
 
 def unfiltered_torque(model: FittedModel, samples: Samples) -> Float[Array, "n j"]:
-    """Torque of every sample as it was before the low-pass, where that was kept."""
+    """Torque of every sample before the low-pass, if available [N m]."""
     rigid = rigid_torque(model, samples)
     motor = model.columns.drive_at(samples, load=rigid, filtered=samples.raw_torque is None)
     return rigid + model.columns.rest_torque(model.values, samples.acceleration, motor)
@@ -112,7 +111,7 @@ def _explained_by(
     """Expected torque and noise of some joints under another prediction."""
     magnitude, keep = magnitudes(found.samples), np.asarray(found.samples.keep, bool)
     count = np.maximum(keep.sum(0), 1)
-    # Of a magnitude with both signs open E m^2 = mu^2 + sigma^2.
+    # For a magnitude of unknown sign E m^2 = mu^2 + sigma^2.
     square = np.sum(np.where(keep, magnitude**2 - predicted**2, 0.0), 0) / count
     noise = np.sqrt(np.maximum(square, 0.25 * found.noise**2))
     expected = magnitude * np.tanh(magnitude * predicted / noise**2)

@@ -1,4 +1,4 @@
-"""Rounds of a sign search: cut, search, refine, cut again where the refined model crosses zero."""
+"""Rounds of a sign search: cut, search, refine, cut again at zero crossings of the model."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from taufit.signs.segments import (
 )
 from taufit.signs.weights import row_weights, unsettled_ends
 
-# Change of the predicted torque from one round to the next, in its noise, from which a further one
-# is due, and rounds added that way at most.
+# Change of the predicted torque between rounds, relative to its noise, above which another round is
+# added, and the maximum number of added rounds.
 UNSETTLED, FURTHER = 0.1, 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SearchRound:
-    """One pass: segments, form, search, and the model refined from it."""
+    """Result of one round: segments, quadratic form, search, and the refined model."""
 
     segmentation: Segmentation
     form: SignForm
@@ -42,7 +42,7 @@ class SearchRound:
 
 
 def search_rounds(data: SearchData, rounds: int, node_cap: int) -> SearchRound:
-    """Cut, search and fit in turns; the last round that found segments."""
+    """Alternate cutting, searching and fitting; returns the last round that found segments."""
     samples = data.samples
     keep = np.asarray(samples.keep, bool)
     weight = np.broadcast_to(1.0 / data.noise, data.values.shape)
@@ -66,7 +66,7 @@ def search_rounds(data: SearchData, rounds: int, node_cap: int) -> SearchRound:
             weight=weight,
         )
         if done is not None and len(cut) < np.sum(~np.all(data.known, axis=0)):
-            # So much is unexplained that hardly a segment counts: the round before has to do.
+            # The residual is so large that hardly a segment remains: keep the previous round.
             break
         trusted = keep & ~untrusted[:, None]
         label = np.where(data.signed & trusted, len(cut), cut.label)
@@ -85,7 +85,7 @@ def search_rounds(data: SearchData, rounds: int, node_cap: int) -> SearchRound:
             trusted,
             form.parameters(signs),
             0.2 * data.noise,
-            # Segments only need crossings; the last round is the one that counts.
+            # Earlier rounds only need zero crossings; the last one needs accuracy.
             tolerance=1e-6 if number >= rounds else 1e-4,
         )
         if done is not None and number > rounds and not _better(data, fit, done, untrusted):
@@ -94,7 +94,7 @@ def search_rounds(data: SearchData, rounds: int, node_cap: int) -> SearchRound:
             cut, form, search, signs, margins, fit, undecided, untrusted, weight, search.certified
         )
         if number == last and 1 < number < rounds + FURTHER and _changed(fit, predicted):
-            # A first round that went astray leads the second; on a settled model nothing changes.
+            # A wrong first round may mislead the second; a converged model does not change.
             last += 1
         predicted, noise = fit.predicted, np.maximum(fit.noise, data.noise)
         untrusted = unsettled_ends(data, fit)
@@ -104,7 +104,7 @@ def search_rounds(data: SearchData, rounds: int, node_cap: int) -> SearchRound:
 
 
 def _changed(fit: FoldedFit, before: Float[Array, "n j"] | None) -> bool:
-    """Whether a round moved the predicted torque by more than a small part of its noise."""
+    """Whether a round changed the predicted torque by more than a small part of its noise."""
     if before is None:
         return False
     return bool(np.mean(((fit.predicted - before) / fit.noise) ** 2) > UNSETTLED**2)
@@ -113,7 +113,7 @@ def _changed(fit: FoldedFit, before: Float[Array, "n j"] | None) -> bool:
 def _better(
     data: SearchData, fit: FoldedFit, done: SearchRound, untrusted: Bool[Array, " n"]
 ) -> bool:
-    """Whether a fit explains the samples both it and an earlier round used better than that one."""
+    """Whether a fit explains the samples used by both better than an earlier round."""
     both = np.asarray(data.samples.keep, bool) & ~(untrusted | done.untrusted)[:, None]
     mine, theirs = (
         log_likelihood(data.values, data.signed, both, one.predicted, one.noise)
@@ -123,7 +123,7 @@ def _better(
 
 
 def constrain(data: SearchData, done: SearchRound) -> SearchRound:
-    """The same round with the signs of the best physically possible model."""
+    """Replace the signs of a round by those of the best physically consistent model."""
     samples, cut, form = data.samples, done.segmentation, done.form
     keep = np.asarray(samples.keep, bool) & ~done.untrusted[:, None]
     label = np.where(data.signed & keep, len(cut), cut.label)

@@ -1,15 +1,15 @@
-"""The cheapest sign vector, proven: min s'Qs over s in {-1, 1}^S.
+"""Optimal sign vector with proof: min s'Qs over s in {-1, 1}^S.
 
-With Q = R'R the cost is a sum over rows, |R s|^2, and row k only knows the signs k, k+1, ...; so
-a depth-first walk from the last row up prunes as soon as the rows seen cost more than the best
-vector known (sphere decoding). An exhausted walk is a proof. Variables are eliminated smallest
-Schur diagonal first: what says least on its own is decided last.
+With Q = R'R the cost is a sum over rows, |R s|^2, and row k depends on the signs k, k+1, ... only;
+so a depth-first search from the last row up prunes as soon as the partial cost exceeds that of the
+best vector (sphere decoding). An exhausted search is a proof. Variables are eliminated smallest
+Schur diagonal first: the least informative one is decided last.
 
-Where that walk grows too long, Q is shifted by the dual of the semidefinite relaxation,
+If that search grows too long, Q is shifted by the dual of the semidefinite relaxation,
 
     s'Qs = sum(lambda) + s'(Q - diag(lambda)) s,      Q - diag(lambda) >= 0,
 
-which leaves the order of the vectors alone and lifts every partial cost.
+which keeps the order of the vectors and raises every partial cost.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ Leaf = Callable[[float, Float[Array, " s"]], float]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SignSearch:
-    """The best sign vector of one quadratic form, and how sure it is.
+    """Best sign vector of one quadratic form, with certificate.
 
     Attributes:
-        signs: The minimiser.
-        cost: s'Qs there.
-        lower_bound: No sign vector costs less than this.
-        margins: Per sign, how much more the cheapest vector with that sign reversed costs;
-            infinite where that is more than `radius`.
-        radius: How far above `cost` the margins were looked for.
-        certified: Whether `signs` is proven optimal. Where it is not, margins are zero; where
-            it is, a margin that could not be settled is zero.
-        block: Which signs depend on each other; a block without an anchor has one free sign.
-        nodes: Partial sign vectors visited.
+        signs: Minimiser.
+        cost: Minimum of s'Qs.
+        lower_bound: Proven lower bound of s'Qs.
+        margins: Per sign, extra cost of the cheapest vector with that sign reversed; infinite if
+            above `radius`.
+        radius: Largest margin searched.
+        certified: Whether `signs` is proven optimal. If not, margins are zero; if so, a margin
+            that could not be determined is zero.
+        block: Index of the group of dependent signs; a block without an anchor has one free sign.
+        nodes: Number of partial sign vectors visited.
     """
 
     signs: Int[Array, " s"]
@@ -76,9 +76,9 @@ def search_signs(
 
     Args:
         quadratic: Q, positive semidefinite.
-        anchor: A variable whose sign is +1; s and -s are one answer where there is none.
+        anchor: Index of a variable whose sign is +1; without one, s and -s are equivalent.
         radius: Margins up to this cost above the optimum are found exactly.
-        node_cap: Partial vectors to visit before turning to the shifted form, and again there.
+        node_cap: Partial vectors to visit before the shifted form is used, and again there.
     """
     size = len(quadratic)
     block = blocks(quadratic)
@@ -101,12 +101,12 @@ def search_signs(
 
 
 def blocks(quadratic: Float[Array, "s s"], tolerance: float = 1e-9) -> Int[Array, " s"]:
-    """Connected parts of Q: signs in different parts do not know of each other."""
+    """Connected components of Q: signs in different components are independent."""
     if len(quadratic) == 0:
         return np.zeros(0, np.int64)
     scale = np.sqrt(np.maximum(np.diag(quadratic), 0.0))
     linked = np.abs(quadratic) > tolerance * np.outer(scale, scale)
-    # Breadth first; an arm's signs nearly always depend on each other and are found in two steps.
+    # Breadth first; the signs of a robot nearly always depend on each other: two steps.
     block = np.full(len(linked), -1, np.int64)
     number = 0
     while np.any(block < 0):
@@ -131,9 +131,9 @@ def _search_block(
         return SignSearch(
             np.ones(1, np.int8), value, value, np.full(1, np.inf), radius, True, none, 1
         )
-    # Roundoff may leave Q a hair indefinite.
+    # Rounding may leave Q slightly indefinite.
     regular = quadratic + 1e-9 * np.diag(np.diag(quadratic))
-    # Without an anchor signs are given relative to the segment that says most.
+    # Without an anchor signs are relative to the most informative segment.
     free, anchor = anchor is None, _reference(regular, anchor)
     triangle = triangle_of(regular, anchor)
     fixed = _fixed(triangle, anchor)
@@ -174,7 +174,7 @@ def _reference(quadratic: Float[Array, "s s"], anchor: int | None) -> int:
 
 
 def _fixed(triangle: _Triangle, anchor: int) -> Int[Array, " s"]:
-    """The first decision is no choice: the anchor is +1, and without one s and -s are equal."""
+    """Fix the first sign: the anchor is +1, and without one s and -s are equivalent."""
     fixed = np.zeros(len(triangle.order), np.int8)
     fixed[-1] = 1
     assert triangle.order[-1] == anchor
@@ -191,9 +191,9 @@ def triangle_of(quadratic: Float[Array, "s s"], anchor: int) -> _Triangle:
 def decode(
     factor: Float[Array, "s s"], fixed: Int[Array, " s"], bound: float, cap: int
 ) -> tuple[Int[Array, " s"], float, int, bool]:
-    """Cheapest s with |R s|^2 < bound, its cost, nodes visited, and whether the walk ended.
+    """Cheapest s with |R s|^2 < bound, its cost, nodes visited, and whether the search completed.
 
-    The signs are zeros where nothing is cheaper than the bound.
+    The signs are zeros if nothing is cheaper than the bound.
     """
     return (_kernel.sign_decode if _kernel else decode_in_python)(factor, fixed, bound, cap)
 
@@ -207,9 +207,9 @@ def near_margins(
     radius: float,
     cap: int,
 ) -> tuple[Float[Array, " s"], int]:
-    """Per sign the extra cost of reversing it, as far as that is below `radius`.
+    """Extra cost of reversing each sign, as far as it is below `radius`.
 
-    First by listing every vector that near; where there are too many, sign by sign.
+    First by listing all vectors within the radius; if there are too many, sign by sign.
     """
     bound = least + max(radius, 1e-12 * least)
     walk = _kernel.sign_margins if _kernel else margins_in_python
@@ -234,9 +234,9 @@ def signs_within(
     most: int = 4096,
     node_cap: int = 1_000_000,
 ) -> tuple[Int[Array, "k s"], Float[Array, " k"], bool]:
-    """Every sign vector within `radius` of the optimum, cheapest first, and whether that is all.
+    """Sign vectors within `radius` of the optimum, cheapest first, and whether these are all.
 
-    Of s and -s one is listed where there is no anchor.
+    Only one of s and -s is listed if there is no anchor.
     """
     regular = quadratic + 1e-9 * np.diag(np.diag(quadratic))
     anchor = _reference(regular, anchor)
@@ -259,16 +259,16 @@ def sign_candidates(
     first_radius: float = 25.0,
     most: int = 4096,
 ) -> Iterator[tuple[float, Int[Array, " s"]]]:
-    """Sign vectors in order of increasing s'Qs; both s and -s where there is no anchor.
+    """Sign vectors in order of increasing s'Qs; both s and -s if there is no anchor.
 
-    Ends after about `most` vectors, or where finding more would take too long.
+    Ends after about `most` vectors, or if finding more would take too long.
     """
     radius, seen = first_radius, 0
     while seen < most:
         table, costs, complete = signs_within(
             quadratic, radius, anchor=anchor, most=most, node_cap=3_000_000
         )
-        # A list cut short is in no order that could be relied on.
+        # The order of a truncated list is not reliable.
         if not complete:
             return
         for cost, signs in zip(costs[seen:], table[seen:], strict=True):
@@ -282,7 +282,7 @@ def sign_candidates(
 
 
 def shifted_triangle(quadratic: Float[Array, "s s"], anchor: int) -> _Triangle:
-    """The triangle of Q - diag(lambda), lambda from the semidefinite relaxation.
+    """Factor of Q - diag(lambda), lambda from the semidefinite relaxation.
 
     min <Q, X> over X >= 0 with unit diagonal is solved by coordinate descent on X = VV'; its dual
     diagonal, lowered until Q - diag(lambda) >= 0, gives the bound sum(lambda).
@@ -302,7 +302,7 @@ def shifted_triangle(quadratic: Float[Array, "s s"], anchor: int) -> _Triangle:
 
 
 def _start(quadratic: Float[Array, "s s"], shifted: _Triangle, anchor: int) -> Int[Array, " s"]:
-    """A good sign vector to prune with: the first dive in the shifted form, then single flips."""
+    """Good initial sign vector for pruning: first leaf of the shifted form, then single flips."""
     fixed = _fixed(shifted, anchor)
     dive, _, _, _ = decode(shifted.factor, fixed, np.inf, 4 * len(fixed))
     signs = np.ones(len(fixed))
@@ -320,13 +320,13 @@ def _start(quadratic: Float[Array, "s s"], shifted: _Triangle, anchor: int) -> I
     return signs
 
 
-# The same loops without the compiled kernel.
+# Python versions of the kernel's functions.
 
 
 def factor_in_python(
     quadratic: Float[Array, "s s"], last: int
 ) -> tuple[Int[Array, " s"], Float[Array, "s s"]]:
-    """The kernel's function of this name, in NumPy."""
+    """NumPy version of the kernel's `sign_factor`."""
     work = np.array(quadratic, float)
     size = len(work)
     order = np.arange(size)
@@ -341,8 +341,8 @@ def factor_in_python(
         row = work[k, k + 1 :] / pivot
         work[k, k], work[k, k + 1 :] = pivot, row
         work[k + 1 :, k + 1 :] -= np.outer(row, row)
-        # Rows above are already part of R: the swap moved their columns along, which is right,
-        # and mirrored them below the diagonal, which is ignored.
+        # Rows above are already part of R: the swap of their columns is right, and the mirrored
+        # entries below the diagonal are ignored.
         work[k + 1 :, k] = row
     return order, np.triu(work)
 
@@ -387,7 +387,7 @@ def _walk(
 def decode_in_python(
     factor: Float[Array, "s s"], fixed: Int[Array, " s"], bound: float, cap: int
 ) -> tuple[Int[Array, " s"], float, int, bool]:
-    """The kernel's function of this name, in NumPy."""
+    """NumPy version of the kernel's `sign_decode`."""
     best, least = np.zeros(len(fixed), np.int8), bound
 
     def leaf(cost: float, signs: Float[Array, " s"]) -> float:
@@ -409,7 +409,7 @@ def margins_in_python(
     cap: int,
     most: int,
 ) -> tuple[Float[Array, " s"], int, int, bool]:
-    """The kernel's function of this name, in NumPy."""
+    """NumPy version of the kernel's `sign_margins`."""
     margin = np.full(len(fixed), np.inf)
     count = 0
 
@@ -429,7 +429,7 @@ def margins_in_python(
 def list_in_python(
     factor: Float[Array, "s s"], fixed: Int[Array, " s"], bound: float, cap: int, most: int
 ) -> tuple[Int[Array, "k s"], Float[Array, " k"], int, bool]:
-    """The kernel's function of this name, in NumPy."""
+    """NumPy version of the kernel's `sign_list`."""
     found: list[Int[Array, " s"]] = []
     costs: list[float] = []
 
@@ -448,7 +448,7 @@ def list_in_python(
 def mix_in_python(
     quadratic: Float[Array, "s s"], start: Float[Array, "s d"], sweeps: int, tolerance: float
 ) -> tuple[Float[Array, "s d"], Float[Array, " s"]]:
-    """The kernel's function of this name, in NumPy."""
+    """NumPy version of the kernel's `sign_mix`."""
     vectors, norms = start.copy(), np.zeros(len(start))
     hollow = quadratic - np.diag(np.diag(quadratic))
     for _ in range(sweeps):

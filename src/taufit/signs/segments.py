@@ -1,11 +1,11 @@
-"""Where a torque without sign may change it, and the segments in between.
+"""Segments of constant sign in torque magnitudes.
 
-A segment of one joint is assumed to have one sign. Cutting once too often costs the
-search a little; cutting once too seldom costs it a wrong sign. So cuts are made at
+A segment of one joint is assumed to have one sign. A superfluous cut costs the search little, a
+missing one causes a wrong sign. So cuts are made at
 
 - every local minimum of the smoothed |torque| below its rms,
-- every reversal of the joint's velocity: Coulomb friction lets torque jump across zero there,
-- every zero crossing of a torque predicted by an earlier round, where there is one,
+- every velocity reversal of the joint, where Coulomb friction lets torque jump across zero,
+- every zero crossing of a torque predicted by an earlier round, if there is one,
 - the ends of runs and of intervals whose sign the user gave.
 """
 
@@ -22,15 +22,14 @@ from taufit.signals.recursive import butterworth
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Segmentation:
-    """Every sample's segment, and where the segments are.
+    """Segment of every sample, and the extent of the segments.
 
     Attributes:
-        label: Segment of each sample and joint; -1 where a sample is left out of the search.
-        span: The same with the samples left out inside a segment, e.g. next to a crossing.
-        joint: Of each segment.
-        first, last: Its first and last sample that take part (inclusive).
-        begin, end: When it starts and ends [s within its run], between samples where a crossing
-            was found between them.
+        label: Segment of each sample and joint; -1 for samples left out of the search.
+        span: Segment of each sample, including those left out, e.g. next to a crossing.
+        joint: Joint of each segment.
+        first, last: First and last sample used (inclusive).
+        begin, end: Start and end [s within its run], interpolated at zero crossings.
     """
 
     label: Int[Array, "n j"]
@@ -48,10 +47,10 @@ class Segmentation:
 def noise_scale(
     magnitude: Float[Array, "n j"], run: Int[Array, " n"], keep: Bool[Array, "n j"]
 ) -> Float[Array, " j"]:
-    """Torque noise per joint from third differences, at least 2 % of the rms.
+    """Torque noise per joint from third differences, at least 2 % of the rms [N m].
 
     Third differences of a smooth signal vanish and multiply white noise by sqrt(20). The median
-    does not see the few where |torque| folds at zero.
+    ignores the few samples where |torque| folds at zero.
     """
     rms = joint_rms(magnitude, keep)
     if len(magnitude) < 5:
@@ -68,7 +67,7 @@ def noise_scale(
 
 
 def joint_rms(magnitude: Float[Array, "n j"], keep: Bool[Array, "n j"]) -> Float[Array, " j"]:
-    """Root mean square over the samples kept; tiny, not zero, for a joint that does nothing."""
+    """Root mean square of the used samples; tiny, not zero, for a joint without torque."""
     count = np.maximum(keep.sum(0), 1)
     rms = np.sqrt(np.sum(np.where(keep, magnitude, 0.0) ** 2, 0) / count)
     return np.maximum(rms, 1e-12 * (rms.max(initial=0.0) or 1.0))
@@ -93,18 +92,18 @@ def cut_segments(  # noqa: PLR0913 - arrays of one recording, side by side
 
     Args:
         magnitude: |torque|, not filtered.
-        velocity: Of the joints.
-        time, run: Of the samples.
-        keep: Samples that may be used at all.
-        noise: Standard deviation per joint.
-        rate_hz: Of the samples.
-        predicted: Signed torque by an earlier round, where there is one.
+        velocity: Joint velocities.
+        time, run: Time and run of each sample.
+        keep: Usable samples.
+        noise: Standard deviation per joint [N m].
+        rate_hz: Sampling rate [Hz].
+        predicted: Signed torque predicted by an earlier round, if any.
         untrusted: Samples whose motion is uncertain: they are left out, and crossings predicted
             there are ignored.
         borders: Further cuts, before the marked samples.
-        weight: Of each sample, 1 / noise where it is not given.
-        evidence: Least sum of (|torque| weight)^2 of a segment; weaker ones are left to the
-            fitted model, which knows their sign better than the search does.
+        weight: Weight of each sample; default: 1 / noise.
+        evidence: Minimum sum of (|torque| weight)^2 of a segment; the sign of weaker ones is left
+            to the fitted model.
     """
     n, joints = magnitude.shape
     rms = joint_rms(magnitude, keep)
@@ -116,12 +115,12 @@ def cut_segments(  # noqa: PLR0913 - arrays of one recording, side by side
     where[1:] = middle[:, None]
     inner = smooth[1:-1]
     k, i = np.nonzero((inner <= smooth[:-2]) & (inner < smooth[2:]) & (inner < rms))
-    # Smoothing may move the foot of a steep V by a sample: look for it in the magnitudes.
+    # Smoothing may move the minimum of a steep V by a sample: find it in the magnitudes.
     around = np.clip(k[:, None] + np.arange(3), 1, n - 2)
     k = around[np.arange(len(k)), magnitude[around, i[:, None]].argmin(1)]
     dip = np.zeros((n, joints), bool)
     dip[k, i] = True
-    # A V with its foot between two samples: the lower of the neighbours lies across the zero.
+    # A V with its minimum between two samples: the lower neighbour is across the zero.
     across_left = magnitude[k - 1, i] < magnitude[k + 1, i]
     at = np.where(across_left, k, k + 1)
     cut[at, i] = True
@@ -136,7 +135,7 @@ def cut_segments(  # noqa: PLR0913 - arrays of one recording, side by side
     cut |= reversal
     if predicted is not None:
         crossing = np.zeros((n, joints), bool)
-        # Take a crossing only where the magnitude does not contradict the model.
+        # Use a crossing only if the magnitude does not contradict the model.
         fits = magnitude - np.abs(predicted) < 4.0 * noise
         crossing[1:] = (predicted[1:] * predicted[:-1] <= 0.0) & (fits[1:] | fits[:-1])
         if untrusted is not None:
@@ -152,7 +151,7 @@ def cut_segments(  # noqa: PLR0913 - arrays of one recording, side by side
     cut |= ends[:, None]
     where[ends] = time[ends][:, None]
 
-    # Choosing samples by their own noisy value would favour those that noise made large.
+    # Selecting samples by their own noisy value would favour those enlarged by noise.
     enough = np.maximum(1.5 * noise, 0.03 * rms)
     large = smooth >= enough
     if predicted is not None:
@@ -196,7 +195,7 @@ def _lowpass(cutoff_hz: float, rate_hz: float) -> Float[Array, "1 6"]:
 def _crossings(
     at: Bool[Array, "n j"], signal: Float[Array, "n j"], time: Float[Array, " n"]
 ) -> Float[Array, "n j"]:
-    """Time of the zero between a marked sample and the one before, by a straight line."""
+    """Time of the zero between a marked sample and the one before, by linear interpolation."""
     out = np.full(at.shape, np.nan)
     k, i = np.nonzero(at)
     a, b = np.abs(signal[k - 1, i]), np.abs(signal[k, i])
@@ -213,7 +212,7 @@ def _collect(
     strength: Float[Array, "n j"],
     evidence: float,
 ) -> Segmentation:
-    """Number the segments joint after joint and forget those that say too little."""
+    """Number the segments joint by joint and drop those with too little evidence."""
     n, joints = cut.shape
     span = np.cumsum(cut.T.ravel()) - 1
     used = use.T.ravel()

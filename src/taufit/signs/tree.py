@@ -1,12 +1,12 @@
-"""The pruned tree of the literature (T-PBPR): signs by distance to physical feasibility.
+"""Pruned tree search of the literature (T-PBPR): signs by distance to physical consistency.
 
-Segments join one after the other; every partial sign vector gets its least-squares coefficients
-pi_hat, and the w vectors whose coefficients lie nearest to a possible arm,
+Segments are added one by one; every partial sign vector gets its least-squares coefficients pi_hat,
+and the w vectors whose coefficients are nearest to a consistent robot,
 
-    phi1 = min over possible p of |pi(p) - pi_hat|^2,
+    phi1 = min over consistent p of |pi(p) - pi_hat|^2,
 
-are expanded. At the end the model comes from phi2 = |Y pi(p) - tau|^2 over every segment. The
-residual plays no part in the choice; kept for comparison with the exact search.
+are expanded. In the end the model minimises phi2 = |Y pi(p) - tau|^2 over all segments. The
+residual plays no part in the choice; implemented for comparison with the exact search.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _ROOT2 = np.where(_ROW == _COLUMN, 1.0, np.sqrt(2.0))
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TreeSearch:
-    """What the tree found.
+    """Result of the tree search.
 
     Attributes:
         signs: One per segment.
-        joint, first, last: Of each segment, samples inclusive.
+        joint, first, last: Joint and first and last sample of each segment.
         label: Segment of each sample; -1 outside.
-        magnitude: Smoothed |torque| the search worked on.
-        solved: Inner problems solved.
+        magnitude: Smoothed |torque| of the search [N m].
+        solved: Number of inner problems solved.
     """
 
     signs: Int[Array, " s"]
@@ -53,7 +53,7 @@ class TreeSearch:
 
 
 def nominal_bounds(model: TorqueModel) -> tuple[Float[Array, " p"], Float[Array, " p"]] | None:
-    """Generous bounds around the nominal links, as the literature gives its search; None without.
+    """Wide bounds around the nominal links, as in the literature; None without nominal values.
 
     Masses within half of the nominal, first moments within 0.45 m times the mass, inertias from
     minus to twice the largest of a link.
@@ -87,12 +87,12 @@ def search_tree(
     """Grow and prune the tree of signs.
 
     Args:
-        model: What is fitted.
-        samples: Motion and magnitudes.
+        model: Model to be fitted.
+        samples: Motion and torque magnitudes.
         start: s0, segments whose signs are all tried at the root.
         width: w, nodes expanded at every level.
-        cutoff_hz: Low-pass of |torque|.
-        threshold: Share of a joint's rms below which samples are left out.
+        cutoff_hz: Cut-off of the low-pass of |torque| [Hz].
+        threshold: Fraction of a joint's rms below which samples are left out.
         bounds: Lower and upper bounds of the standard parameters; infinite where there is none.
     """
     raw = samples.torque if samples.raw_torque is None else samples.raw_torque
@@ -130,13 +130,13 @@ def search_tree(
         nodes = np.vstack([np.column_stack([nodes, np.full(len(nodes), sign)]) for sign in (1, -1)])
         if level + 1 < min(start, len(order)):
             continue
-        # Few segments do not determine every coefficient: the shortest solution is taken.
+        # Few segments do not determine every coefficient: minimum-norm solution.
         inverse = np.linalg.pinv(gram, rcond=1e-10, hermitian=True)
         right = nodes @ vectors.T
         guesses = right @ inverse
         residual = total - np.einsum("kb,kb->k", right, guesses)
         cost = np.array([inner.distance(guess) for guess in guesses])
-        # phi1 of all feasible nodes is zero up to the solver's tolerance: residuals break the tie.
+        # phi1 of feasible nodes is zero within the solver's tolerance: residuals decide.
         rounded = np.round(np.log10(np.maximum(cost, 1e-9)), 3)
         best = np.lexsort((residual, rounded))[:width]
         nodes = nodes[best]
@@ -148,7 +148,7 @@ def search_tree(
 def threshold_segments(
     magnitude: Float[Array, "n j"], samples: Samples, threshold: float
 ) -> tuple[Int[Array, "n j"], Int[Array, " s"], Int[Array, " s"], Int[Array, " s"]]:
-    """Segments of one joint above a share of its rms, at least three samples long."""
+    """Segments of one joint above a fraction of its rms, at least three samples long."""
     keep = np.asarray(samples.keep, bool)
     use = keep & (magnitude > threshold * joint_rms(magnitude, keep))
     label = np.full(magnitude.shape, -1)
@@ -170,7 +170,7 @@ def threshold_segments(
 
 
 def _printed_order(model: TorqueModel) -> list[str]:
-    """Inertias, then first moments, then masses, then everything of the joints."""
+    """Parameter names: inertias, first moments, masses, then those of the joints."""
 
     def kind(name: str) -> int:
         entry = name.rsplit(".", 1)[-1]
@@ -182,7 +182,7 @@ def _printed_order(model: TorqueModel) -> list[str]:
 
 
 def _order(grams: list[Float[Array, "b b"]], length: Int[Array, " s"], start: int) -> list[int]:
-    """The root's segments by greedy determinant, then the longest first."""
+    """Order of segments: for the root by greedy determinant, then the longest first."""
     scale = np.sqrt(np.maximum(np.diag(sum(grams)), 1e-300))
     ridge = 1e-6 * np.eye(len(scale))
     total, chosen = ridge, []
@@ -199,10 +199,10 @@ def _order(grams: list[Float[Array, "b b"]], length: Int[Array, " s"], start: in
 
 
 class FeasibleDistance:
-    """min |C p - target|^2 over physically possible p: one solver, many targets.
+    """min |C p - target|^2 over physically consistent p: one solver, many targets.
 
     Args:
-        model: Whose links must be possible and whose friction must take power.
+        model: Model with consistent links and passive friction.
         matrix: C.
         bounds: Lower and upper bounds of p, infinite where there is none.
     """
@@ -239,7 +239,7 @@ class FeasibleDistance:
             format="csc",
         )
         self._tail = np.concatenate([-bound, np.zeros(len(cones))])
-        # A breath of p'p settles what C does not see.
+        # A small p'p determines the null space of C.
         weights = np.concatenate([np.full(width, 1e-9), np.ones(rows)])
         quadratic = scipy.sparse.diags(weights, format="csc")
         kinds: list[Any] = [clarabel.ZeroConeT(rows), clarabel.NonnegativeConeT(len(bound))]
@@ -259,20 +259,20 @@ class FeasibleDistance:
         self.solved = 0
 
     def nearest(self, target: Float[Array, " b"]) -> Float[Array, " p"]:
-        """The possible p whose C p is nearest to the target; not a number where it broke down."""
+        """Consistent p whose C p is nearest to the target; NaN if the solver failed."""
         self._solver.update(b=np.concatenate([target, self._tail]))
         self.solved += 1
         try:
             return np.array(self._solver.solve().x[: self._width])
         except BaseException as error:
-            # A panic inside the solver is no Exception, and leaves it unfit for another target.
+            # A panic inside the solver is not an Exception, and makes it unusable.
             if type(error).__name__ != "PanicException":
                 raise
             self._solver = self._new_solver()
             return np.full(self._width, np.nan)
 
     def distance(self, target: Float[Array, " b"]) -> float:
-        """|C p - target|^2 there; infinite where the solver broke down."""
+        """Minimum of |C p - target|^2; infinite if the solver failed."""
         p = self.nearest(target)
         value = float(np.sum((self._matrix @ p - target) ** 2))
         return value if np.isfinite(value) else np.inf

@@ -1,10 +1,10 @@
-"""Fit a torque model to torque or current whose sign was not recorded.
+"""Fit of a torque model to unsigned torque or current.
 
     segments -> quadratic form in the signs -> exact search -> global sign by kinetic energy
              -> folded-normal refinement on every sample -> segments cut again, once more -> fit
 
-The first round finds a model; the second cuts at the zero crossings that model predicts, weighs
-rows by what it leaves unexplained, and judges how sure each sign is.
+The first round finds a model; the second cuts at the zero crossings predicted by it, weights rows
+by its residuals, and determines the certainty of each sign.
 """
 
 from __future__ import annotations
@@ -66,13 +66,13 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class UnsignedFit:
-    """A model fitted to torque without signs.
+    """Model fitted to unsigned torque.
 
     Attributes:
-        found: The signs, and how sure they are.
-        model: What was fitted, with its parameters.
-        estimator: What fitted it; None for the automatic fit.
-        automatic: The automatic fit, where that was made.
+        found: Recovered signs.
+        model: Fitted model.
+        estimator: Estimator; None for the automatic fit.
+        automatic: Result of the automatic fit, if made.
     """
 
     found: FoundSigns
@@ -82,14 +82,14 @@ class UnsignedFit:
 
     @property
     def values(self) -> Float[Array, " p"]:
-        """The parameters."""
+        """Parameter values."""
         return self.model.values
 
     @cached_property
     def estimate(self) -> Estimate:
-        """The fit with everything about its uncertainty, worked out when first asked for.
+        """Estimate with its uncertainty, computed on first use.
 
-        Samples near zero, whose sign is open, count as little as they say.
+        Samples near zero, whose sign is uncertain, have a small weight.
         """
         if self.automatic is not None:
             return self.automatic
@@ -150,14 +150,14 @@ def fit_unsigned(
     """Find the signs and fit the model.
 
     Args:
-        model: What is fitted.
-        samples: Motion and magnitudes; `samples.signed` tells which joints carry their sign.
+        model: Model to be fitted.
+        samples: Motion and torque magnitudes; `samples.signed` marks joints with recorded signs.
         method: "exact", or "tree" for the pruned tree search of the literature.
-        estimator: Of the final fit. By default the automatic one, as `taufit fit` makes it once
-            signs are found (exact method), or the literature's (tree).
+        estimator: Estimator of the final fit. Default: automatic, as in `taufit fit` (exact
+            method), or that of the literature (tree).
         hints: Segments whose sign is known (exact method only).
-        constrained: Settle the signs on the physically constrained cost (exact method only).
-        settings: Of the method: see `find_signs` and `find_signs_by_tree`.
+        constrained: Choose signs by the physically constrained cost (exact method only).
+        settings: Settings of the method, see `find_signs` and `find_signs_by_tree`.
     """
     if method == "exact":
         found = find_signs(model, samples, hints=hints, constrained=constrained, **settings)
@@ -168,7 +168,7 @@ def fit_unsigned(
                 "leave them out, or use the exact method."
             )
         found = find_signs_by_tree(model, samples, **settings)
-        # phi2 is plain least squares, within the same masses.
+        # phi2 is ordinary least squares, within the same masses.
         estimator = estimator or ConsistentSdp(
             weighting="none", mass=_mass_bounds(model, settings.get("bounds"))
         )
@@ -204,14 +204,14 @@ def fit_found(
     dropped: tuple[str, ...] = (),
     known: FrictionPrior | None = None,
 ) -> Estimate:
-    """A fit to torque whose signs were found, uncertain as one to magnitudes is.
+    """Fit torque with recovered signs; the uncertainty is that of a fit to magnitudes.
 
     Args:
-        model: What explains the torque.
-        found: The signs.
-        estimator: Replaces the automatic one.
-        dropped: Parameters held at zero.
-        known: Friction known before.
+        model: Torque model.
+        found: Recovered signs.
+        estimator: Estimator; default: automatic.
+        dropped: Parameters fixed at zero.
+        known: Friction prior.
     """
     estimate = fit(model, found.fit_samples, estimator, dropped=dropped, known=known)
     estimate = with_sign_uncertainty(estimate, model, found.fit_samples, found)
@@ -228,19 +228,19 @@ def find_signs(
     node_cap: int = 1_000_000,
     constrained: bool = False,
 ) -> FoundSigns:
-    """Recover torque signs from magnitudes, exactly, and say how sure they are.
+    """Recover torque signs from magnitudes by exact search, with their certainty.
 
     Args:
-        model: What is fitted. Friction that depends on load or path is looked for with Coulomb
+        model: Model to be fitted. Friction that depends on load or path is searched with Coulomb
             and viscous terms first, then as it is; friction with shapes as pre-sliding.
-        samples: `signed` tells which joints carry their sign; None means none does.
+        samples: Samples; `signed` marks joints with recorded signs, None means none.
         hints: Segments whose sign is known.
-        rounds: Times to cut, search and refine; with two or more, up to three are added where the
-            last still changed the model.
+        rounds: Number of rounds of cutting, searching and refining; with two or more, up to three
+            are added while the model still changes.
         node_cap: Partial sign vectors to visit before another bound is tried, and again with it.
-        constrained: Choose the signs whose best physically possible model fits best, instead of
-            those that fit best; exact too, and some hundredths of a second per sign vector in
-            question.
+            Larger values prove more and take longer.
+        constrained: Choose the signs whose best physically consistent model fits best; exact too,
+            at some hundredths of a second per candidate sign vector.
     """
     data = prepare(model, samples, hints)
     done = search_rounds(data, rounds, node_cap)
@@ -249,7 +249,7 @@ def find_signs(
     if constrained:
         return judge(data, constrain(data, done), model)
     if not _has_friction(model) and chi_squares(data, done)[0] > 1.5:
-        # Unmodelled friction turns signs over; its columns cost little where there is none.
+        # Unmodelled friction reverses signs; its columns cost little if there is none.
         other = prepare(
             replace(model, friction=friction_model("linear"), shape=None), samples, hints
         )
@@ -260,12 +260,12 @@ def find_signs(
 
 
 def find_signs_by_tree(model: TorqueModel, samples: Samples, **settings: Any) -> FoundSigns:
-    """Recover torque signs by the pruned tree search of the literature; it proves nothing.
+    """Recover torque signs by the pruned tree search of the literature, without certificate.
 
     Args:
-        model: What is fitted; friction shapes must be known.
-        samples: Motion and magnitudes; all joints are taken as unsigned.
-        settings: Of `search_tree`.
+        model: Model to be fitted; friction shapes must be known.
+        samples: Motion and torque magnitudes; all joints are taken as unsigned.
+        settings: Settings of `search_tree`.
     """
     if is_nonlinear(model):
         raise TaufitError(
@@ -332,7 +332,7 @@ def find_signs_by_tree(model: TorqueModel, samples: Samples, **settings: Any) ->
 def _mass_bounds(
     model: TorqueModel, bounds: tuple[Float[Array, " p"], Float[Array, " p"]] | None
 ) -> dict[str, tuple[float, float]]:
-    """Least and largest mass of each link among bounds of all parameters."""
+    """Minimum and maximum mass of each link, from bounds of all parameters."""
     if bounds is None:
         return {}
     low, high = (np.asarray(side, float) for side in bounds)
@@ -342,7 +342,7 @@ def _mass_bounds(
 
 
 def _joint_weights(found: FoundSigns, estimator: Estimator) -> Weights:
-    """Refinement already knows each joint's noise: weights need no further rounds."""
+    """Weights from the noise of the refinement: no further iterations needed."""
     equal = estimator.weighting == "none"
     return Weights(np.ones(len(found.noise)) if equal else 1.0 / found.noise)
 

@@ -1,4 +1,4 @@
-"""How far the signs found can be trusted, and what to tell the user."""
+"""Certainty of recovered signs, and warnings for the user."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from taufit.signs.samples import recorded_joints, signed_samples
 from taufit.signs.segments import Segmentation, joint_rms
 from taufit.signs.weights import near_events
 
-# Unexplained torque relative to a joint's rms from which its signs are not trusted: when it is
-# model error, and when it is plain noise.
+# Residual relative to a joint's rms above which its signs are uncertain: for model error, and for
+# noise.
 MODEL_ERROR, NOISE = 0.15, 0.4
-# chi2 per degree of freedom from which the model, not the noise, is what is left.
+# chi2 per degree of freedom above which the residual is model error, not noise.
 MISFIT = 3.0
-# chi2 from which residuals are not taken for white noise.
+# chi2 above which residuals are not taken as white noise.
 COLOURED = 1.5
-# Share of flagged segments up to which signs are trusted as a whole.
+# Largest fraction of ambiguous segments for signs that are reliable as a whole.
 FLAGGED = 0.05
 
 
 def chi_squares(
     data: SearchData, done: SearchRound
 ) -> tuple[float, Float[Array, " j"], Float[Array, " j"]]:
-    """chi2 per degree of freedom overall and per joint, and relative unexplained torque."""
+    """chi2 per degree of freedom overall and per joint, and relative residual."""
     keep = np.asarray(data.samples.keep, bool) & ~done.untrusted[:, None]
     residual = np.where(keep, done.fit.expected - done.fit.predicted, 0.0)
     count = np.maximum(keep.sum(0), 1)
-    # Near zero a magnitude says little: the variance comes from samples whose sign is clear.
+    # Near zero a magnitude has little information: use samples with a clear sign.
     clear = keep & (np.abs(done.fit.predicted) > 2.0 * done.fit.noise)
     clear = np.where(clear.sum(0) >= 20, clear, keep)
     number = np.maximum(clear.sum(0), 1)
@@ -50,7 +50,7 @@ def chi_squares(
 def judge(
     data: SearchData, done: SearchRound, model: TorqueModel, *, friction_missing: bool = False
 ) -> FoundSigns:
-    """Flags, warnings and the signed samples."""
+    """Result of the search with flags, warnings and the signed samples."""
     samples, cut = data.samples, done.segmentation
     overall, joint_chi2, unexplained = chi_squares(data, done)
     count = len(cut)
@@ -58,7 +58,7 @@ def judge(
     reason = np.array([""] * count, object)
     predicted = done.fit.predicted
 
-    # Relative to the torque itself: magnitudes hold torque and noise together.
+    # Relative to the torque itself: magnitudes contain torque and noise.
     power = joint_rms(data.magnitude, np.asarray(samples.keep, bool)) ** 2
     level = np.maximum(done.fit.noise, data.noise) ** 2
     relative_noise = np.sqrt(level / np.maximum(power - level, 1e-3 * power))
@@ -66,7 +66,7 @@ def judge(
     wrong_model = (joint_chi2 > MISFIT) & (unexplained > MODEL_ERROR) & ~np.all(data.known, axis=0)
     lost = noisy | wrong_model
     if np.sum(lost) >= 2.0 / 3.0 * np.sum(~np.all(data.known, axis=0)):
-        # Joints share their coefficients: where most are not understood, none is.
+        # Joints share parameters: if most are not explained, none is reliable.
         wrong_model = ~np.all(data.known, axis=0)
     agree = _agreement(cut, predicted, data.magnitude)
     reason[np.isfinite(margins)] = "another choice of signs fits almost as well"
@@ -81,7 +81,7 @@ def judge(
     if not done.certified:
         reason[:] = "the search was stopped before it was exhausted"
 
-    # The model signs a sample whose magnitude it explains; elsewhere the segment does.
+    # The model gives the sign where it explains the magnitude; elsewhere the segment does.
     explained = np.abs(data.magnitude - np.abs(predicted)) < 3.0 * done.fit.noise
     segment_sign = np.append(signs, 0)[cut.span]
     sample_sign = np.where(
@@ -98,10 +98,10 @@ def judge(
     clear = data.magnitude * np.abs(predicted) > 6.25 * done.fit.noise**2
     clear &= explained & ~(noisy | wrong_model) & ~done.untrusted[:, None]
     clear &= ~(uncertain[cut.span] & (cut.span >= 0)) & done.certified
-    # When exactly a sign turns over is known to some hundredths of a second only.
+    # The time of a sign change is known to some hundredths of a second only.
     reach = max(2, round(0.05 * samples.rate_hz))
     turning = near_events(sample_sign[1:] != sample_sign[:-1], min(reach, len(sample_sign) - 1))
-    # What a model leaves unexplained is not white: small lobes can hide in it.
+    # Model error is not white: small lobes can hide in it.
     coloured = joint_chi2 > COLOURED
     clear &= ~coloured
     hidden = coloured & (data.magnitude < 4.0 * done.fit.noise)
@@ -109,7 +109,7 @@ def judge(
     odd[1:] |= odd[:-1]
     odd[:-1] |= odd[1:]
     sure = (inner | (clear & (cut.label < 0))) & ~turning & ~hidden & ~(odd & coloured)
-    # A segment none of whose samples is sure is not sure either.
+    # A segment without any certain sample is not certain either.
     any_sure = np.zeros(count, bool)
     any_sure[cut.label[sure & (cut.label >= 0)]] = True
     reason[(reason == "") & ~any_sure & coloured[cut.joint]] = (
@@ -173,7 +173,7 @@ def _confident_joints(
     certified: bool,
     impossible: bool,
 ) -> Bool[Array, " j"]:
-    """Joints the model explains down to their noise, with hardly a sample in flagged segments."""
+    """Joints explained down to their noise, with few samples in ambiguous segments."""
     total, flagged = np.zeros(len(lost)), np.zeros(len(lost))
     for segment in segments:
         length = segment.last - segment.first + 1
@@ -186,7 +186,7 @@ def _confident_joints(
 def _agreement(
     cut: Segmentation, predicted: Float[Array, "n j"], magnitude: Float[Array, "n j"]
 ) -> Float[Array, " s"]:
-    """Per segment, the sign the refined model predicts, weighted by magnitude."""
+    """Sign predicted by the refined model per segment, weighted by magnitude."""
     label = cut.label.T.ravel()
     use = label >= 0
     weight = (predicted * magnitude).T.ravel()[use]
@@ -194,13 +194,13 @@ def _agreement(
 
 
 def _contradicted(data: SearchData, done: SearchRound, hint: SignHint) -> bool:
-    """Whether the refined model has the other sign over the interval of a hint."""
+    """Whether the refined model has the opposite sign in the interval of a hint."""
     use = hint.covers(data.samples) & np.asarray(data.samples.keep[:, hint.joint], bool)
     return float(np.sum((done.fit.predicted * data.values)[use, hint.joint])) < 0.0
 
 
 def _impossible(data: SearchData, done: SearchRound) -> bool:
-    """Whether signs that were recorded or given leave only arms of negative inertia or friction."""
+    """Whether recorded or given signs imply negative inertia or friction."""
     if done.form.anchor is None:
         return False
     joints = np.unique(done.segmentation.joint)

@@ -1,4 +1,4 @@
-"""How much each row counts in a sign search, from what an earlier fit left unexplained."""
+"""Row weights of a sign search, from the residuals of an earlier fit."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from taufit.signs.folded_normal import FoldedFit
 
 
 def row_weights(data: SearchData, fit: FoldedFit) -> Float[Array, "n j"]:
-    """Row weights from what a fit leaves unexplained.
+    """Row weights from the residuals of a fit.
 
-    Three departures from white noise are distinguished per joint: its size; that near velocity
-    reversals the sign of friction is itself uncertain, so residuals are larger there; and that
-    model error persists over neighbouring samples, so they count as fewer.
+    Three departures from white noise are distinguished per joint: its magnitude; larger residuals
+    near velocity reversals, where the sign of friction is uncertain; and autocorrelation of model
+    error, which reduces the number of independent samples.
     """
     samples = data.samples
     keep = np.asarray(samples.keep, bool) & ~unsettled_ends(data, fit)[:, None]
@@ -35,7 +35,7 @@ def row_weights(data: SearchData, fit: FoldedFit) -> Float[Array, "n j"]:
 
 
 def unsettled_ends(data: SearchData, fit: FoldedFit, reach: int = 25) -> Bool[Array, " n"]:
-    """Samples at the ends of runs where residuals are larger than elsewhere.
+    """Samples at the ends of runs with larger residuals than elsewhere.
 
     Filters and derivatives have not settled there, so the motion, not the torque, is wrong.
     """
@@ -59,7 +59,7 @@ def unsettled_ends(data: SearchData, fit: FoldedFit, reach: int = 25) -> Bool[Ar
 def _near_reversal(
     velocity: Float[Array, "n j"], run: Int[Array, " n"], reach: int = 2
 ) -> Bool[Array, "n j"]:
-    """Samples within `reach` of a change of sign of their joint's velocity."""
+    """Samples within `reach` of a velocity reversal of their joint."""
     turn = (velocity[1:] * velocity[:-1] <= 0.0) & (run[1:] == run[:-1])[:, None]
     return near_events(turn, reach)
 
@@ -74,7 +74,7 @@ def near_events(between: Bool[Array, "m j"], reach: int = 2) -> Bool[Array, "n j
 
 
 def correlation_length(residual: Float[Array, " n"], run: Int[Array, " n"]) -> float:
-    """By how many samples one independent sample's worth of residual is spread: 1 + 2 sum of rho.
+    """Number of samples per independent sample: 1 + 2 sum of autocorrelations rho.
 
     The sum ends at the first autocorrelation below 0.05.
     """
