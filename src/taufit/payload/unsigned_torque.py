@@ -21,10 +21,10 @@ from taufit.payload.estimate import PayloadEstimate
 from taufit.recording import Recording, in_order
 from taufit.robot.inertia import tensor_entries
 from taufit.signals import Samples, condition
-from taufit.signs.folded_normal import folded_likelihood
+from taufit.signs.folded_normal import joint_log_likelihood
 from taufit.signs.information import information_share
-from taufit.signs.refined_search import unfiltered_torque
-from taufit.signs.samples import magnitudes, recorded_joints
+from taufit.signs.refined_search import torque_before_lowpass
+from taufit.signs.samples import joints_with_signs, magnitudes
 
 # Masses to start from, as parts of the arm's own.
 _STARTS = (0.0, 0.03, 0.08, 0.15, 0.25, 0.4)
@@ -159,12 +159,12 @@ class _PayloadSignFit:
                 f"{samples.names[0]} has joints without a usable sample. Record a motion of every "
                 "joint."
             )
-        self.empty = unfiltered_torque(model, samples)
+        self.empty = torque_before_lowpass(model, samples)
         last = model.layout.link(-1)
         self.rows = engine(model.robot).regressor(
             samples.position, samples.velocity, samples.acceleration
         )[..., last]
-        self.signed = np.broadcast_to(recorded_joints(samples), self.empty.shape)
+        self.signed = np.broadcast_to(joints_with_signs(samples), self.empty.shape)
         raw = samples.torque if samples.raw_torque is None else samples.raw_torque
         self.values = np.where(self.signed, raw, magnitudes(samples))
         self.count = np.maximum(self.keep.sum(0), 1)
@@ -189,7 +189,7 @@ class _PayloadSignFit:
             change = np.where(self.keep, (predicted - before) / noise, 0.0)
             if np.sqrt(np.mean(change**2)) < _SETTLED * np.sqrt(np.mean((predicted / noise) ** 2)):
                 break
-        each = folded_likelihood(self.values, self.signed, self.keep, predicted, noise)
+        each = joint_log_likelihood(self.values, self.signed, self.keep, predicted, noise)
         return _Top(phi, predicted, noise, float(each.sum()))
 
     def expected(
@@ -237,7 +237,7 @@ def _signed(recording: Recording, samples: Samples, top: _Top, delay_s: float) -
     time = np.asarray(recording.time, float) - delay_s
     order = np.argsort(samples.time, kind="stable")
     signal = np.array(recording.signal, float)
-    own = recorded_joints(samples)
+    own = joints_with_signs(samples)
     gain = np.ones(signal.shape[1])
     if samples.gain is not None:
         gain = np.asarray(samples.gain, float)

@@ -46,7 +46,7 @@ def search_constrained(
     anchor: int | None = None,
     lower_bound: Callable[[Int[Array, " s"]], float] | None = None,
     radius: float = 25.0,
-    most: int = 200,
+    maximum_solved: int = 200,
 ) -> ConstrainedSigns:
     """Minimise c(s) by enumerating sign vectors in order of s'Qs.
 
@@ -56,35 +56,35 @@ def search_constrained(
         anchor: Index of a variable whose sign is +1, if there is one.
         lower_bound: Cheap bound s'Qs <= lower_bound(s) <= c(s) that saves evaluations of c.
         radius: Margins up to this value are found; larger values take longer.
-        most: Maximum number of constrained problems.
+        maximum_solved: Maximum number of constrained problems.
     """
-    best, least = np.zeros(len(quadratic), np.int64), np.inf
-    met: list[tuple[float, Int[Array, " s"]]] = []
+    best, best_cost = np.zeros(len(quadratic), np.int64), np.inf
+    evaluated: list[tuple[float, Int[Array, " s"]]] = []
     certified, solved = False, 0
-    for plain, signs in sign_candidates(quadratic, anchor=anchor, most=1 << 14):
-        if plain > least + radius:
+    for quadratic_cost, signs in sign_candidates(quadratic, anchor=anchor, maximum_count=1 << 14):
+        if quadratic_cost > best_cost + radius:
             certified = True
             break
         vector = signs.astype(np.int64)
-        if lower_bound is not None and lower_bound(vector) > least + radius:
+        if lower_bound is not None and lower_bound(vector) > best_cost + radius:
             continue
-        if solved == most:
+        if solved == maximum_solved:
             # Every remaining vector costs at least this one, so the best may still be proven.
-            certified = plain >= least
+            certified = quadratic_cost >= best_cost
             break
-        value = max(cost(vector), plain)
+        value = max(cost(vector), quadratic_cost)
         solved += 1
-        met.append((value, vector))
-        if value < least:
-            best, least = vector, value
+        evaluated.append((value, vector))
+        if value < best_cost:
+            best, best_cost = vector, value
     else:
         certified = len(quadratic) <= 14
     margins = np.full(len(quadratic), np.inf)
-    for value, vector in met:
-        if value - least < radius:
+    for value, vector in evaluated:
+        if value - best_cost < radius:
             changed = vector != best
-            margins[changed] = np.minimum(margins[changed], value - least)
-    return ConstrainedSigns(best, float(least), margins, certified, solved)
+            margins[changed] = np.minimum(margins[changed], value - best_cost)
+    return ConstrainedSigns(best, float(best_cost), margins, certified, solved)
 
 
 class ConsistentCost:

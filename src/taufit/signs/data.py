@@ -14,12 +14,12 @@ from taufit.recording import require_joints
 from taufit.signals import Samples
 from taufit.signs.hints import SignHint, apply_hints
 from taufit.signs.quadratic import JointRows, joint_rows
-from taufit.signs.samples import recorded_joints
+from taufit.signs.samples import joints_with_signs
 from taufit.signs.segments import noise_scale
 from taufit.terms import friction_model, has_memory, needs
 
 # Samples with torque above this many standard deviations have the sign of their segment.
-CLEAR = 2.0
+CLEAR_STDS = 2.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,8 +29,8 @@ class SearchData:
     Attributes:
         model: Model whose friction is linear in its coefficients.
         samples: Motion.
-        values: Torque magnitudes; signed torque where `known`.
-        known: Samples whose sign was recorded or given.
+        values: Torque magnitudes; signed torque where `has_sign`.
+        has_sign: Samples whose sign was recorded or given.
         signed: Samples whose value is certainly signed. Within the noise of zero the sign of a
             segment need not be that of the noisy sample.
         borders: Further cuts, before the marked samples.
@@ -44,7 +44,7 @@ class SearchData:
     model: TorqueModel
     samples: Samples
     values: Float[Array, "n j"]
-    known: Bool[Array, "n j"]
+    has_sign: Bool[Array, "n j"]
     signed: Bool[Array, "n j"]
     borders: Bool[Array, "n j"]
     noise: Float[Array, " j"]
@@ -58,7 +58,7 @@ class SearchData:
         return np.abs(self.values)
 
 
-def prepare(
+def prepare_search(
     model: TorqueModel,
     samples: Samples,
     hints: Sequence[SignHint] = (),
@@ -72,7 +72,7 @@ def prepare(
     """
     joints = model.robot.joints
     require_joints(samples.joints, joints, name=samples.names[0], robot=model.robot.name)
-    signed = recorded_joints(samples)
+    signed = joints_with_signs(samples)
     raw = samples.raw_torque is not None
     values = np.array(samples.raw_torque if raw else samples.torque, float)
     values[:, ~signed] = np.abs(values[:, ~signed])
@@ -84,23 +84,24 @@ def prepare(
         )
     # Samples that are not used may have any value, which must not spread through a filter.
     values[~np.isfinite(values)] = 0.0
-    known = np.broadcast_to(signed, values.shape).copy()
+    has_sign = np.broadcast_to(signed, values.shape).copy()
     borders = np.zeros(values.shape, bool)
-    apply_hints(hints, samples, values, known, borders)
+    apply_hints(hints, samples, values, has_sign, borders)
 
     if load is None and is_nonlinear(model):
         model = replace(model, friction=friction_model("linear"), shape=None)
     noise = noise_scale(np.abs(values), samples.run, keep)
-    still = np.flatnonzero(~signed & ~np.any(keep, axis=0))
-    if len(still):
+    unused_joints = np.flatnonzero(~signed & ~np.any(keep, axis=0))
+    if len(unused_joints):
         raise PoorExcitationError(
-            f"joint {still[0] + 1} has no sample left to fit: it does not move in this recording, "
+            f"joint {unused_joints[0] + 1} has no sample left to fit: it does not move in this "
+            "recording, "
             "or all its samples were rejected. Record a motion of every joint."
         )
     rows = joint_rows(search_regressor(model, samples, load), np.where(keep, 1.0 / noise, 0.0))
-    clear = signed | (known & (np.abs(values) > CLEAR * noise))
+    is_certain = signed | (has_sign & (np.abs(values) > CLEAR_STDS * noise))
     return SearchData(
-        model, samples, values, known, clear, borders, noise, rows, tuple(hints), load
+        model, samples, values, has_sign, is_certain, borders, noise, rows, tuple(hints), load
     )
 
 

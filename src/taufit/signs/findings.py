@@ -9,7 +9,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float, Int
 from taufit.signals import Samples
-from taufit.signs.samples import signed_samples
+from taufit.signs.samples import with_signs
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class SignedSegment:
 
 
 @dataclass(frozen=True, slots=True)
-class SureInterval:
+class CertainInterval:
     """Interval in which the sign of a joint's torque is certain and constant.
 
     Attributes:
@@ -82,7 +82,7 @@ class SureInterval:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FoundSigns:
+class RecoveredSigns:
     """Torque signs recovered from magnitudes.
 
     Attributes:
@@ -105,7 +105,7 @@ class FoundSigns:
         values: Least-squares parameters of the search (not physically consistent).
         recorded: Per joint, whether the sign was recorded.
         predicted: Torque predicted by `values` [N m].
-        known: Samples whose sign was recorded, or given and clear of the noise.
+        has_sign: Samples whose sign was recorded, or given and clear of the noise.
         noisy: Per joint, whether noise exceeds its torque.
         joint_confident: Per joint, whether its signs are reliable.
     """
@@ -126,14 +126,14 @@ class FoundSigns:
     values: Float[Array, " p"]
     recorded: Bool[Array, " j"]
     predicted: Float[Array, "n j"]
-    known: Bool[Array, "n j"]
+    has_sign: Bool[Array, "n j"]
     noisy: Bool[Array, " j"]
     joint_confident: Bool[Array, " j"]
 
     @property
     def fit_samples(self) -> Samples:
         """Samples for a fit: torque is `expected`, which does not bias the model near zero."""
-        return signed_samples(replace(self.samples, signed=self.recorded), self.expected)
+        return with_signs(replace(self.samples, signed=self.recorded), self.expected)
 
     @property
     def signs(self) -> Int[Array, " s"]:
@@ -157,17 +157,17 @@ class FoundSigns:
             "sure": [interval.to_dict() for interval in self.sure_intervals()],
         }
 
-    def sure_intervals(self) -> tuple[SureInterval, ...]:
+    def sure_intervals(self) -> tuple[CertainInterval, ...]:
         """Intervals without a gap in which every sample of a joint has the same certain sign."""
-        run, time, out = self.samples.run, self.samples.time, []
-        apart = np.diff(run, prepend=run[:1]) != 0
+        run, time, intervals = self.samples.run, self.samples.time, []
+        starts_run = np.diff(run, prepend=run[:1]) != 0
         for joint in range(self.samples.joints):
             value = np.where(self.sample_sure[:, joint], self.sample_sign[:, joint], 0)
-            starts = np.flatnonzero((np.diff(value, prepend=2) != 0) | apart)
+            starts = np.flatnonzero((np.diff(value, prepend=2) != 0) | starts_run)
             for first, stop in zip(starts, np.append(starts[1:], len(value)), strict=True):
                 if value[first]:
-                    out.append(
-                        SureInterval(
+                    intervals.append(
+                        CertainInterval(
                             joint,
                             int(run[first]),
                             float(time[first]),
@@ -175,4 +175,4 @@ class FoundSigns:
                             int(value[first]),
                         )
                     )
-        return tuple(out)
+        return tuple(intervals)

@@ -25,26 +25,26 @@ from taufit.regression.information import Information
 from taufit.regression.rows import RegressionRows, SampleRows
 from taufit.regression.weights import Weights
 from taufit.signals import Samples
-from taufit.signs.findings import FoundSigns
+from taufit.signs.findings import RecoveredSigns
 
 # Minimum weight: smaller ones would give a large y; a larger weight only shortens the steps.
-_LEAST = 0.05
+_MINIMUM_WEIGHT = 0.05
 
 
 @lru_cache(maxsize=1)
-def _table() -> tuple[Float[Array, " k"], Float[Array, " k"]]:
+def _weight_table() -> tuple[Float[Array, " k"], Float[Array, " k"]]:
     """Weight w over a grid of |mu| in standard deviations, by Gauss-Hermite quadrature."""
     grid = np.linspace(0.0, 6.0, 121)
     nodes, weights = np.polynomial.hermite_e.hermegauss(80)
     m = np.abs(grid[:, None] + nodes)
-    lost = (m / np.cosh(m * grid[:, None])) ** 2 @ (weights / weights.sum())
-    return grid, np.clip(1.0 - lost, 0.0, 1.0)
+    lost_information = (m / np.cosh(m * grid[:, None])) ** 2 @ (weights / weights.sum())
+    return grid, np.clip(1.0 - lost_information, 0.0, 1.0)
 
 
 def information_share(level: Float[Array, "*n"]) -> Float[Array, "*n"]:
     """Weight w at mu, in standard deviations."""
-    grid, share = _table()
-    return np.interp(np.abs(level), grid, share, right=1.0)
+    grid, weights = _weight_table()
+    return np.interp(np.abs(level), grid, weights, right=1.0)
 
 
 class MagnitudeRows(SampleRows):
@@ -56,7 +56,7 @@ class MagnitudeRows(SampleRows):
         expected: Expected signed torque of each sample at the fit, before any low-pass [N m].
         predicted: Torque of the fit, mu [N m].
         noise: Standard deviation per joint [N m].
-        known: Samples with a known sign.
+        has_sign: Samples with a known sign.
     """
 
     def __init__(
@@ -66,12 +66,14 @@ class MagnitudeRows(SampleRows):
         expected: Float[Array, "n j"],
         predicted: Float[Array, "n j"],
         noise: Float[Array, " j"],
-        known: Bool[Array, "n j"],
+        has_sign: Bool[Array, "n j"],
     ) -> None:
         super().__init__(model, samples)
-        share = np.where(known, 1.0, np.maximum(information_share(predicted / noise), _LEAST))
-        self.root = np.sqrt(share)
-        response = predicted + (expected - predicted) / share
+        weight = np.where(
+            has_sign, 1.0, np.maximum(information_share(predicted / noise), _MINIMUM_WEIGHT)
+        )
+        self.root = np.sqrt(weight)
+        response = predicted + (expected - predicted) / weight
         self.torque = np.where(self.keep, self.root * response, 0.0)
 
     @cached_property
@@ -103,17 +105,22 @@ class MagnitudeRows(SampleRows):
         return self.root * super().explained(theta)
 
 
-def information_rows(model: TorqueModel, found: FoundSigns) -> SampleRows:
+def information_rows(model: TorqueModel, recovery: RecoveredSigns) -> SampleRows:
     """Rows with the information of the magnitudes; of signed torque for the tree search."""
-    if found.method == "tree":
-        return SampleRows(model, found.fit_samples)
+    if recovery.method == "tree":
+        return SampleRows(model, recovery.fit_samples)
     return MagnitudeRows(
-        model, found.samples, found.expected, found.predicted, found.noise, found.known
+        model,
+        recovery.samples,
+        recovery.expected,
+        recovery.predicted,
+        recovery.noise,
+        recovery.has_sign,
     )
 
 
 def with_sign_uncertainty(
-    estimate: Estimate, model: TorqueModel, samples: Samples, found: FoundSigns
+    estimate: Estimate, model: TorqueModel, samples: Samples, recovery: RecoveredSigns
 ) -> Estimate:
     """Estimate from expected torque, with the covariance of an estimate from magnitudes.
 
@@ -127,20 +134,24 @@ def with_sign_uncertainty(
         estimate: Estimate from `samples`.
         model: Fitted model.
         samples: Samples made from `found.fit_samples`.
-        found: Recovered signs.
+        recovery: Recovered signs.
     """
-    own = replace(model, shape=estimate.shape) if estimate.shape is not None else model
-    rows = SampleRows(own, samples, load=estimate.load, dropped=estimate.dropped)
-    share = np.where(found.known, 1.0, information_share(found.predicted / found.noise))
+    shaped_model = replace(model, shape=estimate.shape) if estimate.shape is not None else model
+    rows = SampleRows(shaped_model, samples, load=estimate.load, dropped=estimate.dropped)
+    weight = np.where(
+        recovery.has_sign, 1.0, information_share(recovery.predicted / recovery.noise)
+    )
     joint = np.ones(rows.joints) if estimate.joint_weights is None else estimate.joint_weights
     columns = estimate.base.columns
-    full = rows.information(Weights(joint)).factor[:, columns]
-    part = rows.information(Weights(joint, lambda _: np.sqrt(share))).factor[:, columns]
-    norms = np.linalg.norm(full, axis=0)
+    full_factor = rows.information(Weights(joint)).factor[:, columns]
+    weighted_factor = rows.information(Weights(joint, lambda _: np.sqrt(weight))).factor[:, columns]
+    norms = np.linalg.norm(full_factor, axis=0)
     norms[norms == 0.0] = 1.0
-    full, part = full / norms, part / norms
+    full_factor, weighted_factor = full_factor / norms, weighted_factor / norms
     # F^-1 A, in columns of unit length; unidentifiable parameters keep their uncertainty.
-    wider = scipy.linalg.pinvh(part.T @ part, rtol=1e-12) @ (full.T @ full)
+    widening = scipy.linalg.pinvh(weighted_factor.T @ weighted_factor, rtol=1e-12) @ (
+        full_factor.T @ full_factor
+    )
     scaled = estimate.base_covariance * np.outer(norms, norms)
-    covariance = (wider @ scaled @ wider.T) / np.outer(norms, norms)
+    covariance = (widening @ scaled @ widening.T) / np.outer(norms, norms)
     return replace(estimate, base_covariance=covariance)

@@ -19,7 +19,7 @@ import scipy.linalg
 from taufit.core.arrays import Array, Float, Int
 
 # Columns whose part outside the span of the others is below 1e-5 of their length are dropped.
-_INDEPENDENT = 1e-10
+_PIVOT_TOLERANCE = 1e-10
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,17 +29,17 @@ class JointRows:
     Attributes:
         rows: Per joint, one row per sample.
         columns: Per joint, indices of its independent columns.
-        kept: Parameters of the model that form the independent columns.
+        parameters: Parameters of the model that form the independent columns.
     """
 
     rows: tuple[Float[Array, "n c"], ...]
     columns: tuple[Int[Array, " c"], ...]
-    kept: Int[Array, " b"]
+    parameters: Int[Array, " b"]
 
     @property
     def width(self) -> int:
         """Number of independent columns."""
-        return len(self.kept)
+        return len(self.parameters)
 
     def torque(self, theta: Float[Array, " b"]) -> Float[Array, "n j"]:
         """Y theta."""
@@ -50,19 +50,19 @@ class JointRows:
 
     def gram(self, weight: Float[Array, "n j"]) -> Float[Array, "b b"]:
         """Y' diag(weight^2) Y; rows with weight zero are skipped."""
-        out = np.zeros((self.width, self.width))
+        gram = np.zeros((self.width, self.width))
         for i, (rows, columns) in enumerate(zip(self.rows, self.columns, strict=True)):
             use = weight[:, i] > 0.0
             part = rows[use] * weight[use, i, None]
-            out[np.ix_(columns, columns)] += part.T @ part
-        return out
+            gram[np.ix_(columns, columns)] += part.T @ part
+        return gram
 
     def project(self, values: Float[Array, "n j"]) -> Float[Array, " b"]:
         """Y' values."""
-        out = np.zeros(self.width)
+        projection = np.zeros(self.width)
         for i, (rows, columns) in enumerate(zip(self.rows, self.columns, strict=True)):
-            out[columns] += rows.T @ values[:, i]
-        return out
+            projection[columns] += rows.T @ values[:, i]
+        return projection
 
 
 def joint_rows(regressor: Float[Array, "n j p"], weight: Float[Array, "n j"]) -> JointRows:
@@ -76,32 +76,35 @@ def joint_rows(regressor: Float[Array, "n j p"], weight: Float[Array, "n j"]) ->
     rows, columns = [], []
     gram = np.zeros((width, width))
     for i in range(joints):
-        felt = np.flatnonzero(np.any(regressor[:, i] != 0.0, axis=0))
-        part = np.ascontiguousarray(regressor[:, i, felt])
+        nonzero = np.flatnonzero(np.any(regressor[:, i] != 0.0, axis=0))
+        part = np.ascontiguousarray(regressor[:, i, nonzero])
         rows.append(part)
-        columns.append(felt)
+        columns.append(nonzero)
         scaled = part * weight[:, i, None]
-        gram[np.ix_(felt, felt)] += scaled.T @ scaled
-    kept = independent_columns(gram)
-    place = np.full(width, -1)
-    place[kept] = np.arange(len(kept))
-    chosen = [place[felt] >= 0 for felt in columns]
+        gram[np.ix_(nonzero, nonzero)] += scaled.T @ scaled
+    independent = independent_columns(gram)
+    position = np.full(width, -1)
+    position[independent] = np.arange(len(independent))
+    is_independent = [position[nonzero] >= 0 for nonzero in columns]
     return JointRows(
-        tuple(np.ascontiguousarray(part[:, use]) for part, use in zip(rows, chosen, strict=True)),
-        tuple(place[felt[use]] for felt, use in zip(columns, chosen, strict=True)),
-        kept,
+        tuple(
+            np.ascontiguousarray(part[:, use])
+            for part, use in zip(rows, is_independent, strict=True)
+        ),
+        tuple(position[nonzero[use]] for nonzero, use in zip(columns, is_independent, strict=True)),
+        independent,
     )
 
 
 def independent_columns(gram: Float[Array, "p p"]) -> Int[Array, " b"]:
     """Indices of independent columns from their Gram matrix, by pivoted Cholesky."""
     scale = np.sqrt(np.maximum(np.diag(gram), 0.0))
-    alive = np.flatnonzero(scale > 1e-12 * scale.max(initial=0.0))
-    if len(alive) == 0:
-        return alive
-    scaled = gram[np.ix_(alive, alive)] / np.outer(scale[alive], scale[alive])
-    _, pivots, rank, _ = scipy.linalg.lapack.dpstrf(scaled, tol=_INDEPENDENT)
-    return np.sort(alive[pivots[:rank] - 1])
+    nonzero = np.flatnonzero(scale > 1e-12 * scale.max(initial=0.0))
+    if len(nonzero) == 0:
+        return nonzero
+    scaled = gram[np.ix_(nonzero, nonzero)] / np.outer(scale[nonzero], scale[nonzero])
+    _, pivots, rank, _ = scipy.linalg.lapack.dpstrf(scaled, tol=_PIVOT_TOLERANCE)
+    return np.sort(nonzero[pivots[:rank] - 1])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,18 +116,18 @@ class SignForm:
         moments: A^-1 b_k, one column per variable: theta(s) = moments @ s.
         covariance_root: L^-1 with A = L L', so that cov(theta) = L^-T L^-1.
         rows: Number of samples.
-        anchored: Whether the last variable stands for all samples with known sign.
+        has_anchor: Whether the last variable stands for all samples with known sign.
     """
 
     quadratic: Float[Array, "s s"]
     moments: Float[Array, "b s"]
     covariance_root: Float[Array, "b b"]
     rows: int
-    anchored: bool
+    has_anchor: bool
 
     @property
     def anchor(self) -> int | None:
-        return len(self.quadratic) - 1 if self.anchored else None
+        return len(self.quadratic) - 1 if self.has_anchor else None
 
     def parameters(self, signs: Int[Array, " s"]) -> Float[Array, " b"]:
         """Least-squares parameters for given signs."""
@@ -160,13 +163,13 @@ def sign_form(
         use = np.flatnonzero(label[:, i] >= 0)
         if len(use) == 0:
             continue
-        mine = label[use, i]
+        segment_labels = label[use, i]
         w = weight[use, i]
         scaled = part[use] * w[:, None]
         t = values[use, i] * w
         gram[np.ix_(columns, columns)] += scaled.T @ scaled
-        starts = np.flatnonzero(np.diff(mine, prepend=-1))
-        target = mine[starts]
+        starts = np.flatnonzero(np.diff(segment_labels, prepend=-1))
+        target = segment_labels[starts]
         sums = np.add.reduceat(scaled * t[:, None], starts, axis=0)
         squares = np.add.reduceat(t * t, starts)
         # Several intervals may have the label of known signs: add, do not assign.
@@ -182,8 +185,10 @@ def sign_form(
     )
     half = scipy.linalg.solve_triangular(lower, (moments / scale).T, lower=True, check_finite=False)
     quadratic = np.diag(energy) - half.T @ half
-    solved = scipy.linalg.solve_triangular(lower, half, lower=True, trans="T", check_finite=False)
+    solutions = scipy.linalg.solve_triangular(
+        lower, half, lower=True, trans="T", check_finite=False
+    )
     root = scipy.linalg.solve_triangular(
         lower, np.diag(1.0 / scale), lower=True, check_finite=False
     )
-    return SignForm(quadratic, solved / scale[:, None], root, count, anchored)
+    return SignForm(quadratic, solutions / scale[:, None], root, count, anchored)

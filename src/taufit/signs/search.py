@@ -81,26 +81,30 @@ def search_signs(
         node_cap: Partial vectors to visit before the shifted form is used, and again there.
     """
     size = len(quadratic)
-    block = blocks(quadratic)
+    block = independent_blocks(quadratic)
     signs = np.ones(size, np.int8)
     margins = np.full(size, np.inf)
-    cost, lower, nodes, certified = 0.0, 0.0, 0, True
+    cost, lower_bound, nodes, certified = 0.0, 0.0, 0, True
     for b in range(block.max(initial=-1) + 1):
         members = np.flatnonzero(block == b)
         local = np.flatnonzero(members == anchor) if anchor is not None else np.empty(0, int)
-        part = _search_block(
+        solution = _search_block(
             quadratic[np.ix_(members, members)],
             int(local[0]) if len(local) else None,
             radius,
             node_cap,
         )
-        signs[members], margins[members] = part.signs, part.margins
-        cost, lower, nodes = cost + part.cost, lower + part.lower_bound, nodes + part.nodes
-        certified = certified and part.certified
-    return SignSearch(signs, cost, lower, margins, radius, certified, block, nodes)
+        signs[members], margins[members] = solution.signs, solution.margins
+        cost, lower_bound, nodes = (
+            cost + solution.cost,
+            lower_bound + solution.lower_bound,
+            nodes + solution.nodes,
+        )
+        certified = certified and solution.certified
+    return SignSearch(signs, cost, lower_bound, margins, radius, certified, block, nodes)
 
 
-def blocks(quadratic: Float[Array, "s s"], tolerance: float = 1e-9) -> Int[Array, " s"]:
+def independent_blocks(quadratic: Float[Array, "s s"], tolerance: float = 1e-9) -> Int[Array, " s"]:
     """Connected components of Q: signs in different components are independent."""
     if len(quadratic) == 0:
         return np.zeros(0, np.int64)
@@ -125,55 +129,61 @@ def _search_block(
     quadratic: Float[Array, "s s"], anchor: int | None, radius: float, node_cap: int
 ) -> SignSearch:
     size = len(quadratic)
-    none = np.zeros(size, np.int64)
+    no_blocks = np.zeros(size, np.int64)
     if size == 1:
         value = float(quadratic[0, 0])
         return SignSearch(
-            np.ones(1, np.int8), value, value, np.full(1, np.inf), radius, True, none, 1
+            np.ones(1, np.int8), value, value, np.full(1, np.inf), radius, True, no_blocks, 1
         )
     # Rounding may leave Q slightly indefinite.
     regular = quadratic + 1e-9 * np.diag(np.diag(quadratic))
     # Without an anchor signs are relative to the most informative segment.
-    free, anchor = anchor is None, _reference(regular, anchor)
+    has_no_anchor, anchor = anchor is None, _reference(regular, anchor)
     triangle = triangle_of(regular, anchor)
-    fixed = _fixed(triangle, anchor)
-    best, least, nodes, complete = decode(triangle.factor, fixed, np.inf, node_cap)
-    lower = least if complete else 0.0
+    fixed = _fix_first_sign(triangle, anchor)
+    best, best_cost, nodes, complete = sphere_decode(triangle.factor, fixed, np.inf, node_cap)
+    lower_bound = best_cost if complete else 0.0
     if not complete:
-        shifted = shifted_triangle(regular, anchor)
-        relaxed = _start(regular, shifted, anchor)
-        start_cost = float(relaxed @ regular @ relaxed)
-        if start_cost < least or not np.any(best):
-            best, least = relaxed[triangle.order].astype(np.int8), start_cost
-        known = np.empty(size, np.int8)
-        known[triangle.order] = best
-        triangle, fixed = shifted, _fixed(shifted, anchor)
-        best = known[triangle.order]
+        shifted = factor_shifted(regular, anchor)
+        start_signs = _start(regular, shifted, anchor)
+        start_cost = float(start_signs @ regular @ start_signs)
+        if start_cost < best_cost or not np.any(best):
+            best, best_cost = start_signs[triangle.order].astype(np.int8), start_cost
+        signs_so_far = np.empty(size, np.int8)
+        signs_so_far[triangle.order] = best
+        triangle, fixed = shifted, _fix_first_sign(shifted, anchor)
+        best = signs_so_far[triangle.order]
         if fixed[-1] * best[-1] < 0:
             best = (-best).astype(np.int8)
-        bound = (least - triangle.constant) * (1 + 1e-12) + 1e-12 * abs(least)
-        found, found_cost, more, complete = decode(triangle.factor, fixed, bound, node_cap)
-        nodes += more
-        if np.any(found):
-            best, least = found, found_cost + triangle.constant
-        lower = least if complete else triangle.constant
+        bound = (best_cost - triangle.constant) * (1 + 1e-12) + 1e-12 * abs(best_cost)
+        better, better_cost, more_nodes, complete = sphere_decode(
+            triangle.factor, fixed, bound, node_cap
+        )
+        nodes += more_nodes
+        if np.any(better):
+            best, best_cost = better, better_cost + triangle.constant
+        lower_bound = best_cost if complete else triangle.constant
     margin = np.zeros(size)
     if complete:
-        weights = np.diag(quadratic)[triangle.order] if free else np.empty(0)
-        inner = least - triangle.constant
-        margin, more = near_margins(triangle.factor, fixed, best, weights, inner, radius, node_cap)
-        nodes += more
+        weights = np.diag(quadratic)[triangle.order] if has_no_anchor else np.empty(0)
+        inner = best_cost - triangle.constant
+        margin, more_nodes = near_margins(
+            triangle.factor, fixed, best, weights, inner, radius, node_cap
+        )
+        nodes += more_nodes
     signs, margins = np.empty(size, np.int8), np.empty(size)
     signs[triangle.order], margins[triangle.order] = best, margin
     cost = float(signs @ quadratic @ signs)
-    return SignSearch(signs, cost, min(lower, cost), margins, radius, complete, none, nodes)
+    return SignSearch(
+        signs, cost, min(lower_bound, cost), margins, radius, complete, no_blocks, nodes
+    )
 
 
 def _reference(quadratic: Float[Array, "s s"], anchor: int | None) -> int:
     return int(np.argmax(np.diag(quadratic))) if anchor is None else anchor
 
 
-def _fixed(triangle: _Triangle, anchor: int) -> Int[Array, " s"]:
+def _fix_first_sign(triangle: _Triangle, anchor: int) -> Int[Array, " s"]:
     """Fix the first sign: the anchor is +1, and without one s and -s are equivalent."""
     fixed = np.zeros(len(triangle.order), np.int8)
     fixed[-1] = 1
@@ -188,7 +198,7 @@ def triangle_of(quadratic: Float[Array, "s s"], anchor: int) -> _Triangle:
     return _Triangle(order, upper)
 
 
-def decode(
+def sphere_decode(
     factor: Float[Array, "s s"], fixed: Int[Array, " s"], bound: float, cap: int
 ) -> tuple[Int[Array, " s"], float, int, bool]:
     """Cheapest s with |R s|^2 < bound, its cost, nodes visited, and whether the search completed.
@@ -213,17 +223,19 @@ def near_margins(
     """
     bound = least + max(radius, 1e-12 * least)
     walk = _kernel.sign_margins if _kernel else margins_in_python
-    found, _, nodes, complete = walk(factor, fixed, best, weights, least, bound, cap, 20_000)
+    margins, _, nodes, complete = walk(factor, fixed, best, weights, least, bound, cap, 20_000)
     if complete:
-        return found, nodes
-    for i in np.flatnonzero(np.isinf(found) & (fixed == 0)):
+        return margins, nodes
+    for i in np.flatnonzero(np.isinf(margins) & (fixed == 0)):
         reverse = fixed.copy()
         reverse[i] = -best[i]
-        signs, cost, more, ended = decode(factor, reverse, bound, max(cap // 50, 1000))
-        nodes += more
-        if np.any(signs) or not ended:
-            found[i] = max(cost - least, 0.0) if np.any(signs) else 0.0
-    return found, nodes
+        signs, cost, more_nodes, is_complete = sphere_decode(
+            factor, reverse, bound, max(cap // 50, 1000)
+        )
+        nodes += more_nodes
+        if np.any(signs) or not is_complete:
+            margins[i] = max(cost - least, 0.0) if np.any(signs) else 0.0
+    return margins, nodes
 
 
 def signs_within(
@@ -231,7 +243,7 @@ def signs_within(
     radius: float,
     *,
     anchor: int | None = None,
-    most: int = 4096,
+    maximum_count: int = 4096,
     node_cap: int = 1_000_000,
 ) -> tuple[Int[Array, "k s"], Float[Array, " k"], bool]:
     """Sign vectors within `radius` of the optimum, cheapest first, and whether these are all.
@@ -241,15 +253,17 @@ def signs_within(
     regular = quadratic + 1e-9 * np.diag(np.diag(quadratic))
     anchor = _reference(regular, anchor)
     triangle = triangle_of(regular, anchor)
-    fixed = _fixed(triangle, anchor)
-    _, least, _, complete = decode(triangle.factor, fixed, np.inf, node_cap)
+    fixed = _fix_first_sign(triangle, anchor)
+    _, best_cost, _, complete = sphere_decode(triangle.factor, fixed, np.inf, node_cap)
     listing = _kernel.sign_list if _kernel else list_in_python
-    found, costs, _, ended = listing(triangle.factor, fixed, least + radius, node_cap, most)
+    vectors, costs, _, is_complete = listing(
+        triangle.factor, fixed, best_cost + radius, node_cap, maximum_count
+    )
     order = np.argsort(costs, kind="stable")
-    table = np.empty_like(found)
-    table[:, triangle.order] = found[order]
+    table = np.empty_like(vectors)
+    table[:, triangle.order] = vectors[order]
     exact = np.einsum("ki,ij,kj->k", table, quadratic, table, optimize=True)
-    return table, exact, complete and ended
+    return table, exact, complete and is_complete
 
 
 def sign_candidates(
@@ -257,31 +271,31 @@ def sign_candidates(
     *,
     anchor: int | None = None,
     first_radius: float = 25.0,
-    most: int = 4096,
+    maximum_count: int = 4096,
 ) -> Iterator[tuple[float, Int[Array, " s"]]]:
     """Sign vectors in order of increasing s'Qs; both s and -s if there is no anchor.
 
-    Ends after about `most` vectors, or if finding more would take too long.
+    Ends after about `maximum_count` vectors, or if finding more would take too long.
     """
-    radius, seen = first_radius, 0
-    while seen < most:
+    radius, count = first_radius, 0
+    while count < maximum_count:
         table, costs, complete = signs_within(
-            quadratic, radius, anchor=anchor, most=most, node_cap=3_000_000
+            quadratic, radius, anchor=anchor, maximum_count=maximum_count, node_cap=3_000_000
         )
         # The order of a truncated list is not reliable.
         if not complete:
             return
-        for cost, signs in zip(costs[seen:], table[seen:], strict=True):
+        for cost, signs in zip(costs[count:], table[count:], strict=True):
             yield float(cost), signs
             if anchor is None:
                 yield float(cost), -signs
-        seen = len(costs)
-        if seen >= 2 ** (len(quadratic) - 1):
+        count = len(costs)
+        if count >= 2 ** (len(quadratic) - 1):
             return
         radius *= 2.0
 
 
-def shifted_triangle(quadratic: Float[Array, "s s"], anchor: int) -> _Triangle:
+def factor_shifted(quadratic: Float[Array, "s s"], anchor: int) -> _Triangle:
     """Factor of Q - diag(lambda), lambda from the semidefinite relaxation.
 
     min <Q, X> over X >= 0 with unit diagonal is solved by coordinate descent on X = VV'; its dual
@@ -303,16 +317,16 @@ def shifted_triangle(quadratic: Float[Array, "s s"], anchor: int) -> _Triangle:
 
 def _start(quadratic: Float[Array, "s s"], shifted: _Triangle, anchor: int) -> Int[Array, " s"]:
     """Good initial sign vector for pruning: first leaf of the shifted form, then single flips."""
-    fixed = _fixed(shifted, anchor)
-    dive, _, _, _ = decode(shifted.factor, fixed, np.inf, 4 * len(fixed))
+    fixed = _fix_first_sign(shifted, anchor)
+    first_leaf, _, _, _ = sphere_decode(shifted.factor, fixed, np.inf, 4 * len(fixed))
     signs = np.ones(len(fixed))
-    signs[shifted.order] = np.where(dive == 0, 1, dive)
-    free = np.arange(len(fixed)) != anchor
+    signs[shifted.order] = np.where(first_leaf == 0, 1, first_leaf)
+    may_flip = np.arange(len(fixed)) != anchor
     product = quadratic @ signs
     for _ in range(20 * len(fixed)):
         # Flipping i changes the cost by -4 s_i (Q s)_i + 4 Q_ii.
         change = -signs * product + np.diag(quadratic)
-        i = int(np.argmin(np.where(free, change, np.inf)))
+        i = int(np.argmin(np.where(may_flip, change, np.inf)))
         if change[i] >= -1e-12 * abs(quadratic[i, i]):
             break
         product -= 2.0 * signs[i] * quadratic[:, i]
@@ -330,14 +344,14 @@ def factor_in_python(
     work = np.array(quadratic, float)
     size = len(work)
     order = np.arange(size)
-    least = max(np.diag(work).max(initial=0.0), 1e-300) * 1e-15
+    minimum_pivot = max(np.diag(work).max(initial=0.0), 1e-300) * 1e-15
     for k in range(size):
         choice = np.where(order[k:] == last, np.inf, np.diag(work)[k:])
         p = k + int(np.argmin(choice))
         swap = np.arange(size)
         swap[[k, p]] = p, k
         work, order = work[np.ix_(swap, swap)], order[swap]
-        pivot = np.sqrt(max(work[k, k], least))
+        pivot = np.sqrt(max(work[k, k], minimum_pivot))
         row = work[k, k + 1 :] / pivot
         work[k, k], work[k, k + 1 :] = pivot, row
         work[k + 1 :, k + 1 :] -= np.outer(row, row)
@@ -353,50 +367,50 @@ def _walk(
     size = len(fixed)
     if size == 0:
         return 0, True
-    centre, below, signs = np.zeros(size), np.zeros(size + 1), np.zeros(size)
-    left = np.zeros(size, int)
-    nodes, k, down = 0, size - 1, True
+    centre, partial_cost, signs = np.zeros(size), np.zeros(size + 1), np.zeros(size)
+    untried = np.zeros(size, int)
+    nodes, k, descends = 0, size - 1, True
     while True:
-        if down:
+        if descends:
             centre[k] = factor[k, k + 1 :] @ signs[k + 1 :]
-            left[k] = int(fixed[k] == 0)
+            untried[k] = int(fixed[k] == 0)
             signs[k] = fixed[k] if fixed[k] else (-1.0 if centre[k] > 0.0 else 1.0)
         else:
-            while left[k] == 0:
+            while untried[k] == 0:
                 k += 1
                 if k == size:
                     return nodes, True
-            signs[k], left[k] = -signs[k], 0
+            signs[k], untried[k] = -signs[k], 0
         nodes += 1
         if nodes > cap:
             return nodes, False
-        cost = below[k + 1] + (factor[k, k] * signs[k] + centre[k]) ** 2
+        cost = partial_cost[k + 1] + (factor[k, k] * signs[k] + centre[k]) ** 2
         if cost >= bound:
-            left[k], down = 0, False
+            untried[k], descends = 0, False
             continue
-        below[k] = cost
+        partial_cost[k] = cost
         if k == 0:
             bound = leaf(float(cost), signs)
             if bound < 0.0:
                 return nodes, False
-            down = False
+            descends = False
         else:
-            k, down = k - 1, True
+            k, descends = k - 1, True
 
 
 def decode_in_python(
     factor: Float[Array, "s s"], fixed: Int[Array, " s"], bound: float, cap: int
 ) -> tuple[Int[Array, " s"], float, int, bool]:
     """NumPy version of the kernel's `sign_decode`."""
-    best, least = np.zeros(len(fixed), np.int8), bound
+    best, best_cost = np.zeros(len(fixed), np.int8), bound
 
     def leaf(cost: float, signs: Float[Array, " s"]) -> float:
-        nonlocal best, least
-        best, least = signs.astype(np.int8), cost
+        nonlocal best, best_cost
+        best, best_cost = signs.astype(np.int8), cost
         return cost
 
     nodes, complete = _walk(factor, fixed, bound, cap, leaf)
-    return best, least, nodes, complete
+    return best, best_cost, nodes, complete
 
 
 def margins_in_python(
@@ -407,7 +421,7 @@ def margins_in_python(
     least: float,
     bound: float,
     cap: int,
-    most: int,
+    maximum_count: int,
 ) -> tuple[Float[Array, " s"], int, int, bool]:
     """NumPy version of the kernel's `sign_margins`."""
     margin = np.full(len(fixed), np.inf)
@@ -420,28 +434,28 @@ def margins_in_python(
             changed = ~changed
         margin[changed] = np.minimum(margin[changed], cost - least)
         count += 1
-        return -1.0 if count >= most else bound
+        return -1.0 if count >= maximum_count else bound
 
     nodes, complete = _walk(factor, fixed, bound, cap, leaf)
     return margin, count, nodes, complete
 
 
 def list_in_python(
-    factor: Float[Array, "s s"], fixed: Int[Array, " s"], bound: float, cap: int, most: int
+    factor: Float[Array, "s s"], fixed: Int[Array, " s"], bound: float, cap: int, maximum_count: int
 ) -> tuple[Int[Array, "k s"], Float[Array, " k"], int, bool]:
     """NumPy version of the kernel's `sign_list`."""
-    found: list[Int[Array, " s"]] = []
+    vectors: list[Int[Array, " s"]] = []
     costs: list[float] = []
 
     def leaf(cost: float, signs: Float[Array, " s"]) -> float:
-        if len(costs) >= most:
+        if len(costs) >= maximum_count:
             return -1.0
         costs.append(cost)
-        found.append(signs.astype(np.int8))
+        vectors.append(signs.astype(np.int8))
         return bound
 
     nodes, complete = _walk(factor, fixed, bound, cap, leaf)
-    table = np.array(found, np.int8).reshape(len(found), len(fixed))
+    table = np.array(vectors, np.int8).reshape(len(vectors), len(fixed))
     return table, np.array(costs), nodes, complete
 
 
@@ -452,13 +466,13 @@ def mix_in_python(
     vectors, norms = start.copy(), np.zeros(len(start))
     hollow = quadratic - np.diag(np.diag(quadratic))
     for _ in range(sweeps):
-        gained = 0.0
+        gain = 0.0
         for i in range(len(start)):
             pull = hollow[i] @ vectors
             norms[i] = np.linalg.norm(pull)
-            gained += norms[i] + pull @ vectors[i]
+            gain += norms[i] + pull @ vectors[i]
             if norms[i] > 0.0:
                 vectors[i] = -pull / norms[i]
-        if gained <= tolerance * max(norms.sum(), 1e-300):
+        if gain <= tolerance * max(norms.sum(), 1e-300):
             break
     return vectors, norms

@@ -28,7 +28,7 @@ from taufit.signs.segments import joint_rms
 _UPPER = np.triu_indices(4)
 _ORDER = np.lexsort((_UPPER[0], _UPPER[1]))
 _ROW, _COLUMN = _UPPER[0][_ORDER], _UPPER[1][_ORDER]
-_ROOT2 = np.where(_ROW == _COLUMN, 1.0, np.sqrt(2.0))
+_TRIANGLE_SCALE = np.where(_ROW == _COLUMN, 1.0, np.sqrt(2.0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,14 +63,14 @@ def nominal_bounds(model: TorqueModel) -> tuple[Float[Array, " p"], Float[Array,
         return None
     lower, upper = np.full(layout.size, -np.inf), np.full(layout.size, np.inf)
     for k in range(layout.joints):
-        own = nominal[layout.link(k)]
-        mass, inertia = own[0], own[4:].max()
+        link_values = nominal[layout.link(k)]
+        mass, inertia = link_values[0], link_values[4:].max()
         if mass <= 0.0 or inertia <= 0.0:
             continue
-        at = layout.link(k).start
-        lower[at], upper[at] = 0.5 * mass, 1.5 * mass
-        lower[at + 1 : at + 4], upper[at + 1 : at + 4] = -0.45 * mass, 0.45 * mass
-        lower[at + 4 : at + 10], upper[at + 4 : at + 10] = -inertia, 2.0 * inertia
+        start = layout.link(k).start
+        lower[start], upper[start] = 0.5 * mass, 1.5 * mass
+        lower[start + 1 : start + 4], upper[start + 1 : start + 4] = -0.45 * mass, 0.45 * mass
+        lower[start + 4 : start + 10], upper[start + 4 : start + 10] = -inertia, 2.0 * inertia
     return lower, upper
 
 
@@ -103,13 +103,13 @@ def search_tree(
         ]
     )
     label, joint, first, last = threshold_segments(magnitude, samples, threshold)
-    base = base_parameters(model, order=_printed_order(model))
+    base = base_parameters(model, order=_parameter_order(model))
     columns = base.columns
     rows = search_regressor(model, samples)[:, :, columns]
     grams, moments, energy = [], [], []
     for k in range(len(joint)):
-        use = label[:, joint[k]] == k
-        part, values = rows[use, joint[k]], magnitude[use, joint[k]]
+        is_segment = label[:, joint[k]] == k
+        part, values = rows[is_segment, joint[k]], magnitude[is_segment, joint[k]]
         grams.append(part.T @ part)
         moments.append(part.T @ values)
         energy.append(float(values @ values))
@@ -169,7 +169,7 @@ def threshold_segments(
     return label, np.array(joint, int), np.array(first, int), np.array(last, int)
 
 
-def _printed_order(model: TorqueModel) -> list[str]:
+def _parameter_order(model: TorqueModel) -> list[str]:
     """Parameter names: inertias, first moments, masses, then those of the joints."""
 
     def kind(name: str) -> int:
@@ -185,17 +185,19 @@ def _order(grams: list[Float[Array, "b b"]], length: Int[Array, " s"], start: in
     """Order of segments: for the root by greedy determinant, then the longest first."""
     scale = np.sqrt(np.maximum(np.diag(sum(grams)), 1e-300))
     ridge = 1e-6 * np.eye(len(scale))
-    total, chosen = ridge, []
+    total, selected = ridge, []
     for _ in range(min(start, len(grams))):
         gains = [
-            -np.inf if k in chosen else np.linalg.slogdet(total + gram / np.outer(scale, scale))[1]
+            -np.inf
+            if k in selected
+            else np.linalg.slogdet(total + gram / np.outer(scale, scale))[1]
             for k, gram in enumerate(grams)
         ]
         k = int(np.argmax(gains))
-        chosen.append(k)
+        selected.append(k)
         total = total + grams[k] / np.outer(scale, scale)
-    rest = [k for k in np.argsort(-length, kind="stable") if k not in chosen]
-    return [*chosen, *(int(k) for k in rest)]
+    remaining = [k for k in np.argsort(-length, kind="stable") if k not in selected]
+    return [*selected, *(int(k) for k in remaining)]
 
 
 class FeasibleDistance:
@@ -218,23 +220,25 @@ class FeasibleDistance:
 
         rows, width = matrix.shape
         limits = constraints_of(model)
-        lower = [limits.matrix]
-        least = [limits.bound]
+        lower_rows = [limits.matrix]
+        lower_bounds = [limits.bound]
         if bounds is not None:
             for side, values in ((1.0, bounds[0]), (-1.0, -np.asarray(bounds[1]))):
                 finite = np.isfinite(values)
-                lower.append(side * np.eye(width)[finite])
-                least.append(np.asarray(values)[finite])
-        linear, bound = np.vstack(lower), np.concatenate(least)
+                lower_rows.append(side * np.eye(width)[finite])
+                lower_bounds.append(np.asarray(values)[finite])
+        linear, bound = np.vstack(lower_rows), np.concatenate(lower_bounds)
         cones = np.zeros((model.layout.links.stop, width))
         for link in range(model.robot.joints):
-            own = model.layout.link(link)
-            cones[own, own] = (limits.maps[link][:, _ROW, _COLUMN] * _ROOT2).T
-        rest = np.vstack([-linear, -cones])
+            link_slice = model.layout.link(link)
+            cones[link_slice, link_slice] = (
+                limits.maps[link][:, _ROW, _COLUMN] * _TRIANGLE_SCALE
+            ).T
+        inequalities = np.vstack([-linear, -cones])
         a = scipy.sparse.bmat(
             [
                 [scipy.sparse.csc_matrix(matrix), -scipy.sparse.identity(rows)],
-                [scipy.sparse.csc_matrix(rest), None],
+                [scipy.sparse.csc_matrix(inequalities), None],
             ],
             format="csc",
         )
@@ -249,9 +253,9 @@ class FeasibleDistance:
         options.max_threads = 1
         options.presolve_enable = False
         options.chordal_decomposition_enable = False
-        first = np.concatenate([np.zeros(rows), self._tail])
+        right_side = np.concatenate([np.zeros(rows), self._tail])
         self._new_solver = partial(
-            clarabel.DefaultSolver, quadratic, np.zeros(width + rows), a, first, kinds, options
+            clarabel.DefaultSolver, quadratic, np.zeros(width + rows), a, right_side, kinds, options
         )
         self._solver = self._new_solver()
         self._width = width
@@ -279,18 +283,18 @@ class FeasibleDistance:
 
 
 def segment_values(
-    found: TreeSearch, samples: Samples
+    search: TreeSearch, samples: Samples
 ) -> tuple[Int[Array, "n j"], Float[Array, "n j"], Bool[Array, "n j"]]:
     """Sign of every sample (that of the nearest segment), signed torque, and samples to fit."""
-    n, joints = found.label.shape
+    n, joints = search.label.shape
     sign = np.ones((n, joints), np.int8)
     for i in range(joints):
-        mine = np.flatnonzero(found.joint == i)
-        if len(mine) == 0:
+        joint_segments = np.flatnonzero(search.joint == i)
+        if len(joint_segments) == 0:
             continue
-        middle = 0.5 * (found.first[mine] + found.last[mine])
+        middle = 0.5 * (search.first[joint_segments] + search.last[joint_segments])
         nearest = np.abs(np.arange(n)[:, None] - middle).argmin(1)
-        sign[:, i] = found.signs[mine][nearest]
-        inside = found.label[:, i] >= 0
-        sign[inside, i] = found.signs[found.label[inside, i]]
-    return sign, sign * found.magnitude, samples.keep & (found.label >= 0)
+        sign[:, i] = search.signs[joint_segments][nearest]
+        inside = search.label[:, i] >= 0
+        sign[inside, i] = search.signs[search.label[inside, i]]
+    return sign, sign * search.magnitude, samples.keep & (search.label >= 0)
