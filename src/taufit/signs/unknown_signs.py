@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
+from warnings import warn
 
 import numpy as np
 
@@ -79,6 +80,12 @@ class UnsignedFit:
     model: FittedModel
     estimator: Estimator | None = None
     automatic: Estimate | None = None
+
+    @property
+    def found(self) -> RecoveredSigns:
+        """Old name of `recovery`."""
+        warn("UnsignedFit.found is now recovery; found goes with 0.3.", DeprecationWarning, 2)
+        return self.recovery
 
     @property
     def values(self) -> Float[Array, " p"]:
