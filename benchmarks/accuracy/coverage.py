@@ -70,11 +70,11 @@ class Redrawn(ArrayRows):
         self.torque = torque
         return self
 
-    def triangles(
+    def information_by_joint(
         self, first: int, last: int, columns: np.ndarray, weights: Weights | None = None
     ) -> tuple[Information, ...]:
         if weights is not None or last - first < len(self):
-            return super().triangles(first, last, columns, weights)
+            return super().information_by_joint(first, last, columns, weights)
         names = tuple(self.names[c] for c in columns)
         return tuple(
             self._information(names, q[: len(self)], upper, y)

@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from collections import Counter
 from pathlib import Path
 
@@ -68,23 +69,33 @@ def verbs(base: Path, work: Path) -> dict[str, tuple[list[str], list[Path]]]:
     return out
 
 
-def start(words: list[str], prefix: str | None = None) -> int:
-    """The pid of a child that runs the verb with its words thrown away."""
+def start(words: list[str]) -> int:
+    """Process id of a child that is about to run a verb, its output discarded.
+
+    Exit code 98 is an exception that left `main`; it is printed on the parent's stderr.
+    """
+    ready, about = os.pipe()
     child = os.fork()
     if child:
+        os.close(about)
+        os.read(ready, 1)
+        os.close(ready)
         return child
     code = 99
+    screen = os.dup(2)
     try:
         nowhere = os.open(os.devnull, os.O_RDWR)
         for number in (0, 1, 2):
             os.dup2(nowhere, number)
         from taufit.cli import main
 
+        os.write(about, b".")
         main(words)
     except SystemExit as stop:
         code = stop.code if isinstance(stop.code, int) else 0
     except BaseException:
         code = 98
+        os.write(screen, f"{words[0]}: {traceback.format_exc()}\n".encode())
     finally:
         os._exit(code)
 

@@ -248,9 +248,9 @@ def _lines(cell: Cell) -> list[Any]:
 
     return [
         mock.patch("taufit.wire.open.open_source", lambda *a, **k: cell),
-        mock.patch("taufit.wire.ur_player.Line", Line),
+        mock.patch("taufit.wire.ur_player.TcpConnection", Line),
         mock.patch("taufit.wire.ur_player.exchange", lambda *a, **k: cell.controller.stop()),
-        mock.patch("taufit.wire.ur_player.about", about),
+        mock.patch("taufit.wire.ur_player.controller_info", about),
         mock.patch("taufit.wire.ur_player.calibration", lambda *a, **k: table),
         mock.patch("taufit.wire.ur_player.time.sleep", lambda s: cell.tick(int(s / 0.008))),
         mock.patch("taufit.cli.record.show_reach", cell.show),

@@ -88,7 +88,7 @@ def rows() -> Iterator[Row]:
 def _weighted_twice(names: tuple[str, ...], regressor: np.ndarray, torque: np.ndarray) -> object:
     """Weights from residual variances, which the information of each joint knows already."""
     source = ArrayRows(names, regressor, torque)
-    weights = Weights.one(6)
+    weights = Weights.equal(6)
     for _ in range(3):
         information = source.information(weights)
         theta = np.linalg.solve(information.factor, information.target)

@@ -53,7 +53,7 @@ def same(one, other):
 
 
 def test_what_is_kept_is_found_by_the_next(tmp_path):
-    value = Information.of(("a", "b"), np.arange(8.0).reshape(4, 2), np.ones(4))
+    value = Information.from_rows(("a", "b"), np.arange(8.0).reshape(4, 2), np.ones(4))
     with open_cache(tmp_path) as cache:
         assert cache.get(b"key") is MISSING
         cache.put(b"key", (value, {"rate": 3.0}))
@@ -91,7 +91,7 @@ def test_information_keeps_the_triangle_only():
     p = 60
     rng = np.random.default_rng(0)
     names = tuple(f"p{i}" for i in range(p))
-    value = Information.of(names, rng.normal(size=(200, p)), rng.normal(size=200))
+    value = Information.from_rows(names, rng.normal(size=(200, p)), rng.normal(size=200))
     data = pack(value, KEY, SECRET)
     found = unpack(data, KEY, SECRET)
     assert len(data) < 1.1 * len(pickle.dumps(value, protocol=5))

@@ -14,7 +14,7 @@ from taufit.core.errors import RecordingError
 from taufit.diagnosis import (
     Cause,
     ContradictionError,
-    declared_torque,
+    apply_declared_torque_kind,
     recording_causes,
     sample_causes,
 )
@@ -111,7 +111,7 @@ def test_a_mistake_is_named_and_its_remedy_leaves_nothing(run, name):
     if remedy is None:
         return
     again, recordings, delay = followed(log, remedy)
-    recordings, _ = declared_torque(again, recordings)
+    recordings, _ = apply_declared_torque_kind(again, recordings)
     left = causes(again, recordings, delay)
     assert not [str(c.finding) for c in left if c.finding.severity != "info"]
 
@@ -184,7 +184,7 @@ def test_a_refusal_survives_another_process(run):
 def test_effort_nobody_declared_is_refused_with_the_option_to_type(run):
     raw = replace(run, signal_unit="", gain=None)
     with pytest.raises(RecordingError, match=r"--effort torque \(N m\).*likely torque"):
-        declared_torque(read_robot("ur5e"), [raw])
+        apply_declared_torque_kind(read_robot("ur5e"), [raw])
 
 
 def test_currents_without_gains_take_the_nominal_robots_scale(run):
@@ -192,6 +192,6 @@ def test_currents_without_gains_take_the_nominal_robots_scale(run):
     current = replace(
         run, signal=run.signal / gain, signal_unit="A", gain=None, meta={"gains": "unknown"}
     )
-    (filled,), found = declared_torque(read_robot("ur5e"), [current])
+    (filled,), found = apply_declared_torque_kind(read_robot("ur5e"), [current])
     np.testing.assert_allclose(filled.gain[1:3], gain[1:3], rtol=0.1)
     assert found[0].kind == "gains_unknown" and "taufit gains" in found[0].message

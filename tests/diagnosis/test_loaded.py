@@ -11,7 +11,7 @@ from benchmarks.clean_runs import LOADS, clean_run, loaded_run
 
 from taufit.diagnosis import sample_causes
 from taufit.diagnosis.hypothesis_test import HypothesisTest
-from taufit.diagnosis.priors import carried_covariance, link_priors
+from taufit.diagnosis.priors import link_priors, load_covariance
 from taufit.diagnosis.undescribed_load import load_finding, with_load
 from taufit.recording import read_recording
 from taufit.robot import bundled_robots, read_robot
@@ -47,7 +47,7 @@ def test_an_arm_with_an_unknown_load_is_blamed_for_nothing(name, mass):
     robot, recording, kilograms = loaded_run(name, 30, mass)
     evidence, found = evidence_of(robot, recording)
     assert found == []
-    values, covariance = evidence.load()
+    values, covariance = evidence.estimate_load()
     assert abs(values[0] - kilograms) < 3.0 * np.sqrt(covariance[0, 0])
     if mass > 4.0 and name not in ("kr5", "scara"):
         said = load_finding(evidence)
@@ -119,15 +119,15 @@ def test_a_load_is_as_likely_in_any_frame_of_the_last_link():
     near, far = first.centre.copy(), second.centre.copy()
     near[-10:] += load
     far[-10:] += seen
-    assert first.of_load(near) == pytest.approx(second.of_load(far), rel=1e-6)
-    assert 0.1 < first.of_load(near) < 10.0
+    assert first.load_distance(near) == pytest.approx(second.load_distance(far), rel=1e-6)
+    assert 0.1 < first.load_distance(near) < 10.0
 
 
 @pytest.mark.parametrize("name", bundled_robots())
 def test_what_an_arm_carries_has_the_moments_of_point_masses(name):
     robot = read_robot(name)
     links = robot.parameters.reshape(-1, 10)
-    covariance = carried_covariance(robot, links)
+    covariance = load_covariance(robot, links)
     mass, variance = covariance[0, 0], np.diag(covariance)
     centre = covariance[0, 1:4] / mass
     assert np.allclose(centre, links[-1, 1:4] / links[-1, 0])
@@ -144,7 +144,7 @@ def test_a_moment_without_a_mass_puts_no_load_beyond_the_arm(monkeypatch):
     robot = read_robot("ur10")
     values = np.zeros(10)
     values[0], values[3] = 1e-3, 0.2
-    monkeypatch.setattr(HypothesisTest, "load", lambda _: (values, np.eye(10)))
+    monkeypatch.setattr(HypothesisTest, "estimate_load", lambda _: (values, np.eye(10)))
     shown = HypothesisTest.__new__(HypothesisTest)
 
     added = with_load(robot, shown).parameters[-10:] - robot.parameters[-10:]

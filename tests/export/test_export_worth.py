@@ -63,3 +63,13 @@ def test_a_recording_that_is_not_there_is_refused_and_nothing_is_written(fitted,
     words = ["export", fitted / "model.json", "--holdout", fitted / "nobody.parquet"]
     assert ended(*words, "-o", tmp_path / "arm.urdf") == 1
     assert not list(tmp_path.iterdir())
+
+
+def test_no_figure_is_printed_where_no_torque_varied(fitted, tmp_path, capsys):
+    text = json.loads((fitted / "model.json").read_text())
+    del text["score"]["nrmse"]
+    (tmp_path / "model.json").write_text(json.dumps(text))
+    capsys.readouterr()
+    assert ended("export", tmp_path / "model.json", "-o", tmp_path / "arm.json") == 0
+    out = capsys.readouterr().out
+    assert "not known" in out and "nan" not in out

@@ -171,9 +171,9 @@ def test_singular_weights_are_refused(clean):
         np.abs(samples.torque).max(axis=0),
     )
     with pytest.raises(InfeasibleError, match="joint 2 would get a singular weight"):
-        MaxTorqueWeights((1.0, 0.0, 1.0, 1.0)).first(sums)
+        MaxTorqueWeights((1.0, 0.0, 1.0, 1.0)).initial_weights(sums)
     with pytest.raises(InfeasibleError, match="joint 1 would get a singular weight"):
-        MaxTorqueWeights((np.nan, 1.0, 1.0, 1.0)).first(sums)
+        MaxTorqueWeights((np.nan, 1.0, 1.0, 1.0)).initial_weights(sums)
 
 
 def test_information_by_joint_adds_up_under_any_weights(clean):

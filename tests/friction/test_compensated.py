@@ -18,7 +18,7 @@ from taufit.health.index import _friction_torque as health_friction
 from taufit.model import friction_torque, predicted_torque, rigid_torque
 from taufit.model.friction_tape import FrictionTape
 from taufit.payload import PayloadFilter, stream
-from taufit.regression.run_variability import _only as friction_of_joint
+from taufit.regression.run_variability import _joint_friction as friction_of_joint
 from taufit.report.model_view import predict
 from taufit.robot import Compensator, Robot, from_yaml, to_yaml
 from taufit.sim import Twin

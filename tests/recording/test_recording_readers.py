@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 
 import numpy as np
 import pytest
@@ -184,6 +185,15 @@ def states(topic="/joint_states", names=("a", "b", "c", "d", "e", "f"), rate_ns=
         (topic, START + k * rate_ns, names, *(x.tolist() for x in row))
         for k, row in enumerate(zip(q, dq, tau, strict=True))
     ]
+
+
+def test_a_bag_whose_time_of_reception_is_text_names_the_message(tmp_path):
+    folder = tmp_path / "bag_db3"
+    write_bag(folder, states())
+    with sqlite3.connect(next(folder.glob("*.db3"))) as database:
+        database.execute("UPDATE messages SET timestamp = 'now' WHERE id = 2")
+    with pytest.raises(RecordingError, match=r"joint state \d+ was received at 'now'"):
+        read_recording(folder)
 
 
 @pytest.mark.parametrize("form", ["bag.mcap", "bag_db3", "ros1.bag", "bag_dir"])

@@ -15,7 +15,7 @@ from taufit.model.torque_model import TorqueModel
 from taufit.regression.accumulate import (
     FAST_CONDITION,
     Batch,
-    _Tiles,
+    _TileAccumulator,
     accumulate,
     accumulate_by_joint,
 )
@@ -63,7 +63,7 @@ def test_cost_is_the_sum_of_squares(seed, p, r, rank):
     rng = np.random.default_rng(seed)
     rows = rng.normal(size=(r, min(rank, p))) @ rng.normal(size=(min(rank, p), p))
     values, theta = rng.normal(size=r), rng.normal(size=p)
-    information = Information.of(tuple(map(str, range(p))), rows, values)
+    information = Information.from_rows(tuple(map(str, range(p))), rows, values)
     expected = np.sum((values - rows @ theta) ** 2)
     assert information.cost(theta) == pytest.approx(expected, rel=1e-11, abs=1e-11)
     assert information.count == r
@@ -76,14 +76,14 @@ def test_information_adds_up(seed, p, cut):
     rng = np.random.default_rng(seed)
     names = tuple(map(str, range(p)))
     rows, values = rng.normal(size=(40, p)), rng.normal(size=40)
-    whole = Information.of(names, rows, values)
+    whole = Information.from_rows(names, rows, values)
     parts = [
-        Information.of(names, rows[:cut], values[:cut]),
-        Information.of(names, rows[cut:], values[cut:]),
+        Information.from_rows(names, rows[:cut], values[:cut]),
+        Information.from_rows(names, rows[cut:], values[cut:]),
     ]
     same(parts[0] + parts[1], whole)
     same(parts[1] + parts[0], whole)
-    same(whole + Information.nothing(names), whole)
+    same(whole + Information.empty(names), whole)
     same(parts[0].with_rows(rows[cut:], values[cut:]), whole)
 
 
@@ -92,8 +92,8 @@ def test_many_rows_are_folded_in_intervals():
     rows, values = rng.normal(size=(9000, 5)), rng.normal(size=9000)
     names = tuple("abcde")
     same(
-        Information.of(names, rows, values),
-        Information.of(names, np.linalg.qr(rows, mode="r"), np.linalg.qr(rows)[0].T @ values)
+        Information.from_rows(names, rows, values),
+        Information.from_rows(names, np.linalg.qr(rows, mode="r"), np.linalg.qr(rows)[0].T @ values)
         + Information(
             names,
             np.zeros((5, 5)),
@@ -106,7 +106,7 @@ def test_many_rows_are_folded_in_intervals():
 
 def test_only_the_same_parameters_add_up():
     with pytest.raises(ValueError, match="same parameters"):
-        Information.nothing(("a",)) + Information.nothing(("b",))
+        Information.empty(("a",)) + Information.empty(("b",))
 
 
 def test_a_triangle_keeps_what_normal_equations_lose():
@@ -115,7 +115,7 @@ def test_a_triangle_keeps_what_normal_equations_lose():
     column = rng.normal(size=200)
     rows = np.stack([column, column + 1e-9 * rng.normal(size=200)], 1)
     theta = np.array([3.0, -2.0])
-    information = Information.of(("a", "b"), rows, rows @ theta)
+    information = Information.from_rows(("a", "b"), rows, rows @ theta)
     found = np.linalg.solve(information.factor, information.target)
     np.testing.assert_allclose(found, theta, rtol=1e-5)
 
@@ -151,7 +151,7 @@ def stacked(model: TorqueModel, batch: Batch, columns=None) -> Information:
     columns = np.arange(len(model.names)) if columns is None else columns
     names = tuple(model.names[c] for c in columns)
     return replace(
-        Information.of(
+        Information.from_rows(
             names, rows[..., columns].reshape(torque.size, len(columns)), torque.reshape(-1)
         ),
         count=count,
@@ -201,7 +201,7 @@ def test_every_friction_model_enters(friction):
         temperature=rng.uniform(20.0, 50.0, batch.torque.shape),
     )
     if model.friction.memory:
-        with pytest.raises(ValueError, match="remembers its path"):
+        with pytest.raises(ValueError, match="has a memory"):
             accumulate(model, batch)
         inputs = TermInput(batch.velocity, load=batch.load, step=0.01)
         batch = replace(batch, friction=model.columns.drive_columns(inputs))
@@ -247,7 +247,7 @@ def test_batches_and_tiles_of_any_size_give_one_result():
     same(accumulate(model, mixed, columns=columns), whole)
     each = [accumulate(model, part, columns=columns) for part in parts]
     same(each[0] + each[1] + each[2] + each[3], whole)
-    same(accumulate(model, [], columns=columns), Information.nothing(whole.names))
+    same(accumulate(model, [], columns=columns), Information.empty(whole.names))
 
 
 def test_joints_tell_apart_and_sum_up():
@@ -263,16 +263,16 @@ def test_joints_tell_apart_and_sum_up():
 def test_normal_equations_are_used_only_where_they_hold():
     model, batch = problem("ur10", n=400)
     columns = base_parameters(model).columns
-    assert _Tiles(model, columns, 128).by_gram(batch) is not None
+    assert _TileAccumulator(model, columns, 128).from_normal_equations(batch) is not None
     # All columns include some that depend on others: the condition is infinite.
-    assert _Tiles(model, None, 128).by_gram(batch) is None
+    assert _TileAccumulator(model, None, 128).from_normal_equations(batch) is None
     same(accumulate(model, batch, fast=True), stacked(model, batch))
     # A motion that hardly moves leaves its columns nearly dependent.
     still = replace(batch, position=1e-7 * batch.position, velocity=1e-7 * batch.velocity)
     scaled = stacked(model, still, columns).factor
     scaled = scaled / np.linalg.norm(scaled, axis=0)
     assert np.linalg.cond(scaled) > FAST_CONDITION
-    assert _Tiles(model, columns, 128).by_gram(still) is None
+    assert _TileAccumulator(model, columns, 128).from_normal_equations(still) is None
 
 
 def test_dropped_rows_may_hold_anything():

@@ -293,6 +293,7 @@ def test_long_run_is_cut_in_chunks_without_a_seam():
         ({"effects": Effects(sensing=Sensing(white=np.ones(5)))}, "white has 5 numbers"),
         ({"effects": Effects(sensing=Sensing(side="top"))}, "motor or the link side"),
         ({"effects": Effects(elasticity=Elasticity(stiffness=1e9))}, "too fast to simulate"),
+        ({"effects": Effects(elasticity=Elasticity(stiffness=1e308))}, "too fast to simulate"),
     ],
 )
 def test_impossible_input_is_refused_with_the_reason(change, word):

@@ -196,11 +196,14 @@ def contacts(case):
 
 
 def scatter(case):
-    from taufit.regression.run_variability import _only
+    from taufit.regression.run_variability import _joint_friction
 
     layout = case.model.layout
     return np.array(
-        [_only(case.model.values, layout, j)[layout.of_kind(CONSERVATIVE)].sum() for j in range(6)]
+        [
+            _joint_friction(case.model.values, layout, j)[layout.of_kind(CONSERVATIVE)].sum()
+            for j in range(6)
+        ]
     )
 
 

@@ -100,6 +100,13 @@ def test_spectrum_holds_the_power_and_finds_a_tone(identified):
     np.testing.assert_allclose(spectrum.residual.sum(axis=0) * step, 2.0, rtol=0.05)
 
 
+def test_a_run_without_64_samples_in_motion_has_no_spectrum(identified):
+    samples = identified.samples
+    moving = np.zeros(len(samples.time), bool)
+    moving[:63] = True
+    assert residual_spectrum(identified.model, replace(samples, motion=moving)) is None
+
+
 def test_verdicts_name_every_broken_limit(identified):
     scores = identified.holdout
     good = verdict(scores)

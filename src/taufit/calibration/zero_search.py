@@ -24,7 +24,7 @@ from taufit.core.gaussian import Gaussian
 from taufit.core.statistics import NORMAL_95, student_t_upper_quantile
 from taufit.fitting.selection.friction_terms import correlation_samples, gaussian_prior
 from taufit.model.torque_model import TorqueModel
-from taufit.regression.repeated_motion import BAND_HZ, repeated_power
+from taufit.regression.repeated_motion import BAND_HZ, power_with_repeats
 from taufit.robot import Robot
 from taufit.signals.estimates.periodicity import find_period
 from taufit.signals.samples import Samples
@@ -271,7 +271,7 @@ class ZeroSearch:
         for rows, lag in self.runs:
             for j in range(joints):
                 is_used = self.keep[rows, j]
-                density = repeated_power(
+                density = power_with_repeats(
                     residuals[rows, j], is_used, lag, self.rate_hz, self.band_hz
                 )
                 if density is not None:

@@ -82,7 +82,7 @@ def command(  # noqa: PLR0913 - one parameter per option
             recordings = source.read(path)
             done = check(fitted, recordings, cutoff_hz=cutoff_hz, name=str(path))
             one, gravity = done.score, done.gravity
-            spectrum = residual_spectrum(fitted, done.samples) if one.samples >= 64 else None
+            spectrum = residual_spectrum(fitted, done.samples)
             if track:
                 followed.append(_followed(fitted, done.samples, path))
             scores.append(one)

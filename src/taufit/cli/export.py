@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -139,11 +140,15 @@ def command(
         *([("training data", trained)] if trained else []),
         *((one.file, one) for one in tested),
     ):
-        print(
-            f"Torque left unexplained on {label}: {100 * one.mean_nrmse:.2f} % "
-            f"(the model itself: {100 * one.model_mean_nrmse:.2f} %)."
-        )
+        print(f"Torque left unexplained on {label}: {_percentages(one)}.")
     print("Next: load it in your simulator or controller.")
+
+
+def _percentages(accuracy: ExportAccuracy) -> str:
+    """Unexplained share of torque, of the export and of the model it was made from."""
+    if not math.isfinite(accuracy.mean_nrmse):
+        return "not known, the torque of no joint varies there"
+    return f"{accuracy.mean_nrmse:.2%} (the model itself: {accuracy.model_mean_nrmse:.2%})"
 
 
 def _tested(

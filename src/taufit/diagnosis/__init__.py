@@ -1,6 +1,6 @@
-"""What is wrong with a recording. In: robot, recordings, samples. Out: findings with causes.
+"""Diagnosis of recordings. In: robot, recordings, samples. Out: findings with causes.
 
-Left to others: reading (recording), drive gains and mounting (calibration), scores (validation).
+Elsewhere: reading (recording), drive gains and mounting (calibration), scores (validation).
 """
 
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
         sample_causes as sample_causes,
     )
     from taufit.diagnosis.prepare import (
-        declared_torque as declared_torque,
+        apply_declared_torque_kind as apply_declared_torque_kind,
         suitable_cutoff as suitable_cutoff,
     )
 

@@ -1,4 +1,4 @@
-"""Channels of a recording that are stuck, clipped, empty or repeated, before any model is used."""
+"""Checks for stuck, clipped, empty or repeated channels of a recording, without a model."""
 
 from __future__ import annotations
 
@@ -8,40 +8,44 @@ from taufit.core.arrays import Array, Bool, Float
 from taufit.recording import Recording
 from taufit.recording.finding import Finding
 from taufit.recording.map.remedy import Remedy
-from taufit.signals.windows import intervals
+from taufit.signals.motion_intervals import intervals
 
 # A position that does not change at all for this long [s] while the joint was moving this fast
 # [rad/s or m/s] just before is a stuck sensor: arms slow down before they stop.
-_STUCK_S, _STUCK_SPEED = 1.0, 0.1
-# This much next to it is not trusted either [s].
+_STUCK_DURATION_S, _STUCK_SPEED = 1.0, 0.1
+# Additional time removed next to a stuck interval [s].
 _MARGIN_S = 0.05
-# A limit is held: this share of the moving time at one value that is the largest.
-_CLIPPED = 0.01
-# Fewer different values than this while moving is no measurement of torque.
-_LEVELS = 12
-# Rows that come twice, as a share of the moving ones.
-_REPEATED = 0.2
+# Fraction of the moving time at the extreme value above which torque counts as clipped.
+_CLIPPED_FRACTION = 0.01
+# Smallest number of different torque values while moving.
+_MIN_LEVELS = 12
+# Fraction of repeated rows, among moving ones, that counts as a duplicated log.
+_REPEATED_FRACTION = 0.2
 
 
 def channel_findings(recording: Recording) -> list[Finding]:
-    """Every channel that cannot be a measurement of this motion."""
-    moving = _moving(recording)
+    """Findings on channels that cannot be a measurement of this motion."""
+    moving = _moving_rows(recording)
     if np.count_nonzero(moving) < 20:
         return []
-    found = []
+    findings = []
     for j in range(recording.joints):
-        found += _stuck(recording, j)
-        found += _torque(recording, j, moving)
-    return [*found, *_magnitudes(recording, moving), *_repeated(recording, moving)]
+        findings += _stuck_encoder_findings(recording, j)
+        findings += _torque_findings(recording, j, moving)
+    return [
+        *findings,
+        *_missing_sign_findings(recording, moving),
+        *_duplicate_row_findings(recording, moving),
+    ]
 
 
-def _moving(recording: Recording) -> Bool[Array, " n"]:
-    speed = np.abs(_slope(recording)).max(axis=1)
+def _moving_rows(recording: Recording) -> Bool[Array, " n"]:
+    speed = np.abs(_difference_velocity(recording)).max(axis=1)
     return speed > max(0.02, 0.02 * float(np.percentile(speed, 99)))
 
 
-def _slope(recording: Recording) -> Float[Array, "n j"]:
-    """Speed over some rows, so that the last digit of the encoder does not matter."""
+def _difference_velocity(recording: Recording) -> Float[Array, "n j"]:
+    """Velocity by differences over several rows, to average out encoder quantisation."""
     width = max(1, int(0.02 * len(recording) / max(recording.time[-1] - recording.time[0], 1e-9)))
     q, t = recording.position, recording.time
     out = np.zeros_like(q)
@@ -51,27 +55,31 @@ def _slope(recording: Recording) -> Float[Array, "n j"]:
     return out
 
 
-def _stuck(recording: Recording, j: int) -> list[Finding]:
-    """Segments in which a position does not change while the joint moves."""
+def _stuck_encoder_findings(recording: Recording, j: int) -> list[Finding]:
+    """Finding on an interval in which a position does not change while the joint moves."""
     q, t = recording.position[:, j], recording.time
     if np.ptp(q) == 0.0:
         return []
-    same = np.concatenate([[False], np.diff(q) == 0.0])
+    unchanged = np.concatenate([[False], np.diff(q) == 0.0])
     width = max(2, int(0.03 / max(float(np.median(np.diff(t))), 1e-9)))
-    for first, end in intervals(same):
-        if t[end - 1] - t[first - 1] < _STUCK_S:
+    for first, end in intervals(unchanged):
+        if t[end - 1] - t[first - 1] < _STUCK_DURATION_S:
             continue
         start = first - 1
         before = slice(max(0, start - width), start + 1)
         after = slice(end - 1, min(len(q), end + width))
-        entry = _speed(q[before], t[before])
-        leave = _speed(q[after], t[after])
-        fastest = 0.0
+        entry_speed = _speed(q[before], t[before])
+        exit_speed = _speed(q[after], t[after])
+        measured_speed = 0.0
         if recording.velocity is not None:
-            fastest = float(np.percentile(np.abs(recording.velocity[start:end, j]), 75))
-        if fastest > 0.5 * _STUCK_SPEED or entry > _STUCK_SPEED or leave > 20 * _STUCK_SPEED:
-            last = "to its end" if end >= len(q) - 1 else f"to {t[end - 1] - t[0]:.2f} s"
-            good = (
+            measured_speed = float(np.percentile(np.abs(recording.velocity[start:end, j]), 75))
+        if (
+            measured_speed > 0.5 * _STUCK_SPEED
+            or entry_speed > _STUCK_SPEED
+            or exit_speed > 20 * _STUCK_SPEED
+        ):
+            interval_end = "to its end" if end >= len(q) - 1 else f"to {t[end - 1] - t[0]:.2f} s"
+            options = (
                 ("--to", f"{max(t[start] - t[0] - _MARGIN_S, 0.0):.2f}")
                 if t[start] - t[0] > 0.5 * (t[-1] - t[0]) or end >= len(q) - 1
                 else ("--from", f"{t[min(end, len(t) - 1)] - t[0] + _MARGIN_S:.2f}")
@@ -81,11 +89,11 @@ def _stuck(recording: Recording, j: int) -> list[Finding]:
                     "stuck_encoder",
                     "error",
                     f"the position of joint {j + 1} stays at {q[start]:.5g} from "
-                    f"{t[start] - t[0]:.2f} s {last} while the joint moves: its sensor or logger "
-                    f"is stuck. Use the part that is good ({' '.join(good)})",
+                    f"{t[start] - t[0]:.2f} s {interval_end} while the joint moves: its sensor or "
+                    f"logger is stuck. Use the part that is good ({' '.join(options)})",
                     joint=j + 1,
                     time=float(t[start]),
-                    remedy=Remedy(good),
+                    remedy=Remedy(options),
                 )
             ]
     return []
@@ -95,13 +103,13 @@ def _speed(q: Float[Array, " k"], t: Float[Array, " k"]) -> float:
     return float(abs(q[-1] - q[0]) / max(t[-1] - t[0], 1e-9)) if len(q) > 1 else 0.0
 
 
-def _torque(recording: Recording, j: int, moving: Bool[Array, " n"]) -> list[Finding]:
-    """Torque that does not vary, has few levels, or stands at a limit."""
+def _torque_findings(recording: Recording, j: int, moving: Bool[Array, " n"]) -> list[Finding]:
+    """Finding on torque that is constant, coarsely quantised or clipped."""
     x = recording.signal[moving, j]
     x = x[np.isfinite(x)]
     if len(x) == 0:
         return []
-    if np.ptp(x) <= 1e-9 * max(float(np.abs(x).max()), 1e-300):
+    if np.ptp(x) <= 1e-9 * max(float(np.abs(x).max()), 1e-6):
         return [
             Finding(
                 "no_variation",
@@ -112,7 +120,7 @@ def _torque(recording: Recording, j: int, moving: Bool[Array, " n"]) -> list[Fin
             )
         ]
     levels = _levels(x)
-    if levels < _LEVELS and len(x) > 200:
+    if levels < _MIN_LEVELS and len(x) > 200:
         return [
             Finding(
                 "quantised",
@@ -123,22 +131,22 @@ def _torque(recording: Recording, j: int, moving: Bool[Array, " n"]) -> list[Fin
                 value=float(levels),
             )
         ]
-    top, low = float(x.max()), float(x.min())
-    for limit in (top, low):
-        at = np.count_nonzero(x == limit)
-        if at <= max(_CLIPPED * len(x), 5):
+    highest, lowest = float(x.max()), float(x.min())
+    for limit in (highest, lowest):
+        count = np.count_nonzero(x == limit)
+        if count <= max(_CLIPPED_FRACTION * len(x), 5):
             continue
         # On a coarse scale the top level has neighbours that are nearly as full.
-        neighbour = x[x < top].max() if limit == top else x[x > low].min()
-        next_ = np.count_nonzero(x == neighbour)
-        if at > 5 * next_ and abs(limit) > 0.3 * max(abs(top), abs(low)):
+        neighbour = x[x < highest].max() if limit == highest else x[x > lowest].min()
+        neighbour_count = np.count_nonzero(x == neighbour)
+        if count > 5 * neighbour_count and abs(limit) > 0.3 * max(abs(highest), abs(lowest)):
             return [
                 Finding(
                     "clipping",
                     "warning",
                     f"the torque of joint {j + 1} stands at its limit {limit:.4g} for "
-                    f"{at / len(x):.1%} of the motion: it is clipped there. Record slower or with "
-                    "less load, or with a larger range of the sensor",
+                    f"{count / len(x):.1%} of the motion: it is clipped there. Record slower or "
+                    "with less load, or with a larger range of the sensor",
                     joint=j + 1,
                     value=limit,
                 )
@@ -146,8 +154,8 @@ def _torque(recording: Recording, j: int, moving: Bool[Array, " n"]) -> list[Fin
     return []
 
 
-def _magnitudes(recording: Recording, moving: Bool[Array, " n"]) -> list[Finding]:
-    """Torque that is never negative in any joint."""
+def _missing_sign_findings(recording: Recording, moving: Bool[Array, " n"]) -> list[Finding]:
+    """Finding on torque that is never negative in any joint."""
     signed = recording.signed is None or bool(np.all(recording.signed))
     x = recording.signal[moving]
     if not signed or recording.joints < 3 or not np.all(np.isfinite(x)):
@@ -168,53 +176,55 @@ def _magnitudes(recording: Recording, moving: Bool[Array, " n"]) -> list[Finding
 
 
 def _levels(x: Float[Array, " n"]) -> int:
-    """How many different values there are, as far as that says whether they are few."""
+    """Number of different values, counted exactly only if they may be few."""
     few = len(np.unique(x[:: max(1, len(x) // 2000)]))
-    if few >= _LEVELS or len(x) >= 200_000:
-        return max(few, _LEVELS)
+    if few >= _MIN_LEVELS or len(x) >= 200_000:
+        return max(few, _MIN_LEVELS)
     return len(np.unique(x))
 
 
-def _repeated(recording: Recording, moving: Bool[Array, " n"]) -> list[Finding]:
-    """Rows of motion and torque that come a second time, number for number."""
-    every = np.concatenate([recording.position, recording.signal], axis=1)
-    rows = np.ascontiguousarray(every[moving])
-    fresh = np.concatenate([[True], np.any(rows[1:] != rows[:-1], axis=1)])
-    rows = rows[fresh]
+def _duplicate_row_findings(recording: Recording, moving: Bool[Array, " n"]) -> list[Finding]:
+    """Finding on rows of motion and torque that are exact copies of earlier ones."""
+    channels = np.concatenate([recording.position, recording.signal], axis=1)
+    rows = np.ascontiguousarray(channels[moving])
+    changed = np.concatenate([[True], np.any(rows[1:] != rows[:-1], axis=1)])
+    rows = rows[changed]
     if len(rows) < 50:
         return []
-    # Equal rows have equal sums of their bits; only where many do are rows themselves compared.
-    odd = 2 * np.arange(rows.shape[1], dtype=np.uint64) + np.uint64(0x9E3779B97F4A7C15)
-    mixed = np.sort((rows.view(np.uint64) * odd).sum(axis=1, dtype=np.uint64))
-    if np.count_nonzero(mixed[1:] == mixed[:-1]) < _REPEATED * len(rows):
+    # Equal rows have equal hashes; rows are compared exactly only if many hashes agree.
+    multipliers = 2 * np.arange(rows.shape[1], dtype=np.uint64) + np.uint64(0x9E3779B97F4A7C15)
+    row_hashes = np.sort((rows.view(np.uint64) * multipliers).sum(axis=1, dtype=np.uint64))
+    if np.count_nonzero(row_hashes[1:] == row_hashes[:-1]) < _REPEATED_FRACTION * len(rows):
         return []
     keys = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
-    _, first, same, counts = np.unique(
+    _, first, inverse, counts = np.unique(
         keys, return_index=True, return_inverse=True, return_counts=True
     )
-    share = float(np.sum(counts - 1) / len(rows))
-    if share < _REPEATED:
+    fraction = float(np.sum(counts - 1) / len(rows))
+    if fraction < _REPEATED_FRACTION:
         return []
-    again = np.setdiff1d(np.arange(len(rows)), first)
-    place = np.flatnonzero(moving)[fresh]
-    start = _start(every, int(place[again[0]]), int(place[first[same[again[0]]]]))
-    at = float(recording.time[start] - recording.time[0])
-    end = f"{max(at - 0.01, 0.0):.2f}"
+    repeats = np.setdiff1d(np.arange(len(rows)), first)
+    row_numbers = np.flatnonzero(moving)[changed]
+    start = _copy_start(
+        channels, int(row_numbers[repeats[0]]), int(row_numbers[first[inverse[repeats[0]]]])
+    )
+    start_time = float(recording.time[start] - recording.time[0])
+    end = f"{max(start_time - 0.01, 0.0):.2f}"
     return [
         Finding(
             "repeated_log",
             "error",
-            f"{share:.0%} of the rows repeat earlier ones number for number, first at {at:.2f} s: "
-            f"the log was appended to itself. Use it once (--to {end}); twice "
+            f"{fraction:.0%} of the rows repeat earlier ones number for number, first at "
+            f"{start_time:.2f} s: the log was appended to itself. Use it once (--to {end}); twice "
             "the same data would make every uncertainty too small",
             time=float(recording.time[start]),
-            value=share,
+            value=fraction,
             remedy=Remedy(("--to", end)),
         )
     ]
 
 
-def _start(rows: Float[Array, "n c"], later: int, earlier: int) -> int:
-    """Where a copy begins of which `later`, like `earlier`, is one row."""
+def _copy_start(rows: Float[Array, "n c"], later: int, earlier: int) -> int:
+    """First row of a copy in which row `later` equals row `earlier`."""
     equal = np.all(rows[later - earlier : later] == rows[:earlier], axis=1)[::-1]
     return later - (len(equal) if equal.all() else int(np.argmin(equal)))

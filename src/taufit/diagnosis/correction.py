@@ -1,7 +1,7 @@
-"""One thing that may be wrong with a recording, as the change that would put it right.
+"""Corrections: single faults of a recording with the change that repairs them.
 
-A `Change` is hypothesis and remedy at once: applied to conditioned rows it says how well the arm
-would explain them; its `remedy` is the same for the column map or the command line.
+A `Correction` is hypothesis and remedy at once: applied to conditioned rows it shows how well the
+robot would explain them; its `remedy` is the equivalent edit of the column map or command line.
 """
 
 from __future__ import annotations
@@ -17,25 +17,24 @@ from taufit.recording.map.remedy import EVERY, SIGNAL, MapEdit, Remedy
 from taufit.recording.quantity import MOTIONS, QUANTITIES
 from taufit.robot import Robot
 
-# Smaller zero offsets, tilts and clock errors are nobody's mistake [rad, rad, logarithm].
-_LEAST_ANGLE, _LEAST_TILT, _LEAST_CLOCK = np.radians(5.0), np.radians(1.5), 0.05
-# A tilt must be larger where the arm leaves more than this share of the torque unexplained, in
-# proportion, up to this many times [1].
-_WELL, _MOST_TIMES = 0.08, 3.0
+# Smallest zero offset, tilt and clock error that counts as a fault [rad, rad, logarithm].
+_MIN_ANGLE, _MIN_TILT, _MIN_LOG_CLOCK_SCALE = np.radians(5.0), np.radians(1.5), 0.05
+# The smallest tilt grows in proportion to nrmse above the first value, up to this factor [1].
+_GOOD_NRMSE, _MAX_TILT_FACTOR = 0.08, 3.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DiagnosisRows:
-    """Conditioned rows that hypotheses are tried on.
+    """Conditioned rows on which hypotheses are tested.
 
     Attributes:
-        robot: The arm with its mounting.
-        position, velocity, acceleration: Filtered.
-        slip: Direction of motion, -1 to 1, filtered as the torque was.
-        slow: The same building up over two displacements after each reversal.
-        torque: Filtered; 0 where it does not count.
-        keep: Rows that count, per joint: it moves, and its torque is no outlier.
-        gain: Of each joint's channel where the user gave it; ones where it belongs to the signal.
+        robot: Robot with its mounting.
+        position, velocity, acceleration: Filtered motion.
+        slip: Direction of motion, -1 to 1, filtered like the torque.
+        slow: Direction of motion with pre-sliding over two displacements after each reversal.
+        torque: Filtered torque; 0 where it does not count.
+        keep: Rows that count, per joint: moving, and no torque outlier.
+        gain: Drive gain of each joint where the user gave it; ones where it is part of the signal.
     """
 
     robot: Robot
@@ -48,27 +47,27 @@ class DiagnosisRows:
     keep: Bool[Array, "n j"]
     gain: Float[Array, " j"]
 
-    def at(self, which: slice | Array) -> DiagnosisRows:
-        """Some of them."""
+    def select(self, selection: slice | Array) -> DiagnosisRows:
+        """Subset of the rows."""
         per_row = ("position", "velocity", "acceleration", "slip", "slow", "torque", "keep")
-        return replace(self, **{name: getattr(self, name)[which] for name in per_row})
+        return replace(self, **{name: getattr(self, name)[selection] for name in per_row})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Correction:
-    """A hypothesis.
+    """Hypothesis about a fault, with the change of rows that removes it.
 
     Attributes:
-        kind: Of the finding it leads to.
-        message: What is wrong and what to do, in a sentence each.
-        joint: Counted from 1, or None for all or several.
-        rows: The rows as they would be without the fault.
-        remedy: What the user is advised to do.
-        rank: Prior complexity: among equals the smaller one is named.
-        shown: The rows by which the change and the recording as it is can both be judged.
-        concerns: Joints, counted from 0, that must move for this to show; none for all.
-        small: Whether it is too small a change to be anyone's mistake.
-        scale: What it multiplies torque by.
+        kind: Kind of the finding.
+        message: Fault and remedy, one sentence each.
+        joint: Joint number from 1, or None for several.
+        rows: Function that returns the rows without the fault.
+        remedy: Advice for the user.
+        rank: Prior complexity: of equally likely hypotheses the smaller rank is preferred.
+        judged_rows: Function that selects the rows valid both with and without the correction.
+        concerns: Joints, counted from 0, that must move for the fault to be visible; empty for all.
+        small: Whether the correction is too small to be a fault.
+        scale: Factor on torque.
     """
 
     kind: str
@@ -77,13 +76,13 @@ class Correction:
     rows: Callable[[DiagnosisRows], DiagnosisRows] = field(default=lambda rows: rows)
     remedy: Remedy | None = None
     rank: float = 1.0
-    shown: Callable[[DiagnosisRows], DiagnosisRows] = field(default=lambda rows: rows)
+    judged_rows: Callable[[DiagnosisRows], DiagnosisRows] = field(default=lambda rows: rows)
     concerns: tuple[int, ...] = ()
     small: bool = False
     scale: float = 1.0
 
 
-# The torque channel and what gains are read from.
+# Channels of torque and of drive gains.
 _DRIVE = (SIGNAL, "target_current", "target_torque")
 
 
@@ -91,7 +90,7 @@ def _drive_edits(key: str, value: tuple[float, ...]) -> tuple[MapEdit, ...]:
     return tuple(MapEdit(name, key, value) for name in _DRIVE)
 
 
-def _flipped(values: Array, j: int) -> Array:
+def _flip_sign(values: Array, j: int) -> Array:
     out = np.array(values)
     out[:, j] = -out[:, j]
     return out
@@ -101,22 +100,24 @@ def _signs(joints: list[int], total: int) -> tuple[float, ...]:
     return tuple(-1.0 if j in joints else 1.0 for j in range(total))
 
 
-def _motion_sign(j: int, total: int, *more: str) -> Remedy:
-    """Positions, velocities and accelerations of a joint with the other sign."""
+def _motion_sign_remedy(j: int, total: int, *further_channels: str) -> Remedy:
+    """Remedy that changes the sign of position, velocity and acceleration of a joint."""
     value = _signs([j], total)
     motions = (name for name in QUANTITIES if name in MOTIONS)
-    return Remedy(edits=tuple(MapEdit(name, "sign", value) for name in (*motions, *more)))
+    return Remedy(
+        edits=tuple(MapEdit(name, "sign", value) for name in (*motions, *further_channels))
+    )
 
 
 def torque_sign(joints: list[int], total: int) -> Correction:
-    """Torque of some joints with the other sign."""
+    """Correction of the sign of torque of some joints."""
     signs = np.array(_signs(joints, total))
-    listed = ", ".join(str(j + 1) for j in joints)
+    numbers = ", ".join(str(j + 1) for j in joints)
     line = ", ".join(f"{s:.0f}" for s in signs)
-    which = f"joint {listed}" if len(joints) == 1 else "every joint"
+    joint_text = f"joint {numbers}" if len(joints) == 1 else "every joint"
     return Correction(
         "torque_sign",
-        f"the torque of {which} has the other sign: with `sign: [{line}]` at the torque (or "
+        f"the torque of {joint_text} has the other sign: with `sign: [{line}]` at the torque (or "
         "current) in the column map it agrees with the arm",
         joints[0] + 1 if len(joints) == 1 else None,
         rows=lambda rows: replace(rows, torque=rows.torque * signs),
@@ -126,7 +127,7 @@ def torque_sign(joints: list[int], total: int) -> Correction:
 
 
 def position_sign(j: int, total: int) -> Correction:
-    """A joint whose positive direction is the other one."""
+    """Correction of the positive direction of a joint's motion."""
     return Correction(
         "torque_sign",
         f"joint {j + 1} turns the other way than the robot's description says: give `sign: -1` for "
@@ -135,41 +136,41 @@ def position_sign(j: int, total: int) -> Correction:
         j + 1,
         rows=lambda rows: replace(
             rows,
-            position=_flipped(rows.position, j),
-            velocity=_flipped(rows.velocity, j),
-            acceleration=_flipped(rows.acceleration, j),
-            slip=_flipped(rows.slip, j),
-            slow=_flipped(rows.slow, j),
+            position=_flip_sign(rows.position, j),
+            velocity=_flip_sign(rows.velocity, j),
+            acceleration=_flip_sign(rows.acceleration, j),
+            slip=_flip_sign(rows.slip, j),
+            slow=_flip_sign(rows.slow, j),
         ),
-        remedy=_motion_sign(j, total),
+        remedy=_motion_sign_remedy(j, total),
         rank=2.0,
         concerns=(j,),
     )
 
 
 def joint_direction(j: int, total: int) -> Correction:
-    """A joint counted the other way throughout: position, velocity and torque."""
+    """Correction of a joint's sign throughout: position, velocity and torque."""
     base = position_sign(j, total)
     return replace(
         base,
         message=f"joint {j + 1} is counted the other way throughout: give `sign: -1` for it at "
         "position, velocity and torque in the column map",
-        rows=lambda rows: replace(base.rows(rows), torque=_flipped(rows.torque, j)),
-        remedy=_motion_sign(j, total, *_DRIVE),
+        rows=lambda rows: replace(base.rows(rows), torque=_flip_sign(rows.torque, j)),
+        remedy=_motion_sign_remedy(j, total, *_DRIVE),
         rank=2.5,
     )
 
 
-def swapped_torque(i: int, k: int, total: int) -> Correction:
-    """Torque columns of two joints exchanged."""
+def swap_torque(i: int, k: int, total: int) -> Correction:
+    """Correction of exchanged torque columns of two joints."""
     order = list(range(total))
     order[i], order[k] = k, i
 
-    def exchanged(values: Array) -> Array:
+    def exchange(values: Array) -> Array:
         return values[:, order]
 
-    def both_move(rows: DiagnosisRows) -> DiagnosisRows:
-        # A joint that stands is held by stiction; its torque says nothing about another's motion.
+    def rows_where_both_move(rows: DiagnosisRows) -> DiagnosisRows:
+        # Torque of a standing joint is stiction and contains no information on another's motion.
         keep = rows.keep.copy()
         keep[:, i] = keep[:, k] = rows.keep[:, i] & rows.keep[:, k]
         return replace(rows, keep=keep)
@@ -179,24 +180,25 @@ def swapped_torque(i: int, k: int, total: int) -> Correction:
         f"the torque columns of joints {i + 1} and {k + 1} are exchanged: with those two swapped "
         "in the column map the arm explains them",
         i + 1,
-        rows=lambda rows: replace(rows, torque=exchanged(rows.torque / rows.gain) * rows.gain),
+        rows=lambda rows: replace(rows, torque=exchange(rows.torque / rows.gain) * rows.gain),
         remedy=Remedy(edits=_drive_edits("order", tuple(j + 1.0 for j in order))),
         rank=2.0,
-        shown=both_move,
+        judged_rows=rows_where_both_move,
         concerns=(i, k),
     )
 
 
-def reordered_joints(order: list[int], words: str) -> Correction:
-    """All channels of the joints in another order; `order[i]` is where joint i's channels are."""
-    listed = ", ".join(str(i + 1) for i in order)
-    changed = [i for i, k in enumerate(order) if i != k]
+def reorder_joints(order: list[int], summary: str) -> Correction:
+    """Correction of the joint order of all channels; `order[i]` is the column of joint i."""
+    order_text = ", ".join(str(i + 1) for i in order)
+    moved_joints = [i for i, k in enumerate(order) if i != k]
     return Correction(
         "swapped_joints",
-        f"{words}: the joints come in another order than the robot's. With the file's joints taken "
-        f"in the order {listed} for every quantity of the column map (or `joint_names`) the arm "
-        "explains the torque",
-        changed[0] + 1,
+        f"{summary}: the joints come in another order than the robot's. With the file's joints "
+        "taken "
+        f"in the order {order_text} for every quantity of the column map (or `joint_names`) the "
+        "arm explains the torque",
+        moved_joints[0] + 1,
         rows=lambda rows: replace(
             rows,
             position=rows.position[:, order],
@@ -208,17 +210,17 @@ def reordered_joints(order: list[int], words: str) -> Correction:
             keep=rows.keep[:, order],
         ),
         remedy=Remedy(edits=(MapEdit(EVERY, "order", tuple(j + 1.0 for j in order)),)),
-        rank=2.0 if len(changed) == 2 else 1.5,
-        concerns=tuple(changed),
+        rank=2.0 if len(moved_joints) == 2 else 1.5,
+        concerns=tuple(moved_joints),
     )
 
 
 def zero_offset(j: int, offset: float, total: int) -> Correction:
-    """A joint whose zero is elsewhere: q = recorded + offset."""
+    """Correction of a joint zero offset: q = recorded + offset."""
 
     zeros = np.zeros((1, total))
 
-    def moved(values: Array) -> Array:
+    def shift(values: Array) -> Array:
         out = np.array(values)
         out[:, j] += offset
         return out
@@ -228,35 +230,41 @@ def zero_offset(j: int, offset: float, total: int) -> Correction:
         f"the zero of joint {j + 1} is {np.degrees(-offset):.0f} deg off: with `offset` "
         f"{offset:.4f} rad for it at the position in the column map the arm explains the torque",
         j + 1,
-        rows=lambda rows: replace(rows, position=moved(rows.position)),
+        rows=lambda rows: replace(rows, position=shift(rows.position)),
         remedy=Remedy(
-            edits=(MapEdit("position", "offset", tuple(round(x, 4) for x in moved(zeros)[0])),)
+            edits=(MapEdit("position", "offset", tuple(round(x, 4) for x in shift(zeros)[0])),)
         ),
         rank=3.0,
         concerns=(j,),
-        small=abs((offset + np.pi) % (2 * np.pi) - np.pi) < _LEAST_ANGLE,
+        small=abs((offset + np.pi) % (2 * np.pi) - np.pi) < _MIN_ANGLE,
     )
 
 
-def remounted(
-    mounting: tuple[float, float, float], angle: float, message: str, option: str, share: float
+def change_mounting(
+    mounting: tuple[float, float, float], angle: float, message: str, option: str, nrmse: float
 ) -> Correction:
-    """Gravity from another direction, this far from the declared one [rad]; the arm as declared
-    leaves a share of the torque unexplained.
+    """Correction of the mounting.
+
+    Args:
+        mounting: Roll, pitch and yaw of the base [rad].
+        angle: Angle between the estimated and the declared direction of gravity [rad].
+        message: Text of the finding.
+        option: Value of --mounting.
+        nrmse: Unexplained share of torque with the declared mounting.
     """
-    least = _LEAST_TILT * min(max(share / _WELL, 1.0), _MOST_TIMES)
+    minimum_angle = _MIN_TILT * min(max(nrmse / _GOOD_NRMSE, 1.0), _MAX_TILT_FACTOR)
     return Correction(
         "mounting",
         message,
         rows=lambda rows: replace(rows, robot=rows.robot.with_mounting(mounting)),
         remedy=Remedy(("--mounting", option)),
         rank=2.0,
-        small=angle < least,
+        small=angle < minimum_angle,
     )
 
 
 def clock_scale(factor: float) -> Correction:
-    """Time stamps that run too fast or too slow: true time = factor x recorded."""
+    """Correction of the time scale: true time = factor x recorded."""
     return Correction(
         "clock_scale",
         f"the time stamps run {1 / factor:.2f} times too fast for this arm's inertia: with time "
@@ -269,12 +277,12 @@ def clock_scale(factor: float) -> Correction:
         ),
         remedy=Remedy(edits=(MapEdit("time", "scale", float(f"{factor:.4g}")),)),
         rank=3.0,
-        small=abs(np.log(factor)) < _LEAST_CLOCK,
+        small=abs(np.log(factor)) < _MIN_LOG_CLOCK_SCALE,
     )
 
 
 def restore_gravity(gravity: Callable[[Robot, Array], Array]) -> Correction:
-    """Torque from which the controller subtracted gravity."""
+    """Correction of torque from which the controller subtracted gravity."""
     return Correction(
         "gravity_removed",
         "the torque carries no gravity: the controller has subtracted it (UR's "
@@ -287,7 +295,9 @@ def restore_gravity(gravity: Callable[[Robot, Array], Array]) -> Correction:
 
 
 def torque_scale(factor: float, message: str, unit: str | None = None) -> Correction:
-    """Torque in another unit: true torque = factor x recorded; by the unit's name if it has one."""
+    """Correction of the torque unit: true torque = factor x recorded; by name if the unit has
+    one.
+    """
     edit = (
         MapEdit(SIGNAL, "scale", float(f"{factor:.4g}"))
         if unit is None
@@ -304,7 +314,7 @@ def torque_scale(factor: float, message: str, unit: str | None = None) -> Correc
 
 
 def replace_robot(robot: Robot) -> Correction:
-    """Another arm of the same number of joints."""
+    """Correction to another robot with the same number of joints."""
     return Correction(
         "wrong_arm",
         f"the torque is that of another arm: {robot.name} explains it. Fit with `{robot.name}`",
@@ -316,7 +326,7 @@ def replace_robot(robot: Robot) -> Correction:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cause:
-    """Fault of a recording, and the change that corrects it; None where none was found."""
+    """Finding on a recording and the correction that removes it; None if there is none."""
 
     finding: Finding
-    change: Correction | None = None
+    correction: Correction | None = None

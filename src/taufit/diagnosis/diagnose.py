@@ -1,7 +1,7 @@
-"""What is wrong with recordings of a robot, named by its cause.
+"""Diagnosis of recordings: faults named by their cause.
 
-First what the numbers alone say (units, clocks, stuck or clipped channels), then what the arm says
-(`taufit.diagnosis.model_contradiction`).
+First checks of the numbers alone (units, clocks, stuck or clipped channels), then comparison with
+the robot (`taufit.diagnosis.model_contradiction`).
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from taufit.diagnosis.model_contradiction import find_model_contradiction
 from taufit.diagnosis.outlier_file import find_outlier_file
 from taufit.diagnosis.unit_advice import (
     choose_unit_remedy,
-    evidence_of,
-    explained_in_degrees,
+    hypothesis_test_for,
+    is_explained_in_degrees,
     measured_gains,
 )
 from taufit.recording import Recording
@@ -33,23 +33,22 @@ from taufit.robot import Robot
 from taufit.signals.sample_source import SampleSource
 from taufit.signals.samples import Samples
 
-# A file that leaves this many times what the others do has a fault of its own.
-_UNLIKE = 1.8
-# Beyond its limits by more than this, for more than this share of the time, an arm cannot be
-# [rad or m, 1].
-_BEYOND, _OFTEN = 0.2, 0.01
-# Up to this share of a recording's rows may hold no possible numbers: they are left out, and the
-# fit goes on. More is a fault of the whole file.
-_FEW = 0.01
-# Fewer rows than this are no motion.
-_LEAST_ROWS = 10
-# What may bring positions beyond the limits.
+# Ratio of nrmse to the median of all files above which a file is diagnosed separately.
+_OUTLIER_RATIO = 1.8
+# Positions count as outside the joint limits beyond this margin [rad or m], for more than this
+# fraction of the time [1].
+_LIMIT_MARGIN, _OUTSIDE_FRACTION = 0.2, 0.01
+# Fraction of invalid rows that is tolerated and left out; more is an error of the file.
+_TOLERATED_FRACTION = 0.01
+# Smallest number of rows of a recording.
+_MIN_ROWS = 10
+# Kinds of findings that explain positions outside the limits.
 _OUTSIDE_KINDS = ("torque_sign", "swapped_joints", "zero_offset", "wrong_arm")
-# What readers call numbers that cannot be measurements.
+# Kinds of reader findings on invalid numbers.
 _IMPOSSIBLE = ("corrupt_rows", "impossible_rows", "missing_values")
-# Findings of readers that no fit should be built on.
+# Kinds of reader findings that prevent a fit.
 FATAL = ("unit", "velocity_sign", "clock_scale")
-# What `recording_causes` may find.
+# Kinds of findings of `recording_causes`.
 CHANNEL_KINDS = (
     *FATAL, "stuck_encoder", "no_variation", "quantised", "clipping", "torque_sign",
     "repeated_log", "beyond_limits", "too_short",
@@ -57,11 +56,13 @@ CHANNEL_KINDS = (
 
 
 class ContradictionError(RecordingError):
-    """A recording that contradicts the robot; `causes` say how."""
+    """A recording that contradicts the robot; `causes` are the reasons."""
 
     def __reduce__(self) -> Any:
-        # Changes are functions, which other processes cannot be handed.
-        return ContradictionError, (tuple(replace(cause, change=None) for cause in self.causes),)
+        # Corrections hold functions, which cannot be pickled.
+        return ContradictionError, (
+            tuple(replace(cause, correction=None) for cause in self.causes),
+        )
 
     def __init__(self, causes: Sequence[Cause]) -> None:
         self.causes = tuple(causes)
@@ -74,38 +75,39 @@ class ContradictionError(RecordingError):
         )
 
 
-def raise_on_contradiction(causes: Sequence[Cause], force: bool) -> None:
-    """Stop where something grave was found, unless the user wants to go on."""
-    grave = [cause for cause in causes if cause.finding.severity == "error"]
-    if grave and not force:
-        raise ContradictionError(grave)
+def raise_on_contradiction(causes: Sequence[Cause], ignore_contradictions: bool) -> None:
+    """Raise `ContradictionError` if any cause is an error, unless contradictions are ignored."""
+    errors = [cause for cause in causes if cause.finding.severity == "error"]
+    if errors and not ignore_contradictions:
+        raise ContradictionError(errors)
 
 
 def recording_causes(robot: Robot, recordings: Sequence[Recording]) -> list[Cause]:
-    """What the numbers of recordings say by themselves, before gains and filters."""
-    found: list[Finding] = []
+    """Causes visible in the numbers of recordings alone, before gains and filters."""
+    findings: list[Finding] = []
     for recording in recordings:
-        if len(recording) < _LEAST_ROWS:
-            found.append(_of_file(_short(recording), recording, recordings))
+        if len(recording) < _MIN_ROWS:
+            findings.append(_with_file_name(_too_short_finding(recording), recording, recordings))
             continue
-        own = [f for f in recording.findings if f.kind in FATAL and f.severity == "error"]
-        own = [
-            choose_unit_remedy(robot, recording, f) if f.kind == "clock_scale" else f for f in own
+        file_findings = [f for f in recording.findings if f.kind in FATAL and f.severity == "error"]
+        file_findings = [
+            choose_unit_remedy(robot, recording, f) if f.kind == "clock_scale" else f
+            for f in file_findings
         ] + channel_findings(recording)
-        found += [_of_file(f, recording, recordings) for f in own]
-    found += _limits(robot, recordings, found)
-    return [Cause(finding) for finding in _for_all(found, len(recordings))]
+        findings += [_with_file_name(f, recording, recordings) for f in file_findings]
+    findings += _limit_findings(robot, recordings, findings)
+    return [Cause(finding) for finding in _keep_common_remedies(findings, len(recordings))]
 
 
-def _for_all(found: Sequence[Finding], files: int) -> list[Finding]:
-    """Findings with only those remedies that every file needs: one map reads them all."""
+def _keep_common_remedies(findings: Sequence[Finding], files: int) -> list[Finding]:
+    """Keep only remedies that every file needs, since one column map reads them all."""
     if files < 2:
-        return list(found)
-    needed = Counter(finding.remedy for finding in found)
-    return [f if needed[f.remedy] >= files else replace(f, remedy=None) for f in found]
+        return list(findings)
+    remedy_counts = Counter(finding.remedy for finding in findings)
+    return [f if remedy_counts[f.remedy] >= files else replace(f, remedy=None) for f in findings]
 
 
-def _short(recording: Recording) -> Finding:
+def _too_short_finding(recording: Recording) -> Finding:
     return Finding(
         "too_short",
         "error",
@@ -115,8 +117,8 @@ def _short(recording: Recording) -> Finding:
     )
 
 
-def _of_file(finding: Finding, recording: Recording, all_: Sequence[Recording]) -> Finding:
-    """The finding with its file's name, where there are several."""
+def _with_file_name(finding: Finding, recording: Recording, all_: Sequence[Recording]) -> Finding:
+    """Finding with its file name in the message, if there are several files."""
     if len(all_) < 2:
         return finding
     name = recording.meta.get("file", "the recording")
@@ -127,100 +129,113 @@ def sample_causes(
     robot: Robot,
     recordings: Sequence[Recording],
     samples: Samples,
-    known: Sequence[Cause] = (),
+    known_causes: Sequence[Cause] = (),
     evidence: HypothesisTest | None = None,
     source: SampleSource | None = None,
 ) -> list[Cause]:
-    """What the arm says about conditioned samples.
+    """Causes found by comparing conditioned samples with the robot.
 
     Args:
-        robot: The arm with its mounting.
-        recordings: Where the samples come from; rows are not needed.
-        samples: Conditioned.
-        known: Causes already found.
-        evidence: Of these samples, where it is already there.
-        source: Whose excerpt they are: what was found about the same excerpt before is found again.
+        robot: Robot with its mounting.
+        recordings: Recordings of the samples; rows are not needed.
+        samples: Conditioned samples.
+        known_causes: Causes already found.
+        evidence: Hypothesis test of these samples, if already built.
+        source: Source of the excerpt, for cached results.
     """
-    causes = [*_names(robot, recordings)]
-    if any(cause.finding.severity == "error" for cause in (*known, *causes)):
-        # What is wrong already explains whatever else would be seen.
-        return [*causes, *_impossible(recordings)]
+    causes = [*_robot_name_causes(robot, recordings)]
+    if any(cause.finding.severity == "error" for cause in (*known_causes, *causes)):
+        # An error already explains any further disagreement.
+        return [*causes, *_invalid_row_causes(recordings)]
     unsigned = samples.signed is not None and not np.all(samples.signed)
     if samples.joints == robot.joints and not unsigned and np.any(robot.parameters):
-        # Of recordings nothing matters there but whether all have gains of their own.
-        one = [next((r for r in recordings if r.gain is None), recordings[0])]
-        if source is None or not source.of_excerpt(_as_it_should_be, robot, one):
-            causes += _by_arm(robot, one, samples, evidence)
-    return [*causes, *_impossible(recordings)]
+        # Only the presence of drive gains in all recordings matters there.
+        representative = [next((r for r in recordings if r.gain is None), recordings[0])]
+        if source is None or not source.compute_on_excerpt(
+            _is_free_of_faults, robot, representative
+        ):
+            causes += _robot_causes(robot, representative, samples, evidence)
+    return [*causes, *_invalid_row_causes(recordings)]
 
 
-def _as_it_should_be(robot: Robot, recordings: Sequence[Recording], source: SampleSource) -> bool:
-    """Whether the arm finds no fault with an excerpt."""
-    return not _by_arm(robot, recordings, source.excerpt)
+def _is_free_of_faults(robot: Robot, recordings: Sequence[Recording], source: SampleSource) -> bool:
+    """Whether the robot explains an excerpt without a fault."""
+    return not _robot_causes(robot, recordings, source.excerpt)
 
 
-def _by_arm(
+def _robot_causes(
     robot: Robot,
     recordings: Sequence[Recording],
     samples: Samples,
     evidence: HypothesisTest | None = None,
 ) -> list[Cause]:
-    found = _unlike(robot, recordings, samples)
-    if found:
-        return found
+    file_causes = _outlier_file_causes(robot, recordings, samples)
+    if file_causes:
+        return file_causes
     evidence = evidence or HypothesisTest(robot, samples)
-    odd = find_outlier_file(evidence)
-    if odd is None:
+    outlier = find_outlier_file(evidence)
+    if outlier is None:
         return find_model_contradiction(robot, recordings, evidence)
-    cause, others = odd
+    cause, other_samples = outlier
     if cause.finding.severity == "error":
         return [cause]
-    return [cause, *find_model_contradiction(robot, recordings, HypothesisTest(robot, others))]
+    return [
+        cause,
+        *find_model_contradiction(robot, recordings, HypothesisTest(robot, other_samples)),
+    ]
 
 
-def _unlike(robot: Robot, recordings: Sequence[Recording], samples: Samples) -> list[Cause]:
-    """Causes in single files that the arm explains far worse than it does the others."""
+def _outlier_file_causes(
+    robot: Robot, recordings: Sequence[Recording], samples: Samples
+) -> list[Cause]:
+    """Causes in single files that the robot explains far worse than the others."""
     names = list(dict.fromkeys(samples.names))
     if len(names) < 3:
         return []
     parts = {}
     for name in names:
-        runs = [i for i, one in enumerate(samples.names) if one == name]
+        runs = [i for i, run_name in enumerate(samples.names) if run_name == name]
         part = samples.rows(np.isin(samples.run, runs))
         if np.count_nonzero(part.in_motion) >= 200:
             parts[name] = part
-    shares = {
-        name: HypothesisTest(robot, part, most_rows=400).plain.share for name, part in parts.items()
+    nrmse_by_file = {
+        name: HypothesisTest(robot, part, max_rows=400).unchanged_fit.nrmse
+        for name, part in parts.items()
     }
-    if len(shares) < 3:
+    if len(nrmse_by_file) < 3:
         return []
-    usual = float(np.median(list(shares.values())))
+    median_nrmse = float(np.median(list(nrmse_by_file.values())))
     out = []
-    for name, share in shares.items():
-        if share > _UNLIKE * usual and share > usual + 0.03:
-            found = find_model_contradiction(robot, recordings, HypothesisTest(robot, parts[name]))
+    for name, nrmse in nrmse_by_file.items():
+        if nrmse > _OUTLIER_RATIO * median_nrmse and nrmse > median_nrmse + 0.03:
+            causes = find_model_contradiction(robot, recordings, HypothesisTest(robot, parts[name]))
             out += [
                 replace(
                     cause,
-                    # What mends one file would spoil the others.
+                    # A remedy for one file would spoil the others.
                     finding=replace(
                         cause.finding, message=f"{name}: {cause.finding.message}", remedy=None
                     ),
                 )
-                for cause in found
+                for cause in causes
             ]
     return out
 
 
-def _names(robot: Robot, recordings: Sequence[Recording]) -> list[Cause]:
+def _robot_name_causes(robot: Robot, recordings: Sequence[Recording]) -> list[Cause]:
     from taufit.robot import bundled_robots
 
-    known = set(bundled_robots())
-    found = []
+    bundled = set(bundled_robots())
+    findings = []
     for recording in recordings:
         name = recording.meta.get("robot")
-        if isinstance(name, str) and name in known and robot.name in known and name != robot.name:
-            found.append(
+        if (
+            isinstance(name, str)
+            and name in bundled
+            and robot.name in bundled
+            and name != robot.name
+        ):
+            findings.append(
                 Finding(
                     "wrong_arm",
                     "error",
@@ -230,16 +245,18 @@ def _names(robot: Robot, recordings: Sequence[Recording]) -> list[Cause]:
                     remedy=Remedy(robot=name),
                 )
             )
-    return [Cause(finding) for finding in dict.fromkeys(found)]
+    return [Cause(finding) for finding in dict.fromkeys(findings)]
 
 
-def _impossible(recordings: Sequence[Recording]) -> list[Cause]:
-    """Rows that hold no possible numbers; grave where they are more than a few."""
+def _invalid_row_causes(recordings: Sequence[Recording]) -> list[Cause]:
+    """Causes for invalid rows; errors if they are more than a few."""
     return [
         Cause(
             Finding(
                 finding.kind,
-                "warning" if 0 < len(finding.rows) <= _FEW * _rows(recording) else "error",
+                "warning"
+                if 0 < len(finding.rows) <= _TOLERATED_FRACTION * _row_count(recording)
+                else "error",
                 f"{recording.meta.get('file', 'the recording')}: {finding}",
                 rows=finding.rows,
             )
@@ -250,41 +267,44 @@ def _impossible(recordings: Sequence[Recording]) -> list[Cause]:
     ]
 
 
-def _rows(recording: Recording) -> int:
-    """Rows it has, or had before they were set aside."""
+def _row_count(recording: Recording) -> int:
+    """Number of rows, including those set aside."""
     return int(recording.meta.get("rows", len(recording)))
 
 
-def _limits(
-    robot: Robot, recordings: Sequence[Recording], known: Sequence[Finding]
+def _limit_findings(
+    robot: Robot, recordings: Sequence[Recording], findings: Sequence[Finding]
 ) -> list[Finding]:
-    """One finding on joints that are recorded where they cannot go, with the likely unit."""
-    if any(f.kind == "unit" and f.severity == "error" for f in known):
+    """Finding on joint positions outside the limits, with the likely unit."""
+    if any(f.kind == "unit" and f.severity == "error" for f in findings):
         return []
     for recording in recordings:
         if recording.joints != robot.joints:
             continue
         q = recording.position
         low, high = robot.limits.lower, robot.limits.upper
-        outside = np.mean((q < low - _BEYOND) | (q > high + _BEYOND), axis=0) > _OFTEN
+        outside = (
+            np.mean((q < low - _LIMIT_MARGIN) | (q > high + _LIMIT_MARGIN), axis=0)
+            > _OUTSIDE_FRACTION
+        )
         if not outside.any():
             continue
         j = int(np.flatnonzero(outside)[0])
         k, unit = (1.0, "m") if robot.links[j].prismatic else (180.0 / np.pi, "deg")
-        listed = (
+        range_text = (
             f"joint {j + 1} goes {k * q[:, j].min():.0f} .. {k * q[:, j].max():.0f} {unit}, its "
             f"limits are {k * low[j]:.0f} .. {k * high[j]:.0f}"
         )
-        kind, cause, remedy = _why_outside(robot, recording, j)
+        kind, cause, remedy = _explain_limits(robot, recording, j)
         if kind == "beyond_limits":
-            known_by_arm = _outside_by_arm(robot, recording)
-            if known_by_arm is not None:
-                kind, cause, remedy = known_by_arm
+            robot_explanation = _explain_limits_by_robot(robot, recording)
+            if robot_explanation is not None:
+                kind, cause, remedy = robot_explanation
         return [
             Finding(
                 kind,
                 "error",
-                f"positions are outside what {robot.name} can reach: {listed}. Cause: {cause}",
+                f"positions are outside what {robot.name} can reach: {range_text}. Cause: {cause}",
                 joint=j + 1,
                 remedy=remedy,
             )
@@ -292,27 +312,31 @@ def _limits(
     return []
 
 
-def _outside_by_arm(robot: Robot, recording: Recording) -> tuple[str, str, Remedy | None] | None:
-    """Kind, cause and remedy by which the arm explains the torque, where there is one."""
-    evidence = evidence_of(robot, recording)
-    found = [] if evidence is None else find_model_contradiction(robot, [recording], evidence)
-    named = [one.finding for one in found if one.finding.kind in _OUTSIDE_KINDS]
+def _explain_limits_by_robot(
+    robot: Robot, recording: Recording
+) -> tuple[str, str, Remedy | None] | None:
+    """Kind, cause and remedy of the correction that fits the torque, if there is one."""
+    evidence = hypothesis_test_for(robot, recording)
+    causes = [] if evidence is None else find_model_contradiction(robot, [recording], evidence)
+    findings = [cause.finding for cause in causes if cause.finding.kind in _OUTSIDE_KINDS]
     if measured_gains(recording) is None:
-        # In a torque that is scaled to this arm no other one can be recognised.
-        named = [finding for finding in named if finding.kind != "wrong_arm"]
-    return (named[0].kind, named[0].message, named[0].remedy) if named else None
+        # Torque scaled to this robot cannot identify another.
+        findings = [finding for finding in findings if finding.kind != "wrong_arm"]
+    return (findings[0].kind, findings[0].message, findings[0].remedy) if findings else None
 
 
-def _why_outside(robot: Robot, recording: Recording, j: int) -> tuple[str, str, Remedy | None]:
-    """Kind, cause and remedy of positions that joint j, and maybe others, cannot reach."""
+def _explain_limits(robot: Robot, recording: Recording, j: int) -> tuple[str, str, Remedy | None]:
+    """Kind, cause and remedy of positions outside the limits of joint j."""
     q, low, high = recording.position, robot.limits.lower, robot.limits.upper
     turning = np.array([not link.prismatic for link in robot.links])
     if turning[j]:
         degrees = np.radians(q[:, turning])
-        inside = (degrees > low[turning] - _BEYOND) & (degrees < high[turning] + _BEYOND)
+        inside = (degrees > low[turning] - _LIMIT_MARGIN) & (
+            degrees < high[turning] + _LIMIT_MARGIN
+        )
         largest = float(np.abs(q[:, turning]).max())
         if largest > 2 * np.pi and np.mean(inside) > 0.99 and largest < 800.0:
-            if explained_in_degrees(robot, recording):
+            if is_explained_in_degrees(robot, recording):
                 text = "positions are in degrees: give `unit: deg` in the column map"
                 return "unit", text, DEGREES
             text = (

@@ -1,11 +1,10 @@
-"""What the arm says about rows: nothing, or the one change that puts them right.
+"""Contradiction between recording and robot: find the single correction that resolves it.
 
-If the links explain the torque as well as each joint's own columns do, and lie where the nominal
-robot has them, nothing is wrong. Else every hypothesis is tried. One is named when the odds for it
-are overwhelming, when it also holds on each quarter of the rows left out of the fit, and when the
-arm then explains about as much as can be explained. Hypotheses that explain no more torque and only
-bring the links back to the nominal ones (a unit, all signs, another arm) are named when they bring
-them all the way back.
+If the links explain the torque as well as independent columns of each joint do, and are close to
+the nominal ones, nothing is wrong. Else every hypothesis is tested. One is reported if its odds are
+overwhelming, if it holds in every fold of the cross-validation, and if the robot then explains
+about as much as can be explained. Hypotheses that explain no more torque but bring the links back
+to the nominal ones (a unit, all signs, another robot) are reported if they do so completely.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from taufit.core.arrays import Array, Float
 from taufit.diagnosis.correction import Cause, Correction, DiagnosisRows, torque_scale
 from taufit.diagnosis.hypothesis_test import HypothesisComparison, HypothesisTest
 from taufit.diagnosis.other_robots import (
-    ARM_ODDS,
+    ROBOT_LOG_ODDS,
     candidate_robots,
     excites_links,
     favours_other_robot,
@@ -38,162 +37,178 @@ if TYPE_CHECKING:
     from taufit.calibration.mounting import GravityEstimate
 
 
-# Joints whose gravity changes at least this much of the most loaded one's tell, and at least this
-# much of their torque's own spread.
-_LOADED, _SHOWN = 0.2, 0.5
+# Gravity of a joint is evaluated if it varies by at least these fractions of the most loaded
+# joint's and of the standard deviation of its torque.
+_MIN_GRAVITY_FRACTION, _MIN_TORQUE_FRACTION = 0.2, 0.5
 
 
 def gravity_scale_by_joint(rows: DiagnosisRows, links: Float[Array, " p"]) -> Float[Array, " j"]:
-    """s of g(links) = s g(nominal) + offset, per joint; nan where gravity says little.
+    """Gravity scale s of g(links) = s g(nominal) + offset, per joint; nan for small gravity.
 
-    `links` are fitted to all joints at once with friction, rotors and offsets beside them and the
-    nominal ones as a weak prior, so nothing else is taken for gravity, and where the recording
-    does not show gravity the slope is one.
+    `links` are fitted to all joints jointly with friction, rotors and offsets and the nominal
+    links as a weak prior, so only gravity is compared; the scale is one where gravity is not
+    identifiable.
     """
     joints = rows.torque.shape[1]
     out = np.full(joints, np.nan)
     if not np.any(rows.robot.parameters):
         return out
     nominal = gravity_torque(rows.robot, rows.position)
-    still = np.zeros_like(rows.position)
+    zeros = np.zeros_like(rows.position)
     fitted = RegressorEngine(rows.robot, parameters=links.ravel())
-    found = fitted.inverse_dynamics(rows.position, still, still)
+    fitted_gravity = fitted.inverse_dynamics(rows.position, zeros, zeros)
     spread = nominal.std(axis=0)
     for j in range(joints):
-        kept = rows.keep[:, j]
-        if np.count_nonzero(kept) < 20 or spread[j] < max(_LOADED * spread.max(), 1e-9):
+        keep = rows.keep[:, j]
+        if np.count_nonzero(keep) < 20 or spread[j] < max(
+            _MIN_GRAVITY_FRACTION * spread.max(), 1e-9
+        ):
             continue
-        both = max(nominal[kept, j].std(), found[kept, j].std())
-        if both < _SHOWN * rows.torque[kept, j].std():
+        largest_std = max(nominal[keep, j].std(), fitted_gravity[keep, j].std())
+        if largest_std < _MIN_TORQUE_FRACTION * rows.torque[keep, j].std():
             continue
-        x = nominal[kept, j] - nominal[kept, j].mean()
-        out[j] = float(x @ found[kept, j] / max(float(x @ x), 1e-300))
+        x = nominal[keep, j] - nominal[keep, j].mean()
+        out[j] = float(x @ fitted_gravity[keep, j] / max(float(x @ x), 1e-300))
     return out
 
 
-def median_gravity_scale(slopes: Float[Array, " j"]) -> float:
-    """Median over the joints that tell; nan where none does."""
-    known = slopes[np.isfinite(slopes)]
-    return float(np.median(known)) if len(known) else float("nan")
+def median_gravity_scale(scales: Float[Array, " j"]) -> float:
+    """Median over the joints with a finite scale; nan if there is none."""
+    finite = scales[np.isfinite(scales)]
+    return float(np.median(finite)) if len(finite) else float("nan")
 
 
-# Lags that are tried [s]; smaller ones than the least do no harm at usual cut-offs.
-_LAGS = (-0.15, -0.1, -0.06, -0.03, 0.03, 0.06, 0.1, 0.15, 0.2)
-LEAST_S = 0.015
-# The lag must make the model this much better, and by this many log odds.
-_BETTER, _ODDS = 0.85, 30.0
+# Delays tested [s]; delays below the minimum are negligible at usual cut-off frequencies.
+_DELAYS = (-0.15, -0.1, -0.06, -0.03, 0.03, 0.06, 0.1, 0.15, 0.2)
+MIN_DELAY_S = 0.015
+# Required ratio of nrmse and log odds (twice) for a delay.
+_DELAY_NRMSE_RATIO, _DELAY_LOG_ODDS = 0.85, 30.0
 
 
 def delay_finding(evidence: HypothesisTest) -> Finding | None:
-    """A delay that makes the arm explain the torque much better, or nothing."""
-    plain = evidence.plain
-    tried = [(lag, evidence.worth(rows=evidence.shifted(lag))) for lag in _LAGS]
-    lag, worth = min(tried, key=lambda item: item[1].cost)
-    if worth.cost > plain.cost - _ODDS / 2:
+    """Finding on a delay with which the robot explains the torque much better, or None."""
+    unchanged = evidence.unchanged_fit
+    fits = [(delay_s, evidence.fit(rows=evidence.shift_torque(delay_s))) for delay_s in _DELAYS]
+    delay_s, best = min(fits, key=lambda item: item[1].cost)
+    if best.cost > unchanged.cost - _DELAY_LOG_ODDS / 2:
         return None
     for step in (0.02, 0.01, 0.005, 0.0025):
-        for other in (lag - step, lag + step):
-            found = evidence.worth(rows=evidence.shifted(other))
-            if found.cost < worth.cost:
-                lag, worth = other, found
-    if abs(lag) < LEAST_S or worth.share > _BETTER * plain.share:
+        for trial_s in (delay_s - step, delay_s + step):
+            trial = evidence.fit(rows=evidence.shift_torque(trial_s))
+            if trial.cost < best.cost:
+                delay_s, best = trial_s, trial
+    if abs(delay_s) < MIN_DELAY_S or best.nrmse > _DELAY_NRMSE_RATIO * unchanged.nrmse:
         return None
-    held = evidence.compared(Correction("delay", "", rows=lambda _: evidence.shifted(lag)))
-    if held.gained < _ODDS or held.held_out > _BETTER or held.worst_fold > 1.0:
+    comparison = evidence.compare(
+        Correction("delay", "", rows=lambda _: evidence.shift_torque(delay_s))
+    )
+    if (
+        comparison.log_odds < _DELAY_LOG_ODDS
+        or comparison.holdout_ratio > _DELAY_NRMSE_RATIO
+        or comparison.worst_fold > 1.0
+    ):
         return None
-    word = "later" if lag > 0 else "earlier"
+    direction = "later" if delay_s > 0 else "earlier"
     return Finding(
         "delay",
         "warning",
-        f"torque was recorded {1e3 * abs(lag):.0f} ms {word} than the motion it belongs to: "
-        f"shifted back, {100 * worth.share:.1f} % of it stays unexplained instead of "
-        f"{100 * plain.share:.1f} %. Fit with --delay-s {lag:.3f}",
-        value=float(np.round(lag, 4)),
-        remedy=Remedy(("--delay-s", f"{lag:.3f}")),
+        f"torque was recorded {1e3 * abs(delay_s):.0f} ms {direction} than the motion it belongs "
+        f"to: shifted back, {100 * best.nrmse:.1f} % of it stays unexplained instead of "
+        f"{100 * unchanged.nrmse:.1f} %. Fit with --delay-s {delay_s:.3f}",
+        value=float(np.round(delay_s, 4)),
+        remedy=Remedy(("--delay-s", f"{delay_s:.3f}")),
     )
 
 
-# Links explain a joint's torque worse than its own columns by this factor, or lie this far from
-# the nominal ones (squared, in units of 100 %), or leave this share unexplained: look closer.
-_WORSE, _FAR, _SHARE = 1.4, 4.0, 0.08
-# So where gravity seems to come from this far off its declared direction, to first order [rad].
-_TILT = np.radians(1.0)
-# A hypothesis is named when it gains this many log odds (twice) and, of rows left out of the fit,
-# leaves this much of what was unexplained, in every fold less than before.
-ODDS, BETTER, EVERY_FOLD = 40.0, 0.93, 0.98
-# Or when it gains this many, the links come this much closer to the nominal ones, to within this
-# share of the distance they had, and rows left out of the fit are not explained worse than this.
-BACK_ODDS, CLOSER, BACK, NO_WORSE = 20.0, 5.0, 0.35, 1.03
-# A bundled arm is weighed against another bundled one, both described as well: few odds decide
-# where the torque is explained, rows left out of the fit are not explained worse, and the links
-# come back to within this share of the distance they had; fewer still where gravity is off by a
-# factor in every joint.
-_ARM_BACK, _FACTOR_ODDS = 0.5, 3.0
-_BACK_KINDS = ("torque_sign", "mounting", "wrong_arm", "clock_scale", "zero_offset")
-# Gravity itself shows that these are so; they need no such odds.
-_SHOWN_KINDS = ("unit", "gravity_removed")
-# It is refused, not only named, when it gains this many and leaves this share.
-SURE, _HALF = 100.0, 0.85
-# What a hypothesis leaves must be within this of what the joints' own columns leave, or small, and
-# not as much as this.
-_PUT_RIGHT, _SMALL, _NOTHING = 2.0, 0.12, 0.5
-# Gravity relative to the nominal arm that is as it should be, that no tool or bad description
-# explains, and that is none at all; slopes of one unit agree within this factor.
-_RIGHT, _ABSURD, _NONE, _ALIKE = (0.5, 2.0), (0.15, 6.5), 0.3, 1.7
-# Powers of ten that units may be off by.
-_TENS = (1e-3, 1e-2, 1e-1, 1e1, 1e2, 1e3)
+# Hypotheses are tested if nrmse exceeds its lower bound by this factor, or the links are this far
+# from the nominal ones (squared, in units of 100 %), or nrmse exceeds this value.
+_SUSPICIOUS_RATIO, _SUSPICIOUS_PRIOR, _SUSPICIOUS_NRMSE = 1.4, 4.0, 0.08
+# Likewise for a tilt of gravity above this value [rad].
+_SUSPICIOUS_TILT = np.radians(1.0)
+# Required log odds (twice) of a hypothesis, and largest residual ratios in cross-validation, over
+# all folds and in every single one.
+MIN_LOG_ODDS, MAX_HOLDOUT_RATIO, MAX_FOLD_RATIO = 40.0, 0.93, 0.98
+# Alternatively, for links that return to the nominal ones: required log odds, decrease of the
+# distance, ratio of distances, and largest residual ratio in cross-validation.
+RETURN_LOG_ODDS, MIN_PRIOR_GAIN, MAX_PRIOR_RATIO, RETURN_HOLDOUT_RATIO = 20.0, 5.0, 0.35, 1.03
+# Between two bundled robots, both well described, smaller log odds decide if the torque is
+# explained and the links return to within this ratio of distances; still smaller ones (second
+# value) if gravity is wrong by a common factor in every joint.
+_ROBOT_PRIOR_RATIO, _FACTOR_LOG_ODDS = 0.5, 3.0
+_RETURN_KINDS = ("torque_sign", "mounting", "wrong_arm", "clock_scale", "zero_offset")
+# Kinds shown by gravity itself, which need no such odds.
+_GRAVITY_KINDS = ("unit", "gravity_removed")
+# Log odds and residual ratio from which the finding is an error instead of a warning.
+ERROR_LOG_ODDS, _ERROR_HOLDOUT_RATIO = 100.0, 0.85
+# Nrmse of a hypothesis must be within this factor of its lower bound, or below the second value,
+# and never above the third.
+_NRMSE_BOUND_RATIO, _GOOD_NRMSE, _MAX_NRMSE = 2.0, 0.12, 0.5
+# Gravity scales: plausible range, range outside which no tool or bad description is the cause,
+# largest scale of torque without gravity; scales of one unit agree within the last factor.
+_PLAUSIBLE_SCALES, _EXTREME_SCALES, _NO_GRAVITY_SCALE, _SCALE_AGREEMENT = (
+    (0.5, 2.0),
+    (0.15, 6.5),
+    0.3,
+    1.7,
+)
+# Powers of ten by which units may be wrong.
+_POWERS_OF_TEN = (1e-3, 1e-2, 1e-1, 1e1, 1e2, 1e3)
 # Hypotheses are compared on this many rows before the best are confirmed on all.
-_QUICK_ROWS, _CONFIRMED = 300, 5
-# A velocity that was measured, and is the change of position, speaks for the clock: this many log
-# odds (twice).
-_MEASURED = 40.0
-# Joints whose velocities are correlated more than this move as one: no cause can be separated.
-_AS_ONE = 0.98
+_QUICK_ROWS, _CONFIRMED_COUNT = 300, 5
+# A measured velocity consistent with position supports the recorded clock by these log odds
+# (twice).
+_MEASURED_CLOCK_RANK = 40.0
+# Correlation of velocities above which joints move together and causes cannot be separated.
+_MAX_CORRELATION = 0.98
 _MOTION_KINDS = ("zero_offset", "swapped_joints", "swapped_torque", "clock_scale")
 
 
 def find_model_contradiction(
     robot: Robot, recordings: Sequence[Recording], evidence: HypothesisTest
 ) -> list[Cause]:
-    """The cause of a contradiction between the rows and the arm, or a delay, or nothing."""
-    if not evidence.enough:
-        arm = robot_from_short_motion(evidence)
-        if arm is not None:
-            return [_cause(*arm, None, robot)]
-        return [*_perhaps(evidence), *_unchecked(evidence)]
-    own_gain = all(r.gain is not None for r in recordings)
-    evidence = evidence.with_gain(evidence.samples.gain if own_gain else None)
-    slopes = _slopes(evidence)
-    if _suspicious(evidence, slopes):
+    """Causes of a contradiction between rows and robot, or a delay; empty if there are none."""
+    if not evidence.has_enough_data:
+        other_robot = robot_from_short_motion(evidence)
+        if other_robot is not None:
+            return [_cause(*other_robot, None, robot)]
+        return [*_other_robot_warning(evidence), *_too_short_causes(evidence)]
+    has_gains = all(r.gain is not None for r in recordings)
+    evidence = evidence.with_gain(evidence.samples.gain if has_gains else None)
+    scales = _gravity_scales(evidence)
+    if _is_suspicious(evidence, scales):
         from taufit.calibration.mounting import estimate_gravity
 
         gravity = estimate_gravity(robot, evidence.samples)
         measured = all(r.velocity is not None for r in recordings)
-        found = _best(evidence, gravity, slopes, measured)
-        if found is not None:
-            late = delay_finding(evidence) if found[0].kind == "wrong_arm" else None
-            if late is None or found[1].gained > _gained_by(evidence, late):
-                return [_cause(*found, gravity, robot)]
-            return [Cause(late)]
+        best = _best_correction(evidence, gravity, scales, measured)
+        if best is not None:
+            delay = delay_finding(evidence) if best[0].kind == "wrong_arm" else None
+            if delay is None or best[1].log_odds > _delay_log_odds(evidence, delay):
+                return [_cause(*best, gravity, robot)]
+            return [Cause(delay)]
     lag = delay_finding(evidence)
-    return _perhaps(evidence) if lag is None else [Cause(lag)]
+    return _other_robot_warning(evidence) if lag is None else [Cause(lag)]
 
 
-def _perhaps(evidence: HypothesisTest) -> list[Cause]:
-    """A warning where the links come out as those of another arm."""
-    found = likely_other_robot(evidence)
-    return [] if found is None else [Cause(Finding("wrong_arm", "warning", found[0].message))]
+def _other_robot_warning(evidence: HypothesisTest) -> list[Cause]:
+    """Warning if the fitted links match another robot."""
+    other_robot = likely_other_robot(evidence)
+    return (
+        []
+        if other_robot is None
+        else [Cause(Finding("wrong_arm", "warning", other_robot[0].message))]
+    )
 
 
-def _gained_by(evidence: HypothesisTest, late: Finding) -> float:
-    """Log odds (twice) of a delay."""
-    assert isinstance(late.value, float)
-    return evidence.plain.cost - evidence.worth(rows=evidence.shifted(late.value)).cost
+def _delay_log_odds(evidence: HypothesisTest, delay: Finding) -> float:
+    """Twice the log odds of a delay."""
+    assert isinstance(delay.value, float)
+    return evidence.unchanged_fit.cost - evidence.fit(rows=evidence.shift_torque(delay.value)).cost
 
 
-def _unchecked(evidence: HypothesisTest) -> list[Cause]:
-    """A motion too short for any of this is said to be."""
-    if len(evidence.picked) == 0:
+def _too_short_causes(evidence: HypothesisTest) -> list[Cause]:
+    """Warning that the motion is too short for these checks."""
+    if len(evidence.indices) == 0:
         return []
     return [
         Cause(
@@ -208,197 +223,242 @@ def _unchecked(evidence: HypothesisTest) -> list[Cause]:
     ]
 
 
-def _slopes(evidence: HypothesisTest) -> Float[Array, " j"]:
-    """Gravity in the torque relative to the nominal arm's, per joint.
+def _gravity_scales(evidence: HypothesisTest) -> Float[Array, " j"]:
+    """Gravity scale of each joint: gravity in the torque relative to the nominal robot.
 
-    The weak prior keeps links within some powers of ten, so those are tried one by one where the
-    torque is not explained as it is.
+    The weak prior limits links to some orders of magnitude, so powers of ten are tested in turn if
+    the torque is not explained as recorded.
     """
-    plain = evidence.plain
-    slopes = gravity_scale_by_joint(evidence.rows, plain.links)
-    if plain.share < _SHARE:
-        return np.where(evidence.moves(evidence.rows), slopes, np.nan)
-    quick = evidence.thinned(_QUICK_ROWS)
-    best = quick.plain.share
-    for ten in _TENS:
-        rows = replace(quick.rows, torque=quick.rows.torque / ten)
-        tried = quick.worth(rows=rows)
-        if tried.share < 0.7 * best:
-            best = tried.share
-            slopes = ten * gravity_scale_by_joint(rows, tried.links)
-    return np.where(evidence.moves(evidence.rows), slopes, np.nan)
+    unchanged = evidence.unchanged_fit
+    scales = gravity_scale_by_joint(evidence.rows, unchanged.links)
+    if unchanged.nrmse < _SUSPICIOUS_NRMSE:
+        return np.where(evidence.moving_joints(evidence.rows), scales, np.nan)
+    thinned = evidence.thin(_QUICK_ROWS)
+    best_nrmse = thinned.unchanged_fit.nrmse
+    for ten in _POWERS_OF_TEN:
+        rows = replace(thinned.rows, torque=thinned.rows.torque / ten)
+        fit = thinned.fit(rows=rows)
+        if fit.nrmse < 0.7 * best_nrmse:
+            best_nrmse = fit.nrmse
+            scales = ten * gravity_scale_by_joint(rows, fit.links)
+    return np.where(evidence.moving_joints(evidence.rows), scales, np.nan)
 
 
-def _suspicious(evidence: HypothesisTest, slopes: Float[Array, " j"]) -> bool:
-    """Whether the arm and the rows disagree enough to look for a cause."""
-    plain = evidence.plain
-    worse = np.nanmax(plain.shares / np.maximum(evidence.own_shares(), 0.01))
-    tilted = evidence.tilt() > _TILT
-    middle = median_gravity_scale(slopes)
-    off = np.isfinite(middle) and not _RIGHT[0] < middle < _RIGHT[1]
-    return bool(worse > _WORSE or plain.prior > _FAR or plain.share > _SHARE or off or tilted)
-
-
-def _best(
-    evidence: HypothesisTest,
-    gravity: GravityEstimate | None,
-    slopes: Float[Array, " j"],
-    measured: bool,
-) -> tuple[Correction, HypothesisComparison] | None:
-    """The hypothesis that puts things right, or None."""
-    from taufit.diagnosis.hypotheses import hypotheses, ranked
-
-    changes = _changes(evidence, hypotheses(evidence, gravity), slopes, measured)
-    quick = evidence.thinned(_QUICK_ROWS)
-    tried = [
-        (one.change, evidence.compared(one.change))
-        for i, one in enumerate(ranked(quick, changes))
-        if one.change.kind in _SHOWN_KINDS
-        or (i < _CONFIRMED and one.gained > 0.5 * BACK_ODDS)
-        or (one.change.kind == "wrong_arm" and one.gained > 0.0 and _told_apart(evidence))
-    ]
-    # A factor that a bad description may have, too, is named where nothing else explains it.
-    tried.sort(key=lambda one: (_mild(one[0]), one[0].rank - one[1].gained))
-    for change, comparison in tried:
-        if change.small and comparison.gained > ODDS:
-            # Something is a little off; what else seems to explain it does not.
-            return None
-        arm = _other_arm(evidence, change, comparison)
-        convincing = arm or _convincing(change, comparison)
-        if convincing and _put_right(evidence, change, comparison):
-            if _mild(change):
-                change, comparison = _another(evidence, tried)
-            return with_equally_likely_robots(change, comparison, tried), comparison
-    return None
-
-
-def _changes(
-    evidence: HypothesisTest,
-    given: Iterable[Correction],
-    slopes: Float[Array, " j"],
-    measured: bool,
-) -> list[Correction]:
-    """Hypotheses that this recording can tell from others."""
-    untested = _MOTION_KINDS if _together(evidence) else ()
-    known = slopes[np.isfinite(slopes)]
-    none = len(known) > 0 and bool(np.all(np.abs(known) < _NONE))
-    changes = [
-        replace(change, rank=_MEASURED) if measured and change.kind == "clock_scale" else change
-        for change in given
-        if (change.kind != "gravity_removed" or none) and change.kind not in untested
-    ]
-    changes += candidate_robots(evidence.rows.robot)
-    changes += [_unit(median_gravity_scale(slopes))] if _scaled(slopes) else []
-    return [change for change in changes if _shows(evidence, change)]
-
-
-def _told_apart(evidence: HypothesisTest) -> bool:
-    """Whether the arm is a bundled one and leaves so little that another arm would show."""
-    return evidence.rows.robot.name in bundled_robots() and evidence.plain.share < _SHARE
-
-
-def _other_arm(
-    evidence: HypothesisTest, change: Correction, compared: HypothesisComparison
-) -> bool:
-    """Whether another bundled arm explains the torque of this one better."""
-    if change.kind != "wrong_arm" or not _told_apart(evidence):
-        return False
-    nearer = compared.changed.prior < _ARM_BACK * compared.plain.prior
-    better = compared.gained > BACK_ODDS and compared.held_out < BETTER
-    if compared.gained > ARM_ODDS and compared.held_out < 1.0 and (nearer or better):
-        return True
-    return favours_other_robot(compared, ARM_ODDS) and excites_links(evidence)
-
-
-def _another(
-    evidence: HypothesisTest, tried: list[tuple[Correction, HypothesisComparison]]
-) -> tuple[Correction, HypothesisComparison]:
-    """Another arm in which gravity is right, where one explains the torque; else the factor."""
-    for change, compared in tried:
-        held = compared.gained > BACK_ODDS and compared.held_out < NO_WORSE
-        held |= (
-            favours_other_robot(compared, _FACTOR_ODDS)
-            and _told_apart(evidence)
-            and excites_links(evidence)
-        )
-        if _other_arm(evidence, change, compared) or (change.kind == "wrong_arm" and held):
-            return change, compared
-    return tried[-1]
-
-
-def _mild(change: Correction) -> bool:
-    return change.kind == "unit" and _ABSURD[0] < 1.0 / change.scale < _ABSURD[1]
-
-
-def _shows(evidence: HypothesisTest, change: Correction) -> bool:
-    """Whether the joints concerned move for long enough."""
-    if not change.concerns:
-        return True
-    moves = evidence.moves(change.shown(evidence.rows))
-    return bool(np.all(moves[list(change.concerns)]))
-
-
-def _convincing(change: Correction, compared: HypothesisComparison) -> bool:
-    if _mild(change) and change.scale < 1.0:
-        # A load makes gravity larger, too, and does not leave the other links as described.
-        nearer = compared.changed.prior < BACK * compared.plain.prior
-        return nearer and compared.gained > ARM_ODDS
-    if change.kind in _SHOWN_KINDS:
-        return compared.gained > (-0.5 * BACK_ODDS if change.kind == "unit" else 0.0)
-    if change.small:
-        return False
-    explains = compared.held_out < BETTER and compared.worst_fold < EVERY_FOLD
-    return (explains and compared.gained > ODDS) or _returns(change, compared)
-
-
-def _returns(change: Correction, compared: HypothesisComparison) -> bool:
-    """Whether the links come back to the nominal ones; never against a measured velocity."""
-    return (
-        change.kind in _BACK_KINDS
-        and change.rank < _MEASURED
-        and compared.gained > BACK_ODDS
-        and compared.closer > CLOSER
-        and compared.changed.prior < BACK * compared.plain.prior
-        and compared.held_out < NO_WORSE
+def _is_suspicious(evidence: HypothesisTest, scales: Float[Array, " j"]) -> bool:
+    """Whether robot and rows disagree enough to look for a cause."""
+    unchanged = evidence.unchanged_fit
+    nrmse_ratio = np.nanmax(
+        unchanged.nrmse_by_joint / np.maximum(evidence.nrmse_lower_bound(), 0.01)
+    )
+    tilted = evidence.gravity_tilt() > _SUSPICIOUS_TILT
+    median_scale = median_gravity_scale(scales)
+    wrong_scale = (
+        np.isfinite(median_scale) and not _PLAUSIBLE_SCALES[0] < median_scale < _PLAUSIBLE_SCALES[1]
+    )
+    return bool(
+        nrmse_ratio > _SUSPICIOUS_RATIO
+        or unchanged.prior > _SUSPICIOUS_PRIOR
+        or unchanged.nrmse > _SUSPICIOUS_NRMSE
+        or wrong_scale
+        or tilted
     )
 
 
-def _put_right(
-    evidence: HypothesisTest, change: Correction, compared: HypothesisComparison
+def _best_correction(
+    evidence: HypothesisTest,
+    gravity: GravityEstimate | None,
+    scales: Float[Array, " j"],
+    measured: bool,
+) -> tuple[Correction, HypothesisComparison] | None:
+    """Best correction that resolves the contradiction with its comparison, or None."""
+    from taufit.diagnosis.hypotheses import hypotheses, rank_corrections
+
+    corrections = _testable_corrections(evidence, hypotheses(evidence, gravity), scales, measured)
+    thinned = evidence.thin(_QUICK_ROWS)
+    comparisons = [
+        (candidate.correction, evidence.compare(candidate.correction))
+        for i, candidate in enumerate(rank_corrections(thinned, corrections))
+        if candidate.correction.kind in _GRAVITY_KINDS
+        or (i < _CONFIRMED_COUNT and candidate.log_odds > 0.5 * RETURN_LOG_ODDS)
+        or (
+            candidate.correction.kind == "wrong_arm"
+            and candidate.log_odds > 0.0
+            and _can_identify_robot(evidence)
+        )
+    ]
+    # A moderate factor may also be a bad description: reported only if nothing else explains it.
+    comparisons.sort(
+        key=lambda candidate: (
+            _is_moderate_scale(candidate[0]),
+            candidate[0].rank - candidate[1].log_odds,
+        )
+    )
+    for correction, comparison in comparisons:
+        if correction.small and comparison.log_odds > MIN_LOG_ODDS:
+            # A small error is present; other apparent explanations are not valid.
+            return None
+        is_other_robot = _is_other_robot(evidence, correction, comparison)
+        is_convincing = is_other_robot or _is_convincing(correction, comparison)
+        if is_convincing and _explains_torque(evidence, correction, comparison):
+            if _is_moderate_scale(correction):
+                correction, comparison = _prefer_other_robot(evidence, comparisons)
+            return with_equally_likely_robots(correction, comparison, comparisons), comparison
+    return None
+
+
+def _testable_corrections(
+    evidence: HypothesisTest,
+    corrections: Iterable[Correction],
+    scales: Float[Array, " j"],
+    measured: bool,
+) -> list[Correction]:
+    """Hypotheses that this recording can distinguish."""
+    untested = _MOTION_KINDS if _joints_move_together(evidence) else ()
+    finite = scales[np.isfinite(scales)]
+    without_gravity = len(finite) > 0 and bool(np.all(np.abs(finite) < _NO_GRAVITY_SCALE))
+    selected = [
+        replace(correction, rank=_MEASURED_CLOCK_RANK)
+        if measured and correction.kind == "clock_scale"
+        else correction
+        for correction in corrections
+        if (correction.kind != "gravity_removed" or without_gravity)
+        and correction.kind not in untested
+    ]
+    selected += candidate_robots(evidence.rows.robot)
+    selected += (
+        [_unit_correction(median_gravity_scale(scales))] if _has_common_scale(scales) else []
+    )
+    return [correction for correction in selected if _is_testable(evidence, correction)]
+
+
+def _can_identify_robot(evidence: HypothesisTest) -> bool:
+    """Whether the robot is bundled and fits so well that another robot would be visible."""
+    return (
+        evidence.rows.robot.name in bundled_robots()
+        and evidence.unchanged_fit.nrmse < _SUSPICIOUS_NRMSE
+    )
+
+
+def _is_other_robot(
+    evidence: HypothesisTest, correction: Correction, comparison: HypothesisComparison
 ) -> bool:
-    """Whether the arm then explains about as much as there is to explain."""
-    share = compared.changed.share
-    if share < _SMALL or share > _NOTHING:
-        return share < _SMALL
-    floor = evidence.own_shares(change.rows(change.shown(evidence.rows)))
-    return share < _PUT_RIGHT * float(np.nanmean(floor))
+    """Whether another bundled robot explains the torque better."""
+    if correction.kind != "wrong_arm" or not _can_identify_robot(evidence):
+        return False
+    nearer = comparison.corrected.prior < _ROBOT_PRIOR_RATIO * comparison.unchanged.prior
+    better = comparison.log_odds > RETURN_LOG_ODDS and comparison.holdout_ratio < MAX_HOLDOUT_RATIO
+    if (
+        comparison.log_odds > ROBOT_LOG_ODDS
+        and comparison.holdout_ratio < 1.0
+        and (nearer or better)
+    ):
+        return True
+    return favours_other_robot(comparison, ROBOT_LOG_ODDS) and excites_links(evidence)
 
 
-def _together(evidence: HypothesisTest) -> bool:
-    """Whether joints move as one: such a motion cannot tell one joint's angle from another's."""
+def _prefer_other_robot(
+    evidence: HypothesisTest, comparisons: list[tuple[Correction, HypothesisComparison]]
+) -> tuple[Correction, HypothesisComparison]:
+    """Another robot with correct gravity, if one explains the torque; else the factor."""
+    for correction, comparison in comparisons:
+        is_supported = (
+            comparison.log_odds > RETURN_LOG_ODDS
+            and comparison.holdout_ratio < RETURN_HOLDOUT_RATIO
+        )
+        is_supported |= (
+            favours_other_robot(comparison, _FACTOR_LOG_ODDS)
+            and _can_identify_robot(evidence)
+            and excites_links(evidence)
+        )
+        if _is_other_robot(evidence, correction, comparison) or (
+            correction.kind == "wrong_arm" and is_supported
+        ):
+            return correction, comparison
+    return comparisons[-1]
+
+
+def _is_moderate_scale(correction: Correction) -> bool:
+    return (
+        correction.kind == "unit"
+        and _EXTREME_SCALES[0] < 1.0 / correction.scale < _EXTREME_SCALES[1]
+    )
+
+
+def _is_testable(evidence: HypothesisTest, correction: Correction) -> bool:
+    """Whether the joints concerned move long enough."""
+    if not correction.concerns:
+        return True
+    moving = evidence.moving_joints(correction.judged_rows(evidence.rows))
+    return bool(np.all(moving[list(correction.concerns)]))
+
+
+def _is_convincing(correction: Correction, comparison: HypothesisComparison) -> bool:
+    if _is_moderate_scale(correction) and correction.scale < 1.0:
+        # An undescribed load also increases gravity, but changes the other links.
+        nearer = comparison.corrected.prior < MAX_PRIOR_RATIO * comparison.unchanged.prior
+        return nearer and comparison.log_odds > ROBOT_LOG_ODDS
+    if correction.kind in _GRAVITY_KINDS:
+        return comparison.log_odds > (-0.5 * RETURN_LOG_ODDS if correction.kind == "unit" else 0.0)
+    if correction.small:
+        return False
+    explains = (
+        comparison.holdout_ratio < MAX_HOLDOUT_RATIO and comparison.worst_fold < MAX_FOLD_RATIO
+    )
+    return (explains and comparison.log_odds > MIN_LOG_ODDS) or _restores_nominal(
+        correction, comparison
+    )
+
+
+def _restores_nominal(correction: Correction, comparison: HypothesisComparison) -> bool:
+    """Whether the links return to the nominal ones; never against a measured velocity."""
+    return (
+        correction.kind in _RETURN_KINDS
+        and correction.rank < _MEASURED_CLOCK_RANK
+        and comparison.log_odds > RETURN_LOG_ODDS
+        and comparison.prior_gain > MIN_PRIOR_GAIN
+        and comparison.corrected.prior < MAX_PRIOR_RATIO * comparison.unchanged.prior
+        and comparison.holdout_ratio < RETURN_HOLDOUT_RATIO
+    )
+
+
+def _explains_torque(
+    evidence: HypothesisTest, correction: Correction, comparison: HypothesisComparison
+) -> bool:
+    """Whether the corrected robot explains about as much as can be explained."""
+    nrmse = comparison.corrected.nrmse
+    if nrmse < _GOOD_NRMSE or nrmse > _MAX_NRMSE:
+        return nrmse < _GOOD_NRMSE
+    lower_bound = evidence.nrmse_lower_bound(correction.rows(correction.judged_rows(evidence.rows)))
+    return nrmse < _NRMSE_BOUND_RATIO * float(np.nanmean(lower_bound))
+
+
+def _joints_move_together(evidence: HypothesisTest) -> bool:
+    """Whether joints move together, so that their angles cannot be distinguished."""
     velocity = evidence.rows.velocity
     active = velocity[:, velocity.std(axis=0) > 1e-3]
     if active.shape[1] < 2:
         return False
     correlation = np.abs(np.corrcoef(active.T))
-    return bool(np.max(correlation - np.eye(len(correlation))) > _AS_ONE)
+    return bool(np.max(correlation - np.eye(len(correlation))) > _MAX_CORRELATION)
 
 
-def _scaled(slopes: Float[Array, " j"]) -> bool:
-    """Whether gravity is as many times too large or small in every joint that carries any.
+def _has_common_scale(scales: Float[Array, " j"]) -> bool:
+    """Whether gravity is wrong by a common factor in every loaded joint.
 
-    A tool adds more to the joints near it than to those near the base; a unit is the same for all.
+    A tool affects the joints near it more than those near the base; a unit affects all equally.
     """
-    known = slopes[np.isfinite(slopes)]
-    if len(known) == 0 or np.any(known <= 0.0):
+    finite = scales[np.isfinite(scales)]
+    if len(finite) == 0 or np.any(finite <= 0.0):
         return False
-    low, high = float(known.min()), float(known.max())
-    return high < _ALIKE * low and (high < _RIGHT[0] or low > _RIGHT[1])
+    low, high = float(finite.min()), float(finite.max())
+    return high < _SCALE_AGREEMENT * low and (
+        high < _PLAUSIBLE_SCALES[0] or low > _PLAUSIBLE_SCALES[1]
+    )
 
 
-def _unit(middle: float) -> Correction:
-    """Torque in another unit, where gravity is as many times too large or small."""
-    size, unit = abs(middle), None
+def _unit_correction(scale: float) -> Correction:
+    """Correction of the torque unit that explains the gravity scale."""
+    size, unit = abs(scale), None
     if 500 < size < 2000:
         unit = "mN m"
     elif 5e-4 < size < 2e-3:
@@ -415,33 +475,37 @@ def _unit(middle: float) -> Correction:
     else:
         cause = "check its unit, the drive gains in the column map, and whether it is this robot"
     return torque_scale(
-        1.0 / middle,
-        f"the torque is {middle:.2g} times what gravity on the nominal robot makes of it: "
-        f"{cause}; a factor of {1 / middle:.3g} (`scale`) makes them agree",
+        1.0 / scale,
+        f"the torque is {scale:.2g} times what gravity on the nominal robot makes of it: "
+        f"{cause}; a factor of {1 / scale:.3g} (`scale`) makes them agree",
         unit,
     )
 
 
 def _cause(
-    change: Correction,
-    compared: HypothesisComparison,
+    correction: Correction,
+    comparison: HypothesisComparison,
     gravity: GravityEstimate | None,
     robot: Robot,
 ) -> Cause:
-    """The finding: refused where the evidence is overwhelming, else only named."""
-    message = change.message
-    if change.kind == "mounting" and gravity is not None:
+    """Cause with its finding: an error if the evidence is overwhelming, else a warning."""
+    message = correction.message
+    if correction.kind == "mounting" and gravity is not None:
         from taufit.calibration.mounting import describe_mounting
 
         message = describe_mounting(gravity, robot)
-    sure = compared.gained > SURE and compared.held_out < _HALF
-    sure |= change.kind in _SHOWN_KINDS or _returns(change, compared)
-    if change.kind == "mounting":
-        sure &= gravity is not None and gravity.contradicts_declared
-    if change.kind == "unit":
-        sure = not _mild(change)
-    # A model of another arm may predict its torque and weighs what it carries wrongly.
-    sure |= change.kind == "wrong_arm"
-    severity = "error" if sure else "warning"
-    finding = Finding(change.kind, severity, message, joint=change.joint, remedy=change.remedy)
-    return Cause(finding, change)
+    is_error = (
+        comparison.log_odds > ERROR_LOG_ODDS and comparison.holdout_ratio < _ERROR_HOLDOUT_RATIO
+    )
+    is_error |= correction.kind in _GRAVITY_KINDS or _restores_nominal(correction, comparison)
+    if correction.kind == "mounting":
+        is_error &= gravity is not None and gravity.contradicts_declared
+    if correction.kind == "unit":
+        is_error = not _is_moderate_scale(correction)
+    # A model of another robot may predict the torque and still estimate payloads wrongly.
+    is_error |= correction.kind == "wrong_arm"
+    severity = "error" if is_error else "warning"
+    finding = Finding(
+        correction.kind, severity, message, joint=correction.joint, remedy=correction.remedy
+    )
+    return Cause(finding, correction)

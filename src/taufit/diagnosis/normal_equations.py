@@ -1,13 +1,13 @@
-"""Normal equations of hypotheses, fold by fold, and what least squares makes of them.
+"""Normal equations of hypotheses, fold by fold, and their least-squares solution.
 
-With W the rigid columns, F the columns of each joint's own, and n_j independent rows per joint,
+With W the rigid columns, F the drive columns of each joint, and n_j independent rows per joint,
 
     cost(theta, phi) = sum_j n_j log(|tau_j - W_j theta - F_j phi_j|^2 / |tau_j|^2)
                        + (theta - theta0)' Q (theta - theta0)
 
-is minimised by weighted least squares, reweighted. Friction that would drive a joint (whose power
-summed over the rows is negative) and rotors of negative inertia are not accepted: their columns
-are left out. Sums over folds add up, so leaving one out is a subtraction.
+is minimised by reweighted least squares. Friction with negative power summed over the rows, and
+rotors of negative inertia, are not accepted: their columns are left out. Sums over folds add up,
+so leaving one out is a subtraction.
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ from taufit.core.arrays import Array, Bool, Float, Int
 from taufit.core.gaussian import Gaussian, scaled_inverse, unit_diagonal
 
 _ROUNDS = 3
-# Shares below this are noise; to reach one that is smaller still is no evidence.
-FLOOR = 0.01
-# Columns of a joint of its own: friction first, then the rotor, then the offset.
-OWN, DRAG = 8, 6
+# Nrmse below this is noise and no further evidence.
+NRMSE_FLOOR = 0.01
+# Drive columns of a joint (friction, rotor, offset), and the friction columns among them.
+DRIVE_COLUMNS, FRICTION_COLUMNS = 8, 6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NormalEquations:
-    """Sums over the rows of each fold that belong to each joint.
+    """Sums over the rows of each fold and joint.
 
     Attributes:
-        square: Of the columns with each other: links first, then the joint's own.
-        right: Of the columns with torque.
-        power: Of torque with itself.
+        square: Gram matrix of the columns: links first, then the drive.
+        right: Products of columns and torque.
+        power: Sum of squared torque.
         total: Sum of torque.
-        drag: Of the joint's friction columns with its velocity.
-        count: Rows.
+        friction_power: Products of friction columns and velocity.
+        count: Number of rows.
     """
 
     square: Float[Array, "f j c c"]
     right: Float[Array, "f j c"]
     power: Float[Array, "f j"]
     total: Float[Array, "f j"]
-    drag: Float[Array, "f j d"]
+    friction_power: Float[Array, "f j d"]
     count: Float[Array, "f j"]
 
     def __sub__(self, other: NormalEquations) -> NormalEquations:
@@ -53,42 +53,44 @@ class NormalEquations:
             self.right - other.right,
             self.power - other.power,
             self.total - other.total,
-            self.drag - other.drag,
+            self.friction_power - other.friction_power,
             self.count - other.count,
         )
 
     @property
-    def whole(self) -> NormalEquations:
-        """All folds as one."""
+    def pooled(self) -> NormalEquations:
+        """Sum over all folds."""
         return NormalEquations(
             self.square.sum(axis=0, keepdims=True),
             self.right.sum(axis=0, keepdims=True),
             self.power.sum(axis=0, keepdims=True),
             self.total.sum(axis=0, keepdims=True),
-            self.drag.sum(axis=0, keepdims=True),
+            self.friction_power.sum(axis=0, keepdims=True),
             self.count.sum(axis=0, keepdims=True),
         )
 
     def fold(self, f: int) -> NormalEquations:
-        """One of them."""
-        one = slice(f, f + 1)
+        """Sums of one fold."""
+        rows = slice(f, f + 1)
         return NormalEquations(
-            self.square[one],
-            self.right[one],
-            self.power[one],
-            self.total[one],
-            self.drag[one],
-            self.count[one],
+            self.square[rows],
+            self.right[rows],
+            self.power[rows],
+            self.total[rows],
+            self.friction_power[rows],
+            self.count[rows],
         )
 
     @property
-    def spread(self) -> Float[Array, " j"]:
+    def torque_variation(self) -> Float[Array, " j"]:
         """Squared torque about its mean, over all folds."""
         count = np.maximum(self.count.sum(axis=0), 1.0)
         return np.maximum(self.power.sum(axis=0) - self.total.sum(axis=0) ** 2 / count, 1e-12)
 
-    def left(self, theta: Float[Array, " p"], phi: Float[Array, "j o"]) -> Float[Array, " j"]:
-        """Squared torque that parameters leave unexplained, over all folds."""
+    def residual_squares(
+        self, theta: Float[Array, " p"], phi: Float[Array, "j o"]
+    ) -> Float[Array, " j"]:
+        """Sum of squared residuals over all folds."""
         x = np.concatenate([np.broadcast_to(theta, (len(phi), len(theta))), phi], axis=1)
         folded = np.einsum("fjab,jb->ja", self.square, x)
         linear = np.einsum("fja,ja->j", self.right, x)
@@ -97,44 +99,50 @@ class NormalEquations:
 
 def normal_equations(
     rigid: Float[Array, "n j p"],
-    own: Float[Array, "n j o"],
+    drive: Float[Array, "n j o"],
     torque: Float[Array, "n j"],
     velocity: Float[Array, "n j"],
     keep: Bool[Array, "n j"],
     fold: Int[Array, " n"],
     folds: int,
 ) -> NormalEquations:
-    """Sums of rows; those that `keep` leaves out of a joint count for nothing."""
+    """Sums of rows; rows with keep = False are excluded."""
     joints, p = torque.shape[1], rigid.shape[2]
-    c = p + own.shape[2]
+    c = p + drive.shape[2]
     square, right = np.zeros((folds, joints, c, c)), np.zeros((folds, joints, c))
     power, total, count = (np.zeros((folds, joints)) for _ in range(3))
-    drag = np.zeros((folds, joints, DRAG))
+    friction_power = np.zeros((folds, joints, FRICTION_COLUMNS))
     for j in range(joints):
         # Links before a joint do not load it.
         first = p * j // joints
         live = np.arange(first, c)
         for f in range(folds):
             rows = np.flatnonzero(keep[:, j] & (fold == f) if folds > 1 else keep[:, j])
-            block = np.concatenate([rigid[rows, j, first:], own[rows, j]], axis=1)
+            block = np.concatenate([rigid[rows, j, first:], drive[rows, j]], axis=1)
             y = torque[rows, j]
             square[f, j, first:, first:], right[f, j, live] = block.T @ block, block.T @ y
             power[f, j], total[f, j], count[f, j] = float(y @ y), float(y.sum()), len(y)
-            drag[f, j] = velocity[rows, j] @ own[rows, j, :DRAG]
-    return NormalEquations(square, right, power, total, drag, count)
+            friction_power[f, j] = velocity[rows, j] @ drive[rows, j, :FRICTION_COLUMNS]
+    return NormalEquations(square, right, power, total, friction_power, count)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NormalSolution:
-    """Parameters, what they leave unexplained (squared, per joint), and their distance from Q;
-    whether the last link was given room for a load.
+    """Solution of the normal equations for one prior.
+
+    Attributes:
+        links: theta.
+        drive: phi of each joint.
+        squares: Squared residuals per joint.
+        distance: Squared distance from the prior mean under Q.
+        has_load: Whether the prior allows a load of the last link.
     """
 
     links: Float[Array, " p"]
-    own: Float[Array, "j o"]
+    drive: Float[Array, "j o"]
     squares: Float[Array, " j"]
     distance: float
-    loaded: bool = False
+    has_load: bool = False
 
 
 def solve(
@@ -143,37 +151,40 @@ def solve(
     priors: Sequence[Float[Array, "p p"]],
     centre: Float[Array, " p"],
 ) -> list[NormalSolution]:
-    """The parameters of least cost, for each Q."""
-    one = sums.whole if len(sums.power) > 1 else sums
-    known: dict[tuple[int, bytes], _Reduced] = {}
+    """Parameters of least cost, for each prior precision Q."""
+    pooled = sums.pooled if len(sums.power) > 1 else sums
+    eliminated: dict[tuple[int, bytes], _EliminatedJoint] = {}
 
-    def reduced(j: int, allowed: Bool[Array, " o"]) -> _Reduced:
+    def eliminate(j: int, allowed: Bool[Array, " o"]) -> _EliminatedJoint:
         key = (j, allowed.tobytes())
-        if key not in known:
-            known[key] = _reduced(one, j, allowed, len(centre))
-        return known[key]
+        if key not in eliminated:
+            eliminated[key] = _eliminate_drive(pooled, j, allowed, len(centre))
+        return eliminated[key]
 
-    return [_solved(one, independent, prior, centre, reduced) for prior in priors]
+    return [_solve_for_prior(pooled, independent, prior, centre, eliminate) for prior in priors]
 
 
-def _solved(
-    one: NormalEquations,
+def _solve_for_prior(
+    pooled: NormalEquations,
     independent: Float[Array, " j"],
     prior: Float[Array, "p p"],
     centre: Float[Array, " p"],
-    reduced: Callable[[int, Bool[Array, " o"]], _Reduced],
+    eliminate: Callable[[int, Bool[Array, " o"]], _EliminatedJoint],
 ) -> NormalSolution:
-    spread = one.spread
+    spread = pooled.torque_variation
     squares = 0.05 * spread
     joints = len(spread)
-    allowed = np.ones((joints, OWN), bool)
-    theta, phi = centre, np.zeros((joints, OWN))
+    allowed = np.ones((joints, DRIVE_COLUMNS), bool)
+    theta, phi = centre, np.zeros((joints, DRIVE_COLUMNS))
     for _ in range(_ROUNDS):
-        each = [reduced(j, allowed[j]) for j in range(joints)]
-        theta, phi = _weighted(each, independent / squares, prior, centre)
-        allowed[np.einsum("jd,jd->j", one.drag[0], phi[:, :DRAG]) < 0.0, :DRAG] = False
-        allowed[phi[:, DRAG] < 0.0, DRAG] = False
-        squares = np.maximum(one.left(theta, phi), FLOOR**2 * spread)
+        eliminated = [eliminate(j, allowed[j]) for j in range(joints)]
+        theta, phi = _solve_weighted(eliminated, independent / squares, prior, centre)
+        allowed[
+            np.einsum("jd,jd->j", pooled.friction_power[0], phi[:, :FRICTION_COLUMNS]) < 0.0,
+            :FRICTION_COLUMNS,
+        ] = False
+        allowed[phi[:, FRICTION_COLUMNS] < 0.0, FRICTION_COLUMNS] = False
+        squares = np.maximum(pooled.residual_squares(theta, phi), NRMSE_FLOOR**2 * spread)
     distance = float((theta - centre) @ prior @ (theta - centre))
     return NormalSolution(theta, phi, squares, distance)
 
@@ -184,68 +195,75 @@ def covariance(
     prior: Float[Array, "p p"],
     fitted: NormalSolution,
 ) -> Float[Array, "p p"]:
-    """Of the links, with each joint's own columns, as far as they were accepted, beside them."""
-    one = sums.whole
+    """Covariance of the links, with the accepted drive columns marginalised."""
+    pooled = sums.pooled
     square = prior.copy()
-    for j, own in enumerate(fitted.own):
-        reduced = _reduced(one, j, own != 0.0, len(prior))
-        square += independent[j] / fitted.squares[j] * reduced.square
+    for j, drive in enumerate(fitted.drive):
+        eliminated = _eliminate_drive(pooled, j, drive != 0.0, len(prior))
+        square += independent[j] / fitted.squares[j] * eliminated.square
     return scaled_inverse(square, 1e-10)
 
 
 def residual_lower_bound(sums: NormalEquations) -> Float[Array, " j"]:
-    """What each joint's rows leave unexplained with links of its own: no parameters leave less."""
-    one = sums.whole
-    out = np.zeros(one.power.shape[1])
+    """Squared residuals of each joint with independent links: a lower bound for any parameters."""
+    pooled = sums.pooled
+    out = np.zeros(pooled.power.shape[1])
     for j in range(len(out)):
-        square, right = one.square[0, j], one.right[0, j]
+        square, right = pooled.square[0, j], pooled.right[0, j]
         size = np.sqrt(np.maximum(np.diag(square), 1e-300))
         live = size > 1e-9 * max(float(size.max()), 1e-300)
         scaled = square[np.ix_(live, live)] / np.outer(size[live], size[live])
         values, vectors = np.linalg.eigh(scaled)
-        kept = values > 1e-10 * max(float(values[-1]), 1e-300)
-        along = vectors[:, kept].T @ (right[live] / size[live])
-        out[j] = one.power[0, j] - float(np.sum(along**2 / values[kept]))
-    return np.maximum(out, FLOOR**2 * one.spread)
+        positive = values > 1e-10 * max(float(values[-1]), 1e-300)
+        projected = vectors[:, positive].T @ (right[live] / size[live])
+        out[j] = pooled.power[0, j] - float(np.sum(projected**2 / values[positive]))
+    return np.maximum(out, NRMSE_FLOOR**2 * pooled.torque_variation)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Reduced:
-    """A joint's normal equations with its own columns eliminated."""
+class _EliminatedJoint:
+    """Normal equations of a joint with its drive columns eliminated."""
 
     square: Float[Array, "p p"]
     right: Float[Array, " p"]
-    own: Array
+    columns: Array
     inverse: Float[Array, "o o"]
-    across: Float[Array, "p o"]
+    coupling: Float[Array, "p o"]
     target: Float[Array, " o"]
 
 
-def _reduced(one: NormalEquations, j: int, allowed: Bool[Array, " o"], p: int) -> _Reduced:
-    square, target = one.square[0, j], one.right[0, j]
-    own = np.flatnonzero(allowed)
-    s_ff = square[p:, p:][np.ix_(own, own)]
+def _eliminate_drive(
+    pooled: NormalEquations, j: int, allowed: Bool[Array, " o"], p: int
+) -> _EliminatedJoint:
+    square, target = pooled.square[0, j], pooled.right[0, j]
+    columns = np.flatnonzero(allowed)
+    s_ff = square[p:, p:][np.ix_(columns, columns)]
     scaled, size = unit_diagonal(s_ff, 1e-9)
     inverse = np.linalg.pinv(scaled) / np.outer(size, size)
-    across, mine = square[:p, p:][:, own], target[p:][own]
-    folded = across @ inverse
-    return _Reduced(
-        square[:p, :p] - folded @ across.T, target[:p] - folded @ mine, own, inverse, across, mine
+    coupling, drive_target = square[:p, p:][:, columns], target[p:][columns]
+    gain = coupling @ inverse
+    return _EliminatedJoint(
+        square[:p, :p] - gain @ coupling.T,
+        target[:p] - gain @ drive_target,
+        columns,
+        inverse,
+        coupling,
+        drive_target,
     )
 
 
-def _weighted(
-    joints: list[_Reduced],
+def _solve_weighted(
+    joints: list[_EliminatedJoint],
     weight: Float[Array, " j"],
     prior: Float[Array, "p p"],
     centre: Float[Array, " p"],
 ) -> tuple[Float[Array, " p"], Float[Array, "j o"]]:
-    """theta and phi of the weighted least squares."""
+    """Solution theta and phi of the weighted least squares."""
     total = Gaussian.about(centre, prior)
-    for w, one in zip(weight, joints, strict=True):
-        total = total + Gaussian(w * one.square, w * one.right)
+    for w, joint in zip(weight, joints, strict=True):
+        total = total + Gaussian(w * joint.square, w * joint.right)
     theta = total.mean(1e-10)
-    phi = np.zeros((len(joints), OWN))
-    for j, one in enumerate(joints):
-        phi[j, one.own] = one.inverse @ (one.target - one.across.T @ theta)
+    phi = np.zeros((len(joints), DRIVE_COLUMNS))
+    for j, joint in enumerate(joints):
+        phi[j, joint.columns] = joint.inverse @ (joint.target - joint.coupling.T @ theta)
     return theta, phi

@@ -1,4 +1,4 @@
-"""Other arms that the torque may belong to: bundled ones with as many joints."""
+"""Other robots that the torque may belong to: bundled ones with the same number of joints."""
 
 from __future__ import annotations
 
@@ -14,139 +14,161 @@ from taufit.diagnosis.hypothesis_test import HypothesisComparison, HypothesisTes
 from taufit.dynamics import forward_kinematics
 from taufit.robot import Robot, bundled_robots, read_robot
 
-# Arms whose tips travel as far as each other's, within this share, are the same to a model.
-_SAME = 0.1
-# A motion of this length shows another arm, and nothing else for certain [s].
-_LEAST_SECONDS, _LEAST_ROWS = 3.5, 100
-# Share of the joints that must move for the links to be compared with nominal ones.
-_MOVING = 0.5
-# An arm is another one when the links lie further than this from the nominal ones (squared, in
-# units of 100 %), come back to within this share of it, and gain this many log odds (twice), more
-# where the description is the user's, without explaining rows left out of the fit worse than this;
-_AWAY, _BACK, ARM_ODDS, _ODDS_OF_USERS, _NO_WORSE = 3.0, 0.35, 6.0, 20.0, 1.1
-# or, in a short motion, when it gains this many, and leaves this share of rows left out of the
-# fit unexplained that was, in every fold.
-_MANY_ODDS, _BETTER, _EVERY_FOLD = 40.0, 0.8, 0.9
-# It may be another one when the links come back as far and that many odds are not against it.
-_PERHAPS_ODDS = -3.0
-# Arms are first compared on this many rows; with as many odds against it one is not looked at.
-_QUICK_ROWS, _QUICK_ODDS = 300, -10.0
-# It leaves at most this share of the torque unexplained.
-_EXPLAINED = 0.12
-# Arms within this many log odds (twice) of the best are as likely.
-_AS_LIKELY = 6.0
+# Relative tolerance of tip distances within which two robots have the same kinematics.
+_KINEMATIC_TOLERANCE = 0.1
+# Shortest motion that identifies another robot [s], and its smallest number of rows.
+_MIN_SECONDS, _MIN_ROWS = 3.5, 100
+# Fraction of joints that must move for the links to be compared with nominal ones.
+_MIN_MOVING_FRACTION = 0.5
+# Another robot is reported if the links are further than this from the nominal ones (squared, in
+# units of 100 %), return to within this ratio of the distance, with these log odds (twice; more if
+# the description is the user's) and at most this residual ratio in cross-validation;
+_MIN_PRIOR_DISTANCE, _MAX_PRIOR_RATIO, ROBOT_LOG_ODDS, _USER_ROBOT_LOG_ODDS, _MAX_HOLDOUT_RATIO = (
+    3.0,
+    0.35,
+    6.0,
+    20.0,
+    1.1,
+)
+# or, in a short motion, with these log odds and residual ratios, over all folds and in every one.
+_SHORT_LOG_ODDS, _SHORT_HOLDOUT_RATIO, _SHORT_FOLD_RATIO = 40.0, 0.8, 0.9
+# Another robot is possible if the links return as far, with at least these log odds.
+_POSSIBLE_LOG_ODDS = -3.0
+# Rows of the first comparison, and smallest log odds in it to be considered further.
+_QUICK_ROWS, _QUICK_LOG_ODDS = 300, -10.0
+# Largest nrmse with the other robot.
+_MAX_NRMSE = 0.12
+# Log odds (twice) within which robots count as equally likely.
+_EQUAL_LOG_ODDS = 6.0
 
 Tried = tuple[Correction, HypothesisComparison]
 
 
 @cache
-def _bundled() -> tuple[Robot, ...]:
+def _read_bundled_robots() -> tuple[Robot, ...]:
     return tuple(read_robot(name) for name in bundled_robots())
 
 
 def candidate_robots(robot: Robot) -> list[Correction]:
-    """Bundled arms of the same number of joints and of other lengths or axes."""
+    """Corrections to bundled robots with as many joints but different lengths or axes."""
     return [
         replace_robot(other)
-        for other in _bundled()
-        if other.joints == robot.joints and not _alike(robot, other)
+        for other in _read_bundled_robots()
+        if other.joints == robot.joints and not _has_same_kinematics(robot, other)
     ]
 
 
 def robot_from_short_motion(evidence: HypothesisTest) -> Tried | None:
-    """Another arm that a motion too short to check anything else shows clearly, or None."""
+    """Another robot that a short motion identifies clearly, or None."""
     robot = evidence.rows.robot
-    odds = ARM_ODDS if robot.name in bundled_robots() else _ODDS_OF_USERS
-    return _first(evidence, lambda compared: _clearly(compared, odds))
+    odds = ROBOT_LOG_ODDS if robot.name in bundled_robots() else _USER_ROBOT_LOG_ODDS
+    return _find_other_robot(evidence, lambda comparison: _is_clear(comparison, odds))
 
 
 def likely_other_robot(evidence: HypothesisTest) -> Tried | None:
-    """Another arm to which the links belong as likely as to this bundled one, or None.
+    """Another robot that matches the links at least as well as this bundled one, or None.
 
-    Where the torque is explained as well by both, lengths of the arm are not visible in it; that
-    the links come out as those of another arm is.
+    If both explain the torque equally well, link lengths are not visible in it, but the fitted
+    links may match those of another robot.
     """
-    known = evidence.rows.robot.name in bundled_robots()
-    if not known or evidence.plain.prior < _AWAY or evidence.plain.share > _EXPLAINED:
+    is_bundled = evidence.rows.robot.name in bundled_robots()
+    if (
+        not is_bundled
+        or evidence.unchanged_fit.prior < _MIN_PRIOR_DISTANCE
+        or evidence.unchanged_fit.nrmse > _MAX_NRMSE
+    ):
         return None
-    found = _first(evidence, lambda compared: favours_other_robot(compared, _PERHAPS_ODDS))
-    if found is None or found[0].remedy is None:
+    candidate = _find_other_robot(
+        evidence, lambda comparison: favours_other_robot(comparison, _POSSIBLE_LOG_ODDS)
+    )
+    if candidate is None or candidate[0].remedy is None:
         return None
-    change, compared = found
-    given, name = evidence.rows.robot.name, found[0].remedy.robot
+    correction, comparison = candidate
+    given_name, name = evidence.rows.robot.name, candidate[0].remedy.robot
     message = (
-        f"the links come out far from those of {given} and near to those of {name}: is it {name}? "
+        f"the links come out far from those of {given_name} and near to those of {name}: is it "
+        f"{name}? "
         f"The torque is explained as well with `{name}`; a longer motion of all joints tells them "
         "apart"
     )
-    return replace(change, message=message, remedy=None), compared
+    return replace(correction, message=message, remedy=None), comparison
 
 
 def excites_links(evidence: HypothesisTest) -> bool:
-    """Whether half of the joints move, so that the links can lie far from, or near to, nominal."""
-    return bool(np.mean(evidence.moves(evidence.rows)) >= _MOVING)
+    """Whether enough joints move to compare the links with nominal ones."""
+    return bool(np.mean(evidence.moving_joints(evidence.rows)) >= _MIN_MOVING_FRACTION)
 
 
-def _first(evidence: HypothesisTest, holds: Callable[[HypothesisComparison], bool]) -> Tried | None:
-    """The likeliest other arm for which something holds."""
-    short = evidence.seconds < _LEAST_SECONDS or len(evidence.picked) < _LEAST_ROWS
-    if short or not excites_links(evidence):
+def _find_other_robot(
+    evidence: HypothesisTest, condition: Callable[[HypothesisComparison], bool]
+) -> Tried | None:
+    """Most likely other robot whose comparison satisfies a condition, or None."""
+    too_short = evidence.seconds < _MIN_SECONDS or len(evidence.indices) < _MIN_ROWS
+    if too_short or not excites_links(evidence):
         return None
-    quick = evidence.thinned(_QUICK_ROWS)
+    thinned = evidence.thin(_QUICK_ROWS)
     likely = [
-        one for one in candidate_robots(evidence.rows.robot) if quick.gained(one) > _QUICK_ODDS
+        correction
+        for correction in candidate_robots(evidence.rows.robot)
+        if thinned.log_odds(correction) > _QUICK_LOG_ODDS
     ]
-    tried = [(one, evidence.compared(one)) for one in likely]
-    tried.sort(key=lambda one: -one[1].gained)
-    for change, compared in tried:
-        if holds(compared):
-            return with_equally_likely_robots(change, compared, tried), compared
+    comparisons = [(correction, evidence.compare(correction)) for correction in likely]
+    comparisons.sort(key=lambda correction: -correction[1].log_odds)
+    for change, comparison in comparisons:
+        if condition(comparison):
+            return with_equally_likely_robots(change, comparison, comparisons), comparison
     return None
 
 
-def _clearly(compared: HypothesisComparison, odds: float) -> bool:
-    better = compared.gained > _MANY_ODDS and compared.held_out < _BETTER
-    better &= compared.worst_fold < _EVERY_FOLD
-    return (better or favours_other_robot(compared, odds)) and compared.changed.share < _EXPLAINED
+def _is_clear(comparison: HypothesisComparison, odds: float) -> bool:
+    better = (
+        comparison.log_odds > _SHORT_LOG_ODDS and comparison.holdout_ratio < _SHORT_HOLDOUT_RATIO
+    )
+    better &= comparison.worst_fold < _SHORT_FOLD_RATIO
+    return (
+        better or favours_other_robot(comparison, odds)
+    ) and comparison.corrected.nrmse < _MAX_NRMSE
 
 
-def favours_other_robot(compared: HypothesisComparison, odds: float) -> bool:
-    """Whether the links are far from the nominal ones of the arm, and near to those of another."""
-    away, left = compared.plain.prior, compared.changed.prior
-    near = away > _AWAY and left < _BACK * away
-    return near and compared.gained > odds and compared.held_out < _NO_WORSE
+def favours_other_robot(comparison: HypothesisComparison, odds: float) -> bool:
+    """Whether the links are far from the nominal ones and close to those of another robot."""
+    distance, corrected_distance = comparison.unchanged.prior, comparison.corrected.prior
+    is_near = distance > _MIN_PRIOR_DISTANCE and corrected_distance < _MAX_PRIOR_RATIO * distance
+    return is_near and comparison.log_odds > odds and comparison.holdout_ratio < _MAX_HOLDOUT_RATIO
 
 
 def with_equally_likely_robots(
-    change: Correction, compared: HypothesisComparison, tried: Sequence[Tried]
+    correction: Correction, comparison: HypothesisComparison, comparisons: Sequence[Tried]
 ) -> Correction:
-    """The change with the names of arms that explain the torque as well, in its message."""
-    if change.kind != "wrong_arm" or change.remedy is None:
-        return change
-    best = change.remedy.robot
+    """Correction with the names of equally likely robots in its message."""
+    if correction.kind != "wrong_arm" or correction.remedy is None:
+        return correction
+    best = correction.remedy.robot
     equals = [
         str(other.remedy.robot)
-        for other, worth in tried
+        for other, other_comparison in comparisons
         if other.kind == "wrong_arm"
         and other.remedy is not None
         and other.remedy.robot not in (best, None)
-        and abs(compared.gained - worth.gained) < _AS_LIKELY
+        and abs(comparison.log_odds - other_comparison.log_odds) < _EQUAL_LOG_ODDS
     ]
     if not equals:
-        return change
-    others = " and ".join(equals)
+        return correction
+    names = " and ".join(equals)
     return replace(
-        change,
-        message=f"the torque is that of another arm: {best} explains it, and {others}"
+        correction,
+        message=f"the torque is that of another arm: {best} explains it, and {names}"
         f" as well. Fit with `{best}`, or with the one of them that it is",
     )
 
 
-def _alike(one: Robot, other: Robot) -> bool:
-    """Whether two arms move alike, wherever their bases are: UR10 and UR10e do."""
-    q = np.random.default_rng(0).uniform(-1.5, 1.5, (20, one.joints))
-    first, second = (_distances(forward_kinematics(arm, q)[:, -1, :3, 3]) for arm in (one, other))
-    return bool(np.abs(first - second).max() < _SAME * first.max())
+def _has_same_kinematics(robot: Robot, other: Robot) -> bool:
+    """Whether two robots move equally, wherever their bases are (e.g. UR10 and UR10e)."""
+    q = np.random.default_rng(0).uniform(-1.5, 1.5, (20, robot.joints))
+    first, second = (
+        _distances(forward_kinematics(candidate, q)[:, -1, :3, 3]) for candidate in (robot, other)
+    )
+    return bool(np.abs(first - second).max() < _KINEMATIC_TOLERANCE * first.max())
 
 
 def _distances(points: Float[Array, "n 3"]) -> Float[Array, "n n"]:

@@ -1,4 +1,4 @@
-"""Recordings as their users declare them, brought to joint torque before they are conditioned."""
+"""Preparation of recordings as their column maps declare them: joint torque before conditioning."""
 
 from __future__ import annotations
 
@@ -16,22 +16,23 @@ from taufit.recording.finding import Finding
 from taufit.robot import Robot
 from taufit.signals import condition, lowpass
 
-# A cut-off this much of the slowest recording's rate can be realised; a logger slower than this
-# many times the default cut-off gets its own.
-_OF_RATE, _LEAST_TIMES = 0.4, 2.0
-_USUAL_HZ = 10.0
-# How well the nominal robot's masses, and with them gains taken from it, are known.
+# Cut-off as a fraction of a slow recording's rate, used if the rate is below this multiple of the
+# default cut-off.
+_CUTOFF_RATE_FRACTION, _MIN_RATE_FACTOR = 0.4, 2.0
+_DEFAULT_CUTOFF_HZ = 10.0
+# Relative standard deviation of nominal masses, and of gains derived from them.
 _NOMINAL_STD = 0.3
 
 
-def declared_torque(
+def apply_declared_torque_kind(
     robot: Robot, recordings: Sequence[Recording]
 ) -> tuple[list[Recording], list[Finding]]:
-    """Gravity put back where the controller subtracted it; gains of the nominal robot where there
-    are none. What that means for the result is in the findings.
+    """Add gravity where the controller subtracted it, and nominal drive gains where unknown.
+
+    The findings state the consequences for the result.
     """
-    _refuse_raw(robot, recordings)
-    out = [_with_gravity(robot, recording) for recording in recordings]
+    _require_torque_kind(robot, recordings)
+    out = [_restore_removed_gravity(robot, recording) for recording in recordings]
     findings = []
     if any(r.meta.get("gravity_removed") for r in recordings):
         findings.append(
@@ -62,30 +63,30 @@ def declared_torque(
     return out, findings
 
 
-def _refuse_raw(robot: Robot, recordings: Sequence[Recording]) -> None:
+def _require_torque_kind(robot: Robot, recordings: Sequence[Recording]) -> None:
     for recording in recordings:
         if recording.signal_unit or recording.gain is not None:
             continue
         name = recording.meta.get("file", "the recording")
-        likely = ""
+        hint = ""
         if np.any(robot.parameters) and recording.joints == robot.joints:
-            ratio = _ratio(robot, recording)
+            ratio = _gravity_ratio(robot, recording)
             if ratio is not None and 0.4 < ratio < 2.5:
-                likely = f" It is {ratio:.2g} times the nominal robot's gravity: likely torque."
+                hint = f" It is {ratio:.2g} times the nominal robot's gravity: likely torque."
             elif ratio is not None and abs(ratio) < 0.25:
-                likely = (
+                hint = (
                     f" It is {ratio:.2g} times the nominal robot's gravity: likely current, or "
                     "torque_without_gravity."
                 )
         raise RecordingError(
             f"{name} does not say what its effort is. Say it with --effort torque (N m), current "
-            f"(A) or torque_without_gravity (N m, gravity subtracted by the controller).{likely} "
+            f"(A) or torque_without_gravity (N m, gravity subtracted by the controller).{hint} "
             f"For example: `taufit fit {robot.name} {name} --effort torque --holdout 30%`."
         )
 
 
-def _ratio(robot: Robot, recording: Recording) -> float | None:
-    """Slope of the signal on the nominal robot's gravity, median over loaded joints."""
+def _gravity_ratio(robot: Robot, recording: Recording) -> float | None:
+    """Ratio of the signal to the nominal gravity torque, median over loaded joints."""
     rows = slice(None, None, max(1, len(recording) // 2000))
     gravity = gravity_torque(robot, np.ascontiguousarray(recording.position[rows]))
     spread = gravity.std(axis=0)
@@ -96,7 +97,7 @@ def _ratio(robot: Robot, recording: Recording) -> float | None:
     return float(np.median(slopes)) if slopes else None
 
 
-def _with_gravity(robot: Robot, recording: Recording) -> Recording:
+def _restore_removed_gravity(robot: Robot, recording: Recording) -> Recording:
     if not recording.meta.get("gravity_removed"):
         return recording
     if not np.any(robot.parameters):
@@ -111,10 +112,10 @@ def _with_gravity(robot: Robot, recording: Recording) -> Recording:
 
 
 def nominal_gains(robot: Robot, recordings: Sequence[Recording]) -> Float[Array, " j"]:
-    """Torque per unit of signal that makes it the nominal robot's, joint by joint.
+    """Drive gains with which the signal matches the nominal robot's torque, joint by joint.
 
     With tau_n the nominal rigid-body torque, signal_j = tau_n_j / k_j + friction + offset; joints
-    in which that shows nothing get the median of the others.
+    without sufficient rigid-body torque get the median of the others.
     """
     if not np.any(robot.parameters):
         raise RecordingError(
@@ -128,39 +129,39 @@ def nominal_gains(robot: Robot, recordings: Sequence[Recording]) -> Float[Array,
         robot, samples.position[rows], samples.velocity[rows], samples.acceleration[rows]
     )
     slip = lowpass(samples, np.tanh(samples.friction_velocity / 0.01))[rows]
-    share = np.full(robot.joints, np.nan)
+    inverse_gain = np.full(robot.joints, np.nan)
     for j in range(robot.joints):
         v = samples.velocity[rows, j]
         columns = np.column_stack([rigid[:, j], slip[:, j], v, np.abs(v) * v, np.ones(len(v))])
         size = np.maximum(np.linalg.norm(columns, axis=0), 1e-300)
         x = np.linalg.lstsq(columns / size, samples.torque[rows, j], rcond=1e-8)[0] / size
-        part = abs(x[0]) * rigid[:, j].std()
-        if x[0] > 0 and part > 0.1 * samples.torque[rows, j].std():
-            share[j] = x[0]
-    if not np.isfinite(share).any():
+        rigid_std = abs(x[0]) * rigid[:, j].std()
+        if x[0] > 0 and rigid_std > 0.1 * samples.torque[rows, j].std():
+            inverse_gain[j] = x[0]
+    if not np.isfinite(inverse_gain).any():
         raise RecordingError(
             "the current follows the nominal robot's torque in no joint, so nothing gives a scale. "
             "Check the columns, or find the gains with a known mass (`taufit gains`)."
         )
-    return 1.0 / np.where(np.isfinite(share), share, np.nanmedian(share))
+    return 1.0 / np.where(np.isfinite(inverse_gain), inverse_gain, np.nanmedian(inverse_gain))
 
 
 def suitable_cutoff(
     recordings: Sequence[Recording], cutoff_hz: float | Literal["auto"]
 ) -> tuple[float | Literal["auto"], Finding | None]:
-    """The cut-off, or a lower one where a recording is too slow for it, and why."""
-    # A higher one was asked for by hand: conditioning refuses it and says what is possible.
-    if cutoff_hz == "auto" or cutoff_hz > _USUAL_HZ:
+    """Cut-off frequency, reduced for slow recordings, with the finding that explains it."""
+    # Cut-offs above the default are explicit: conditioning reports the possible range.
+    if cutoff_hz == "auto" or cutoff_hz > _DEFAULT_CUTOFF_HZ:
         return cutoff_hz, None
     slowest = min(timing(r.time).nominal_hz for r in recordings)
-    if slowest <= 0.0 or cutoff_hz < slowest / _LEAST_TIMES:
+    if slowest <= 0.0 or cutoff_hz < slowest / _MIN_RATE_FACTOR:
         return cutoff_hz, None
-    chosen = float(f"{_OF_RATE * slowest:.2g}")
-    return chosen, Finding(
+    reduced_hz = float(f"{_CUTOFF_RATE_FRACTION * slowest:.2g}")
+    return reduced_hz, Finding(
         "too_slow",
         "warning",
         f"the slowest recording has {slowest:.4g} samples per second, too few for a low-pass of "
-        f"{cutoff_hz:g} Hz: {chosen:g} Hz is used. Log at 100 Hz or more to see friction and "
+        f"{cutoff_hz:g} Hz: {reduced_hz:g} Hz is used. Log at 100 Hz or more to see friction and "
         "inertia well",
         value=slowest,
     )

@@ -1,4 +1,4 @@
-"""A load that the torque shows and the description does not have."""
+"""Undescribed load: payload or tool visible in the torque but missing in the description."""
 
 from __future__ import annotations
 
@@ -6,58 +6,65 @@ import numpy as np
 
 from taufit.core.parameters import PER_LINK
 from taufit.diagnosis.hypothesis_test import HypothesisTest
-from taufit.diagnosis.priors import reach
+from taufit.diagnosis.priors import load_reach
 from taufit.recording.finding import Finding
 from taufit.robot import Robot
 from taufit.robot.inertia import from_centre_of_mass
 
-# A mass is named from this many standard deviations on, and from these shares of the arm's mass and
-# of the last link's own: less is a description that is a little off. Without one, a first moment
-# from this many log odds (twice) on.
-_SIGMAS, _OF_ARM, _OF_LINK, _ODDS = 3.0, 0.015, 0.5, 20.0
+# A mass is reported from this many standard deviations and these fractions of the masses of robot
+# and last link; less is an inaccurate description. Otherwise a first moment is reported from these
+# log odds (twice).
+_SIGMAS, _ROBOT_MASS_FRACTION, _LINK_MASS_FRACTION, _MIN_LOG_ODDS = 3.0, 0.015, 0.5, 20.0
 
-# Radius of a load over its distance from the last link's origin.
-_SIZE = 0.3
+# Radius of a load relative to its distance from the last link's origin.
+_RADIUS_RATIO = 0.3
 
 
 def load_finding(evidence: HypothesisTest) -> Finding | None:
-    """What the last link carries beyond its description, or None where nothing of it shows."""
-    if not evidence.enough:
+    """Finding on an undescribed load of the last link, or None if none is visible."""
+    if not evidence.has_enough_data:
         return None
-    values, covariance = evidence.load()
+    values, covariance = evidence.estimate_load()
     mass, std = float(values[0]), np.sqrt(np.diag(covariance))
-    described = evidence.rows.robot.parameters[evidence.rows.robot.layout.masses]
-    if mass > max(_SIGMAS * std[0], _OF_ARM * described.sum(), _OF_LINK * described[-1]):
-        what = f"about {mass:.1f} kg (+- {2.0 * std[0]:.1f} kg)"
-    elif evidence.without_load > _ODDS:
-        moment, most = float(np.linalg.norm(values[1:4])), 2.0 * float(std[1:4].max())
-        what = f"a first moment of about {moment:.2f} kg m (+- {most:.2f} kg m; mass not shown)"
+    nominal_masses = evidence.rows.robot.parameters[evidence.rows.robot.layout.masses]
+    if mass > max(
+        _SIGMAS * std[0],
+        _ROBOT_MASS_FRACTION * nominal_masses.sum(),
+        _LINK_MASS_FRACTION * nominal_masses[-1],
+    ):
+        description = f"about {mass:.1f} kg (+- {2.0 * std[0]:.1f} kg)"
+    elif evidence.load_log_odds > _MIN_LOG_ODDS:
+        moment, moment_limit = float(np.linalg.norm(values[1:4])), 2.0 * float(std[1:4].max())
+        description = (
+            f"a first moment of about {moment:.2f} kg m (+- {moment_limit:.2f} kg m; "
+            "mass not shown)"
+        )
     else:
         return None
     return Finding(
         "undescribed_load",
         "warning",
-        f"the last link carries what its description does not have: {what}. The model contains it. "
-        "To weigh loads with `taufit payload`, fit a recording without it",
+        f"the last link carries what its description does not have: {description}. The model "
+        "contains it. To weigh loads with `taufit payload`, fit a recording without it",
         value=mass,
     )
 
 
 def with_load(robot: Robot, evidence: HypothesisTest) -> Robot:
-    """The robot as described, its last link with what it is found to carry.
+    """Robot with the estimated load added to its last link.
 
-    A fit that leans on a last link of next to nothing cannot contain a load many times as heavy.
+    A prior of a nearly massless last link could not represent a load many times as heavy.
     """
-    values, _ = evidence.load()
+    values, _ = evidence.estimate_load()
     if values[0] <= 0.0:
         return robot
-    # Where the torque shows a first moment and hardly a mass, the load is not beyond the arm.
-    described = robot.parameters[-PER_LINK:]
+    # If only the first moment is identifiable, the load is assumed within the robot's reach.
+    nominal_link = robot.parameters[-PER_LINK:]
     point = from_centre_of_mass(1.0, np.zeros(3), np.zeros((3, 3)))
-    far = reach(robot, described if described[0] > 0.0 else point)
+    far = load_reach(robot, nominal_link if nominal_link[0] > 0.0 else point)
     mass = max(float(values[0]), float(np.linalg.norm(values[1:4])) / far)
     centre = values[1:4] / mass
-    spread = mass * (_SIZE * float(np.linalg.norm(centre))) ** 2
+    inertia = mass * (_RADIUS_RATIO * float(np.linalg.norm(centre))) ** 2
     links = robot.parameters.copy()
-    links[-PER_LINK:] += from_centre_of_mass(mass, centre, 2.0 * spread * np.eye(3))
+    links[-PER_LINK:] += from_centre_of_mass(mass, centre, 2.0 * inertia * np.eye(3))
     return robot.with_parameters(links)

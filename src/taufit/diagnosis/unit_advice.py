@@ -1,4 +1,4 @@
-"""Advice on units and clocks, tested by the arm before it is given."""
+"""Advice on units and clocks, tested against the robot's inertia before it is given."""
 
 from __future__ import annotations
 
@@ -18,37 +18,39 @@ from taufit.robot import Robot
 from taufit.signals import condition
 from taufit.signals.drive_gains import joint_gains
 
-# Log odds (twice) from which the arm's inertia says which of the two it is.
-_TELLS = 6.0
-# Rates that loggers have, to within this share, are worth this many; rows per second that say
-# something of their own.
-_USUAL, _ODDS, _PER_SECOND = 0.002, 10.0, 2.0
-# Positions in the right unit: the links are as near to the nominal ones as this, and leave this
-# many times what the joints' own columns leave.
-_NEAR, _EXPLAINED = 6.0, 1.4
+# Log odds (twice) by inertia that decide between clock and velocity unit.
+_MIN_LOG_ODDS = 6.0
+# Relative tolerance of usual logging rates, log odds (twice) in favour of one, and independent
+# samples per second.
+_RATE_TOLERANCE, _USUAL_RATE_LOG_ODDS, _INDEPENDENT_PER_SECOND = 0.002, 10.0, 2.0
+# With positions in the right unit: largest distance of the links from the nominal ones, and largest
+# ratio of nrmse to its lower bound.
+_MAX_PRIOR, _MAX_NRMSE_RATIO = 6.0, 1.4
 
 
 def choose_unit_remedy(robot: Robot, recording: Recording, finding: Finding) -> Finding:
-    """The finding with the one remedy that agrees with the arm's inertia, where that shows it.
+    """Reduce a finding to the remedy that agrees with the robot's inertia, if that decides.
 
-    Torque grows with the square of the clock's factor and not with the velocity's unit, so the arm
-    is fitted without the recorded velocity, by the clock as it is and by the other one. A rate that
-    loggers have speaks for the other clock.
+    Torque grows with the square of the clock factor and not with the velocity unit, so the robot is
+    fitted without the recorded velocity, with the recorded and with the corrected clock. A usual
+    logging rate supports the corrected clock.
     """
     factor, remedy = finding.value, finding.remedy
     if not isinstance(factor, float) or remedy is None:
         return finding
     scale = remedy.edits[0].value
     assert isinstance(scale, float)
-    usual = np.abs(USUAL_HZ * scale / timing(recording.time).nominal_hz - 1.0).min() < _USUAL
-    inertia = _gained(robot, replace(recording, velocity=None), scale)
-    gained = inertia + (_ODDS if usual else 0.0)
-    if abs(gained) < _TELLS:
+    is_usual_rate = (
+        np.abs(USUAL_HZ * scale / timing(recording.time).nominal_hz - 1.0).min() < _RATE_TOLERANCE
+    )
+    inertia_log_odds = _clock_log_odds(robot, replace(recording, velocity=None), scale)
+    log_odds = inertia_log_odds + (_USUAL_RATE_LOG_ODDS if is_usual_rate else 0.0)
+    if abs(log_odds) < _MIN_LOG_ODDS:
         return finding
     head, text = finding.message.split(": ", 1)
-    if gained > 0.0:
-        more = ", and the arm's inertia fits" if inertia > 0.0 else ""
-        return replace(finding, message=f"{head}: {text.split(',')[0]}{more}")
+    if log_odds > 0.0:
+        inertia_text = ", and the arm's inertia fits" if inertia_log_odds > 0.0 else ""
+        return replace(finding, message=f"{head}: {text.split(',')[0]}{inertia_text}")
     scale = float(f"{1 / factor:.4g}")
     return replace(
         finding,
@@ -58,41 +60,54 @@ def choose_unit_remedy(robot: Robot, recording: Recording, finding: Finding) -> 
     )
 
 
-def explained_in_degrees(robot: Robot, recording: Recording) -> bool:
-    """Whether the arm explains the torque if positions are degrees, as far as that can be said."""
+def is_explained_in_degrees(robot: Robot, recording: Recording) -> bool:
+    """Whether the robot explains the torque if positions are degrees; True if undecidable."""
     degrees = replace(recording, position=np.radians(recording.position), velocity=None)
-    evidence = evidence_of(robot, degrees)
+    evidence = hypothesis_test_for(robot, degrees)
     if evidence is None:
         return True
-    own = float(np.nanmean(evidence.own_shares()))
-    return evidence.plain.prior < _NEAR and evidence.plain.share < _EXPLAINED * own
+    lower_bound = float(np.nanmean(evidence.nrmse_lower_bound()))
+    return (
+        evidence.unchanged_fit.prior < _MAX_PRIOR
+        and evidence.unchanged_fit.nrmse < _MAX_NRMSE_RATIO * lower_bound
+    )
 
 
-def _gained(robot: Robot, recording: Recording, factor: float) -> float:
-    """Log odds (twice) of the other clock, zero where nothing can be said.
+def _clock_log_odds(robot: Robot, recording: Recording, factor: float) -> float:
+    """Twice the log odds of the rescaled clock; zero if undecidable.
 
-    Each clock has its own low-pass and acceleration; both are judged by as many rows.
+    Each clock has its own low-pass and acceleration; both are compared on equal numbers of rows.
     """
     time = recording.time[0] + factor * (recording.time - recording.time[0])
-    plain, other = (evidence_of(robot, one) for one in (recording, replace(recording, time=time)))
-    if plain is None or other is None:
+    recorded, rescaled = (
+        hypothesis_test_for(robot, variant)
+        for variant in (recording, replace(recording, time=time))
+    )
+    if recorded is None or rescaled is None:
         return 0.0
-    rows = _PER_SECOND * min(plain.seconds, other.seconds)
-    shares = np.log(plain.plain.shares / other.plain.shares)
-    return float(2.0 * rows * np.nansum(shares) + plain.plain.prior - other.plain.prior)
+    rows = _INDEPENDENT_PER_SECOND * min(recorded.seconds, rescaled.seconds)
+    log_ratios = np.log(
+        recorded.unchanged_fit.nrmse_by_joint / rescaled.unchanged_fit.nrmse_by_joint
+    )
+    return float(
+        2.0 * rows * np.nansum(log_ratios)
+        + recorded.unchanged_fit.prior
+        - rescaled.unchanged_fit.prior
+    )
 
 
 def measured_gains(recording: Recording) -> Float[Array, " j"] | None:
-    """Torque per unit of the signal, given or by the controller's targets; None where unknown."""
+    """Drive gains, given or from the controller's targets; None if unknown."""
     try:
         return joint_gains([recording], None)[0][0].value
     except TaufitError:
         return None
 
 
-def evidence_of(robot: Robot, recording: Recording) -> HypothesisTest | None:
-    """Of a recording with its gains, or those of the nominal robot where it has none; None where
-    nothing can be said.
+def hypothesis_test_for(robot: Robot, recording: Recording) -> HypothesisTest | None:
+    """Hypothesis test of a recording, with its gains or those of the nominal robot.
+
+    Returns None if there are too few data or no gains.
     """
     if not np.any(robot.parameters) or recording.joints != robot.joints:
         return None
@@ -103,4 +118,4 @@ def evidence_of(robot: Robot, recording: Recording) -> HypothesisTest | None:
     except TaufitError:
         return None
     evidence = HypothesisTest(robot, samples)
-    return evidence if evidence.enough else None
+    return evidence if evidence.has_enough_data else None

@@ -29,7 +29,7 @@ _TOLERANCE = 1e-9
 def noise_level(information: Information, problem: EstimationProblem) -> float:
     """Standard deviation of a row, from what no parameters can explain."""
     spare = max(information.count - len(problem.base.columns), 1)
-    own = np.sqrt(information.unexplained(problem.base.columns) / spare)
+    own = np.sqrt(information.minimum_cost(problem.base.columns) / spare)
     # Clean data have no noise; a millionth of the signal stands in for it.
     signal = np.sqrt(np.sum(information.target**2) / max(information.count, 1))
     return float(max(own, problem.least_noise, 1e-6 * signal, np.finfo(float).tiny))

@@ -9,7 +9,7 @@ import scipy.linalg
 
 from taufit.core.arrays import Array, Float
 from taufit.estimators.estimator import EstimationProblem, EstimatorSolution, column_scale
-from taufit.regression.estimate import nearest
+from taufit.regression.estimate import nearest_parameters
 from taufit.regression.information import Information
 
 
@@ -35,4 +35,6 @@ class Ols:
     def solve(self, information: Information, problem: EstimationProblem) -> EstimatorSolution:
         base = base_least_squares(information, problem)
         scale = column_scale(information, problem)
-        return EstimatorSolution(nearest(problem.base, base, problem.model.nominal, scale))
+        return EstimatorSolution(
+            nearest_parameters(problem.base, base, problem.model.nominal, scale)
+        )

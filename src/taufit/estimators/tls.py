@@ -9,7 +9,7 @@ import numpy as np
 from taufit.core.errors import InfeasibleError
 from taufit.estimators.estimator import EstimationProblem, EstimatorSolution, column_scale
 from taufit.estimators.ols import base_least_squares
-from taufit.regression.estimate import nearest
+from taufit.regression.estimate import nearest_parameters
 from taufit.regression.information import Information
 
 
@@ -67,4 +67,6 @@ class Tls:
                 values[order[:first]] = np.linalg.solve(upper[:first, :first], rest)
             messages = ()
         guess = column_scale(information, problem)
-        return EstimatorSolution(nearest(base, values, problem.model.nominal, guess), messages)
+        return EstimatorSolution(
+            nearest_parameters(base, values, problem.model.nominal, guess), messages
+        )

@@ -23,7 +23,7 @@ from taufit.estimators import ConsistentSdp
 from taufit.fitting.fit_samples import solve_rows
 from taufit.model.fitted_model import FittedModel
 from taufit.model.torque_model import TorqueModel
-from taufit.regression.simple_terms import RowsOfTraining
+from taufit.regression.simple_terms import TrainingRegression
 from taufit.terms import (
     CONSERVATIVE,
     DISSIPATIVE,
@@ -112,7 +112,7 @@ def reduce_to_format(model: FittedModel, terms: FormatTerms) -> ReducedModel:
     )
     copied = structure.with_values(_copied(model, structure))
     record = model.training.simple_terms
-    rows = None if record is None else RowsOfTraining(record, structure, model.terms)
+    rows = None if record is None else TrainingRegression(record, structure, model.terms)
     dropped = _dropped(model, terms, rows)
     missing = [part for part in dropped if not part.startswith("the mounting")]
     refitted = bool(missing) and rows is not None
@@ -166,7 +166,7 @@ def _seen(model: FittedModel) -> Float[Array, " j"]:
     return np.maximum(top if span is None else np.minimum(top, span.largest), 1e-3)
 
 
-def _lean_on_curve(rows: RowsOfTraining, model: FittedModel, structure: TorqueModel) -> None:
+def _lean_on_curve(rows: TrainingRegression, model: FittedModel, structure: TorqueModel) -> None:
     """Rows that say what the model says of steady friction.
 
     Straight friction is told about speeds that were seen, where it has to be good. Powers of speed
@@ -220,7 +220,7 @@ def _ways_of_friction(model: FittedModel) -> list[str]:
 
 
 def _dropped(
-    model: FittedModel, terms: FormatTerms, rows: RowsOfTraining | None
+    model: FittedModel, terms: FormatTerms, rows: TrainingRegression | None
 ) -> tuple[str, ...]:
     """What the terms do not span, each with its torque in training."""
     out = []
@@ -253,7 +253,7 @@ def _dropped(
         size = None
         if rows is not None:
             names = model.names[model.layout.of("rotor")]
-            each = [rows.size(name, j) for j, name in enumerate(names)]
+            each = [rows.column_rms(name, j) for j, name in enumerate(names)]
             size = np.array(each) * own.rotors
         out.append(f"rotor inertias {told(size, f'{np.max(own.rotors):.3g} kg m^2')}")
     if np.any(own.offsets) and not terms.offset:

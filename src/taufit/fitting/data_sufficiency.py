@@ -10,7 +10,7 @@ from taufit.core.arrays import Array, Float
 from taufit.core.errors import PoorExcitationError, RecordingError
 from taufit.model.torque_model import TorqueModel
 from taufit.recording import require_joints
-from taufit.signals.sample_source import SampleSource, source_of
+from taufit.signals.sample_source import SampleSource, as_source
 from taufit.signals.samples import Samples
 
 # Fewer independent rows per parameter than this determine nothing by themselves.
@@ -83,7 +83,7 @@ class DataAmount:
         A fit of many parameters to few rows leaves next to nothing, and would trust rows, and
         one joint more than the others, by that.
         """
-        size = np.hypot(source.summary.torque_std, source.summary.mean)
+        size = np.hypot(source.summary.torque_std, source.summary.torque_mean)
         return np.asarray(np.sqrt(self.missing) * _USUAL_NOISE * np.nan_to_num(size))
 
     def findings(self) -> list[str]:
@@ -100,11 +100,11 @@ def require_sufficient_data(
     model: TorqueModel, samples: Samples | SampleSource, *, with_prior: bool = False
 ) -> None:
     """Refuse recordings of another arm, of joints that stand still, and those too short."""
-    source = source_of(samples)
+    source = as_source(samples)
     joints = model.robot.joints
     require_joints(source.joints, joints, name=source.names[0], robot=model.robot.name)
     seen = source.summary
-    kept, span = seen.kept_moving, seen.extents["position"].span
+    kept, span = seen.kept_moving, seen.extents["position"].width
     lost = np.flatnonzero((span >= _SMALLEST_RANGE) & (kept == 0))
     if len(lost):
         which = ", ".join(f"{i + 1} ({model.robot.joint_names[i]})" for i in lost)

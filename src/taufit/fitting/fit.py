@@ -31,9 +31,9 @@ from taufit.model.training_record import (
     TrainingRecord,
 )
 from taufit.regression.estimate import Estimate
-from taufit.regression.result_reuse import FIRST_LOAD, reusable_load_parameters
+from taufit.regression.result_reuse import SEARCH_LOAD_TOLERANCE, reusable_load_parameters
 from taufit.robot import Robot
-from taufit.signals.sample_source import SampleSource, source_of
+from taufit.signals.sample_source import SampleSource, as_source
 from taufit.signals.samples import Samples
 from taufit.terms import STATES, Term, friction_model, further_term
 from taufit.terms.friction import Friction
@@ -167,7 +167,7 @@ def fit(
         True
     """
     automatic = estimator is None
-    source = source_of(samples)
+    source = as_source(samples)
     require_sufficient_data(model, source, with_prior=automatic)
     amount = DataAmount.of(model, source)
     bound = confounded_terms(model, source.excerpt)
@@ -181,7 +181,7 @@ def fit(
     if estimator is None:
         least = amount.least_noise(source)
         if load is not None:
-            load = reusable_load_parameters(model, source, load, share=FIRST_LOAD)
+            load = reusable_load_parameters(model, source, load, tolerance=SEARCH_LOAD_TOLERANCE)
         evidence = estimate_prior_scales(
             model, source, dropped=dropped, least_noise=least, load=load, one_way=bound.joints
         )
@@ -256,7 +256,7 @@ def fitted_model(
         samples: What it was fitted to.
         thermal: Heat stores where the samples' temperature was estimated.
     """
-    source = source_of(samples)
+    source = as_source(samples)
     fitted = replace(
         model, shape=estimate.shape if estimate.shape is not None else model.shape
     ).with_values(estimate.values)
@@ -370,7 +370,7 @@ def unidentifiable_findings(
 
 def _residual_findings(model: TorqueModel, source: SampleSource, estimate: Estimate) -> list[str]:
     """Whether the residuals make sense; raises where the model explains nothing."""
-    std = np.where(source.summary.kept > 0, source.summary.torque_std, 1.0)
+    std = np.where(source.summary.kept_rows > 0, source.summary.torque_std, 1.0)
     share = estimate.torque_rms / np.maximum(std, 1e-12)
     if np.median(share) > _NONSENSE:
         worst = ", ".join(f"{100 * x:.0f} %" for x in share)
@@ -399,7 +399,7 @@ def _residual_findings(model: TorqueModel, source: SampleSource, estimate: Estim
 def _noise(estimate: Estimate) -> float:
     spare = max(estimate.information.count - len(estimate.base.columns), 1)
     signal = np.sqrt(np.sum(estimate.information.target**2) / max(estimate.information.count, 1))
-    own = np.sqrt(estimate.information.unexplained(estimate.base.columns) / spare)
+    own = np.sqrt(estimate.information.minimum_cost(estimate.base.columns) / spare)
     return float(max(own, 1e-6 * signal, np.finfo(float).tiny))
 
 

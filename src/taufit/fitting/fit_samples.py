@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from taufit.core.arrays import Array, Float
-from taufit.core.errors import PoorExcitationError, TaufitError
+from taufit.core.errors import PoorExcitationError, RecordingError, TaufitError
 from taufit.core.threads import one_blas_thread
 from taufit.dynamics.base_parameters import BaseParameters, base_parameters, sampled_regressor
 from taufit.estimators.estimator import EstimationProblem, Estimator, EstimatorSolution
@@ -22,7 +22,7 @@ from taufit.regression.regression import Regression, expand_to_standard_paramete
 from taufit.regression.rows import Load, RowBuilder, SampleRows, weighted_sum
 from taufit.regression.run_variability import estimate_run_variability
 from taufit.regression.weights import WEIGHTINGS, NoiseFloorWeights, Weighting, Weights
-from taufit.signals.sample_source import SampleSource, source_of
+from taufit.signals.sample_source import SampleSource, as_source
 from taufit.signals.samples import Samples
 from taufit.terms import Term, needs
 
@@ -58,7 +58,7 @@ def fit_samples(
     """
     estimator = estimator or Wls()
     term = model.term_sum
-    source = source_of(samples)
+    source = as_source(samples)
     _require_signs(source)
     has_shapes = bool(term.shapes)
     wanted = has_shapes and (model.shape is None if shapes is None else shapes)
@@ -78,7 +78,7 @@ def fit_samples(
                 model = replace(model, shape=shape)
             regression = Regression(source, RowBuilder(model, load, dropped), base)
             if stage is estimator:
-                regression.keep_runs_apart()
+                regression.accumulate_by_fold()
             solution, weights, information = solve_rows(regression, model, stage)
             turn += 1
             if load is None:
@@ -89,13 +89,13 @@ def fit_samples(
                 break
 
     # Each joint in units of its own torque: a noise-free joint must not outshine the others.
-    own = WEIGHTINGS["joint"].first(regression.torque).joint
+    own = WEIGHTINGS["joint"].initial_weights(regression.torque).joint
     seen = weighted_sum(regression.by_joint, own)
     condition = check_excitation(
         expand_to_standard_parameters(seen, base), base, start, dropped, strict=require_excitation
     )
     count = regression.torque.count
-    squares = regression.squares(solution.values)
+    squares = regression.residual_squares(solution.values)
     effect = estimate_run_variability(
         regression, weights, information, solution.values, model.layout
     )
@@ -154,9 +154,9 @@ def _stages(estimator: Estimator, load: Load, *, settled: bool) -> tuple[Estimat
 def _load_change(regression: Regression, load: Load, values: Float[Array, " p"]) -> float:
     """Largest change of the gears' torque over its largest value, where it is looked at."""
     rows = regression.excerpt
-    assert isinstance(rows, SampleRows) and rows.carried is not None
-    carried = rows.rigid(values)
-    return float(np.abs(carried - rows.carried).max() / max(np.abs(carried).max(), 1e-12))
+    assert isinstance(rows, SampleRows) and rows.gear_load is not None
+    carried = rows.rigid_torque(values)
+    return float(np.abs(carried - rows.gear_load).max() / max(np.abs(carried).max(), 1e-12))
 
 
 def solve_rows(
@@ -171,6 +171,11 @@ def solve_rows(
         raise TaufitError(
             f"weighting {estimator.weighting!r} is not known: use {', '.join(WEIGHTINGS)}."
         )
+    if not np.any(regression.torque.largest > 0.0):
+        raise RecordingError(
+            "the torque of every joint is zero throughout: there is nothing to fit. Name the "
+            "torque columns in the column map, or record torque or motor current."
+        )
     rule: Weighting = WEIGHTINGS[estimator.weighting]
     base = regression.base
     least = np.asarray(getattr(estimator, "least_noise", ()), float)
@@ -178,7 +183,7 @@ def solve_rows(
     if floored:
         rule = NoiseFloorWeights(rule, least)
     problem = EstimationProblem(model, base, least_noise=1.0 if floored else 0.0)
-    weights = rule.first(regression.torque)
+    weights = rule.initial_weights(regression.torque)
     information = regression.information(weights)
     last = None
     for _ in range(50):
@@ -189,7 +194,7 @@ def solve_rows(
             if change <= 1e-7 * np.linalg.norm(information.factor @ values):
                 break
         last = values
-        again = rule.after(regression.residuals(values))
+        again = rule.reweight(regression.residuals(values))
         if again is None:
             break
         weights, information = again, regression.information(again)

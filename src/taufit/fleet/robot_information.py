@@ -17,7 +17,7 @@ import numpy as np
 from taufit.calibration.mounting import estimate_gravity
 from taufit.core.arrays import Array, Float, Int
 from taufit.core.errors import RecordingError, TaufitError
-from taufit.diagnosis import declared_torque, recording_causes, sample_causes
+from taufit.diagnosis import apply_declared_torque_kind, recording_causes, sample_causes
 from taufit.dynamics import BaseParameters
 from taufit.fitting.selection.friction_terms import (
     NOMINAL_WEIGHT,
@@ -179,10 +179,10 @@ class AccumulateFiles:
                 f"torque was measured at the {side}, in the fleet's other recordings at the "
                 f"{robot.drives.side}. Study them separately."
             )
-        ordered, _ = declared_torque(robot, ordered)
+        ordered, _ = apply_declared_torque_kind(robot, ordered)
         samples = counted(condition(ordered, cutoff_hz=self.cutoff_hz), ordered)
         found = self._diagnosed(ordered, samples) if diagnose else ((), np.zeros(3), 0.0)
-        return self._summed(samples.keeping(), rows, *found)
+        return self._summed(samples.with_column_cache(), rows, *found)
 
     def _diagnosed(
         self, runs: list[Recording], samples: Samples
@@ -225,7 +225,7 @@ class AccumulateFiles:
             used / samples.rate_hz,
             regression.by_joint,
             found.torque.sum(axis=0),
-            np.abs(found.rigid(model.nominal))[found.keep.any(axis=1)].sum(axis=0),
+            np.abs(found.rigid_torque(model.nominal))[found.keep.any(axis=1)].sum(axis=0),
             float(np.mean(each)) * used,
             used,
             np.asarray(samples.temperature)[moving].sum(axis=0) if warm else np.zeros(joints),

@@ -161,7 +161,7 @@ class RegressorColumns:
         read = self.inputs_at(samples, load).require(self.term.needs, self.term)
         if not filtered:
             return self._of_runs(samples, read)
-        keeper = samples.keeper
+        keeper = samples.valid_column_cache
         proportional = self.term.by_load
         if keeper is None or self.term.shapes or proportional is None:
             return self._low_passed(samples, self._of_runs(samples, read))

@@ -1,7 +1,7 @@
-"""Rows into information. In: a `TorqueModel` and `Samples`. Out: `Information`, weights,
-covariance.
+"""Information matrices of regression rows. In: a `TorqueModel` and `Samples`. Out: `Information`,
+weights, covariance.
 
-Left to others: solving for parameters under constraints (estimators), choosing terms (selection).
+Elsewhere: solving for parameters under constraints (estimators), model selection (fitting).
 """
 
 from typing import TYPE_CHECKING

@@ -1,8 +1,8 @@
-"""A torque model's information over any number of samples, tile by tile in constant memory.
+"""Information matrix of a torque model over any number of samples, tile by tile in constant memory.
 
-Joint i moves links i and later only, so its rows have no other columns: each joint keeps a small
-triangle of its own columns, and the triangles are merged at the end. Whitening between joints keeps
-that shape, since any square root of the weight may be replaced by an upper triangular one:
+Joint i moves links i and later only, so all other columns of its rows are zero: each joint has a
+small triangular factor R of its nonzero columns, and the factors are merged at the end. Whitening
+between joints keeps that shape, since any square root of the weight has an upper triangular form:
 
     |U e|^2 = |W e|^2    where    U'U = W'W
 """
@@ -24,24 +24,25 @@ from taufit.terms import TermInput, has_memory
 
 # Samples per tile: one joint's columns of a six-axis arm then stay in a core's cache.
 TILE = 2048
-# The normal equations square the condition; above this they lose more than half the digits.
+# Largest condition number for normal equations, which square it: above, half the digits are lost.
 FAST_CONDITION = 1e5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Batch:
-    """Motion, torque, and how much each row counts.
+    """Motion, torque and weights of some samples.
 
     Sample t enters the sum of squares as |whitening_t (weights_t * (y_t - W_t theta))|^2.
 
     Attributes:
-        position, velocity, acceleration: Of the joints.
-        torque: At the joints; may be anything where the weight is zero.
-        weights: Factor per row; zero leaves it out. None for one.
-        whitening: Between joints, one for all samples or one each. None for none.
-        friction: The model's friction columns of each motor's own terms, ready made (filtered as
-            the torque was). By default they are taken at `velocity`.
-        load, temperature: For friction that depends on them, where `friction` is not given.
+        position, velocity, acceleration: Joint motion [rad or m and derivatives].
+        torque: Joint torque [N m]; ignored where the weight is zero.
+        weights: Factor per row; zero excludes the row. None for ones.
+        whitening: Matrix between joints, constant or one per sample. None for the identity.
+        friction: Drive columns of the model, already filtered like the torque. Evaluated at
+            `velocity` by default.
+        load, temperature: Gear torque and joint temperature for terms that depend on them, where
+            `friction` is None.
     """
 
     position: Float[Array, "n j"]
@@ -63,7 +64,7 @@ class Batch:
         weights: Float[Array, "n j"] | None = None,
         whitening: Float[Array, "j j"] | Float[Array, "n j j"] | None = None,
     ) -> Batch:
-        """Samples as they are conditioned; rows that are not kept get weight zero."""
+        """Build a batch from conditioned samples; rows with keep = False get weight zero."""
         factor = samples.keep.astype(float)
         return cls(
             samples.position,
@@ -88,29 +89,29 @@ def accumulate(
     fast: bool = False,
     tile: int = TILE,
 ) -> Information:
-    """What all rows of a torque model say about its parameters.
+    """Information of all rows about the model's parameters.
 
-    The same as `Information.of` on the stacked, weighted rows, without ever stacking them. Memory
+    Equal to `Information.from_rows` on the stacked, weighted rows, without stacking them. Memory
     does not grow with the number of samples beyond the batch at hand.
 
     Args:
-        model: Gives the columns.
-        batches: One, or any number of them in turn.
-        columns: Parameters to keep, as positions in `model.names` (base parameters); all by
+        model: Torque model that defines the columns.
+        batches: One batch, or an iterable of them.
+        columns: Parameters to include, as positions in `model.names` (base parameters); all by
             default. The others count as zero.
         fast: Use normal equations for each batch whose scaled columns have a condition of at most
             1e5, and QR for the rest.
-        tile: Samples worked on at a time.
+        tile: Number of samples processed at a time.
     """
-    keeper = _Tiles(model, columns, tile)
-    total = Information.nothing(keeper.names)
+    keeper = _TileAccumulator(model, columns, tile)
+    total = Information.empty(keeper.names)
     for batch in [batches] if isinstance(batches, Batch) else batches:
-        part = keeper.by_gram(batch) if fast else None
+        part = keeper.from_normal_equations(batch) if fast else None
         if part is None:
             keeper.add(batch)
         else:
             total = total + part
-    return _merged((total, *keeper.by_joint()))
+    return _merge((total, *keeper.by_joint()))
 
 
 def accumulate_by_joint(
@@ -120,11 +121,11 @@ def accumulate_by_joint(
     columns: Int[Array, " b"] | None = None,
     tile: int = TILE,
 ) -> tuple[Information, ...]:
-    """What each joint's rows say; whitened rows count for the first joint they mix.
+    """Information of each joint's rows; whitened rows count for the first joint they mix.
 
     Their sum is `accumulate`.
     """
-    keeper = _Tiles(model, columns, tile)
+    keeper = _TileAccumulator(model, columns, tile)
     for batch in [batches] if isinstance(batches, Batch) else batches:
         keeper.add(batch)
     return keeper.by_joint()
@@ -133,26 +134,26 @@ def accumulate_by_joint(
 def columns_by_joint(
     model: TorqueModel, batch: Batch, columns: Int[Array, " b"]
 ) -> list[tuple[Int[Array, " c"], Float[Array, "c n"]]]:
-    """Each joint's weighted columns, without those that are zero, and which they are.
+    """Weighted nonzero columns of each joint, with their indices.
 
     Entry i is (which, values): values[k] is column columns[which[k]] of joint i's rows.
     """
-    _check(model, batch)
+    _require_shapes(model, batch)
     layout = _ColumnOffsets(
         model, np.asarray(columns, int), len(batch), batch.whitening is not None
     )
-    layout.fill(_part(model, batch, 0, len(batch)))
+    layout.fill(_slice_batch(model, batch, 0, len(batch)))
     return [
-        (own, stack[:-1, len(stack) :])
-        for own, stack in zip(layout.columns, layout.stacks, strict=True)
+        (columns_of_joint, stack[:-1, len(stack) :])
+        for columns_of_joint, stack in zip(layout.columns, layout.stacks, strict=True)
     ]
 
 
-def _merged(parts: tuple[Information, ...]) -> Information:
+def _merge(parts: tuple[Information, ...]) -> Information:
     rows = np.concatenate([part.factor for part in parts])
     values = np.concatenate([part.target for part in parts])
-    seen = np.any(rows, axis=1) | (values != 0.0)
-    merged = Information.of(parts[0].names, rows[seen], values[seen])
+    nonzero = np.any(rows, axis=1) | (values != 0.0)
+    merged = Information.from_rows(parts[0].names, rows[nonzero], values[nonzero])
     return Information(
         merged.names,
         merged.factor,
@@ -162,56 +163,56 @@ def _merged(parts: tuple[Information, ...]) -> Information:
     )
 
 
-class _Tiles:
-    """A model's triangles, joint by joint, and the way of a batch into them."""
+class _TileAccumulator:
+    """Triangular factors of a model, joint by joint."""
 
     def __init__(self, model: TorqueModel, columns: Int[Array, " b"] | None, tile: int) -> None:
         self.model, self.tile = model, tile
         names = model.names
-        self.chosen = np.arange(len(names)) if columns is None else np.asarray(columns, int)
-        if len(np.unique(self.chosen)) != len(self.chosen):
+        self.selected = np.arange(len(names)) if columns is None else np.asarray(columns, int)
+        if len(np.unique(self.selected)) != len(self.selected):
             raise ValueError("a column was asked for twice")
-        self.names = tuple(names[c] for c in self.chosen)
-        self.triangles: dict[bool, _ColumnOffsets] = {}
+        self.names = tuple(names[c] for c in self.selected)
+        self.factors: dict[bool, _ColumnOffsets] = {}
         self.scratch: dict[bool, _ColumnOffsets] = {}
 
-    def _layout(self, kept: dict[bool, _ColumnOffsets], batch: Batch) -> _ColumnOffsets:
+    def _layout(self, layouts: dict[bool, _ColumnOffsets], batch: Batch) -> _ColumnOffsets:
         whitened = batch.whitening is not None
-        if whitened not in kept:
-            kept[whitened] = _ColumnOffsets(self.model, self.chosen, self.tile, whitened)
-        return kept[whitened]
+        if whitened not in layouts:
+            layouts[whitened] = _ColumnOffsets(self.model, self.selected, self.tile, whitened)
+        return layouts[whitened]
 
     def add(self, batch: Batch) -> None:
-        """Fold a batch into the triangles by QR."""
-        _check(self.model, batch)
-        layout = self._layout(self.triangles, batch)
+        """Add a batch to the factors by QR."""
+        _require_shapes(self.model, batch)
+        layout = self._layout(self.factors, batch)
         for first in range(0, len(batch), self.tile):
-            layout.fill(_part(self.model, batch, first, first + self.tile))
+            layout.fill(_slice_batch(self.model, batch, first, first + self.tile))
             for stack in layout.stacks:
                 triangularise(stack)
         layout.counts += _counts(batch)
         if not all(np.all(np.isfinite(stack[:, : len(stack)])) for stack in layout.stacks):
-            raise _not_finite(batch)
+            raise _not_finite_error(batch)
 
-    def by_gram(self, batch: Batch) -> Information | None:
-        """A batch's information from its normal equations, or None where they are too delicate."""
+    def from_normal_equations(self, batch: Batch) -> Information | None:
+        """Information of a batch from its normal equations; None if they are ill-conditioned."""
         from scipy.linalg.blas import dsyrk
 
-        _check(self.model, batch)
+        _require_shapes(self.model, batch)
         layout = self._layout(self.scratch, batch)
         grams = [np.zeros((len(stack), len(stack)), order="F") for stack in layout.stacks]
         for first in range(0, len(batch), self.tile):
-            layout.fill(_part(self.model, batch, first, first + self.tile))
-            for stack, own in zip(layout.stacks, grams, strict=True):
-                # The triangle above the tile is zero here and adds nothing.
-                dsyrk(1.0, stack.T, beta=1.0, c=own, trans=1, overwrite_c=1)
+            layout.fill(_slice_batch(self.model, batch, first, first + self.tile))
+            for stack, joint_gram in zip(layout.stacks, grams, strict=True):
+                # The factor above the tile is zero here and adds nothing.
+                dsyrk(1.0, stack.T, beta=1.0, c=joint_gram, trans=1, overwrite_c=1)
         p = len(self.names)
         gram = np.zeros((p + 1, p + 1))
-        for own, columns in zip(grams, layout.columns, strict=True):
-            at = np.append(columns, p)
-            gram[np.ix_(at, at)] += own
+        for joint_gram, columns in zip(grams, layout.columns, strict=True):
+            indices = np.append(columns, p)
+            gram[np.ix_(indices, indices)] += joint_gram
         if not np.all(np.isfinite(gram)):
-            raise _not_finite(batch)
+            raise _not_finite_error(batch)
         gram = np.triu(gram) + np.triu(gram, 1).T
         size = np.sqrt(np.diag(gram)[:p])
         if np.any(size == 0.0):
@@ -227,13 +228,18 @@ class _Tiles:
 
     def by_joint(self) -> tuple[Information, ...]:
         p = len(self.names)
-        out = [Information.nothing(self.names) for _ in range(self.model.robot.joints)]
-        for layout in self.triangles.values():
-            for i, (stack, own) in enumerate(zip(layout.stacks, layout.columns, strict=True)):
-                c = len(own)
+        out = [Information.empty(self.names) for _ in range(self.model.robot.joints)]
+        for layout in self.factors.values():
+            for i, (stack, columns_of_joint) in enumerate(
+                zip(layout.stacks, layout.columns, strict=True)
+            ):
+                c = len(columns_of_joint)
                 factor, target = np.zeros((p, p)), np.zeros(p)
                 # Rows keep their place by leading column, so the factor stays upper triangular.
-                factor[np.ix_(own, own)], target[own] = stack[:c, :c].T, stack[c, :c]
+                factor[np.ix_(columns_of_joint, columns_of_joint)], target[columns_of_joint] = (
+                    stack[:c, :c].T,
+                    stack[c, :c],
+                )
                 part = Information(
                     self.names, factor, target, float(stack[c, c] ** 2), int(layout.counts[i])
                 )
@@ -242,68 +248,80 @@ class _Tiles:
 
 
 class _ColumnOffsets:
-    """Where each column of each joint goes.
+    """Memory layout of the columns of each joint.
 
-    `stacks[i]` holds joint i's columns and, last, its torque, each contiguous: first the triangle,
-    then a tile of samples. `columns[i]` says which of the chosen columns they are, ascending.
+    `stacks[i]` holds joint i's columns and, last, its torque, each contiguous: first the triangular
+    factor, then a tile of samples. `columns[i]` are their indices among the selected columns,
+    ascending.
     """
 
     def __init__(
-        self, model: TorqueModel, chosen: Int[Array, " b"], tile: int, whitened: bool
+        self, model: TorqueModel, selected: Int[Array, " b"], tile: int, whitened: bool
     ) -> None:
-        self.tile, self.engine, self.of = tile, engine(model.robot), model.columns
+        self.tile, self.engine, self.model_columns = tile, engine(model.robot), model.columns
         joints, links = model.robot.joints, model.layout.links.stop
         coupling = model.robot.drives.coupling
         live = np.stack([model.layout.live(i, coupling) for i in range(joints)])
-        if whitened:  # row i then holds what joints i and later feel
+        if whitened:  # row i then mixes joints i and later
             live = np.logical_or.accumulate(live[::-1])[::-1]
-        self.columns = [np.flatnonzero(live[i, chosen]) for i in range(joints)]
+        self.columns = [np.flatnonzero(live[i, selected]) for i in range(joints)]
         self.counts = np.zeros(joints, np.int64)
 
-        widths = [len(own) + 1 for own in self.columns]
+        widths = [len(columns_of_joint) + 1 for columns_of_joint in self.columns]
         self.flat = np.zeros(sum(w * (w + tile) for w in widths))
         self.stacks: list[Float[Array, "c m"]] = []
-        self.place = np.full((joints, links), -1, np.int64)
-        self.rest: list[list[tuple[int, int]]] = []  # (row of the stack, model column)
-        self.inside: dict[tuple[int, int], Int[Array, " c"]] = {}
-        at = 0
-        for i, (own, width) in enumerate(zip(self.columns, widths, strict=True)):
-            self.stacks.append(self.flat[at : at + width * (width + tile)].reshape(width, -1))
-            model_columns = chosen[own]
-            rows = np.arange(len(own))
-            link = model_columns < links
-            self.place[i, model_columns[link]] = at + rows[link] * (width + tile) + width
-            self.rest.append(
-                list(zip(rows[~link].tolist(), model_columns[~link].tolist(), strict=True))
+        self.link_offsets = np.full((joints, links), -1, np.int64)
+        self.term_columns: list[list[tuple[int, int]]] = []  # (row of the stack, model column)
+        self.row_subset: dict[tuple[int, int], Int[Array, " c"]] = {}
+        offset = 0
+        for i, (columns_of_joint, width) in enumerate(zip(self.columns, widths, strict=True)):
+            self.stacks.append(
+                self.flat[offset : offset + width * (width + tile)].reshape(width, -1)
             )
-            at += width * (width + tile)
+            joint_model_columns = selected[columns_of_joint]
+            rows = np.arange(len(columns_of_joint))
+            link = joint_model_columns < links
+            self.link_offsets[i, joint_model_columns[link]] = (
+                offset + rows[link] * (width + tile) + width
+            )
+            self.term_columns.append(
+                list(zip(rows[~link].tolist(), joint_model_columns[~link].tolist(), strict=True))
+            )
+            offset += width * (width + tile)
         if whitened:
-            p = len(chosen)
+            p = len(selected)
             for i in range(joints):
                 for k in range(i + 1, joints):
-                    self.inside[i, k] = np.searchsorted(
+                    self.row_subset[i, k] = np.searchsorted(
                         np.append(self.columns[i], p), np.append(self.columns[k], p)
                     )
 
     def fill(self, part: Batch) -> None:
-        """Write one tile under the triangles; what it does not fill is zero."""
+        """Write one tile below the factors; entries without data are zero."""
         n, weights = len(part), part.weights
         self.engine.write_columns(
-            part.position, part.velocity, part.acceleration, 0, n, self.place, self.flat, weights
+            part.position,
+            part.velocity,
+            part.acceleration,
+            0,
+            n,
+            self.link_offsets,
+            self.flat,
+            weights,
         )
         friction = part.friction
         assert friction is not None  # `_part` makes it
-        motor = self.of.at_motors(part.acceleration)
+        motor = self.model_columns.at_motors(part.acceleration)
         for i, stack in enumerate(self.stacks):
             data = stack[:, len(stack) : len(stack) + n]
             stack[:, len(stack) + n :] = 0.0
             factor = 1.0 if weights is None else weights[:, i]
-            for row, column in self.rest[i]:
-                self.of.write_rest(data[row], column, i, factor, motor, friction)
+            for row, column in self.term_columns[i]:
+                self.model_columns.write_rest(data[row], column, i, factor, motor, friction)
             if weights is None:
                 data[-1] = part.torque[:, i]
             else:
-                # A row that does not count may have any torque, even none.
+                # Torque of excluded rows may be NaN.
                 np.multiply(part.torque[:, i], factor, out=data[-1], where=factor != 0.0)
                 data[-1, factor == 0.0] = 0.0
         if part.whitening is not None:
@@ -312,16 +330,16 @@ class _ColumnOffsets:
     def _whiten(self, whitening: Float[Array, "... j j"], n: int) -> None:
         lower = np.any(np.tril(whitening, -1))
         upper = np.asarray(np.linalg.qr(whitening, mode="r")) if lower else whitening
-        each = [stack[:, len(stack) : len(stack) + n] for stack in self.stacks]
-        for i, data in enumerate(each):
-            # Later joints' rows are still as they were.
+        tiles = [stack[:, len(stack) : len(stack) + n] for stack in self.stacks]
+        for i, data in enumerate(tiles):
+            # Rows of later joints are not yet whitened here.
             data *= upper[..., i, i]
-            for k in range(i + 1, len(each)):
-                data[self.inside[i, k]] += upper[..., i, k] * each[k]
+            for k in range(i + 1, len(tiles)):
+                data[self.row_subset[i, k]] += upper[..., i, k] * tiles[k]
 
 
-def _part(model: TorqueModel, batch: Batch, first: int, last: int) -> Batch:
-    """A segment of a batch, contiguous, with its friction columns."""
+def _slice_batch(model: TorqueModel, batch: Batch, first: int, last: int) -> Batch:
+    """Contiguous segment of a batch, with its friction columns."""
     part = slice(first, last)
 
     def cut(values: Float[Array, "n j"] | None) -> Float[Array, "m j"] | None:
@@ -353,7 +371,7 @@ def _counts(batch: Batch) -> Int[Array, " j"]:
     return np.asarray(np.count_nonzero(batch.weights, axis=0))
 
 
-def _check(model: TorqueModel, batch: Batch) -> None:
+def _require_shapes(model: TorqueModel, batch: Batch) -> None:
     n, joints = len(batch), model.robot.joints
     terms = len(model.term_sum.parameters)
     shapes: dict[str, list[tuple[int, ...]]] = {
@@ -375,12 +393,12 @@ def _check(model: TorqueModel, batch: Batch) -> None:
             )
     if batch.friction is None and has_memory(model.term_sum):
         raise ValueError(
-            f"{type(model.friction).__name__} remembers its path, which tiles would cut: "
+            f"{type(model.friction).__name__} has a memory, which tiles would cut: "
             "give its columns ready made"
         )
 
 
-def _not_finite(batch: Batch) -> RecordingError:
+def _not_finite_error(batch: Batch) -> RecordingError:
     counts = np.ones(batch.position.shape, bool) if batch.weights is None else batch.weights != 0.0
     for name in ("position", "velocity", "acceleration", "weights", "torque"):
         values = getattr(batch, name)

@@ -1,15 +1,15 @@
-"""How uncertain base parameters are, from the residuals as they are: coloured, joint by joint.
+"""Covariance of base parameters from residuals with coloured noise, joint by joint.
 
 An estimate is linear in the torque noise n: with G the weighted rows and A = G'W,
 
     base error = A^-1 G' n,        covariance = A^-1 (G' Gamma G) A^-1,
 
-Gamma the covariance of n over time and joints. G' Gamma G is a sum over frequencies of the noise's
-spectrum times that of G, and G has nothing above the low-pass, so every few samples say all. The
-fit itself takes the part of the noise that looks like motion out of the residuals, which is put
-back by fitting simulated noise alike. What comes back with a motion that repeats counts as often as
-it does (`repeats`), and pulls at what the columns have in common over runs of one motion: slopes
-over temperature, which tell such runs apart, are hardly moved by it.
+Gamma the covariance of n over time and joints. G' Gamma G is a sum over frequencies of the noise
+spectrum times that of G; G has no power above the low-pass, so thinned samples suffice. A fit
+absorbs the part of the noise that resembles motion; that part is restored by fitting simulated
+noise. Residuals that repeat with the motion do not average out (`repeated_motion`): they act on the
+mean of the columns over runs of one motion. Temperature slopes, which differ between such runs, are
+hardly affected.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ from numpy.fft import rfft, rfftfreq
 from taufit.core.arrays import Array, Float, Int
 from taufit.core.statistics import NORMAL_95
 from taufit.regression.information import Information
-from taufit.regression.noise_model import MOST_LAGS, AutoregressiveNoise, lagged_products, noise_of
+from taufit.regression.noise_model import MAX_LAGS, AutoregressiveNoise, fit_noise, lagged_products
 from taufit.regression.regression import Regression
 from taufit.regression.repeated_motion import (
     average_over_repeats,
     has_repeated_runs,
-    repeated_share,
+    repeat_power_ratio,
 )
 from taufit.regression.result_reuse import relative_tolerance, reusable_parameters
 from taufit.regression.rows import RegressionRows, SampleRows
 from taufit.regression.weights import HUBER, TUKEY, Weights
 from taufit.signals.estimates.periodicity import fast_length
 
-# Per joint, which columns there are and their values, one row each.
+# Per joint: indices of nonzero columns, and their values, one row each.
 JointColumns = list[tuple[Int[Array, " _"], Float[Array, "_ n"]]]
 
 DRAWS = 12
 ROUNDS = 2
-# With more rows per joint than this a fit takes less than a per cent out of the noise.
-MANY_ROWS = 20_000
-# Samples whose noise is followed together, and how far beyond their end at most, in blocks.
+# Rows per joint above which a fit absorbs less than one per cent of the noise.
+LARGE_ROW_COUNT = 20_000
+# Samples per spectrum, and longest noise memory considered after their end, in blocks.
 _BLOCK = 4096
-_BEYOND = 8
+_MAX_TAIL_BLOCKS = 8
 
 
 def base_covariance(
@@ -55,60 +55,79 @@ def base_covariance(
     values: Float[Array, " p"],
     weighting: str = "joint",
 ) -> Float[Array, "b b"]:
-    """Covariance of the base parameters under the residuals' own colour.
+    """Covariance of the base parameters under autocorrelated residuals.
 
     Args:
-        regression: What was fitted.
-        weights: Of the rows in the fit.
-        information: What those rows say.
-        values: The parameters fitted.
-        weighting: Name of the rule behind the weights; robust ones bound the residuals.
+        regression: Fitted regression.
+        weights: Weights of the rows in the fit.
+        information: Weighted information of the rows.
+        values: Fitted parameters.
+        weighting: Name of the weighting rule; robust rules limit large residuals.
     """
     base = regression.base
     upper = np.linalg.qr(information.factor[:, base.columns], mode="r")
     norms = np.linalg.norm(upper, axis=0)
     norms[norms == 0.0] = 1.0
-    # Any scale of about this size will do.
-    norms = regression.settled("norms", norms, relative_tolerance(0.7))
+    # Only the order of magnitude matters.
+    norms = regression.reuse_if_close("norms", norms, relative_tolerance(0.7))
     inverse = scipy.linalg.pinv(upper / norms, rtol=1e-12)
 
-    lags = min(MOST_LAGS, max(regression.samples // 20, 1))
-    about = reusable_parameters(regression, values)
-    # Weights of joints do not matter to residuals, those of single rows do.
-    own = Weights.one(regression.joints) if weights.rows is None else weights
-    seen = regression.total(_ResidualStep(about, own, weighting, lags), add)
+    lags = min(MAX_LAGS, max(regression.samples // 20, 1))
+    reference_values = reusable_parameters(regression, values)
+    # Joint weights do not change residuals; row weights do.
+    row_weights = Weights.equal(regression.joints) if weights.rows is None else weights
+    residual_sums = regression.total(
+        _ResidualStep(reference_values, row_weights, weighting, lags), add
+    )
     rows = regression.excerpt
-    scored = _scored(rows, values, weights)
-    noise = noise_of(seen.covariance, seen.count, scored, rows.keep)
-    few = regression.excerpt_is_all and seen.count.min() <= MANY_ROWS
-    made: JointColumns | None = None
-    if np.any(noise.std > 0) and few:
-        made = rows.joint_columns(0, len(rows), 1, base.columns)
-        columns = [(which, values / norms[which, None]) for which, values in made]
+    scores = _score_residuals(rows, values, weights)
+    noise = fit_noise(residual_sums.covariance, residual_sums.count, scores, rows.keep)
+    is_small = regression.excerpt_is_all and residual_sums.count.min() <= LARGE_ROW_COUNT
+    joint_columns: JointColumns | None = None
+    if np.any(noise.std > 0) and is_small:
+        joint_columns = rows.joint_columns(0, len(rows), 1, base.columns)
+        columns = [(indices, values / norms[indices, None]) for indices, values in joint_columns]
         for _ in range(ROUNDS):
-            raised = seen.covariance + _taken_out(noise, rows, columns, weights, inverse, lags)
-            noise = noise_of(raised, seen.count, scored, rows.keep)
-    # Noise known from few independent squares: intervals of two standard deviations must be wider.
-    wider = _wider(noise.freedom)
-    share = np.ones(rows.joints)
-    if isinstance(rows, SampleRows):
-        share = repeated_share(scored, rows.keep, rows.samples)
-    alike = isinstance(rows, SampleRows) and made is not None and has_repeated_runs(rows.samples)
-    if not alike:
-        wider = wider * np.sqrt(share)
-    if made is None:
-        what = regression.settled("noise", (_weight(weights), wider, noise), _alike)
-        spread = regression.total(_ScoreCovariance(base.columns, norms, *what), add)
-    else:
-        spread = _ScoreCovariance(base.columns, norms, _weight(weights), wider, noise)(rows, made)
-        if alike and isinstance(rows, SampleRows):
-            again = wider * np.sqrt(share - 1.0)
-            common = [(which, average_over_repeats(values, rows.samples)) for which, values in made]
-            spread += _ScoreCovariance(base.columns, norms, _weight(weights), again, noise)(
-                rows, common
+            corrected = residual_sums.covariance + _absorbed_covariance(
+                noise, rows, columns, weights, inverse, lags
             )
-    covariance = inverse @ (inverse.T @ spread @ inverse) @ inverse.T / seen.flatness**2
-    # Products in another order round differently; a covariance is symmetric to the last bit.
+            noise = fit_noise(corrected, residual_sums.count, scores, rows.keep)
+    # Noise estimated from few independent samples: intervals need Student's quantile.
+    interval_scale = _student_factor(noise.freedom)
+    repeat_ratio = np.ones(rows.joints)
+    if isinstance(rows, SampleRows):
+        repeat_ratio = repeat_power_ratio(scores, rows.keep, rows.samples)
+    has_repeats = (
+        isinstance(rows, SampleRows)
+        and joint_columns is not None
+        and has_repeated_runs(rows.samples)
+    )
+    if not has_repeats:
+        interval_scale = interval_scale * np.sqrt(repeat_ratio)
+    if joint_columns is None:
+        noise_settings = regression.reuse_if_close(
+            "noise", (_weight_matrix(weights), interval_scale, noise), _is_same_noise
+        )
+        score_covariance = regression.total(
+            _ScoreCovariance(base.columns, norms, *noise_settings), add
+        )
+    else:
+        score_covariance = _ScoreCovariance(
+            base.columns, norms, _weight_matrix(weights), interval_scale, noise
+        )(rows, joint_columns)
+        if has_repeats and isinstance(rows, SampleRows):
+            repeat_scale = interval_scale * np.sqrt(repeat_ratio - 1.0)
+            common = [
+                (indices, average_over_repeats(values, rows.samples))
+                for indices, values in joint_columns
+            ]
+            score_covariance += _ScoreCovariance(
+                base.columns, norms, _weight_matrix(weights), repeat_scale, noise
+            )(rows, common)
+    covariance = (
+        inverse @ (inverse.T @ score_covariance @ inverse) @ inverse.T / residual_sums.psi_slope**2
+    )
+    # Rounding depends on the order of products; make the covariance exactly symmetric.
     return np.asarray(0.5 * (covariance + covariance.T) / np.outer(norms, norms))
 
 
@@ -117,7 +136,7 @@ class _ResidualProducts:
     """Sums over residuals.
 
     Attributes:
-        products: Of residuals some samples apart, per lag and joint.
+        products: Sums of residual products, per lag and joint.
         count: Rows per joint.
         slope, weight: Sums of the robust loss's derivative and weight; 0 where it is not robust.
     """
@@ -141,26 +160,28 @@ class _ResidualProducts:
         return np.asarray(self.products / np.maximum(self.count, 1))
 
     @property
-    def flatness(self) -> float:
-        """An M-estimate moves by psi(n), not n, and by as much more as psi is flat."""
+    def psi_slope(self) -> float:
+        """Mean slope of psi over its mean weight: an M-estimate responds to psi(n) / slope, not to
+        n.
+        """
         if self.weight == 0.0:
             return 1.0
         total = max(int(self.count.sum()), 1)
         return max((self.slope / total) / max(self.weight / total, 1e-12), 0.2)
 
 
-def _alike(
-    now: tuple[Float[Array, "j j"], Float[Array, " j"], AutoregressiveNoise],
-    known: tuple[Float[Array, "j j"], Float[Array, " j"], AutoregressiveNoise],
+def _is_same_noise(
+    noise: tuple[Float[Array, "j j"], Float[Array, " j"], AutoregressiveNoise],
+    cached: tuple[Float[Array, "j j"], Float[Array, " j"], AutoregressiveNoise],
 ) -> bool:
-    """Whether weights and noise are the same to a per cent: what standard deviations depend on."""
-    near = relative_tolerance(0.01)
+    """Whether weights and noise agree to one per cent, enough for standard deviations."""
+    is_close = relative_tolerance(0.01)
     cycles = np.linspace(0.0, 0.5, 9)
-    gains = (np.abs(own[2].gains(cycles)) for own in (now, known))
+    gains = (np.abs(weights_and_noise[2].gains(cycles)) for weights_and_noise in (noise, cached))
     return (
-        near(now[0], known[0])
-        and near(now[1], known[1])
-        and near(now[2].std, known[2].std)
+        is_close(noise[0], cached[0])
+        and is_close(noise[1], cached[1])
+        and is_close(noise[2].std, cached[2].std)
         and relative_tolerance(0.03)(*gains)
     )
 
@@ -173,8 +194,8 @@ class _ResidualStep:
     lags: int
 
     def __call__(self, rows: RegressionRows) -> _ResidualProducts:
-        scored = _scored(rows, self.values, self.weights)
-        products = lagged_products(scored, rows.run, self.lags)
+        scores = _score_residuals(rows, self.values, self.weights)
+        products = lagged_products(scores, rows.run, self.lags)
         count = rows.keep.sum(axis=0)
         if self.weights.rows is None:
             return _ResidualProducts(products, count)
@@ -189,18 +210,18 @@ class _ResidualStep:
         return _ResidualProducts(products, count, float(slope.sum()), float(weight.sum()))
 
 
-def _scored(
+def _score_residuals(
     rows: RegressionRows, values: Float[Array, " p"], weights: Weights
 ) -> Float[Array, "n j"]:
-    """Residuals as they pull at the parameters; 0 where a row does not count."""
+    """Residuals after robust weighting; 0 where a row does not count."""
     residuals = rows.residuals(values)
     if weights.rows is not None:
         residuals = residuals * weights.rows(rows) ** 2
     return np.where(rows.keep, residuals, 0.0)
 
 
-def _weight(weights: Weights) -> Float[Array, "j j"]:
-    """What stands between noise and columns in G'n."""
+def _weight_matrix(weights: Weights) -> Float[Array, "j j"]:
+    """Weight matrix between joints in G'n."""
     if weights.whitener is None:
         return np.diag(weights.joint**2)
     return np.asarray(weights.whitener.T @ weights.whitener)
@@ -210,67 +231,67 @@ def _weight(weights: Weights) -> Float[Array, "j j"]:
 class _ScoreCovariance:
     """G' Gamma G of one part, in columns of unit length.
 
-    G_i = sum_l weight_il W_l, times `wider` for joint i. Thinned by D, with
+    G_i = sum_l weight_il W_l, times `scale` for joint i. Thinned by D, with
 
         V_k(f) = sum_i conj(L_ik / A_i(f)) G_i(f),
 
-    the sum over all samples is D/N sum_f V_k(f)* V_k(f): the noise's innovations L e pass 1/A_i on
-    their way to joint i.
+    the sum over all samples is D/N sum_f V_k(f)* V_k(f): innovations L e become noise of joint i
+    through 1/A_i.
 
     Attributes:
         columns: Base columns.
-        norms: Their lengths.
-        weight: Between joints.
-        wider: Factor per joint.
-        noise: Of the joints.
+        norms: Lengths of the base columns.
+        weight: Weight matrix between joints.
+        scale: Factor per joint.
+        noise: Noise model of the joints.
     """
 
     columns: Int[Array, " b"]
     norms: Float[Array, " b"]
     weight: Float[Array, "j j"]
-    wider: Float[Array, " j"]
+    scale: Float[Array, " j"]
     noise: AutoregressiveNoise
 
     def __call__(
-        self, rows: RegressionRows, made: JointColumns | None = None
+        self, rows: RegressionRows, joint_columns: JointColumns | None = None
     ) -> Float[Array, "b b"]:
-        """Of the rows; `made` are their columns where these are at hand."""
+        """Score covariance of the rows; `joint_columns` are their columns if already computed."""
         stride, b = rows.stride, len(self.columns)
         out = np.zeros((b, b))
         for first, last in rows.blocks(_BLOCK * stride):
-            found = (
+            block_columns = (
                 rows.joint_columns(first, last, stride, self.columns)
-                if made is None
-                else [(which, values[:, first:last:stride]) for which, values in made]
+                if joint_columns is None
+                else [(indices, values[:, first:last:stride]) for indices, values in joint_columns]
             )
-            n = found[0][1].shape[1]
-            beyond = min(max(self.noise.memory, MOST_LAGS) / stride, _BEYOND * n)
-            length = fast_length(n + int(beyond))
-            passed = self._passed(length, stride)
-            spectra = [(which, rfft(values, length, axis=1)) for which, values in found]
+            n = block_columns[0][1].shape[1]
+            tail = min(max(self.noise.memory_samples, MAX_LAGS) / stride, _MAX_TAIL_BLOCKS * n)
+            length = fast_length(n + int(tail))
+            innovation_gains = self._innovation_gains(length, stride)
+            spectra = [(indices, rfft(values, length, axis=1)) for indices, values in block_columns]
             for k in range(rows.joints):
-                mixed = np.zeros((b, length // 2 + 1), complex)
+                weighted_spectrum = np.zeros((b, length // 2 + 1), complex)
                 live = np.zeros(b, bool)
-                for (which, spectrum), gain in zip(spectra, passed[k], strict=True):
+                for (indices, spectrum), gain in zip(spectra, innovation_gains[k], strict=True):
                     if gain is not None:
-                        mixed[which] += gain * spectrum
-                        live[which] = True
-                own = mixed[live].view(float)
-                out[np.ix_(live, live)] += own @ own.T
+                        weighted_spectrum[indices] += gain * spectrum
+                        live[indices] = True
+                real_spectrum = weighted_spectrum[live].view(float)
+                out[np.ix_(live, live)] += real_spectrum @ real_spectrum.T
         return out / np.outer(self.norms, self.norms)
 
-    def _passed(self, length: int, stride: int) -> list[list[Array | None]]:
-        """What joint l's columns are multiplied with on their way to innovation k."""
+    def _innovation_gains(self, length: int, stride: int) -> list[list[Array | None]]:
+        """Frequency response from columns of joint l to innovation k."""
         gains = self.noise.gains(rfftfreq(length) / stride)
-        twice = np.full(len(gains[0]), np.sqrt(2.0 * stride / length))
-        twice[0] = np.sqrt(stride / length)
+        two_sided = np.full(len(gains[0]), np.sqrt(2.0 * stride / length))
+        two_sided[0] = np.sqrt(stride / length)
         if length % 2 == 0:
-            twice[-1] = twice[0]
+            two_sided[-1] = two_sided[0]
         joints = range(len(gains))
-        factors = self.noise.mixing[:, None, :] * (self.wider[:, None] * self.weight)[:, :, None]
+        factors = self.noise.mixing[:, None, :] * (self.scale[:, None] * self.weight)[:, :, None]
         return [
             [
-                sum(factors[i, l, k] * np.conj(gains[i]) for i in joints) * twice
+                sum(factors[i, l, k] * np.conj(gains[i]) for i in joints) * two_sided
                 if np.any(factors[:, l, k])
                 else None
                 for l in joints
@@ -279,13 +300,15 @@ class _ScoreCovariance:
         ]
 
 
-def _wider(freedom: Array) -> Array:
-    """Student's 95 % quantile over the normal one, to second order; at least 5 degrees."""
+def _student_factor(freedom: Array) -> Array:
+    """Ratio of Student's to the normal 95 % quantile, to second order; at least 5 degrees of
+    freedom.
+    """
     z, nu = NORMAL_95, np.maximum(freedom, 5.0)
     return np.asarray(1.0 + (z**2 + 1) / (4 * nu) + (5 * z**4 + 16 * z**2 + 3) / (96 * nu**2))
 
 
-def _taken_out(
+def _absorbed_covariance(
     noise: AutoregressiveNoise,
     rows: RegressionRows,
     columns: JointColumns,
@@ -293,17 +316,17 @@ def _taken_out(
     inverse: Float[Array, "b b"],
     lags: int,
 ) -> Float[Array, "l j"]:
-    """Autocovariance that a fit takes out of noise: draws of it less what their fits leave."""
+    """Autocovariance that a fit absorbs, from residuals of fits to simulated noise."""
     rng = np.random.default_rng(0)
     draws = np.stack([noise.draw(rng, len(rows)) for _ in range(DRAWS)], -1)
     draws *= rows.keep[..., None]
-    weighted = np.einsum("ik,nkd->nid", _weight(weights), draws)
-    right = np.zeros((len(inverse), DRAWS))
-    for i, (at, own) in enumerate(columns):
-        right[at] += own @ weighted[:, i]
-    error = inverse @ (inverse.T @ right)
+    weighted = np.einsum("ik,nkd->nid", _weight_matrix(weights), draws)
+    right_side = np.zeros((len(inverse), DRAWS))
+    for i, (indices, joint_columns) in enumerate(columns):
+        right_side[indices] += joint_columns @ weighted[:, i]
+    error = inverse @ (inverse.T @ right_side)
     count = np.maximum(rows.keep.sum(axis=0), 1)
     before = lagged_products(draws, rows.run, lags).mean(-1) / count
-    for i, (at, own) in enumerate(columns):
-        draws[:, i] -= own.T @ error[at]
+    for i, (indices, joint_columns) in enumerate(columns):
+        draws[:, i] -= joint_columns.T @ error[indices]
     return np.asarray(before - lagged_products(draws, rows.run, lags).mean(-1) / count)

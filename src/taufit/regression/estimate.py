@@ -1,4 +1,4 @@
-"""Parameters fitted to one set of samples, and how far to trust them."""
+"""Fitted parameters with covariance, base parameters and settings of the fit."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from taufit.regression.information import Information
 
 
 def base_factor(base: BaseParameters, factor: Float[Array, "p p"]) -> Float[Array, "b b"]:
-    """The triangle of the base parameters, from that of the standard ones."""
+    """Triangular factor of the base parameters, from that of the standard parameters."""
     return np.asarray(np.linalg.qr(factor[:, base.columns], mode="r"))
 
 
-def nearest(
+def nearest_parameters(
     base: BaseParameters,
     values: Float[Array, " b"],
     guess: Float[Array, " p"],
     scale: Float[Array, " p"],
 ) -> Float[Array, " p"]:
-    """The parameters with these base values that are nearest to a guess, in units of scale."""
+    """Standard parameters with given base values, closest to `guess` in units of `scale`."""
     scaled = base.mapping * scale
     step, *_ = np.linalg.lstsq(scaled, values - base.mapping @ guess, rcond=None)
     return np.asarray(guess + scale * step)
@@ -42,37 +42,34 @@ def expression(base: BaseParameters, index: int) -> str:
     return " ".join(parts).removeprefix("+ ")
 
 
-# Half width of a 95 % interval in standard deviations.
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimate:
-    """Parameters fitted to one set of samples, and how far to trust them.
+    """Parameters fitted to one set of samples, with their uncertainty.
 
-    Standard parameters are one possible arm among many with the same torque; base parameters are
-    what the data determine, and only they have a covariance.
+    Many sets of standard parameters give the same torque; base parameters are the combinations that
+    the data determine, and only they have a covariance.
 
     Attributes:
-        names: One per standard parameter, e.g. "link_3.m" or "joint_2.coulomb".
-        values: Of the standard parameters, SI.
-        base: The base parameters: which they are, and B with base = B theta.
-        base_covariance: Of the base parameters, from the residuals as they are (coloured noise,
+        names: Names of the standard parameters, e.g. "link_3.m" or "joint_2.coulomb".
+        values: Values of the standard parameters, SI.
+        base: Base parameters: columns, and B with base = B theta.
+        base_covariance: Covariance of the base parameters, from the residuals (coloured noise,
             correlated joints).
-        torque_rms: Torque left unexplained per joint, over the rows fitted [N m].
-        information: What the estimator saw, weighted.
+        torque_rms: Residual RMS per joint over the fitted rows [N m].
+        information: Weighted information that the estimator used.
         count: Rows fitted.
-        condition_number: Of the base columns, each scaled to unit length.
+        condition_number: Condition number of the base columns, each scaled to unit length.
         shape: The friction model's nonlinear parameters, one row per joint, or None.
-        load: Parameters whose links' torque load-dependent friction was fitted with, "measured",
-            or None where friction does not depend on it.
-        joint_weights: Factor each joint's rows were given.
+        load: Parameters whose rigid-body torque loads the gears, "measured", or None where friction
+            does not depend on load.
+        joint_weights: Weight factor of each joint's rows.
         friction_scatter: Relative standard deviation of friction from run to run, per joint.
-        from_data: How much of each link and friction term came from the data, where there was a
-            prior; else None.
+        from_data: Information share of each link and friction term where there was a prior; else
+            None.
         dropped: Terms set to zero because the data do not support them.
-        tied: Parameters that are one column on this motion: known in their sum, not by themselves.
-        settings: What the estimator chose from the data.
-        warnings: What the user should know.
+        tied: Confounded parameters: known in their sum only, on this motion.
+        settings: Settings that the estimator derived from the data.
+        warnings: Messages for the user.
     """
 
     names: tuple[str, ...]
@@ -118,12 +115,14 @@ class Estimate:
 
     @property
     def std(self) -> Float[Array, " p"]:
-        """Of the standard parameters: infinite for all that are not identifiable one by one."""
+        """Standard deviations of the standard parameters; infinite for those not identifiable
+        alone.
+        """
         out = np.full(len(self.names), np.inf)
-        own = {int(column): i for i, column in enumerate(self.base.columns)}
+        base_index = {int(column): i for i, column in enumerate(self.base.columns)}
         for column in self.base.identifiable:
-            if int(column) in own:
-                out[column] = self.base_std[own[int(column)]]
+            if int(column) in base_index:
+                out[column] = self.base_std[base_index[int(column)]]
         out[np.isin(self.names, self.tied)] = np.inf
         return out
 
@@ -135,10 +134,10 @@ class Estimate:
 
     @property
     def verdicts(self) -> tuple[str, ...]:
-        """How well each standard parameter is known.
+        """Accuracy class of each standard parameter.
 
         "well" below 10 % relative standard deviation, "fairly" below 30 %, "poorly" above;
-        "only in combination" and "no effect" where no motion shows it by itself.
+        "only in combination" and "no effect" where it is not identifiable alone.
         """
         out = ["no effect"] * len(self.names)
         for i in self.base.in_combination:
@@ -157,8 +156,8 @@ class Estimate:
     def torque_std(self, regressor: Float[Array, "n j p"]) -> Float[Array, "n j"]:
         """Standard deviation of a predicted torque: parameters and residual together."""
         rows = regressor[..., self.base.columns]
-        own = np.einsum("njb,bc,njc->nj", rows, self.base_covariance, rows)
-        return np.asarray(np.sqrt(np.maximum(own, 0.0) + self.torque_rms**2))
+        parameter_variance = np.einsum("njb,bc,njc->nj", rows, self.base_covariance, rows)
+        return np.asarray(np.sqrt(np.maximum(parameter_variance, 0.0) + self.torque_rms**2))
 
     def torque_interval(
         self, regressor: Float[Array, "n j p"]

@@ -1,10 +1,10 @@
-"""What data say about linear parameters, compressed: it adds up, and every estimator needs no more.
+"""Information of a linear least-squares problem: sums that merge and suffice for every estimator.
 
 For rows y = W theta + e (already weighted), with W = Q R:
 
     |y - W theta|^2 = |z - R theta|^2 + residual
 
-whatever theta is, so (R, z, residual, count) is all a least-squares problem has to remember.
+for any theta, so (R, z, residual, count) determines the least-squares problem.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ class Information:
     """The mergeable square-root form of a linear least-squares problem.
 
     Attributes:
-        names: Of the parameters.
+        names: Parameter names.
         factor: R, upper triangular.
         target: z.
-        residual: Sum of squares no parameter can explain.
-        count: Rows seen.
+        residual: Sum of squares that no parameter values explain.
+        count: Number of rows.
     """
 
     names: tuple[str, ...]
@@ -40,19 +40,19 @@ class Information:
     count: int
 
     def __getstate__(self) -> tuple[Any, ...]:
-        """What is stored and sent: of R the rows and columns that are not zero, and no zeros."""
-        seen = np.any(self.factor, axis=0) | (self.target != 0.0)
-        if np.any(self.factor[~seen]) or np.any(self.factor[_below(len(seen)).T]):
+        """Stored form: the nonzero rows and columns of R, packed."""
+        nonzero = np.any(self.factor, axis=0) | (self.target != 0.0)
+        if np.any(self.factor[~nonzero]) or np.any(self.factor[_strict_upper(len(nonzero)).T]):
             return self.names, None, self.factor, self.target, self.residual, self.count
-        live = np.flatnonzero(seen)
-        packed = self.factor[np.ix_(live, live)][~_below(len(live)).T]
+        live = np.flatnonzero(nonzero)
+        packed = self.factor[np.ix_(live, live)][~_strict_upper(len(live)).T]
         return self.names, live, packed, self.target[live], self.residual, self.count
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         names, live, factor, target, residual, count = state
         if live is not None:
             p, small = len(names), np.zeros((len(live), len(live)))
-            small[~_below(len(live)).T] = factor
+            small[~_strict_upper(len(live)).T] = factor
             factor, packed = np.zeros((p, p)), target
             factor[np.ix_(live, live)] = small
             target = np.zeros(p)
@@ -65,19 +65,19 @@ class Information:
             object.__setattr__(self, name, value)
 
     @classmethod
-    def nothing(cls, names: tuple[str, ...]) -> Information:
+    def empty(cls, names: tuple[str, ...]) -> Information:
         p = len(names)
         return cls(names, np.zeros((p, p)), np.zeros(p), 0.0, 0)
 
     @classmethod
-    def of(
+    def from_rows(
         cls, names: tuple[str, ...], rows: Float[Array, "r p"], values: Float[Array, " r"]
     ) -> Information:
-        """From weighted rows W and their right-hand side y."""
-        return cls.nothing(names).with_rows(rows, values)
+        """Information of weighted rows W and right-hand side y."""
+        return cls.empty(names).with_rows(rows, values)
 
     def with_rows(self, rows: Float[Array, "r p"], values: Float[Array, " r"]) -> Information:
-        """The same with more rows: the QR of [R z; W y], a span of rows at a time."""
+        """Information with further rows: the QR of [R z; W y], a block of rows at a time."""
         p, r = len(self.names), len(values)
         span = min(r, max(_ROWS, 4 * p))
         # Columns contiguous, so that the QR works in place; rows 0..p hold [R z; 0 sqrt(residual)].
@@ -109,15 +109,15 @@ class Information:
             self.count + other.count,
         )
 
-    def unexplained(self, columns: Int[Array, " b"]) -> float:
-        """Sum of squares that no values of independent columns explain.
+    def minimum_cost(self, columns: Int[Array, " b"]) -> float:
+        """Smallest |y - W theta|^2 over the values of independent columns.
 
-        `residual` alone is less where columns depend on others: what rounding leaves of their
-        pivots takes an arbitrary part of it into `target`.
+        `residual` alone is smaller where columns are dependent: their pivots are rounding errors
+        and move an arbitrary part of it into `target`.
         """
         q, _ = np.linalg.qr(self.factor[:, columns])
-        rest = self.target - q @ (q.T @ self.target)
-        return self.residual + float(rest @ rest)
+        residual = self.target - q @ (q.T @ self.target)
+        return self.residual + float(residual @ residual)
 
     def cost(self, theta: Float[Array, " p"]) -> float:
         """|y - W theta|^2."""
@@ -125,21 +125,21 @@ class Information:
 
 
 def triangularise(columns: Float[Array, "c m"]) -> None:
-    """Replace a matrix by the triangle of its QR, in place; given by columns, so A = columns.T.
+    """Replace a matrix A = columns.T by the factor R of its QR, in place.
 
-    Afterwards columns.T[:c] is R and the rest of no meaning. Panels of eight columns: measured
-    twice as fast as LAPACK's plain QR on a thousand rows of forty.
+    Afterwards columns.T[:c] is R and the other entries are undefined. Panels of eight columns:
+    measured twice as fast as LAPACK's plain QR on a thousand rows of forty.
     """
     from scipy.linalg.lapack import dgeqrt
 
     c = len(columns)
     if columns.shape[1] == 0 or c == 0:
         return
-    _, _, failed = dgeqrt(min(8, *columns.shape), columns.T, overwrite_a=1)
-    assert failed == 0 and columns.flags.c_contiguous  # else it worked on a copy
-    columns[:, :c][_below(c)] = 0.0
+    _, _, status = dgeqrt(min(8, *columns.shape), columns.T, overwrite_a=1)
+    assert status == 0 and columns.flags.c_contiguous  # else LAPACK worked on a copy
+    columns[:, :c][_strict_upper(c)] = 0.0
 
 
 @lru_cache(maxsize=64)
-def _below(c: int) -> Bool[Array, "c c"]:
+def _strict_upper(c: int) -> Bool[Array, "c c"]:
     return np.triu(np.ones((c, c), dtype=bool), 1)

@@ -14,9 +14,9 @@ from numpy.fft import irfft, rfft
 
 from taufit.core.arrays import Array, Bool, Float, Int
 from taufit.signals.estimates.periodicity import fast_length
-from taufit.signals.recursive import filter_rows
+from taufit.signals.recursive_filter import filter_rows
 
-MOST_LAGS = 40
+MAX_LAGS = 40
 
 
 class AutoregressiveNoise:
@@ -25,8 +25,8 @@ class AutoregressiveNoise:
     Attributes:
         filters: Denominators 1, a1, a2, ... of each joint.
         mixing: Lower triangle L with innovations L e, e white of unit variance.
-        std: Of each joint's noise.
-        freedom: How many independent squares each joint's slow noise was estimated from.
+        std: Standard deviation of each joint's noise.
+        freedom: Degrees of freedom of each joint's low-frequency noise estimate.
     """
 
     digest_of = ("filters", "mixing", "std", "freedom")
@@ -41,28 +41,28 @@ class AutoregressiveNoise:
         self.filters, self.mixing, self.std, self.freedom = filters, mixing, std, freedom
 
     def gains(self, cycles: Float[Array, " f"]) -> list[Array]:
-        """1/A_i at frequencies in cycles per sample: how innovations become each joint's noise."""
+        """Frequency response 1/A_i from innovations to noise, at cycles per sample."""
         return [
             1.0 / np.polynomial.polynomial.polyval(np.exp(-2j * np.pi * cycles), denominator)
             for denominator in self.filters
         ]
 
     @cached_property
-    def memory(self) -> float:
-        """Samples after which the slowest noise has forgotten all but a per cent."""
+    def memory_samples(self) -> float:
+        """Samples after which the slowest noise has decayed to one per cent."""
         slowest = max(
             (float(np.abs(np.roots(f)).max()) for f in self.filters if len(f) > 1), default=0.0
         )
         return np.log(0.01) / np.log(max(slowest, 0.01)) if slowest < 1.0 else np.inf
 
     def draw(self, rng: np.random.Generator, n: int) -> Float[Array, "n j"]:
-        """One realisation."""
-        warm = 500
-        white = rng.normal(size=(n + warm, len(self.filters))) @ self.mixing.T
+        """Simulate one realisation."""
+        settling = 500
+        white = rng.normal(size=(n + settling, len(self.filters))) @ self.mixing.T
         for i, denominator in enumerate(self.filters):
             numerator = np.eye(1, len(denominator))[0]
             white[:, i] = filter_rows(numerator, denominator, white[None, :, i])[0][0]
-        return np.asarray(white[warm:])
+        return np.asarray(white[settling:])
 
 
 def lagged_products(
@@ -78,7 +78,7 @@ def lagged_products(
     return out
 
 
-def noise_of(
+def fit_noise(
     covariance: Float[Array, "l j"],
     count: Int[Array, " j"],
     residuals: Float[Array, "n j"],
@@ -89,9 +89,9 @@ def noise_of(
     Args:
         covariance: Autocovariance of each joint's residuals, biased so that it is positive
             definite.
-        count: Rows it was estimated from.
-        residuals: Those that tell how innovations of the joints go together; 0 where not kept.
-        keep: Which of them count.
+        count: Number of rows behind the estimate.
+        residuals: Residuals for the correlation between joints; 0 where not kept.
+        keep: Rows that count.
     """
     joints = covariance.shape[1]
     filters, scale, freedom = [], np.zeros(joints), np.full(joints, np.inf)
@@ -100,32 +100,34 @@ def noise_of(
         filters.append(denominator)
         scale[i] = np.sqrt(variance)
         if variance > 0.0:
-            freedom[i] = _freedom(covariance[:, i], denominator, variance, int(count[i]))
+            freedom[i] = _degrees_of_freedom(covariance[:, i], denominator, variance, int(count[i]))
     std = np.sqrt(np.maximum(covariance[0], 0.0))
     correlation = _correlation(residuals, np.all(keep, axis=1), covariance)
     return AutoregressiveNoise(filters, scale[:, None] * correlation, std, freedom)
 
 
-def _freedom(c: Array, denominator: Array, variance: float, count: int) -> float:
+def _degrees_of_freedom(c: Array, denominator: Array, variance: float, count: int) -> float:
     """Degrees of freedom of the noise's slowest part, S = variance/(sum of a)^2.
 
     log S has variance 2/n + 4 1'V1/(sum of a)^2, V = variance Gamma^-1/n that of the coefficients;
     a mean of nu independent squares would have 2/nu.
     """
     order = len(denominator) - 1
-    spread = 2.0 / max(count, 1)
+    log_variance = 2.0 / max(count, 1)
     if order:
         gamma = scipy.linalg.toeplitz(c[:order])
-        uncertain = variance * np.sum(np.linalg.solve(gamma, np.ones(order))) / max(count, 1)
-        spread += 4.0 * max(float(uncertain), 0.0) / float(denominator.sum()) ** 2
-    return 2.0 / spread
+        coefficient_variance = (
+            variance * np.sum(np.linalg.solve(gamma, np.ones(order))) / max(count, 1)
+        )
+        log_variance += 4.0 * max(float(coefficient_variance), 0.0) / float(denominator.sum()) ** 2
+    return 2.0 / log_variance
 
 
 def _levinson(c: Array, count: int) -> tuple[Array, float]:
     if c[0] <= 0.0:
         return np.array([1.0]), 0.0
     a, variance = np.array([1.0]), float(c[0])
-    best, found = np.log(variance), (a, variance)
+    best, selected = np.log(variance), (a, variance)
     for order in range(1, len(c)):
         reflection = -float(a @ c[order - len(a) + 1 : order + 1][::-1]) / variance
         if abs(reflection) >= 1.0 - 1e-9:
@@ -134,20 +136,20 @@ def _levinson(c: Array, count: int) -> tuple[Array, float]:
         variance *= 1.0 - reflection**2
         score = np.log(variance) + 2.0 * order / count
         if score < best - 1e-12:
-            best, found = score, (a.copy(), variance)
-    return found
+            best, selected = score, (a.copy(), variance)
+    return selected
 
 
-def _correlation(x: Array, whole: Array, c: Array) -> Array:
+def _correlation(x: Array, complete: Array, c: Array) -> Array:
     """Lower triangle of the correlation between joints' innovations, from whitened residuals."""
     joints = x.shape[1]
-    if whole.sum() < 20 * joints or np.any(c[0] <= 0):
+    if complete.sum() < 20 * joints or np.any(c[0] <= 0):
         return np.eye(joints)
-    white = np.stack([_whitened(_levinson(c[:, i], len(x))[0], x[:, i]) for i in range(joints)], -1)
-    matrix = np.corrcoef(white[whole].T) if joints > 1 else np.eye(1)
-    # Correlations within chance are none.
-    chance = 3.0 / np.sqrt(whole.sum())
-    matrix = np.where(np.abs(matrix) > chance, matrix, 0.0)
+    white = np.stack([_whiten(_levinson(c[:, i], len(x))[0], x[:, i]) for i in range(joints)], -1)
+    matrix = np.corrcoef(white[complete].T) if joints > 1 else np.eye(1)
+    # Insignificant correlations (3 sigma) are set to zero.
+    threshold = 3.0 / np.sqrt(complete.sum())
+    matrix = np.where(np.abs(matrix) > threshold, matrix, 0.0)
     np.fill_diagonal(matrix, 1.0)
     try:
         return np.linalg.cholesky(matrix)
@@ -155,6 +157,6 @@ def _correlation(x: Array, whole: Array, c: Array) -> Array:
         return np.eye(joints)
 
 
-def _whitened(denominator: Float[Array, " k"], x: Float[Array, " n"]) -> Float[Array, " n"]:
-    """A signal through its own denominator: what drove it."""
+def _whiten(denominator: Float[Array, " k"], x: Float[Array, " n"]) -> Float[Array, " n"]:
+    """Innovations of a signal: filter it with its own denominator."""
     return np.asarray(filter_rows(denominator, np.eye(1, len(denominator))[0], x[None])[0][0])

@@ -1,8 +1,8 @@
-"""Least squares over any number of recordings: passes over parts, and what they add up to.
+"""Least squares over any number of recordings: passes over parts and their sums.
 
-A pass makes the rows of one part after the other and keeps a triangle per joint and fold. Only
-columns of base parameters go in (W = W_b B, so nothing is lost): triangles of columns that depend
-on others would hold rounding noise where residual belongs.
+A pass builds the rows of one part after the other and accumulates the information of each joint and
+fold. Only columns of base parameters are used (W = W_b B, so nothing is lost): factors of dependent
+columns would hold rounding errors in place of residual.
 """
 
 from __future__ import annotations
@@ -22,56 +22,58 @@ from taufit.regression.rows import RegressionRows, RowBuilder, add_information, 
 from taufit.regression.weights import TorqueSums, Weights, joint_noise_covariance
 from taufit.signals.sample_source import Add, Fold, SampleSource, fold_plan
 
-# Magnitudes a median is taken of, at most.
-_MEDIAN_OF = 200_000
+# Largest number of residuals in a median.
+_MEDIAN_SAMPLES = 200_000
 
 
 class Regression:
     """Rows of a model over a source of samples.
 
     Attributes:
-        names: Of the parameters.
-        base: Their base parameters.
+        names: Parameter names.
+        base: Base parameters.
     """
 
     def __init__(
         self,
         source: SampleSource,
-        rows_of: RowBuilder,
+        row_builder: RowBuilder,
         base: BaseParameters,
     ) -> None:
-        self._source, self._rows_of, self.base = source, rows_of, base
+        self._source, self._row_builder, self.base = source, row_builder, base
         self.names: tuple[str, ...] = base.parameter_names
         self.joints = source.joints
-        if not np.any(source.summary.kept):
+        if not np.any(source.summary.kept_rows):
             raise RecordingError(
                 "no sample is left to fit: every one was set aside as standing still or an "
                 "outlier. Record the arm in motion."
             )
 
-    def each(self, step: Callable[..., Any], given: Sequence[Any] | None = None) -> Iterator[Any]:
-        """step(rows) of every part, in order; one pass."""
-        return self._source.each(_OnRows(self._rows_of, step), given)
+    def map_parts(
+        self, step: Callable[..., Any], arguments: Sequence[Any] | None = None
+    ) -> Iterator[Any]:
+        """Results of step(rows) for all parts, in order; one pass."""
+        return self._source.map_parts(_StepOnRows(self._row_builder, step), arguments)
 
     def total(self, step: Callable[..., Any], add: Add) -> Any:
-        """The sum of step(rows) over all parts; one pass."""
+        """Sum of step(rows) over all parts; one pass."""
         return self.totals(step, add, [range(len(self._source))])[0]
 
     def totals(
         self, step: Callable[..., Any], add: Add, groups: Sequence[Sequence[int]]
     ) -> list[Any]:
-        """The sum over each of several groups of parts; one pass."""
-        return self._source.totals(_OnRows(self._rows_of, step), add, groups)
+        """Sum over each of several groups of parts; one pass."""
+        return self._source.totals(_StepOnRows(self._row_builder, step), add, groups)
 
-    def settled(self, name: Any, value: Any, near: Callable[[Any, Any], bool]) -> Any:
-        """`value`, or one near it that results are kept for."""
-        own = (name, self._rows_of.model, self._rows_of.dropped)
-        return self._source.settled(own, value, near)
+    def reuse_if_close(self, name: Any, value: Any, is_close: Callable[[Any, Any], bool]) -> Any:
+        """`value`, or a close one for which results are cached."""
+        full_name = (name, self._row_builder.model, self._row_builder.dropped)
+        return self._source.reuse_if_close(full_name, value, is_close)
 
     @cached_property
     def excerpt(self) -> RegressionRows:
-        """Rows in memory: all of them, or as many as are enough to know the noise by."""
-        return self._rows_of(self._source.excerpt)
+        """Rows in memory: all of them, or enough to estimate the noise."""
+        return self._row_builder(self._source.excerpt)
 
     @property
     def excerpt_is_all(self) -> bool:
@@ -83,7 +85,7 @@ class Regression:
 
     @property
     def runs(self) -> int:
-        """Recordings, or parts of them that were gone through apart."""
+        """Number of recordings, or of their parts that are processed separately."""
         return len(self._source)
 
     def _plan(self) -> list[list[Fold]]:
@@ -94,53 +96,64 @@ class Regression:
         return self._pass(self._plan())
 
     @cached_property
-    def _together(self) -> tuple[tuple[tuple[Information, ...], ...], Float[Array, " j"]]:
+    def _pooled(self) -> tuple[tuple[tuple[Information, ...], ...], Float[Array, " j"]]:
         return self._pass([[Fold(0, -np.inf, np.inf)]] * len(self._plan()))
 
     def _pass(
         self, plan: list[list[Fold]]
     ) -> tuple[tuple[tuple[Information, ...], ...], Float[Array, " j"]]:
         """By-joint information of each fold on base columns, and the largest torque per joint."""
-        if all(fold.whole for own in plan for fold in own):
-            return self._pass_of_wholes([own[0].index for own in plan])
+        if all(fold.is_whole_part for part_folds in plan for fold in part_folds):
+            return self._pass_of_whole_parts([part_folds[0].index for part_folds in plan])
         folds: dict[int, tuple[Information, ...]] = {}
         largest = np.zeros(self.joints)
-        for found, top in self.each(_FoldTriangles(self.base.columns), plan):
-            largest = np.maximum(largest, top)
-            for index, information in found:
-                known = folds.get(index)
-                folds[index] = information if known is None else add_information(known, information)
+        for part_information, largest_in_part in self.map_parts(
+            _FoldInformation(self.base.columns), plan
+        ):
+            largest = np.maximum(largest, largest_in_part)
+            for index, information in part_information:
+                fold_information = folds.get(index)
+                folds[index] = (
+                    information
+                    if fold_information is None
+                    else add_information(fold_information, information)
+                )
         return tuple(folds[k] for k in sorted(folds)), largest
 
-    def _pass_of_wholes(
+    def _pass_of_whole_parts(
         self, index: list[int]
     ) -> tuple[tuple[tuple[Information, ...], ...], Float[Array, " j"]]:
-        """The same where every part belongs to one fold as a whole."""
-        groups = [[k for k, own in enumerate(index) if own == fold] for fold in sorted(set(index))]
-        found = self.totals(_Whole(self.base.columns), _joined, groups)
-        largest = np.max([top for _, top in found], axis=0)
-        return tuple(information for information, _ in found), largest
+        """`_pass` where every part belongs to a single fold."""
+        groups = [
+            [k for k, fold_index in enumerate(index) if fold_index == fold]
+            for fold in sorted(set(index))
+        ]
+        fold_totals = self.totals(
+            _PartInformation(self.base.columns), _add_part_information, groups
+        )
+        largest = np.max([largest_torque for _, largest_torque in fold_totals], axis=0)
+        return tuple(information for information, _ in fold_totals), largest
 
     @property
     def by_fold(self) -> tuple[tuple[Information, ...], ...]:
-        """What each fold's rows say about the base columns, joint by joint."""
+        """Information of each fold about the base columns, joint by joint."""
         return self._by_fold[0]
 
     @property
-    def _known(self) -> tuple[tuple[tuple[Information, ...], ...], Float[Array, " j"]]:
-        """Whatever pass was made already; folds are kept apart only for who asks for them."""
-        return self._by_fold if "_by_fold" in self.__dict__ else self._together
+    def _latest_pass(self) -> tuple[tuple[tuple[Information, ...], ...], Float[Array, " j"]]:
+        """The pass by folds if already made, else one without folds."""
+        return self._by_fold if "_by_fold" in self.__dict__ else self._pooled
 
-    def keep_runs_apart(self) -> None:
-        """Make the one pass by folds where runs are folds: who asks for them needs no other."""
+    def accumulate_by_fold(self) -> None:
+        """Make the single pass by folds where runs are folds, so that no second one is needed."""
         if self.runs >= 3:
             _ = self._by_fold
 
     @cached_property
     def by_joint(self) -> tuple[Information, ...]:
-        """What all rows say about the base columns, joint by joint."""
-        total, *rest = self._known[0]
-        for fold in rest:
+        """Information of all rows about the base columns, joint by joint."""
+        total, *other_folds = self._latest_pass[0]
+        for fold in other_folds:
             total = add_information(total, fold)
         return total
 
@@ -150,31 +163,31 @@ class Regression:
         return TorqueSums(
             np.array([part.count for part in self.by_joint]),
             np.array([part.cost(zero) for part in self.by_joint]),
-            self._known[1],
+            self._latest_pass[1],
         )
 
     def base_information(self, weights: Weights) -> Information:
-        """What all rows say about the base columns, under weights."""
+        """Weighted information of all rows about the base columns."""
         if weights.rows is None and weights.whitener is None:
             return weighted_sum(self.by_joint, weights.joint)
-        total = self.total(_Weighted(self.base.columns, weights), add_information)
+        total = self.total(_WeightedInformation(self.base.columns, weights), add_information)
         return weighted_sum(total, np.ones(self.joints))
 
     def information(self, weights: Weights) -> Information:
-        """The same about all parameters."""
+        """Weighted information of all rows about all parameters."""
         return expand_to_standard_parameters(self.base_information(weights), self.base)
 
     def folds(self, weights: Weights) -> tuple[Information, ...]:
-        """The same of each fold; with the joints' weights alone."""
+        """Information of each fold about all parameters, with joint weights only."""
         return tuple(
             expand_to_standard_parameters(weighted_sum(fold, weights.joint), self.base)
             for fold in self.by_fold
         )
 
-    def squares(self, theta: Float[Array, " p"]) -> Float[Array, " j"]:
-        """Sum of squared residuals per joint, from the triangles."""
-        own = self.base.mapping @ theta
-        return np.array([part.cost(own) for part in self.by_joint])
+    def residual_squares(self, theta: Float[Array, " p"]) -> Float[Array, " j"]:
+        """Sum of squared residuals per joint, from the triangular factors."""
+        base_values = self.base.mapping @ theta
+        return np.array([part.cost(base_values) for part in self.by_joint])
 
     def residuals(self, theta: Float[Array, " p"]) -> ResidualSums:
         return ResidualSums(self, theta)
@@ -182,42 +195,42 @@ class Regression:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ResidualSums:
-    """Residuals of a fit over all parts, as weights want to know them."""
+    """Residuals of a fit over all parts, as the weighting rules use them."""
 
     regression: Regression
     theta: Float[Array, " p"]
 
     @property
-    def freedom(self) -> float:
-        """Parameters per joint."""
+    def parameters_per_joint(self) -> float:
+        """Base parameters per joint, to correct the variance for degrees of freedom."""
         return self.regression.base.rank / self.regression.joints
 
     @property
     def std(self) -> Float[Array, " j"]:
         count = self.regression.torque.count
-        squares = self.regression.squares(self.theta)
-        return np.sqrt(squares / np.maximum(count - self.freedom, 1.0))
+        squares = self.regression.residual_squares(self.theta)
+        return np.sqrt(squares / np.maximum(count - self.parameters_per_joint, 1.0))
 
     def covariance(self) -> Float[Array, "j j"]:
         joints = self.regression.joints
         products, count = np.zeros((joints, joints)), 0
-        for square, n in self.regression.each(_Products(self.theta)):
+        for square, n in self.regression.map_parts(_JointProducts(self.theta)):
             products, count = products + square, count + n
-        return joint_noise_covariance(products, count, self.std, self.freedom)
+        return joint_noise_covariance(products, count, self.std, self.parameters_per_joint)
 
     def robust_scale(self) -> Float[Array, " j"]:
-        every = max(1, -(-int(self.regression.torque.count.max()) // _MEDIAN_OF))
-        found = list(self.regression.each(_Magnitudes(self.theta, every)))
+        stride = max(1, -(-int(self.regression.torque.count.max()) // _MEDIAN_SAMPLES))
+        magnitudes = list(self.regression.map_parts(_ResidualMagnitudes(self.theta, stride)))
         scale = np.full(self.regression.joints, np.nan)
         for i in range(len(scale)):
-            own = np.concatenate([part[i] for part in found])
-            if len(own):
-                scale[i] = 1.4826 * np.median(own)
+            joint_magnitudes = np.concatenate([part[i] for part in magnitudes])
+            if len(joint_magnitudes):
+                scale[i] = 1.4826 * np.median(joint_magnitudes)
         return scale
 
 
 def expand_to_standard_parameters(information: Information, base: BaseParameters) -> Information:
-    """Information on base parameters as information on all: R theta_b = (R B) theta."""
+    """Convert information on base parameters to all parameters: R theta_b = (R B) theta."""
     p = len(base.parameter_names)
     factor, target = np.zeros((p, p)), np.zeros(p)
     factor[: base.rank] = information.factor @ base.mapping
@@ -228,40 +241,42 @@ def expand_to_standard_parameters(information: Information, base: BaseParameters
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _OnRows:
-    rows_of: Callable[[Any], RegressionRows]
+class _StepOnRows:
+    row_builder: Callable[[Any], RegressionRows]
     step: Callable[..., Any]
 
-    def __call__(self, part: Any, *given: Any) -> Any:
-        return self.step(self.rows_of(part), *given)
+    def __call__(self, part: Any, *arguments: Any) -> Any:
+        return self.step(self.row_builder(part), *arguments)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _FoldTriangles:
+class _FoldInformation:
     columns: Int[Array, " b"]
 
     def __call__(
         self, rows: RegressionRows, folds: list[Fold]
     ) -> tuple[list[tuple[int, tuple[Information, ...]]], Float[Array, " j"]]:
         used = np.asarray(rows.keep.any(axis=1))
-        found = []
+        fold_information = []
         for fold in folds:
-            first, last = fold.span(used)
+            first, last = fold.index_range(used)
             if first < last:
-                found.append((fold.index, rows.triangles(first, last, self.columns)))
-        return found, np.abs(rows.torque).max(axis=0, initial=0.0)
+                fold_information.append(
+                    (fold.index, rows.information_by_joint(first, last, self.columns))
+                )
+        return fold_information, np.abs(rows.torque).max(axis=0, initial=0.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Whole:
+class _PartInformation:
     columns: Int[Array, " b"]
 
     def __call__(self, rows: RegressionRows) -> tuple[tuple[Information, ...], Float[Array, " j"]]:
-        top = np.abs(rows.torque).max(axis=0, initial=0.0)
-        return rows.triangles(0, len(rows), self.columns), top
+        largest_torque = np.abs(rows.torque).max(axis=0, initial=0.0)
+        return rows.information_by_joint(0, len(rows), self.columns), largest_torque
 
 
-def _joined(
+def _add_part_information(
     a: tuple[tuple[Information, ...], Float[Array, " j"]],
     b: tuple[tuple[Information, ...], Float[Array, " j"]],
 ) -> tuple[tuple[Information, ...], Float[Array, " j"]]:
@@ -269,44 +284,46 @@ def _joined(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Weighted:
+class _WeightedInformation:
     columns: Int[Array, " b"]
     weights: Weights
 
     def __call__(self, rows: RegressionRows) -> tuple[Information, ...]:
-        return rows.triangles(0, len(rows), self.columns, self.weights)
+        return rows.information_by_joint(0, len(rows), self.columns, self.weights)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Products:
+class _JointProducts:
     theta: Float[Array, " p"]
 
     def __call__(self, rows: RegressionRows) -> tuple[Float[Array, "j j"], int]:
-        whole = np.all(rows.keep, axis=1)
-        e = rows.residuals(self.theta)[whole]
+        complete = np.all(rows.keep, axis=1)
+        e = rows.residuals(self.theta)[complete]
         return e.T @ e, len(e)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Magnitudes:
+class _ResidualMagnitudes:
     theta: Float[Array, " p"]
-    every: int
+    stride: int
     small: ClassVar[bool] = False
 
     def __call__(self, rows: RegressionRows) -> list[Float[Array, " n"]]:
-        each = np.abs(rows.residuals(self.theta))
-        return [each[rows.keep[:, i], i][:: self.every] for i in range(rows.joints)]
+        magnitudes = np.abs(rows.residuals(self.theta))
+        return [magnitudes[rows.keep[:, i], i][:: self.stride] for i in range(rows.joints)]
 
 
 class RowsInMemory(Regression):
-    """The same over rows that are in memory already."""
+    """Regression on rows that are already in memory."""
 
     def __init__(self, rows: RegressionRows, base: BaseParameters, sections: int = 6) -> None:
         self.rows, self.base, self.sections = rows, base, sections
         self.names, self.joints = rows.names, rows.joints
 
-    def each(self, step: Callable[..., Any], given: Sequence[Any] | None = None) -> Iterator[Any]:
-        yield step(self.rows) if given is None else step(self.rows, given[0])
+    def map_parts(
+        self, step: Callable[..., Any], arguments: Sequence[Any] | None = None
+    ) -> Iterator[Any]:
+        yield step(self.rows) if arguments is None else step(self.rows, arguments[0])
 
     def total(self, step: Callable[..., Any], add: Add) -> Any:
         return step(self.rows)
@@ -316,7 +333,7 @@ class RowsInMemory(Regression):
     ) -> list[Any]:
         return [step(self.rows) for _ in groups]
 
-    def settled(self, name: Any, value: Any, near: Callable[[Any, Any], bool]) -> Any:
+    def reuse_if_close(self, name: Any, value: Any, is_close: Callable[[Any, Any], bool]) -> Any:
         return value
 
     @property

@@ -1,9 +1,9 @@
-"""Residuals that come back with a motion that repeats.
+"""Residuals that repeat with a periodic motion.
 
-A motion repeated n times averages its noise n times and its structure never: what friction or
-ripple the model lacks is the same in every period. Its power stands in lines exactly where the
-regressor has its own, which an autoregression smooths away. With S the residuals' power and
-S_between that of their differences from period to period, the power that counts in a fit is
+Averaging over n repeats of a motion reduces noise, but not model errors: unmodelled friction or
+ripple is equal in every period. Its power is concentrated at the frequencies of the regressor,
+which an autoregression smooths. With S the power of the residuals and S_between that of their
+differences from period to period, the effective power in a fit is
 
     S_fit = S_between + n (S - S_between).
 """
@@ -17,84 +17,86 @@ from taufit.core.arrays import Array, Bool, Float
 from taufit.signals.estimates.periodicity import find_period
 from taufit.signals.samples import Samples
 
-# Motions have their power below this [Hz]; noise is measured where they are.
+# Frequency band of motions, in which noise is evaluated [Hz].
 BAND_HZ = 2.0
-SHORTEST_S = 4.0
-# Runs are of one motion when no position differs by more than this share of its range, and none is
-# shorter than this share of the other.
-_SAME = 0.03
-_AS_LONG = 0.97
+MIN_DURATION_S = 4.0
+# Runs repeat one motion if positions differ by less than this fraction of their range and the
+# ratio of their lengths is above the second value.
+_POSITION_TOLERANCE = 0.03
+_MIN_LENGTH_RATIO = 0.97
 
 
-def repeated_power(
+def power_with_repeats(
     values: Float[Array, " n"],
-    there: Bool[Array, " n"],
+    valid: Bool[Array, " n"],
     lag: int,
     rate_hz: float,
     band_hz: float,
-    alike: int = 1,
+    equal_runs: int = 1,
 ) -> tuple[float, float] | None:
-    """S and S_fit of one joint's residuals in one run, or None where they are too few.
+    """Power S and effective power S_fit of one joint's residuals in a run.
+
+    Returns None if the run is too short.
 
     Args:
-        values: Residuals, 0 where they do not count.
-        there: Which ones count.
+        values: Residuals, 0 where not valid.
+        valid: Samples that count.
         lag: Samples per period, 0 for a motion that does not repeat.
-        rate_hz: Of the samples.
-        band_hz: Up to which power is looked at.
-        alike: Runs of this very motion, this one included.
+        rate_hz: Sampling rate [Hz].
+        band_hz: Upper limit of the frequency band [Hz].
+        equal_runs: Number of runs of this motion, this one included.
     """
-    if np.count_nonzero(there) < SHORTEST_S * rate_hz:
+    if np.count_nonzero(valid) < MIN_DURATION_S * rate_hz:
         return None
-    whole = between = _power(values, there, rate_hz, band_hz)
+    total = between = _power(values, valid, rate_hz, band_hz)
     repeats = 1.0
     if 0 < lag <= len(values) // 2:
-        both = there[lag:] & there[:-lag]
-        apart = np.where(both, values[lag:] - values[:-lag], 0.0) / np.sqrt(2.0)
-        if np.count_nonzero(both) >= SHORTEST_S * rate_hz:
-            between = min(_power(apart, both, rate_hz, band_hz), whole)
-            repeats = alike * len(values) / lag
-    return whole, between + repeats * (whole - between)
+        valid_pairs = valid[lag:] & valid[:-lag]
+        difference = np.where(valid_pairs, values[lag:] - values[:-lag], 0.0) / np.sqrt(2.0)
+        if np.count_nonzero(valid_pairs) >= MIN_DURATION_S * rate_hz:
+            between = min(_power(difference, valid_pairs, rate_hz, band_hz), total)
+            repeats = equal_runs * len(values) / lag
+    return total, between + repeats * (total - between)
 
 
-def repeated_share(
+def repeat_power_ratio(
     residuals: Float[Array, "n j"], keep: Bool[Array, "n j"], samples: Samples
 ) -> Float[Array, " j"]:
-    """S_fit / S of every joint, at least 1; runs of one motion are repeats of it."""
+    """Ratio S_fit / S of every joint, at least 1; runs of equal motion count as repeats."""
     joints = residuals.shape[1]
-    whole, fit = np.zeros(joints), np.zeros(joints)
+    total, fit = np.zeros(joints), np.zeros(joints)
     band = min(BAND_HZ, samples.cutoff_hz)
     rate = samples.rate_hz
-    for runs in _alike(samples):
+    for runs in _group_equal_motions(samples):
         period = find_period(samples.velocity[runs[0]], rate)
         lag = 0 if period is None else round(period * rate)
         if lag == 0 and len(runs) > 1:
-            # One run after the other is a motion that repeats.
+            # Runs in sequence form a periodic motion.
             lag = min(run.stop - run.start for run in runs)
-            where = np.concatenate([np.arange(run.start, run.start + lag) for run in runs])
-            alike, weight = 1, 1
+            indices = np.concatenate([np.arange(run.start, run.start + lag) for run in runs])
+            equal_runs, weight = 1, 1
         else:
-            where = np.arange(runs[0].start, runs[0].stop)
-            alike = weight = len(runs)
+            indices = np.arange(runs[0].start, runs[0].stop)
+            equal_runs = weight = len(runs)
         for j in range(joints):
-            there = keep[where, j]
-            found = repeated_power(residuals[where, j], there, lag, rate, band, alike)
-            if found is not None:
-                seconds = weight * np.count_nonzero(there) / rate
-                whole[j] += seconds * found[0]
-                fit[j] += seconds * found[1]
-    return np.maximum(np.where(whole > 0.0, fit / np.where(whole > 0.0, whole, 1.0), 1.0), 1.0)
+            valid = keep[indices, j]
+            power = power_with_repeats(residuals[indices, j], valid, lag, rate, band, equal_runs)
+            if power is not None:
+                seconds = weight * np.count_nonzero(valid) / rate
+                total[j] += seconds * power[0]
+                fit[j] += seconds * power[1]
+    return np.maximum(np.where(total > 0.0, fit / np.where(total > 0.0, total, 1.0), 1.0), 1.0)
 
 
 def has_repeated_runs(samples: Samples) -> bool:
-    """Whether any runs are of one motion."""
-    return any(len(runs) > 1 for runs in _alike(samples))
+    """Whether any runs repeat one motion."""
+    return any(len(runs) > 1 for runs in _group_equal_motions(samples))
 
 
 def average_over_repeats(columns: Float[Array, "c n"], samples: Samples) -> Float[Array, "c n"]:
-    """Columns as their mean over runs of one motion: what a residual common to those pulls at."""
+    """Average columns over runs of equal motion, on which a repeatable residual acts."""
     out = columns.copy()
-    for runs in _alike(samples):
+    for runs in _group_equal_motions(samples):
         n = min(run.stop - run.start for run in runs)
         mean = sum(columns[:, run.start : run.start + n] for run in runs) / len(runs)
         for run in runs:
@@ -102,17 +104,23 @@ def average_over_repeats(columns: Float[Array, "c n"], samples: Samples) -> Floa
     return out
 
 
-def _alike(samples: Samples) -> list[list[slice]]:
-    """Runs, those of one motion together: as long, and everywhere at nearly the same place."""
+def _group_equal_motions(samples: Samples) -> list[list[slice]]:
+    """Group runs of equal length and nearly equal positions."""
     groups: list[list[slice]] = []
     for run in samples.run_slices():
-        here = samples.position[run]
-        near = _SAME * np.maximum(np.ptp(here, axis=0), 1e-6) if len(here) else 0.0
+        position = samples.position[run]
+        tolerance = (
+            _POSITION_TOLERANCE * np.maximum(np.ptp(position, axis=0), 1e-6)
+            if len(position)
+            else 0.0
+        )
         for group in groups:
-            n = min(len(here), group[0].stop - group[0].start)
-            longer = max(len(here), group[0].stop - group[0].start)
-            there = samples.position[group[0]]
-            if n >= _AS_LONG * longer and np.all(np.abs(here[:n] - there[:n]) <= near):
+            n = min(len(position), group[0].stop - group[0].start)
+            longest = max(len(position), group[0].stop - group[0].start)
+            reference = samples.position[group[0]]
+            if n >= _MIN_LENGTH_RATIO * longest and np.all(
+                np.abs(position[:n] - reference[:n]) <= tolerance
+            ):
                 group.append(run)
                 break
         else:
@@ -120,9 +128,9 @@ def _alike(samples: Samples) -> list[list[slice]]:
     return groups
 
 
-def _power(values: Array, there: Array, rate_hz: float, band_hz: float) -> float:
-    """|integral of r exp(-iwt)|^2 is the density times the seconds kept; mean over the band."""
+def _power(values: Array, valid: Array, rate_hz: float, band_hz: float) -> float:
+    """Mean over the band of |integral of r exp(-iwt)|^2, per valid second."""
     spectrum = np.abs(rfft(values) / rate_hz) ** 2
     frequency = rfftfreq(len(values), 1.0 / rate_hz)
     band = (frequency > 0.0) & (frequency <= band_hz)
-    return float(spectrum[band].mean()) * rate_hz / np.count_nonzero(there)
+    return float(spectrum[band].mean()) * rate_hz / np.count_nonzero(valid)

@@ -1,13 +1,12 @@
-"""Parameters that results are kept for, where the fitted ones are near enough to them.
+"""Reuse of cached results at nearby parameters.
 
-Triangles on given columns add up exactly. Three things are not of that kind, because they depend on
-the parameters being fitted: columns of friction that grows with the load, residuals, and the colour
-of the noise. Where results are kept, these are taken at parameters that were fitted earlier, as
-long as the difference is far below what the noise does:
+Cached information matrices are exact for fixed columns. Three quantities depend on the parameters
+being fitted: columns of load-dependent friction, residuals, and the noise model. With a cache they
+are evaluated at parameters of an earlier fit while the difference is negligible against noise:
 
-    load        gear torque differs by less than 0.1 % of its largest value (1 % where only the
-                scales of priors are looked for)
-    residuals   torque differs by less than 1 % of the residuals' root mean square
+    load        gear torque differs by less than 0.1 % of its maximum (1 % during the search for
+                prior scales)
+    residuals   torque differs by less than 1 % of the residual RMS
     noise       standard deviations and weights differ by less than 1 %
 """
 
@@ -24,68 +23,81 @@ from taufit.regression.regression import Regression
 from taufit.regression.rows import RowBuilder
 from taufit.signals.sample_source import SampleSource
 
-LOAD, RESIDUALS = 1e-3, 1e-2
-# That of the search for prior scales, which a load follows from that is nearer still.
-FIRST_LOAD = 1e-2
+LOAD_TOLERANCE, RESIDUAL_TOLERANCE = 1e-3, 1e-2
+# Tolerance during the search for prior scales; the final load is within LOAD_TOLERANCE.
+SEARCH_LOAD_TOLERANCE = 1e-2
 
 
-def relative_tolerance(share: float) -> Callable[[Array, Array], bool]:
-    """Whether arrays differ by less than a share of the larger, entry by entry."""
+def relative_tolerance(fraction: float) -> Callable[[Array, Array], bool]:
+    """Build a comparison: True if all entries differ by less than `fraction` of the larger one."""
 
-    def near(now: Array, known: Array) -> bool:
-        a, b = np.asarray(now), np.asarray(known)
+    def is_close(candidate: Array, cached: Array) -> bool:
+        a, b = np.asarray(candidate), np.asarray(cached)
         if a.shape != b.shape:
             return False
         size = np.maximum(np.abs(a), np.abs(b))
-        return bool(np.all(np.abs(a - b) <= share * np.maximum(size, 1e-9 * size.max(initial=0.0))))
+        return bool(
+            np.all(np.abs(a - b) <= fraction * np.maximum(size, 1e-9 * size.max(initial=0.0)))
+        )
 
-    return near
+    return is_close
 
 
 def reusable_parameters(regression: Regression, values: Float[Array, " p"]) -> Float[Array, " p"]:
-    """Parameters whose residuals are those of `values`, as far as noise lets one tell."""
+    """Cached parameters with negligibly different residuals, or `values`."""
 
-    def near(now: Float[Array, " p"], known: Float[Array, " p"]) -> bool:
-        if now.shape != known.shape:
+    def is_close(candidate: Float[Array, " p"], cached: Float[Array, " p"]) -> bool:
+        if candidate.shape != cached.shape:
             return False
-        step = regression.base.mapping @ (now - known)
-        moved = np.array([np.sum((one.factor @ step) ** 2) for one in regression.by_joint])
-        return bool(np.all(moved <= RESIDUALS**2 * regression.squares(now)))
+        step = regression.base.mapping @ (candidate - cached)
+        change = np.array(
+            [
+                np.sum((joint_information.factor @ step) ** 2)
+                for joint_information in regression.by_joint
+            ]
+        )
+        return bool(
+            np.all(change <= RESIDUAL_TOLERANCE**2 * regression.residual_squares(candidate))
+        )
 
-    return regression.settled("values", values, near)  # type: ignore[no-any-return]
+    return regression.reuse_if_close("values", values, is_close)  # type: ignore[no-any-return]
 
 
 def reusable_model(model: FittedModel, source: SampleSource) -> FittedModel:
-    """A model whose residuals are those of `model`, as far as noise lets one tell."""
+    """Cached model with negligibly different residuals, or `model`."""
 
-    def near(
-        now: tuple[TorqueModel, Float[Array, " p"]], known: tuple[TorqueModel, Float[Array, " p"]]
+    def is_close(
+        candidate: tuple[TorqueModel, Float[Array, " p"]],
+        cached: tuple[TorqueModel, Float[Array, " p"]],
     ) -> bool:
-        if now[1].shape != known[1].shape or now[0].names != known[0].names:
+        if candidate[1].shape != cached[1].shape or candidate[0].names != cached[0].names:
             return False
-        rows = RowBuilder(now[0], now[1])(source.excerpt)
-        predicted = rows.explained(now[1])
-        other = RowBuilder(known[0], known[1])(source.excerpt).explained(known[1])
-        moved = np.sum(np.where(rows.keep, other - predicted, 0.0) ** 2, axis=0)
-        left = np.sum(np.where(rows.keep, rows.torque - predicted, 0.0) ** 2, axis=0)
-        return bool(np.all(moved <= RESIDUALS**2 * left))
+        rows = RowBuilder(candidate[0], candidate[1])(source.excerpt)
+        predicted = rows.predict(candidate[1])
+        cached_torque = RowBuilder(cached[0], cached[1])(source.excerpt).predict(cached[1])
+        change = np.sum(np.where(rows.keep, cached_torque - predicted, 0.0) ** 2, axis=0)
+        residual_power = np.sum(np.where(rows.keep, rows.torque - predicted, 0.0) ** 2, axis=0)
+        return bool(np.all(change <= RESIDUAL_TOLERANCE**2 * residual_power))
 
     name = ("model", model.term_sum, model.names)
-    structure, values = source.settled(name, (model.structure, model.values), near)
+    structure, values = source.reuse_if_close(name, (model.structure, model.values), is_close)
     return model if values is model.values else FittedModel(structure, values, model.training)
 
 
 def reusable_load_parameters(
-    model: TorqueModel, source: SampleSource, load: Float[Array, " p"], share: float = LOAD
+    model: TorqueModel,
+    source: SampleSource,
+    load: Float[Array, " p"],
+    tolerance: float = LOAD_TOLERANCE,
 ) -> Float[Array, " p"]:
-    """Parameters whose links put the load of `load` on the gears, nearly."""
+    """Cached parameters with negligibly different rigid-body torque on the gears, or `load`."""
 
-    def near(now: Float[Array, " p"], known: Float[Array, " p"]) -> bool:
-        if now.shape != known.shape:
+    def is_close(candidate: Float[Array, " p"], cached: Float[Array, " p"]) -> bool:
+        if candidate.shape != cached.shape:
             return False
         rows = RowBuilder(model)(source.excerpt)
-        carried = rows.rigid(now)
-        moved = np.abs(rows.rigid(known) - carried).max(initial=0.0)
-        return bool(moved <= share * np.abs(carried).max(initial=0.0))
+        rigid_torque = rows.rigid_torque(candidate)
+        change = np.abs(rows.rigid_torque(cached) - rigid_torque).max(initial=0.0)
+        return bool(change <= tolerance * np.abs(rigid_torque).max(initial=0.0))
 
-    return source.settled(("load", share, model), load, near)  # type: ignore[no-any-return]
+    return source.reuse_if_close(("load", tolerance, model), load, is_close)  # type: ignore[no-any-return]

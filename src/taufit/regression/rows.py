@@ -1,8 +1,8 @@
-"""Regression rows of one part of the data that can be gone through again with other weights.
+"""Regression rows of one part of the data, for repeated passes with other weights.
 
-Columns are filtered as the torque was: rigid-body columns come from the filtered motion, friction
-columns from the unfiltered velocity and are low-passed afterwards (friction is not linear in
-velocity, so filtering it is not the same as filtering velocity).
+Columns are filtered like the torque: rigid-body columns are computed from the filtered motion,
+friction columns from the unfiltered velocity and low-passed afterwards (friction is nonlinear in
+velocity, so it must be filtered after evaluation).
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from taufit.terms import MOTION, needs, terms_in
 
 BLOCK = 4096
 
-# Torque the gears carry, for friction that depends on it: none, the measured one, or that of the
-# links with these parameters.
+# Gear torque for load-dependent friction: none, the measured torque, or the rigid-body torque of
+# these parameters.
 Load = Literal["measured"] | Float[Array, " p"] | None
 
 
@@ -37,12 +37,12 @@ class RegressionRows(ABC):
     """Rows y = W theta + e of every sample and joint, block by block.
 
     Attributes:
-        names: Of the parameters.
+        names: Parameter names.
         torque: y; 0 where not kept.
-        keep: Which rows count.
+        keep: Rows that count.
         run: Index of the run of each sample, nondecreasing.
-        rate_hz: Of the samples.
-        stride: Every so manieth sample says as much about columns as all do.
+        rate_hz: Sampling rate [Hz].
+        stride: Thinning of samples that loses no information on columns.
     """
 
     names: tuple[str, ...]
@@ -54,7 +54,7 @@ class RegressionRows(ABC):
 
     @abstractmethod
     def block(self, first: int, last: int, stride: int = 1) -> Float[Array, "n j p"]:
-        """W of every stride-th of the samples first <= t < last."""
+        """Regressor W of every stride-th of the samples first <= t < last."""
 
     @property
     def joints(self) -> int:
@@ -64,7 +64,7 @@ class RegressionRows(ABC):
         return len(self.torque)
 
     def blocks(self, size: int = BLOCK) -> list[tuple[int, int]]:
-        """Spans of samples that fit in the cache, never across the end of a run."""
+        """Ranges of samples that fit in the cache, never across the end of a run."""
         ends = [0, *(np.flatnonzero(np.diff(self.run)) + 1).tolist(), len(self)]
         return [
             (first, min(first + size, stop))
@@ -72,35 +72,41 @@ class RegressionRows(ABC):
             for first in range(start, stop, size)
         ]
 
-    def live(self, joint: int) -> Int[Array, " c"]:
+    def active_columns(self, joint: int) -> Int[Array, " c"]:
         """Columns that can be nonzero in a joint's rows."""
         return np.arange(len(self.names))
 
-    def triangles(
+    def information_by_joint(
         self,
         first: int,
         last: int,
         columns: Int[Array, " b"],
         weights: Weights | None = None,
     ) -> tuple[Information, ...]:
-        """What samples first <= t < last say about some columns, joint by joint.
+        """Information of samples first <= t < last about some columns, joint by joint.
 
-        Rows that are whitened count for the first joint they mix.
+        Whitened rows count for the first joint they mix.
         """
         names = tuple(self.names[c] for c in columns)
-        out = [Information.nothing(names) for _ in range(self.joints)]
+        out = [Information.empty(names) for _ in range(self.joints)]
         for a, b in self.blocks():
             a, b = max(a, first), min(b, last)
             if a >= b:
                 continue
-            rows, torque = self._weighted(a, b, columns, weights)
+            rows, torque = self._apply_weights(a, b, columns, weights)
             for i in range(self.joints):
                 keep = np.any(rows[:, i], axis=1) | (torque[:, i] != 0.0)
                 out[i] = out[i].with_rows(rows[keep, i], torque[keep, i])
         count = self.keep[first:last].sum(axis=0)
         return tuple(
-            Information(names, one.factor, one.target, one.residual, int(n))
-            for one, n in zip(out, count, strict=True)
+            Information(
+                names,
+                joint_information.factor,
+                joint_information.target,
+                joint_information.residual,
+                int(n),
+            )
+            for joint_information, n in zip(out, count, strict=True)
         )
 
     def joint_columns(
@@ -114,12 +120,12 @@ class RegressionRows(ABC):
         block = self.block(first, last, stride)
         out = []
         for i in range(self.joints):
-            which = np.flatnonzero(np.isin(columns, self.live(i)))
+            indices = np.flatnonzero(np.isin(columns, self.active_columns(i)))
             keep = self.keep[first:last:stride, i, None]
-            out.append((which, np.ascontiguousarray((block[:, i][:, columns[which]] * keep).T)))
+            out.append((indices, np.ascontiguousarray((block[:, i][:, columns[indices]] * keep).T)))
         return out
 
-    def _weighted(
+    def _apply_weights(
         self, first: int, last: int, columns: Int[Array, " b"], weights: Weights | None
     ) -> tuple[Float[Array, "n j b"], Float[Array, "n j"]]:
         factor, whitening = self.factors(first, last, weights)
@@ -141,40 +147,40 @@ class RegressionRows(ABC):
             factor = factor * weights.rows(self)[first:last]
         if weights.whitener is None:
             return factor * weights.joint, None
-        # A sample with missing joints is whitened by the covariance of those that are there.
-        patterns, which = np.unique(keep, axis=0, return_inverse=True)
+        # A sample with missing joints is whitened by the covariance of the valid ones.
+        patterns, pattern_index = np.unique(keep, axis=0, return_inverse=True)
         if len(patterns) == 1 and np.all(patterns):
             return factor, weights.whitener
-        each = np.stack([_whitener_of(weights.whitener, there) for there in patterns])
-        return factor, each[which.ravel()]
+        whiteners = np.stack([_partial_whitener(weights.whitener, valid) for valid in patterns])
+        return factor, whiteners[pattern_index.ravel()]
 
     @cached_property
     def by_joint(self) -> tuple[Information, ...]:
-        """What all rows say about all columns, joint by joint."""
-        return self.triangles(0, len(self), np.arange(len(self.names)))
+        """Information of all rows about all columns, joint by joint."""
+        return self.information_by_joint(0, len(self), np.arange(len(self.names)))
 
     def information(self, weights: Weights | None = None) -> Information:
-        """What all rows say together about all columns, under weights."""
-        weights = weights or Weights.one(self.joints)
+        """Weighted information of all rows about all columns."""
+        weights = weights or Weights.equal(self.joints)
         if weights.rows is None and weights.whitener is None:
             return weighted_sum(self.by_joint, weights.joint)
-        parts = self.triangles(0, len(self), np.arange(len(self.names)), weights)
+        parts = self.information_by_joint(0, len(self), np.arange(len(self.names)), weights)
         return weighted_sum(parts, np.ones(self.joints))
 
-    def explained(self, theta: Float[Array, " p"]) -> Float[Array, "n j"]:
-        """W theta, everywhere."""
+    def predict(self, theta: Float[Array, " p"]) -> Float[Array, "n j"]:
+        """Predicted torque W theta of all samples."""
         out = np.empty_like(self.torque)
         for first, last in self.blocks():
             out[first:last] = self.block(first, last) @ theta
         return out
 
     def residuals(self, theta: Float[Array, " p"]) -> Float[Array, "n j"]:
-        """y - W theta, everywhere."""
-        return np.asarray(self.torque - self.explained(theta))
+        """Residuals y - W theta of all samples."""
+        return np.asarray(self.torque - self.predict(theta))
 
 
 class ArrayRows(RegressionRows):
-    """Rows that are at hand as arrays."""
+    """Rows given as arrays."""
 
     def __init__(
         self,
@@ -204,10 +210,10 @@ class SampleRows(RegressionRows):
     """Rows of a torque model at samples.
 
     Args:
-        model: What explains the torque; its shape is used as it is.
+        model: Torque model with fixed shape parameters.
         samples: Motion and torque of one or several runs.
-        load: Torque of the gears for load-dependent friction.
-        dropped: Names of parameters held at zero: their columns are left out.
+        load: Gear torque for load-dependent friction.
+        dropped: Names of parameters fixed at zero: their columns are excluded.
     """
 
     def __init__(
@@ -222,25 +228,25 @@ class SampleRows(RegressionRows):
         self.columns = model.columns
         self.names = model.names
         self.keep, self.run, self.rate_hz = samples.keep, samples.run, samples.rate_hz
-        _check_samples(model, samples)
-        # Columns end at the cut-off; five samples per period of it hold all there is.
+        _require_samples(model, samples)
+        # Columns have no power above the cut-off; five samples per period of it suffice.
         self.stride = max(1, int(samples.rate_hz / (5.0 * samples.cutoff_hz)))
         self.torque = np.where(samples.keep, samples.torque, 0.0)
-        self._gone = np.isin(self.names, dropped)
+        self._is_dropped = np.isin(self.names, dropped)
 
     @cached_property
-    def carried(self) -> Float[Array, "n j"] | None:
-        """The load, sample by sample."""
+    def gear_load(self) -> Float[Array, "n j"] | None:
+        """Gear torque of every sample; None if no term needs it."""
         if self.load is None or not needs(self.model.term_sum, "load"):
             return None
         if isinstance(self.load, str):
             return np.where(np.isfinite(self.samples.torque), self.samples.torque, 0.0)
-        return self.rigid(self.load)
+        return self.rigid_torque(self.load)
 
     @cached_property
     def friction(self) -> Float[Array, "n j k"]:
-        """Filtered friction columns of each motor's own terms."""
-        return self.columns.drive_at(self.samples, load=self.carried)
+        """Filtered drive columns of each motor."""
+        return self.columns.drive_at(self.samples, load=self.gear_load)
 
     def block(self, first: int, last: int, stride: int = 1) -> Float[Array, "n j p"]:
         s, part = self.samples, slice(first, last, stride)
@@ -249,44 +255,44 @@ class SampleRows(RegressionRows):
         )
         out = self.columns.dense(position, velocity, acceleration, self.friction[part])
         if self.dropped:
-            out[..., self._gone] = 0.0
+            out[..., self._is_dropped] = 0.0
         return out
 
-    def live(self, joint: int) -> Int[Array, " c"]:
+    def active_columns(self, joint: int) -> Int[Array, " c"]:
         return self.model.layout.live_columns(joint, self.model.robot.drives.coupling)
 
-    def triangles(
+    def information_by_joint(
         self,
         first: int,
         last: int,
         columns: Int[Array, " b"],
         weights: Weights | None = None,
     ) -> tuple[Information, ...]:
-        s, part = self.samples, slice(first, last)
+        s, rows = self.samples, slice(first, last)
         names = tuple(self.names[c] for c in columns)
-        place = np.flatnonzero(~self._gone[columns])
+        included = np.flatnonzero(~self._is_dropped[columns])
         factor, whitening = self.factors(first, last, weights)
         batch = Batch(
-            s.position[part],
-            s.velocity[part],
-            s.acceleration[part],
-            self.torque[part],
+            s.position[rows],
+            s.velocity[rows],
+            s.acceleration[rows],
+            self.torque[rows],
             factor,
             whitening,
-            self.friction[part],
+            self.friction[rows],
         )
-        found = accumulate_by_joint(self.model, batch, columns=columns[place])
-        count = self.keep[part].sum(axis=0)
+        parts = accumulate_by_joint(self.model, batch, columns=columns[included])
+        count = self.keep[rows].sum(axis=0)
         return tuple(
-            _counted(pad_information(one, names, place), int(n))
-            for one, n in zip(found, count, strict=True)
+            _with_count(pad_information(part, names, included), int(n))
+            for part, n in zip(parts, count, strict=True)
         )
 
     def joint_columns(
         self, first: int, last: int, stride: int, columns: Int[Array, " b"]
     ) -> list[tuple[Int[Array, " c"], Float[Array, "c n"]]]:
         s, part = self.samples, slice(first, last, stride)
-        place = np.flatnonzero(~self._gone[columns])
+        included = np.flatnonzero(~self._is_dropped[columns])
         batch = Batch(
             s.position[part],
             s.velocity[part],
@@ -296,32 +302,32 @@ class SampleRows(RegressionRows):
             None,
             self.friction[part],
         )
-        found = columns_by_joint(self.model, batch, columns[place])
-        return [(place[which], values) for which, values in found]
+        active = columns_by_joint(self.model, batch, columns[included])
+        return [(included[indices], values) for indices, values in active]
 
-    def explained(self, theta: Float[Array, " p"]) -> Float[Array, "n j"]:
-        own = np.where(self._gone, 0.0, theta)
-        rest = self.columns.rest_torque(own, self.samples.acceleration, self.friction)
-        return np.asarray(self.rigid(own) + rest)
+    def predict(self, theta: Float[Array, " p"]) -> Float[Array, "n j"]:
+        included = np.where(self._is_dropped, 0.0, theta)
+        term_torque = self.columns.rest_torque(included, self.samples.acceleration, self.friction)
+        return np.asarray(self.rigid_torque(included) + term_torque)
 
-    def rigid(self, theta: Float[Array, " p"]) -> Float[Array, "n j"]:
-        """Torque of the links alone."""
+    def rigid_torque(self, theta: Float[Array, " p"]) -> Float[Array, "n j"]:
+        """Rigid-body torque of the links [N m]."""
         s = self.samples
         links = np.ascontiguousarray(theta[self.model.layout.links], float)
-        return _links(self.model, links.tobytes()).inverse_dynamics(
+        return _rigid_body_engine(self.model, links.tobytes()).inverse_dynamics(
             s.position, s.velocity, s.acceleration
         )
 
 
 @lru_cache(maxsize=8)
-def _links(model: TorqueModel, parameters: bytes) -> RegressorEngine:
-    """The arm with these links; a pass asks for the same ones at every part."""
+def _rigid_body_engine(model: TorqueModel, parameters: bytes) -> RegressorEngine:
+    """Engine with given link parameters; cached, since a pass uses the same at every part."""
     return RegressorEngine(model.robot, parameters=np.frombuffer(parameters))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowBuilder:
-    """The rows of a model at any samples: what every step of a pass begins with."""
+    """Build the rows of a model at given samples."""
 
     model: TorqueModel
     load: Load = None
@@ -334,12 +340,12 @@ class RowBuilder:
 def add_information(
     a: tuple[Information, ...], b: tuple[Information, ...]
 ) -> tuple[Information, ...]:
-    """Information of the same joints from two sets of rows."""
+    """Sum of the information of equal joints from two sets of rows."""
     return tuple(_sum((x, y), (1.0, 1.0)) for x, y in zip(a, b, strict=True))
 
 
 def weighted_sum(parts: tuple[Information, ...], weights: Float[Array, " j"]) -> Information:
-    """The sum of independent information, part i counted with factor weights[i]."""
+    """Sum of independent information, part i with factor weights[i]."""
     return _sum(parts, tuple(float(w) for w in weights))
 
 
@@ -347,11 +353,13 @@ def _sum(parts: tuple[Information, ...], weights: tuple[float, ...]) -> Informat
     names = parts[0].names
     rows = np.concatenate([w * part.factor for w, part in zip(weights, parts, strict=True)])
     values = np.concatenate([w * part.target for w, part in zip(weights, parts, strict=True)])
-    # A row without columns but with a target is part of the residual: it must stay.
-    seen = np.any(rows, axis=1) | (values != 0.0)
-    live = np.flatnonzero(np.any(rows, axis=0))
-    merged = Information.of(tuple(names[c] for c in live), rows[np.ix_(seen, live)], values[seen])
-    merged = pad_information(merged, names, live)
+    # A row without columns but with a target is part of the residual and must stay.
+    nonzero_rows = np.any(rows, axis=1) | (values != 0.0)
+    active = np.flatnonzero(np.any(rows, axis=0))
+    merged = Information.from_rows(
+        tuple(names[c] for c in active), rows[np.ix_(nonzero_rows, active)], values[nonzero_rows]
+    )
+    merged = pad_information(merged, names, active)
     return Information(
         names,
         merged.factor,
@@ -361,7 +369,7 @@ def _sum(parts: tuple[Information, ...], weights: tuple[float, ...]) -> Informat
     )
 
 
-def _counted(information: Information, count: int) -> Information:
+def _with_count(information: Information, count: int) -> Information:
     return Information(
         information.names, information.factor, information.target, information.residual, count
     )
@@ -370,7 +378,7 @@ def _counted(information: Information, count: int) -> Information:
 def pad_information(
     information: Information, names: tuple[str, ...], columns: Int[Array, " c"]
 ) -> Information:
-    """The same on more names, of which it says nothing."""
+    """Extend information to more names, with zero information on the additional ones."""
     p = len(names)
     if len(columns) == p:
         return information
@@ -382,30 +390,34 @@ def pad_information(
     return Information(names, factor, target, information.residual, information.count)
 
 
-def _whitener_of(whitener: Float[Array, "j j"], there: Bool[Array, " j"]) -> Float[Array, "j j"]:
-    if np.all(there):
+def _partial_whitener(
+    whitener: Float[Array, "j j"], valid: Bool[Array, " j"]
+) -> Float[Array, "j j"]:
+    if np.all(valid):
         return whitener
     out = np.zeros_like(whitener)
-    if np.any(there):
+    if np.any(valid):
         lower = np.linalg.inv(whitener)
-        part = (lower @ lower.T)[np.ix_(there, there)]
-        out[np.ix_(there, there)] = np.linalg.inv(np.linalg.cholesky(part))
+        part = (lower @ lower.T)[np.ix_(valid, valid)]
+        out[np.ix_(valid, valid)] = np.linalg.inv(np.linalg.cholesky(part))
     return out
 
 
-def _check_samples(model: TorqueModel, samples: Samples) -> None:
+def _require_samples(model: TorqueModel, samples: Samples) -> None:
     if samples.joints != model.robot.joints:
         raise TaufitError(
             f"the samples have {samples.joints} joints, robot {model.robot.name} has "
             f"{model.robot.joints}. Use the recording's own robot."
         )
-    read = model.term_sum.needs - {*MOTION}
-    for channel in sorted(read - channels_of(samples, read).keys()):
-        who = next(type(t).__name__ for t in terms_in(model.term_sum) if channel in t.needs)
-        what = "joint temperatures" if channel == "temperature" else f"the channel {channel!r}"
+    channels = model.term_sum.needs - {*MOTION}
+    for channel in sorted(channels - channels_of(samples, channels).keys()):
+        term = next(type(t).__name__ for t in terms_in(model.term_sum) if channel in t.needs)
+        channel_text = (
+            "joint temperatures" if channel == "temperature" else f"the channel {channel!r}"
+        )
         raise TaufitError(
-            f"{who} needs {what}, and the recording has none. Record them, or choose a model "
-            f"without {channel}."
+            f"{term} needs {channel_text}, and the recording has none. Record them, or choose a "
+            f"model without {channel}."
         )
     for quantity in ("position", "velocity", "acceleration", "friction_velocity", "torque"):
         values = getattr(samples, quantity)

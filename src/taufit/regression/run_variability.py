@@ -1,14 +1,14 @@
-"""Friction that differs from run to run: how much, and what that does to the uncertainty.
+"""Run-to-run variability of friction, and its effect on the parameter covariance.
 
 In run r the friction of joint j is (1 + e_rj) times that of the model, e_rj ~ N(0, s_j^2). A fit
-to K runs takes it for coefficients: with A the information of all rows, H_rj that of run r and
+to K runs attributes it to coefficients: with A the information of all rows, H_rj that of run r and
 joint j, and phi_j the friction coefficients of joint j,
 
     covariance = A^-1 (sum_r sum_j s_j^2 u_rj u_rj') A^-1,      u_rj = H_rj phi_j,
 
-on top of what the residuals' noise gives. It does not become less with longer runs, only with more
-of them; a slope over temperature is as uncertain as runs at few temperatures leave it.
-s_j comes from the runs, as far as they are many, else from what is usual.
+in addition to that of the residual noise. It decreases with the number of runs, not with their
+length; a temperature slope is uncertain where runs cover few temperatures. s_j is estimated from
+the runs with a prior typical of industrial robots.
 """
 
 from __future__ import annotations
@@ -26,15 +26,17 @@ from taufit.regression.weights import Weights
 from taufit.terms.layout import ParameterLayout
 from taufit.terms.term import DISSIPATIVE
 
-# How many runs the usual scatter is worth.
-_USUAL_RUNS = 3.0
+# Weight of the prior scatter, in runs.
+_PRIOR_RUNS = 3.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RunVariability:
-    """Attributes:
-    scatter: s_j, relative.
-    covariance: What it adds to that of the base parameters.
+    """Run-to-run scatter of friction.
+
+    Attributes:
+        scatter: Standard deviation s_j, relative.
+        covariance: Contribution to the covariance of the base parameters.
     """
 
     scatter: Float[Array, " j"]
@@ -48,21 +50,21 @@ def estimate_run_variability(
     values: Float[Array, " p"],
     layout: ParameterLayout,
 ) -> RunVariability:
-    """Scatter of friction between runs, and its part in the covariance.
+    """Estimate the scatter of friction between runs and its contribution to the covariance.
 
     Args:
-        regression: What was fitted; every run is a fold where there are three or more.
-        weights: Of the rows in the fit.
-        information: What those rows say.
-        values: The parameters fitted.
-        layout: Which of them are friction.
+        regression: Fitted regression; every run is a fold if there are three or more.
+        weights: Weights of the rows in the fit.
+        information: Weighted information of the rows.
+        values: Fitted parameters.
+        layout: Parameter layout, which identifies friction.
     """
     base = regression.base
     groups = regression.by_fold if regression.runs >= 3 else (regression.by_joint,)
-    each = max(1.0, regression.runs / len(groups))
-    own = base.mapping @ values
-    friction = [base.mapping @ _only(values, layout, j) for j in range(layout.joints)]
-    scatter = _scatter(groups, own, friction, each)
+    runs_per_group = max(1.0, regression.runs / len(groups))
+    base_values = base.mapping @ values
+    friction = [base.mapping @ _joint_friction(values, layout, j) for j in range(layout.joints)]
+    scatter = _scatter(groups, base_values, friction, runs_per_group)
     upper = np.linalg.qr(information.factor[:, base.columns], mode="r")
     norms = np.linalg.norm(upper, axis=0)
     norms[norms == 0.0] = 1.0
@@ -72,16 +74,18 @@ def estimate_run_variability(
         for j, part in enumerate(group):
             pull = part.factor.T @ (part.factor @ friction[j])
             change = inverse @ (inverse.T @ (weights.joint[j] ** 2 * pull / norms)) / norms
-            out += scatter[j] ** 2 / each * np.outer(change, change)
+            out += scatter[j] ** 2 / runs_per_group * np.outer(change, change)
     if len(groups) >= 3:
-        # A scatter known from few runs: intervals of two standard deviations must be wider.
-        freedom = _USUAL_RUNS + len(groups) - 1.0
+        # A scatter from few runs: intervals need Student's quantile.
+        freedom = _PRIOR_RUNS + len(groups) - 1.0
         out *= (student_t_upper_quantile(0.025, freedom) / NORMAL_95) ** 2
     return RunVariability(scatter, out)
 
 
-def _only(values: Float[Array, " p"], layout: ParameterLayout, joint: int) -> Float[Array, " p"]:
-    """The friction coefficients of one joint, others zero."""
+def _joint_friction(
+    values: Float[Array, " p"], layout: ParameterLayout, joint: int
+) -> Float[Array, " p"]:
+    """Parameters with only the friction coefficients of one joint, others zero."""
     out = np.zeros_like(values)
     at = layout.of_kind(DISSIPATIVE) & (np.asarray(layout.owner) == joint)
     out[at] = values[at]
@@ -90,16 +94,16 @@ def _only(values: Float[Array, " p"], layout: ParameterLayout, joint: int) -> Fl
 
 def _scatter(
     groups: tuple[tuple[Information, ...], ...],
-    own: Float[Array, " b"],
+    base_values: Float[Array, " b"],
     friction: list[Float[Array, " b"]],
-    each: float,
+    runs_per_group: float,
 ) -> Float[Array, " j"]:
-    """s_j from the friction of every group of runs over that of the model.
+    """Scatter s_j from the ratio of each group's friction to the model's.
 
-    (N f's f + S)/(N + K - 1) with the usual scatter worth N runs: few runs hardly move it.
+    s_j^2 = (N s0^2 + S)/(N + K - 1) with the prior scatter s0 weighted as N runs.
     """
     joints = len(friction)
-    usual = USUAL_SCATTER**2
+    prior_variance = USUAL_SCATTER**2
     if len(groups) < 3:
         return np.full(joints, USUAL_SCATTER)
     factor = np.zeros((len(groups), joints))
@@ -107,7 +111,9 @@ def _scatter(
         for j, part in enumerate(group):
             torque = part.factor @ friction[j]
             size = float(torque @ torque)
-            error: Array = part.target - part.factor @ own
+            error: Array = part.target - part.factor @ base_values
             factor[k, j] = float(torque @ error) / size if size > 0.0 else 0.0
-    spread = np.sum((factor - factor.mean(axis=0)) ** 2, axis=0) * each
-    return np.asarray(np.sqrt((_USUAL_RUNS * usual + spread) / (_USUAL_RUNS + len(groups) - 1)))
+    squares = np.sum((factor - factor.mean(axis=0)) ** 2, axis=0) * runs_per_group
+    return np.asarray(
+        np.sqrt((_PRIOR_RUNS * prior_variance + squares) / (_PRIOR_RUNS + len(groups) - 1))
+    )

@@ -1,7 +1,7 @@
-"""Training rows condensed for formats that hold less than the model: a triangle per joint.
+"""Training information for export formats that hold less than the model: a factor per joint.
 
-A format's own terms are fitted to these later, without the recordings; see `simple_structure`
-for what they span.
+The terms of a format are fitted to these later, without the recordings; `simulator_structure`
+defines their span.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ from taufit.signals.sample_source import Fold, SampleSource
 from taufit.signals.samples import Samples
 from taufit.terms import Term
 
-# Samples per period of the low-pass that hold all there is in its columns.
+# Samples per period of the cut-off frequency that suffice for its columns.
 _PER_CUTOFF = 3.0
 
 
 def simple_terms(model: FittedModel, source: SampleSource) -> SimpleTerms:
-    """What the samples say about simple terms, and what the model's friction terms do in them."""
-    # Columns do not depend on what was fitted: those of an arm near it are found again.
+    """Information of the samples about simple terms, and torque of the model's friction terms."""
+    # Columns do not depend on the fitted values: those of a nearby model are reused from the cache.
     structure = simulator_structure(reusable_model(model, source).robot, model.terms)
     base = base_parameters(structure)
-    total = source.total(_SimpleTermTriangles(structure, base), _both)
-    kept, aside = (tuple(_condensed(one) for one in many) for many in total)
+    total = source.total(_SimpleTermTriangles(structure, base), _add_pairs)
+    included, excluded = (tuple(_to_term_triangle(part) for part in parts) for parts in total)
     roll, pitch, yaw = (float(x) for x in model.robot.mounting)
     return SimpleTerms(
         mounting=(roll, pitch, yaw),
-        kept=kept,
-        set_aside=aside if any(one.count for one in aside) else (),
+        kept=included,
+        set_aside=excluded if any(part.count for part in excluded) else (),
         effect=_effect(model, source.excerpt),
     )
 
@@ -53,45 +53,47 @@ class _SimpleTermTriangles:
     base: BaseParameters
 
     def __call__(self, part: Samples) -> tuple[tuple[Information, ...], tuple[Information, ...]]:
-        """Of every few samples: columns end at the cut-off, so these hold all there is."""
+        """Information on simple terms from thinned samples, for kept and excluded rows."""
         columns = self.base.columns
         names = tuple(self.structure.names[c] for c in columns)
         moving = np.repeat(part.in_motion[:, None], part.joints, 1)
         rows = SampleRows(self.structure, replace(part, keep=moving | np.asarray(part.keep)))
         stride = max(1, int(part.rate_hz / (_PER_CUTOFF * part.cutoff_hz)))
-        every = slice(None, None, stride)
-        kept, torque = np.asarray(part.keep)[every], rows.torque[every]
-        aside = moving[every] & ~kept
+        thinned = slice(None, None, stride)
+        keep, torque = np.asarray(part.keep)[thinned], rows.torque[thinned]
+        excluded = moving[thinned] & ~keep
         out: tuple[list[Information], list[Information]] = ([], [])
-        for j, (which, values) in enumerate(rows.joint_columns(0, len(rows), stride, columns)):
-            own = tuple(names[k] for k in which)
-            for found, chosen in zip(out, (kept[:, j], aside[:, j]), strict=True):
-                one = Information.of(own, values.T[chosen], torque[chosen, j])
-                found.append(pad_information(one, names, which))
+        for j, (indices, values) in enumerate(rows.joint_columns(0, len(rows), stride, columns)):
+            joint_names = tuple(names[k] for k in indices)
+            for parts, included in zip(out, (keep[:, j], excluded[:, j]), strict=True):
+                joint_information = Information.from_rows(
+                    joint_names, values.T[included], torque[included, j]
+                )
+                parts.append(pad_information(joint_information, names, indices))
         return tuple(out[0]), tuple(out[1])
 
 
-def _both(
+def _add_pairs(
     a: tuple[tuple[Information, ...], tuple[Information, ...]],
     b: tuple[tuple[Information, ...], tuple[Information, ...]],
 ) -> tuple[tuple[Information, ...], tuple[Information, ...]]:
     return add_information(a[0], b[0]), add_information(a[1], b[1])
 
 
-def _condensed(information: Information) -> TermTriangle:
-    """Without the columns that are zero in the joint's rows."""
-    live = np.flatnonzero(np.any(information.factor != 0.0, axis=0))
-    names = tuple(information.names[c] for c in live)
-    own = Information.of(names, information.factor[:, live], information.target)
-    factor = own.factor[np.triu_indices(len(live))]
-    residual = own.residual + information.residual
-    return TermTriangle(names, factor, own.target, float(residual), int(information.count))
+def _to_term_triangle(information: Information) -> TermTriangle:
+    """Condense information: drop columns that are zero in the joint's rows."""
+    nonzero = np.flatnonzero(np.any(information.factor != 0.0, axis=0))
+    names = tuple(information.names[c] for c in nonzero)
+    condensed = Information.from_rows(names, information.factor[:, nonzero], information.target)
+    factor = condensed.factor[np.triu_indices(len(nonzero))]
+    residual = condensed.residual + information.residual
+    return TermTriangle(names, factor, condensed.target, float(residual), int(information.count))
 
 
-class RowsOfTraining(Regression):
-    """The training rows of a structure with some of the simple terms.
+class TrainingRegression(Regression):
+    """Training rows of a structure with some of the simple terms.
 
-    With W = W_b B for all simple terms and S the places of the structure's own among them,
+    With W = W_b B for all simple terms and S the positions of the structure's terms among them,
 
         |y - W S x|^2 = |z - R B S x|^2 + residual.
     """
@@ -103,18 +105,22 @@ class RowsOfTraining(Regression):
         wide = simulator_structure(mounted, further)
         self._base_of_all = base_parameters(wide)
         columns = [wide.names[c] for c in self._base_of_all.columns]
-        known = {name for one in (*terms.kept, *terms.set_aside) for name in one.names}
-        if not known <= set(columns) or len(terms.kept) != structure.robot.joints:
+        term_names = {
+            name for triangle in (*terms.kept, *terms.set_aside) for name in triangle.names
+        }
+        if not term_names <= set(columns) or len(terms.kept) != structure.robot.joints:
             raise TaufitError(
                 "what the model file says of training does not fit its robot. Fit again."
             )
         self._columns = {name: k for k, name in enumerate(columns)}
-        self._place = [wide.names.index(name) for name in structure.names]
+        self._structure_columns = [wide.names.index(name) for name in structure.names]
         self._terms = terms
         self.base = base_parameters(replace(structure, robot=mounted))
         self.names = self.base.parameter_names
         self.joints = structure.robot.joints
-        self._own = tuple(self._restricted(one) for one in terms.kept)
+        self._joint_information = tuple(
+            self._structure_information(triangle) for triangle in terms.kept
+        )
 
     def with_rows(
         self,
@@ -123,18 +129,22 @@ class RowsOfTraining(Regression):
         rows: Float[Array, "m k"],
         target: Float[Array, " m"],
     ) -> None:
-        """Put rows beside a joint's own; `names` are of terms that no others stand for."""
-        own = [self.names[c] for c in self.base.columns]
-        wide = np.zeros((len(rows), len(own)))
-        wide[:, [own.index(name) for name in names]] = rows
-        more = self._own[joint].with_rows(wide, target)
-        self._own = (*self._own[:joint], more, *self._own[joint + 1 :])
+        """Append rows to a joint; `names` are terms that no others stand for."""
+        base_names = [self.names[c] for c in self.base.columns]
+        wide = np.zeros((len(rows), len(base_names)))
+        wide[:, [base_names.index(name) for name in names]] = rows
+        extended = self._joint_information[joint].with_rows(wide, target)
+        self._joint_information = (
+            *self._joint_information[:joint],
+            extended,
+            *self._joint_information[joint + 1 :],
+        )
 
     def _pass(
         self, plan: list[list[Fold]]
     ) -> tuple[tuple[tuple[Information, ...], ...], Float[Array, " j"]]:
-        """One fold: the rows are gone, their triangles are here."""
-        return (self._own,), np.zeros(self.joints)
+        """Single fold: only triangular factors are stored, not rows."""
+        return (self._joint_information,), np.zeros(self.joints)
 
     def _plan(self) -> list[list[Fold]]:
         return [[]]
@@ -142,32 +152,41 @@ class RowsOfTraining(Regression):
     def rmse(self, theta: Float[Array, " p"]) -> Float[Array, " j"]:
         """Root mean square residual per joint over all rows in motion."""
         squares, count = np.zeros(self.joints), np.zeros(self.joints)
-        for many in (self._terms.kept, self._terms.set_aside):
-            for j, one in enumerate(many):
-                left = one.target - self._rows(one) @ theta
-                squares[j] += left @ left + one.residual
-                count[j] += one.count
+        for triangles in (self._terms.kept, self._terms.set_aside):
+            for j, triangle in enumerate(triangles):
+                residual = triangle.target - self._rows(triangle) @ theta
+                squares[j] += residual @ residual + triangle.residual
+                count[j] += triangle.count
         return np.sqrt(squares / np.maximum(count, 1))
 
-    def size(self, name: str, joint: int) -> float:
+    def column_rms(self, name: str, joint: int) -> float:
         """Root mean square of a simple term's column in a joint's rows."""
         wide = self._base_of_all.parameter_names.index(name)
-        one = self._terms.kept[joint]
-        column = one.matrix @ self._base_of_all.mapping[self._at(one), wide]
-        return float(np.linalg.norm(column) / np.sqrt(max(one.count, 1)))
+        triangle = self._terms.kept[joint]
+        column = triangle.matrix @ self._base_of_all.mapping[self._column_indices(triangle), wide]
+        return float(np.linalg.norm(column) / np.sqrt(max(triangle.count, 1)))
 
-    def _at(self, one: TermTriangle) -> list[int]:
-        return [self._columns[name] for name in one.names]
+    def _column_indices(self, triangle: TermTriangle) -> list[int]:
+        return [self._columns[name] for name in triangle.names]
 
-    def _rows(self, one: TermTriangle) -> Float[Array, "u p"]:
-        """R B S of a joint."""
-        return np.asarray(one.matrix @ self._base_of_all.mapping[self._at(one)][:, self._place])
+    def _rows(self, triangle: TermTriangle) -> Float[Array, "u p"]:
+        """Rows R B S of a joint."""
+        return np.asarray(
+            triangle.matrix
+            @ self._base_of_all.mapping[self._column_indices(triangle)][:, self._structure_columns]
+        )
 
-    def _restricted(self, one: TermTriangle) -> Information:
+    def _structure_information(self, triangle: TermTriangle) -> Information:
         columns = self.base.columns
         names = tuple(self.names[c] for c in columns)
-        own = Information.of(names, self._rows(one)[:, columns], one.target)
-        return Information(names, own.factor, own.target, own.residual + one.residual, one.count)
+        restricted = Information.from_rows(names, self._rows(triangle)[:, columns], triangle.target)
+        return Information(
+            names,
+            restricted.factor,
+            restricted.target,
+            restricted.residual + triangle.residual,
+            triangle.count,
+        )
 
 
 def _effect(model: FittedModel, samples: Samples) -> Float[Array, "j k"]:

@@ -1,4 +1,4 @@
-"""How much each row of a regression counts, chosen from the residuals of the fit before."""
+"""Weights of regression rows, chosen from the residuals of the previous fit."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from taufit.core.errors import InfeasibleError
 
 HUBER = 1.345  # 95 % efficiency on Gaussian noise
 TUKEY = 4.685  # likewise
-_ROWS_PER_JOINT = 10  # fewer complete samples than this per joint make no covariance
+_ROWS_PER_JOINT = 10  # complete samples per joint required for a covariance
 
 
 @runtime_checkable
 class HasResiduals(Protocol):
-    """Rows, as far as weights look at them."""
+    """Rows with residuals, the interface that weights use."""
 
     keep: Bool[Array, "n j"]
 
@@ -30,13 +30,13 @@ RowWeights = Callable[[Any], Float[Array, "n j"]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Weights:
-    """Row i of sample t enters as (whitener @ (rows[t] * (y - W theta)[t]))_i.
+    """Weight factors: row i of sample t enters as (whitener @ (rows[t] * (y - W theta)[t]))_i.
 
     Attributes:
         joint: Factor per joint.
-        rows: Gives, for rows, the factor per sample and joint on top of that; None for one.
-        whitener: Lower triangle that makes the joints' noise independent, or None; it takes the
-            place of `joint`.
+        rows: Function from rows to an additional factor per sample and joint; None for ones.
+        whitener: Lower triangular matrix that decorrelates the joints' noise, or None; replaces
+            `joint`.
     """
 
     joint: Float[Array, " j"]
@@ -44,18 +44,18 @@ class Weights:
     whitener: Float[Array, "j j"] | None = None
 
     @classmethod
-    def one(cls, joints: int) -> Weights:
+    def equal(cls, joints: int) -> Weights:
         return cls(np.ones(joints))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TorqueSums:
-    """Measured torque before anything was fitted.
+    """Sums of the measured torque, before any fit.
 
     Attributes:
-        count: Rows, per joint.
+        count: Number of rows per joint.
         squares: Sum of squares.
-        largest: Largest magnitude.
+        largest: Largest magnitude [N m].
     """
 
     count: Int[Array, " j"]
@@ -69,41 +69,41 @@ class TorqueSums:
 
 @runtime_checkable
 class FitResiduals(Protocol):
-    """Residuals of a fit, summed over as many parts as there are."""
+    """Residuals of a fit, summed over all parts."""
 
     @property
     def theta(self) -> Float[Array, " p"]:
-        """The parameters they belong to."""
+        """Fitted parameters."""
         ...
 
     @property
     def std(self) -> Float[Array, " j"]:
-        """Standard deviation per joint; known without a pass."""
+        """Standard deviation per joint; needs no pass over the data."""
         ...
 
     def covariance(self) -> Float[Array, "j j"]:
-        """Between joints; a pass over the data."""
+        """Noise covariance between joints; one pass over the data."""
         ...
 
     def robust_scale(self) -> Float[Array, " j"]:
-        """1.4826 times the median magnitude; a pass over the data."""
+        """Robust standard deviation, 1.4826 times the median magnitude; one pass over the data."""
         ...
 
 
 @runtime_checkable
 class Weighting(Protocol):
-    """A rule that turns residuals into weights; estimators that re-weight hold one."""
+    """Rule that turns residuals into weights; used by estimators that re-weight."""
 
-    def first(self, torque: TorqueSums) -> Weights:
-        """Before anything was fitted."""
+    def initial_weights(self, torque: TorqueSums) -> Weights:
+        """Weights before the first fit."""
         ...
 
-    def after(self, fit: FitResiduals) -> Weights | None:
-        """From a fit's residuals; None where weights do not depend on them."""
+    def reweight(self, fit: FitResiduals) -> Weights | None:
+        """Weights from the residuals of a fit; None if they do not depend on residuals."""
         ...
 
 
-def _checked(scale: Float[Array, " j"]) -> Float[Array, " j"]:
+def _require_positive(scale: Float[Array, " j"]) -> Float[Array, " j"]:
     scale = np.asarray(scale, float)
     bad = ~np.isfinite(scale) | (scale <= 0.0)
     if np.any(bad):
@@ -118,18 +118,21 @@ def _checked(scale: Float[Array, " j"]) -> Float[Array, " j"]:
 def apply_noise_floor(
     std: Float[Array, " j"], size: Float[Array, " j"] | float
 ) -> Float[Array, " j"]:
-    """Noise-free joints must not get infinite weight: no joint is trusted beyond 1e-9 of size."""
-    return np.asarray(np.maximum(std, np.maximum(1e-9 * size, np.finfo(float).tiny)))
+    """Bound standard deviations from below, so that noise-free joints get no infinite weight.
+
+    The bound is 1e-9 of `size`, and 1e-100 N m, so that squares of weights stay finite.
+    """
+    return np.asarray(np.maximum(std, np.maximum(1e-9 * size, 1e-100)))
 
 
 @dataclass(frozen=True, slots=True)
 class EqualWeights:
-    """Every row counts alike."""
+    """Equal weight of all rows."""
 
-    def first(self, torque: TorqueSums) -> Weights:
-        return Weights.one(len(torque.count))
+    def initial_weights(self, torque: TorqueSums) -> Weights:
+        return Weights.equal(len(torque.count))
 
-    def after(self, fit: FitResiduals) -> Weights | None:
+    def reweight(self, fit: FitResiduals) -> Weights | None:
         return None
 
 
@@ -139,12 +142,12 @@ class MaxTorqueWeights:
 
     maximum: tuple[float, ...] | None = None
 
-    def first(self, torque: TorqueSums) -> Weights:
+    def initial_weights(self, torque: TorqueSums) -> Weights:
         if self.maximum is not None:
-            return Weights(1.0 / _checked(np.array(self.maximum)))
-        return Weights(1.0 / _checked(torque.largest))
+            return Weights(1.0 / _require_positive(np.array(self.maximum)))
+        return Weights(1.0 / _require_positive(torque.largest))
 
-    def after(self, fit: FitResiduals) -> Weights | None:
+    def reweight(self, fit: FitResiduals) -> Weights | None:
         return None
 
 
@@ -152,23 +155,23 @@ class MaxTorqueWeights:
 class JointNoiseWeights:
     """Rows divided by the residual standard deviation of their joint."""
 
-    def first(self, torque: TorqueSums) -> Weights:
+    def initial_weights(self, torque: TorqueSums) -> Weights:
         return Weights(1.0 / apply_noise_floor(torque.rms, torque.largest.max()))
 
-    def after(self, fit: FitResiduals) -> Weights | None:
-        return Weights(1.0 / _checked(apply_noise_floor(fit.std, fit.std.max())))
+    def reweight(self, fit: FitResiduals) -> Weights | None:
+        return Weights(1.0 / _require_positive(apply_noise_floor(fit.std, fit.std.max())))
 
 
 @dataclass(frozen=True, slots=True)
 class NoiseCovarianceWeights:
     """Samples whitened by the noise covariance between joints, Sigma = E'E/(N - p/j)."""
 
-    def first(self, torque: TorqueSums) -> Weights:
-        return JointNoiseWeights().first(torque)
+    def initial_weights(self, torque: TorqueSums) -> Weights:
+        return JointNoiseWeights().initial_weights(torque)
 
-    def after(self, fit: FitResiduals) -> Weights | None:
+    def reweight(self, fit: FitResiduals) -> Weights | None:
         sigma = fit.covariance()
-        std = _checked(np.sqrt(np.diag(sigma)))
+        std = _require_positive(np.sqrt(np.diag(sigma)))
         try:
             lower = np.linalg.cholesky(sigma / np.outer(std, std) + 1e-12 * np.eye(len(std)))
         except np.linalg.LinAlgError:
@@ -181,39 +184,39 @@ class NoiseCovarianceWeights:
 
 @dataclass(frozen=True, slots=True)
 class RobustWeights:
-    """Rows with large residuals count less: Huber or Tukey weights at 1.4826 MAD per joint."""
+    """Reduced weight of large residuals: Huber or Tukey weights at 1.4826 MAD per joint."""
 
     loss: str = "huber"
 
-    def first(self, torque: TorqueSums) -> Weights:
-        return JointNoiseWeights().first(torque)
+    def initial_weights(self, torque: TorqueSums) -> Weights:
+        return JointNoiseWeights().initial_weights(torque)
 
-    def after(self, fit: FitResiduals) -> Weights | None:
+    def reweight(self, fit: FitResiduals) -> Weights | None:
         scale = fit.robust_scale()
-        scale = _checked(apply_noise_floor(scale, np.nanmax(scale)))
+        scale = _require_positive(apply_noise_floor(scale, np.nanmax(scale)))
         return Weights(1.0 / scale, RobustRowFactors(fit.theta, scale, self.loss))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NoiseFloorWeights:
-    """Another rule, with no joint's noise taken to be less than given.
+    """Weighting rule with a lower limit on each joint's noise.
 
     Attributes:
-        rule: The other one.
-        least: Per joint [N m]; 0 for no bound.
+        rule: Underlying rule.
+        minimum_std: Smallest standard deviation per joint [N m]; 0 for no limit.
     """
 
     rule: Weighting
-    least: Float[Array, " j"]
+    minimum_std: Float[Array, " j"]
 
-    def first(self, torque: TorqueSums) -> Weights:
-        return self.rule.first(torque)
+    def initial_weights(self, torque: TorqueSums) -> Weights:
+        return self.rule.initial_weights(torque)
 
-    def after(self, fit: FitResiduals) -> Weights | None:
-        weights = self.rule.after(fit)
+    def reweight(self, fit: FitResiduals) -> Weights | None:
+        weights = self.rule.reweight(fit)
         if weights is None or weights.whitener is not None:
             return weights
-        return replace(weights, joint=1.0 / np.maximum(1.0 / weights.joint, self.least))
+        return replace(weights, joint=1.0 / np.maximum(1.0 / weights.joint, self.minimum_std))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -240,20 +243,23 @@ class RobustRowFactors:
 
 
 def joint_noise_covariance(
-    products: Float[Array, "j j"], count: int, std: Float[Array, " j"], freedom: float = 0.0
+    products: Float[Array, "j j"],
+    count: int,
+    std: Float[Array, " j"],
+    parameters_per_joint: float = 0.0,
 ) -> Float[Array, "j j"]:
-    """Sigma from E'E over samples where all joints count; its diagonal if those are few.
+    """Noise covariance Sigma from E'E over complete samples; its diagonal if those are few.
 
     Args:
         products: E'E.
-        count: How many samples they are from.
-        std: Standard deviation per joint over all of its rows, which the diagonal keeps.
-        freedom: Parameters per joint.
+        count: Number of complete samples.
+        std: Standard deviation per joint over all of its rows, kept as the diagonal.
+        parameters_per_joint: Degrees of freedom used by the fit, per joint.
     """
     size = apply_noise_floor(std, std.max())
     if count < _ROWS_PER_JOINT * len(std):
         return np.diag(size**2)
-    sigma = products / np.outer(size, size) / max(count - freedom, 1.0)
+    sigma = products / np.outer(size, size) / max(count - parameters_per_joint, 1.0)
     d = size / np.sqrt(np.diag(sigma))
     return sigma * np.outer(d, d)
 

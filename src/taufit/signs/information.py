@@ -82,27 +82,27 @@ class MagnitudeRows(SampleRows):
         s = self.samples
         if s.raw_torque is None:
             return super().friction
-        return self.columns.drive_at(s, load=self.carried, filtered=False)
+        return self.columns.drive_at(s, load=self.gear_load, filtered=False)
 
     def block(self, first: int, last: int, stride: int = 1) -> Float[Array, "n j p"]:
         return super().block(first, last, stride) * self.root[first:last:stride, :, None]
 
-    def triangles(
+    def information_by_joint(
         self,
         first: int,
         last: int,
         columns: Int[Array, " b"],
         weights: Weights | None = None,
     ) -> tuple[Information, ...]:
-        return RegressionRows.triangles(self, first, last, columns, weights)
+        return RegressionRows.information_by_joint(self, first, last, columns, weights)
 
     def joint_columns(
         self, first: int, last: int, stride: int, columns: Int[Array, " b"]
     ) -> list[tuple[Int[Array, " c"], Float[Array, "c n"]]]:
         return RegressionRows.joint_columns(self, first, last, stride, columns)
 
-    def explained(self, theta: Float[Array, " p"]) -> Float[Array, "n j"]:
-        return self.root * super().explained(theta)
+    def predict(self, theta: Float[Array, " p"]) -> Float[Array, "n j"]:
+        return self.root * super().predict(theta)
 
 
 def information_rows(model: TorqueModel, recovery: RecoveredSigns) -> SampleRows:

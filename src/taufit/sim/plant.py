@@ -248,18 +248,18 @@ class Plant:
         bodies[:, joints:, joints:] = np.diag(self.rotor)
         stiffness = np.block([[k, -k], [-k, k + np.diag(kp)]])
         damping = np.block([[d, -d], [-d, d + np.diag(kd)]])
-        natural_frequency = np.sqrt(
-            np.abs(np.linalg.eigvals(np.linalg.solve(bodies, stiffness[None]))).max()
+        natural_frequency = np.sqrt(_largest_eigenvalue(bodies, stiffness))
+        substeps = np.ceil(
+            2.0 * max(natural_frequency, _largest_eigenvalue(bodies, damping)) * TICK_S
         )
-        damping_rate = np.abs(np.linalg.eigvals(np.linalg.solve(bodies, damping[None]))).max()
-        self.substeps = int(np.ceil(max(natural_frequency / 0.5, damping_rate / 0.5) * TICK_S))
-        if self.substeps > 50:
+        if substeps > 50:
             raise InfeasibleError(
                 f"a joint stiffness of {k.max():.3g} N m/rad vibrates at "
                 f"{natural_frequency / 6.283:.4g} Hz "
                 "with these links, too fast to simulate. Lower stiffness or damping, or leave "
                 "elasticity out."
             )
+        self.substeps = int(substeps)
         require_stable(bodies, stiffness, damping, TICK_S / self.substeps)
 
     def _set_rigid_gains(self, poses: Float[Array, "n j"]) -> None:
@@ -430,3 +430,12 @@ class Plant:
 def _payload_row(parameters: Float[Array, " 10"]) -> tuple[float, ...]:
     mass, centre, quaternion, moments = principal_inertia(parameters)
     return (mass, *centre, *quaternion, *moments)
+
+
+def _largest_eigenvalue(bodies: Float[Array, "n k k"], matrix: Float[Array, "k k"]) -> float:
+    """Largest magnitude of an eigenvalue of bodies^-1 matrix; infinite where it overflows."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        product = np.linalg.solve(bodies, matrix[None])
+    if not np.isfinite(product).all():
+        return np.inf
+    return float(np.abs(np.linalg.eigvals(product)).max())

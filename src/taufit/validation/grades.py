@@ -140,7 +140,9 @@ def achievable_nrmse(
     least = noise * np.sqrt(passed) / spread
     if evidence is None or evidence.samples is not samples:
         evidence = HypothesisTest(robot, samples)
-    return np.fmax(least, evidence.plain.shares) if evidence.enough else least
+    return (
+        np.fmax(least, evidence.unchanged_fit.nrmse_by_joint) if evidence.has_enough_data else least
+    )
 
 
 def graded_score(score: Score) -> Score:

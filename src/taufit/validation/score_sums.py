@@ -117,7 +117,7 @@ def training_scores(model: FittedModel, nominal: Robot, source: SampleSource) ->
     """Scores of a model on its training data, in one pass over them."""
     known = bool(np.any(nominal.parameters))
     settled = reusable_model(model, source)
-    parts = list(source.each(_Judge(settled, nominal if known else None)))
+    parts = list(source.map_parts(_Judge(settled, nominal if known else None)))
     names = ", ".join(dict.fromkeys(source.names))
     totals = [reduce(lambda a, b: a + b, each) for each in zip(*parts, strict=True)]
     if totals[0].count < 10:
@@ -133,7 +133,7 @@ def training_scores(model: FittedModel, nominal: Robot, source: SampleSource) ->
         if own[0].count >= 10
     )
     return TrainingScores(
-        replace(found[0], findings=standing_findings(position.span)),
+        replace(found[0], findings=standing_findings(position.width)),
         files,
         NominalComparison(found[1], found[0], found[2]) if known else None,
     )
@@ -170,7 +170,7 @@ class _Judge:
 def _predicted(
     structure: TorqueModel, values: Float[Array, " p"], part: Samples
 ) -> Float[Array, "n j"]:
-    return RowBuilder(structure, values)(part).explained(values)
+    return RowBuilder(structure, values)(part).predict(values)
 
 
 # A file whose RMSE is this many times the others' in most joints, or whose RMSE and nrmse are in

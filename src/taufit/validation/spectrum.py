@@ -40,8 +40,11 @@ class Spectrum:
 
 def residual_spectrum(
     model: FittedModel, samples: Samples, *, predicted: Float[Array, "n j"] | None = None
-) -> Spectrum:
-    """Welch's averaged periodograms over the intervals in motion, up to the low-pass."""
+) -> Spectrum | None:
+    """Average Welch's periodograms over the intervals in motion, up to the low-pass.
+
+    Returns None if no run has 64 samples in motion.
+    """
     if predicted is None:
         predicted = predicted_torque(model, samples)
     error = samples.torque - predicted
@@ -52,7 +55,7 @@ def residual_spectrum(
         if np.count_nonzero(moving[run]) >= 64
     ]
     if not intervals:
-        raise ValueError("there is too little motion for a spectrum")
+        return None
     length = min(int(8.0 * samples.rate_hz), *(len(rows) for rows in intervals))
     sums: list[Array] = []
     weight = 0

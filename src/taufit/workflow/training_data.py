@@ -18,7 +18,7 @@ from taufit.core.compute.cache import Cache
 from taufit.core.compute.engines import Engine, Processes
 from taufit.core.errors import RecordingError
 from taufit.diagnosis import (
-    declared_torque,
+    apply_declared_torque_kind,
     raise_on_contradiction,
     recording_causes,
     suitable_cutoff,
@@ -30,7 +30,7 @@ from taufit.robot import Robot
 from taufit.signals import Samples, condition
 from taufit.signals.drive_gains import Gains, joint_gains
 from taufit.signals.sample_source import SamplesInMemory, SampleSource
-from taufit.signals.stored.stored_samples import Store, StoredPart, StoredSamples
+from taufit.signals.storage.stored_samples import PartStore, StoredPart, StoredSamples
 from taufit.temperature.apply import with_temperature
 from taufit.workflow.file_cache import FileCache, PreparedFile
 from taufit.workflow.fit_request import FitRequest
@@ -125,7 +125,7 @@ class _How:
 def _in_memory(robot: Robot, ordered: list[Recording], how: _How) -> TrainingData:
     robot = with_drives(robot, ordered)
     heads = tuple(_without_rows(one) for one in ordered)
-    ordered, found = declared_torque(robot, ordered)
+    ordered, found = apply_declared_torque_kind(robot, ordered)
     cutoff, slow = suitable_cutoff(ordered, how.cutoff_hz)
     samples = condition(ordered, cutoff_hz=cutoff, delay_s=how.delay_s)
     found += [] if slow is None else [slow]
@@ -161,7 +161,7 @@ class _Decide:
         how = self.how
         lead = [_ordered(self.robot, one, how) for one in runs]
         needing = [_needs_gains(one) for one in lead]
-        lead, found = declared_torque(self.robot, lead)
+        lead, found = apply_declared_torque_kind(self.robot, lead)
         cutoff_hz, slow = suitable_cutoff(lead, how.cutoff_hz)
         found += [] if slow is None else [slow]
         gains, gain_findings = joint_gains(lead, None)
@@ -184,7 +184,7 @@ def _in_files(
     watch: Callable[[], None] | None,
 ) -> TrainingData:
     head, signed = decided.head, decided.head.signed
-    store = Store()
+    store = PartStore()
     while True:
         parts: list[StoredPart] = []
         heads: list[Recording] = []
@@ -233,7 +233,7 @@ class _Prepare:
         found = [_ordered(self.robot, one, self.how) for one in runs]
         if self.pooled is not None:
             found = [_filled(one, self.pooled) for one in found]
-        found, _ = declared_torque(self.robot, found)
+        found, _ = apply_declared_torque_kind(self.robot, found)
         cutoff = None if self.how.cutoff_hz == np.inf else self.how.cutoff_hz
         delay = self.how.delay_s
         samples = condition(found, cutoff_hz=cutoff, delay_s=delay)
@@ -242,7 +242,7 @@ class _Prepare:
             samples = condition(found, cutoff_hz=cutoff, delay_s=delay, rate_hz=self.rate_hz)
         samples = counted(samples, found)
         parts = [
-            StoredPart.of(samples.rows(run), stem.with_name(f"{stem.name}_{i}.npy"))
+            StoredPart.write(samples.rows(run), stem.with_name(f"{stem.name}_{i}.npy"))
             for i, run in enumerate(samples.run_slices())
         ]
         heads = [_without_rows(one) for one in found]
@@ -356,7 +356,7 @@ def condition_like(
     """
     ordered = [in_robot_order(model.robot, recording, name) for recording in recordings]
     if any(recording.meta.get("gravity_removed") for recording in ordered):
-        ordered, _ = declared_torque(model.robot, ordered)
+        ordered, _ = apply_declared_torque_kind(model.robot, ordered)
     conditioning = model.training.conditioning
     cutoff = conditioning.cutoff_hz if cutoff_hz is None else cutoff_hz
     needs = any(r.gain is None or not np.all(np.isfinite(r.gain)) for r in ordered)
@@ -378,4 +378,4 @@ def condition_like(
         from taufit.signs.samples import sign_by_model
 
         samples = sign_by_model(model, samples)
-    return samples.keeping()
+    return samples.with_column_cache()

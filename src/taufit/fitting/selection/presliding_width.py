@@ -19,7 +19,7 @@ from taufit.fitting.selection.friction_terms import (
 from taufit.model.torque_model import TorqueModel
 from taufit.regression.regression import Regression
 from taufit.regression.rows import Load, RowBuilder, SampleRows
-from taufit.signals.sample_source import SampleSource, source_of
+from taufit.signals.sample_source import SampleSource, as_source
 from taufit.signals.samples import Samples
 from taufit.terms import needs
 
@@ -48,7 +48,7 @@ def with_fitted_width(model: TorqueModel, samples: Samples | SampleSource) -> To
     ladder = () if model.friction is None else model.friction.memory
     if len(ladder) < 2:
         return model
-    source = source_of(source_of(samples).excerpt)
+    source = as_source(as_source(samples).excerpt)
     whole, independent = _squares(model, source)
     terms = (len(ladder) - 1) * model.layout.joints
 
@@ -93,7 +93,7 @@ def _squares(model: TorqueModel, source: SampleSource, *, count: bool = True) ->
         regression = Regression(source, RowBuilder(model, load), base)
         theta, _ = fit_with_prior(regression, weak, centre, model.nonnegative)
     assert theta is not None
-    squares = np.maximum(regression.squares(theta), np.finfo(float).tiny)
+    squares = np.maximum(regression.residual_squares(theta), np.finfo(float).tiny)
     if not count:
         return squares, None
     rows = regression.excerpt

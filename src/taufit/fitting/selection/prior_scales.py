@@ -41,7 +41,7 @@ from taufit.model.information_share import InformationShare
 from taufit.model.torque_model import TorqueModel
 from taufit.regression.regression import Regression
 from taufit.regression.rows import Load, RowBuilder, SampleRows
-from taufit.signals.sample_source import SampleSource, source_of
+from taufit.signals.sample_source import SampleSource, as_source
 from taufit.signals.samples import Samples
 from taufit.terms import CONSTANT, DRAG, LEVEL, LOAD, MEMORY, WAVE, needs
 
@@ -107,7 +107,7 @@ def estimate_prior_scales(
             of a fit with the measured torque in that place.
         one_way: Joints, counted from 0, that turned one way only.
     """
-    search = maximise_evidence(model, source_of(samples), dropped, least_noise, load, one_way)
+    search = maximise_evidence(model, as_source(samples), dropped, least_noise, load, one_way)
     rippled = bool(np.any(search.scales.is_ripple))
     return PriorScales(
         search.trust * search.correlation,
@@ -190,13 +190,13 @@ def _scales(
 ) -> _Scales:
     layout = model.layout
     joints, p = layout.joints, layout.size
-    rigid = rows.rigid(theta)
+    rigid = rows.rigid_torque(theta)
     rest = np.where(rows.keep, rows.torque - rigid, 0.0)
     count = np.maximum(rows.keep.sum(axis=0), 1)
     mean = rest.sum(axis=0) / count
     spread = np.sqrt(np.sum(np.where(rows.keep, rest - mean, 0.0) ** 2, axis=0) / count)
     friction = np.maximum(spread, 1e-9)
-    torque = source.summary.torque_std + np.abs(source.summary.mean)
+    torque = source.summary.torque_std + np.abs(source.summary.torque_mean)
     level = np.minimum(np.maximum(spread, np.abs(rest).sum(axis=0) / count), torque)
     level = np.maximum(level, 1e-9)
     speed = rated_speed(model, source)

@@ -11,7 +11,7 @@ from taufit.core.arrays import Array, Bool, Float
 from taufit.dynamics.base_parameters import base_parameters
 from taufit.fitting.selection.prior_scales import maximise_evidence
 from taufit.model.torque_model import TorqueModel
-from taufit.signals.sample_source import SampleSource, source_of
+from taufit.signals.sample_source import SampleSource, as_source
 from taufit.signals.samples import Samples
 from taufit.terms import WAVE, further_term
 from taufit.terms.layout import ParameterLayout
@@ -67,22 +67,22 @@ def with_ripple(
     layout = rippled.layout
     waves = layout.of_group(WAVE)
     apart = waves & np.isin(np.arange(layout.size), base_parameters(rippled).columns)
-    source = source_of(samples)
+    source = as_source(samples)
     whole = apart & _within_travel(layout, waves, ripple.orders, source)
-    search = maximise_evidence(rippled, source_of(source.excerpt), _named(layout, waves & ~apart))
+    search = maximise_evidence(rippled, as_source(source.excerpt), _named(layout, waves & ~apart))
     owner = np.asarray(layout.owner)
 
     def squares(taken: Bool[Array, " p"]) -> Float[Array, " j"]:
         """Of each joint's residuals with these of its waves and all waves of the others."""
         return np.array(
             [
-                search.regression.squares(search.solved(search.used & ~(mine & ~taken)))[k]
+                search.regression.residual_squares(search.solved(search.used & ~(mine & ~taken)))[k]
                 for k, mine in enumerate(waves & (owner == np.arange(layout.joints)[:, None]))
             ]
         )
 
     without, shorter = squares(np.zeros_like(waves)), squares(whole)
-    beside = search.regression.squares(search.theta)
+    beside = search.regression.residual_squares(search.theta)
     kept = np.where((beside < _PLAIN * shorter)[owner], apart, whole)
     left = np.where(beside < _PLAIN * shorter, beside, shorter)
     independent = np.maximum(search.regression.torque.count / search.correlation, 2.0)
@@ -102,7 +102,7 @@ def _within_travel(
     source: SampleSource,
 ) -> Bool[Array, " p"]:
     """Waves of which the joint's travel holds at least one."""
-    travel = np.nan_to_num(source.summary.extents["position"].span)
+    travel = np.nan_to_num(source.summary.extents["position"].width)
     within = np.zeros(layout.size, bool)
     every = np.tile(np.repeat(orders, 2), layout.joints)
     for i, order in zip(np.flatnonzero(waves), every, strict=True):

@@ -62,7 +62,7 @@ def fit_shapes(
     """
     joints = model.robot.joints
     stride = max(1, -(-len(samples) // MOST_SAMPLES))
-    carried = SampleRows(model, samples, load=load).carried
+    carried = SampleRows(model, samples, load=load).gear_load
     scene = _ShapeProblem(model, samples, carried, dropped, np.arange(0, len(samples), stride))
     shape = model.joint_shape.astype(float)
     search = model.shape is None if search is None else search

@@ -17,6 +17,7 @@ import numpy as np
 from taufit.core.arrays import Array, Float, Int
 from taufit.core.errors import RecordingError
 from taufit.core.extras import missing_extra
+from taufit.core.names import clean_name
 from taufit.recording.assemble import assemble
 from taufit.recording.canonical import from_columns, from_text
 from taufit.recording.column_map import ColumnMap, read_map
@@ -260,8 +261,8 @@ def _numbers(
     return values
 
 
-def _stamps(states: list[Any], findings: list[Finding]) -> Int[Array, " n"]:
-    """Time of joint states [ns]: their own, or where they carry none that of receiving them."""
+def _stamps(states: list[Any], path: Path, findings: list[Finding]) -> Int[Array, " n"]:
+    """Time of joint states [ns]: from their header, or of reception where the header has none."""
     headers = np.array([m.header.stamp.sec * 10**9 + m.header.stamp.nanosec for _, m in states])
     headless = np.count_nonzero(headers == 0)
     if headless:
@@ -273,7 +274,14 @@ def _stamps(states: list[Any], findings: list[Finding]) -> Int[Array, " n"]:
                 "the time they were received is used",
             )
         )
-    return np.where(headers == 0, [stamp for stamp, _ in states], headers)
+    received = [stamp for stamp, _ in states]
+    for number, stamp in enumerate(received):
+        if not isinstance(stamp, int):
+            raise RecordingError(
+                f"{path}: joint state {number} was received at {clean_name(repr(stamp), 40)}, not "
+                "a whole number of nanoseconds. Record the bag again, or repair its messages table."
+            )
+    return np.where(headers == 0, received, headers)
 
 
 def _table(states: list[Any], path: Path, order: tuple[str, ...] | None) -> Table:
@@ -290,7 +298,7 @@ def _table(states: list[Any], path: Path, order: tuple[str, ...] | None) -> Tabl
         raise RecordingError(f"{path}: no joint state has all of {', '.join(joints)}.")
     dropped = len(states) - len(used)
     findings = _joint_findings(joints, every, dropped, len(states), sorts=order is None)
-    stamps = _stamps(used, findings)
+    stamps = _stamps(used, path, findings)
     start = int(stamps[0])
     columns: dict[str, Any] = {"time": (stamps - start) / 1e9}
     for name in ("position", "velocity", "effort"):

@@ -74,18 +74,14 @@ def torque_signs(view: ModelView) -> Section | None:
     return None if view.signs is None else Section("Torque signs", signs_picture(view.signs))
 
 
-# Fewer samples than one window of Welch's method make no spectrum.
-_LEAST_SAMPLES = 64
-
-
 def residuals(view: ModelView) -> Section | None:
     """One chart per joint."""
     if not view.runs:
         return None
     run = view.runs[0]
-    if run.score.samples < _LEAST_SAMPLES:
-        return Section("Residuals", paragraph("Too little motion for a spectrum."))
     spectrum = residual_spectrum(view.model, run.samples, predicted=view.predictions[0].total)
+    if spectrum is None:
+        return Section("Residuals", paragraph("Too little motion for a spectrum."))
     words = paragraph(
         "Amplitude density of the torque and of the residuals. A hump where the robot moves slowly "
         "is friction, one above the motion's own frequencies vibration or noise."
