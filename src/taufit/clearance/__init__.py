@@ -1,4 +1,5 @@
-"""Clearance to play. In: a motion file, the arm, what its controller reports. Out: a `Clearance`.
+"""Clearance check of playback. In: a motion file, the robot, its controller's report. Out: a
+`Clearance`.
 
 Left to others: planning the motion (excitation), sending it (wire) and asking the user (cli).
 """

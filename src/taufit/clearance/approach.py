@@ -1,7 +1,8 @@
-"""The way from where the arm stands to the start of a motion: straight legs, each proved clear.
+"""Approach from the current pose to the start of a motion: straight legs, each proved free.
 
-Tried in order: one straight leg; two by way of a roomy pose; one joint after the other; a search
-by two trees that grow towards each other (RRT-connect [Kuffner2000]), shortened afterwards.
+Tried in order: one straight leg; two legs via a home pose with much free space; one joint after
+the other; a search by two trees that grow towards each other (RRT-connect [Kuffner2000]), shortened
+afterwards.
 """
 
 from __future__ import annotations
@@ -19,21 +20,21 @@ from taufit.clearance.space import Space
 from taufit.core.arrays import Array, Float
 from taufit.excitation.scene import Scene
 
-# Distance kept on the way at most [m], and how much of it a proof may leave open.
+# Largest clearance kept on the approach [m], and tolerance of a proof [m].
 CLEARANCE, SLACK = 0.010, 0.002
-# Roomy poses: how many, of how many drawn, how far apart [rad], with how much room [m].
+# Home poses: count, number of draws, minimum separation [rad], minimum distance to bodies [m].
 _HOMES, _DRAWN, _APART, _ROOM = 8, 400, 0.8, 0.03
 _SEARCH_S, _TREE_STEP, _SHORTCUTS = 1.0, 0.6, 60
-# Poses this near are the same, legs this long are nobody's [rad or m].
+# Largest difference of equal poses, and largest leg [rad or m].
 _SAME, _LONGEST = 1e-9, 100.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Way:
-    """Poses joined by straight legs in joint space.
+    """Path of straight legs in joint space.
 
     Attributes:
-        poses: From where the arm stands to the start, vias in between.
+        poses: Poses from the current one to the start, with via poses in between.
         kind: "straight", "via", "joint by joint" or "searched".
     """
 
@@ -42,17 +43,17 @@ class Way:
 
     @property
     def length(self) -> float:
-        """Travel of the joint with the longest way, leg by leg [rad or m]."""
+        """Sum over legs of the largest joint travel [rad or m]."""
         return float(np.abs(np.diff(self.poses, axis=0)).max(axis=1).sum())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Approaches:
-    """Search of proved ways in one space.
+    """Search for proved paths in one collision space.
 
     Attributes:
-        space: The arm among its surroundings, with the distances kept on the way.
-        homes: Roomy poses, far from each other.
+        space: Robot and surroundings, with the clearances of the approach.
+        homes: Poses with much free space, far from each other.
     """
 
     space: Space
@@ -63,7 +64,7 @@ class Approaches:
 
     @classmethod
     def among(cls, space: Space) -> Approaches:
-        """With the distances of a motion's space, or 10 mm where those are longer."""
+        """Approaches with the clearances of a motion's space, at most 10 mm."""
         scene = space.scene
         own = scene.pair_clearance or (scene.clearance,) * len(scene.pairs)
         nearer: Scene = replace(
@@ -74,13 +75,13 @@ class Approaches:
         return cls(replace(space, scene=nearer))
 
     def is_free(self, q: Float[Array, " j"]) -> bool:
-        """Whether a pose keeps its distances and the joints' limits."""
+        """Whether a pose keeps all clearances and joint limits."""
         limits = self.space.limits
         inside = np.all(q >= limits.lower - 1e-6) and np.all(q <= limits.upper + 1e-6)
         return bool(inside) and self._short(q[None]) <= 0.0
 
     def leg_is_clear(self, start: Float[Array, " j"], stop: Float[Array, " j"]) -> bool:
-        """Whether a straight leg is proved."""
+        """Whether a straight leg is proved free."""
         way = float(np.abs(stop - start).max())
         if way < _SAME:
             return True
@@ -90,7 +91,7 @@ class Approaches:
         return prove_clear(line(start, stop), self.space, slack=SLACK, step=step) is None
 
     def is_clear(self, poses: Float[Array, "n j"]) -> bool:
-        """Whether every leg between poses is proved."""
+        """Whether every leg between poses is proved free."""
         if self._short(poses) > 0.0:
             return False
         return all(self.leg_is_clear(a, b) for a, b in pairwise(poses))
@@ -103,13 +104,13 @@ class Approaches:
         seconds: float = _SEARCH_S,
         seed: int = 0,
     ) -> Way | None:
-        """A proved way, or None where none was found.
+        """Find a proved path; None if none is found.
 
         Args:
-            start: Where the arm stands.
-            goal: Where it is to be.
-            seconds: Time for the search by trees, where nothing simpler is clear.
-            seed: Of that search.
+            start: Current pose.
+            goal: Target pose.
+            seconds: Time limit of the tree search, used if nothing simpler is free [s].
+            seed: Seed of that search.
         """
         straight = np.stack([start, goal])
         if self.is_clear(straight):
@@ -122,25 +123,25 @@ class Approaches:
         return None if found is None else Way(found, "searched")
 
     def homes_before(self, goal: Float[Array, " j"]) -> list[Float[Array, " j"]]:
-        """Roomy poses from which a straight leg to a pose is proved, nearest first."""
+        """Home poses with a proved straight leg to a pose, nearest first."""
         order = np.argsort(np.abs(self.homes - goal).max(axis=1))
         return [self.homes[k] for k in order if self.leg_is_clear(self.homes[k], goal)]
 
     def blocking(self, start: Float[Array, " j"], goal: Float[Array, " j"]) -> tuple[str, float]:
-        """The pair that comes nearest on the straight leg, and its distance there [m]."""
+        """Pair of bodies that come closest on the straight leg, and their distance [m]."""
         steps = np.linspace(0.0, 1.0, 200)[:, None]
         free = self.space.distances(start + steps * (goal - start)) + self.space.kept
         pair = int((free - self.space.kept).min(axis=0).argmin())
         return self.space.names[pair], float(free[:, pair].min())
 
     def _short(self, q: Float[Array, "n j"]) -> float:
-        """By how much a pose lacks distance, beyond what a proof leaves open [m]."""
+        """Largest clearance violation of poses, beyond the tolerance of a proof [m]."""
         if not self.space.names:
             return -np.inf
         return float((-self.space.distances(q) - self.space.slack(SLACK)).max())
 
     def _range(self) -> tuple[Float[Array, " j"], Float[Array, " j"]]:
-        """Middle and half of what is drawn from: the limits, at most half a turn either way."""
+        """Middle and half width of the sampled range: the limits, at most half a turn each way."""
         limits = self.space.limits
         low = np.where(np.isfinite(limits.lower), limits.lower, -np.pi)
         high = np.where(np.isfinite(limits.upper), limits.upper, np.pi)
@@ -154,7 +155,7 @@ class Approaches:
         draws = np.random.default_rng(5).uniform(-1.0, 1.0, (_DRAWN, joints))
         q = middle + draws * half
         room = self.space.distances(q).min(axis=1)
-        # More room, then nearer to the middle.
+        # Prefer more free space, then poses nearer to the middle.
         order = np.argsort(-np.minimum(room, 0.15) + 0.02 * np.abs(q - middle).mean(axis=1))
         q = q[order][room[order] > _ROOM]
         out: list[Float[Array, " j"]] = []
@@ -223,13 +224,13 @@ class Approaches:
 
 
 class _Tree:
-    """Poses reached by proved legs from a root."""
+    """Tree of poses reached by proved legs from a root."""
 
     def __init__(self, root: Float[Array, " j"]) -> None:
         self.poses, self.parent = root[None], [-1]
 
     def grow(self, towards: Float[Array, " j"], ways: Approaches) -> Float[Array, " j"] | None:
-        """One step towards a pose; the pose reached, or None."""
+        """Grow one step towards a pose; the pose reached, or None."""
         k = int(np.abs(self.poses - towards).sum(axis=1).argmin())
         gap = towards - self.poses[k]
         size = float(np.abs(gap).max())
@@ -241,7 +242,7 @@ class _Tree:
         return pose
 
     def branch(self) -> list[Float[Array, " j"]]:
-        """From the root to the last pose."""
+        """Poses from the root to the last one."""
         k, out = len(self.parent) - 1, []
         while k >= 0:
             out.append(self.poses[k])

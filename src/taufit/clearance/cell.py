@@ -1,4 +1,4 @@
-"""The cell of a motion, as its file states it: what the arm may do there and must not touch."""
+"""Cell of a motion as stated in its file: joint limits and obstacles."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from taufit.excitation import Plane, Scene, default_limits, mounting_plane, scen
 from taufit.excitation.scene import fit_capsules
 from taufit.robot import Limits, Robot
 
-# Of a file that states no cell [m], and the least that counts as certified.
+# Clearance of a file without a cell, and smallest clearance that counts as certified [m].
 DEFAULT_CLEARANCE, LEAST_CLEARANCE = 0.010, 0.002
-# Taken for an arm that states no acceleration, whatever a file says [rad/s^2].
+# Acceleration limit for a robot without one, whatever a file says [rad/s^2].
 LARGEST_ACCELERATION = 40.0
 _NAMES = ("lower", "upper", "velocity", "acceleration", "torque")
 _MOST_PLANES = 100
@@ -22,16 +22,16 @@ _MOST_PLANES = 100
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cell:
-    """What a motion was planned within.
+    """Cell for which a motion was planned.
 
     Attributes:
-        planes: Around the arm, besides its mounting surface.
-        clearance: Least distance [m].
-        radius: Of the capsules around the links, where not the arm's own bodies [m].
-        tip_speed: Largest speed of the tip [m/s].
-        free_space: Whether nothing was kept clear of.
-        limits: Of the joints.
-        jerk: Largest jerk of every joint.
+        planes: Obstacles besides the mounting surface.
+        clearance: Minimum distance [m].
+        radius: Radius of the capsules around the links, instead of the robot's bodies [m].
+        tip_speed: Maximum speed of the tip [m/s].
+        free_space: Whether no obstacle was considered.
+        limits: Joint limits.
+        jerk: Maximum jerk of every joint.
     """
 
     planes: tuple[Plane, ...]
@@ -44,7 +44,7 @@ class Cell:
 
     @classmethod
     def default(cls, robot: Robot) -> Cell:
-        """Of a file that states none: the arm itself and its mounting surface, 10 mm."""
+        """Cell of a file without one: the robot itself and its mounting surface, 10 mm."""
         limits = default_limits(robot)
         return cls((), DEFAULT_CLEARANCE, None, np.inf, False, limits)
 
@@ -52,20 +52,20 @@ class Cell:
     def of(
         cls, scene: Scene, limits: Limits, jerk: float = np.inf, radius: float | None = None
     ) -> Cell:
-        """The cell a motion was planned in.
+        """Cell of a planned motion.
 
         Args:
-            scene: What was kept clear of.
-            limits: Of the joints.
-            jerk: Largest jerk.
-            radius: Of the scene's capsules, where one was given.
+            scene: Bodies and obstacles.
+            limits: Joint limits.
+            jerk: Maximum jerk.
+            radius: Radius of the scene's capsules, if given [m].
         """
         planes = tuple(plane for plane in scene.planes if plane.name != "mounting surface")
         free = not scene.capsules or not (scene.pairs or scene.planes)
         return cls(planes, scene.clearance, radius, scene.tip_speed, free, limits, jerk)
 
     def scene(self, robot: Robot) -> Scene:
-        """Bodies of the arm, its mounting surface and the planes."""
+        """Bodies of the robot, its mounting surface and the planes."""
         if self.free_space:
             return Scene(tip_speed=self.tip_speed)
         return scene_for(
@@ -77,7 +77,7 @@ class Cell:
         )
 
     def uncertified(self, robot: Robot) -> list[str]:
-        """What of the cell no proof covers; empty where nothing is left out."""
+        """Descriptions of what no proof covers; empty if all is covered."""
         if self.free_space:
             return ["the motion was planned in free space: self-collision and table are not proved"]
         out = []
@@ -114,7 +114,7 @@ class Cell:
 
     @classmethod
     def from_field(cls, data: Field, joints: int) -> Cell:
-        """Inverse of `to_dict`; a value that cannot be is named by its place."""
+        """Inverse of `to_dict`; errors name the place of an invalid value."""
         planes: list[Plane] = []
         for plane in data["planes"].required().items():
             normal = plane["normal"].numbers(3)
@@ -154,14 +154,14 @@ def smaller_limits(first: Limits, second: Limits) -> Limits:
 
 
 def limits_to_keep(robot: Robot, cell: Cell) -> Limits:
-    """The smaller of the arm's and the cell's limits; usual ones where neither states any."""
+    """Smaller of the robot's and the cell's limits; default limits where neither has any."""
     own = robot.limits
     arm = Limits(
         own.lower,
         own.upper,
         own.velocity,
         np.where(np.isfinite(own.acceleration), own.acceleration, LARGEST_ACCELERATION),
-        # Torque counts where the motion was planned within it.
+        # Torque limits count only if the motion was planned with them.
         np.full(robot.joints, np.inf),
     )
     both = smaller_limits(arm, cell.limits)

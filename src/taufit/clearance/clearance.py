@@ -1,7 +1,7 @@
-"""One clearance of one motion on one arm: proved anew for every start.
+"""Clearance of a motion on a robot, proved anew for every start.
 
-What does not depend on where the arm stands is prepared once (bodies, levers, roomy poses); the
-proofs are made whenever `clear` is called.
+Everything independent of the current pose is prepared once (bodies, levers, home poses); the proofs
+are made by each call of `clear`.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from taufit.excitation import Fourier, Motion
 from taufit.robot import Limits, Robot
 from taufit.wire.player import ACCELERATION, SPEED, Approach, MotionDemand
 
-# Longest way to the start [s].
+# Maximum duration of the approach [s].
 _LONGEST_S = 120.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Clearance:
-    """Whether a motion may be played from where the arm stands, and how.
+    """Result: whether a motion may be played from the current pose, and how.
 
     Attributes:
-        motion: To be played; a full turn on where only that can be reached.
-        reasons: What forbids it; each names what to do.
-        uncertified: What no proof covers, and the user must accept.
-        notes: What the user should know.
-        approach: Proved legs to the start; None where there is none or the pose is not known.
-        back: Proved legs from the end to the start; None where the motion ends where it starts or
+        motion: Motion to play; shifted by full turns if only that can be reached.
+        reasons: Reasons against it; each names a remedy.
+        uncertified: Facts that no proof covers and the user must accept.
+        notes: Messages for the user.
+        approach: Proved legs to the start; None if there are none or the pose is unknown.
+        back: Proved legs from the end to the start; None if the motion ends where it starts or
             is played only once.
-        via: How the way was found, for messages.
-        knots_s: Time between the knots of a program.
-        reach: Range, speed and acceleration of all that is played.
-        limits: Kept by all parts.
+        via: Kind of the approach, for messages.
+        knots_s: Time between the knots of a program [s].
+        reach: Range, speed and acceleration of everything played.
+        limits: Joint limits kept by all parts.
     """
 
     motion: Motion
@@ -56,11 +56,11 @@ class Clearance:
     limits: Limits
 
     def is_cleared(self, *, accept_uncertified: bool = False) -> bool:
-        """Whether nothing forbids it."""
+        """Whether nothing forbids playback."""
         return not self.reasons and (accept_uncertified or not self.uncertified)
 
     def refusals(self, *, accept_uncertified: bool = False) -> list[str]:
-        """All that forbids it, in words."""
+        """Reasons against playback."""
         if accept_uncertified:
             return list(self.reasons)
         return [
@@ -70,12 +70,12 @@ class Clearance:
 
 
 class ClearanceCheck:
-    """Proofs of one motion on one arm.
+    """Proofs of one motion on one robot.
 
     Args:
-        file: The motion and its cell.
-        robot: The arm, mounted as the motion was planned for.
-        motion: As it is played; of the file by default.
+        file: Motion and its cell.
+        robot: Robot, mounted as the motion was planned for.
+        motion: Motion as played; default: that of the file.
         way: One of `playback.PROGRAM`, `STREAM`, `TRAJECTORY`.
         repeated: Whether it is played more than once, slowly first or to warm up.
     """
@@ -95,13 +95,13 @@ class ClearanceCheck:
         self.cell = cell
         known = known_limits(robot)
         self.known_arm = known is not None
-        # A description of a known arm does not widen that arm's limits.
+        # A description of a bundled robot does not widen that robot's limits.
         own = robot.limits if known is None else smaller_limits(robot.limits, known)
         limits = limits_to_keep(replace(robot, limits=own), cell)
         self.limits = limits
         self.space = Space(robot, cell.scene(robot), limits)
         self.approaches = Approaches.among(self.space)
-        # A leg moves at the usual speed unless a limit of the cell is lower.
+        # Legs move at the default speed unless a limit of the cell is lower.
         slowest = 0.9 * float(np.minimum(limits.velocity, np.inf).min())
         reach = float(self.space.tip_levers.sum())
         tip = 0.9 * cell.tip_speed / reach if np.isfinite(cell.tip_speed) else np.inf
@@ -109,7 +109,7 @@ class ClearanceCheck:
         self.acceleration = min(ACCELERATION, 0.9 * float(limits.acceleration.min()))
 
     def clear(self, here: Float[Array, " j"] | None) -> Clearance:
-        """Prove everything that would be played from a pose; without its way where None."""
+        """Prove everything that would be played from a pose; None: without approach."""
         names = self.robot.joint_names
         reasons = rest_reasons(self.motion, self.limits, names)
         if not self.file.feasible:
@@ -148,7 +148,7 @@ class ClearanceCheck:
         )
 
     def _back(self, motion: Motion, reasons: list[str]) -> Approach | None:
-        """Proved legs from the end of a motion to its start, where it is played again."""
+        """Proved legs from the end of a motion to its start, if it is played again."""
         ends = np.array([motion.duration, 0.0])
         if isinstance(motion, Fourier) or not self.repeated:
             return None
@@ -165,14 +165,14 @@ class ClearanceCheck:
         return Approach(found.poses, self.speed, self.acceleration)
 
     def _excesses(self, part: Part) -> list[str]:
-        """What a part does not keep, in words."""
+        """Limits and clearances that a part violates."""
         limits, names = self.limits, self.robot.joint_names
         found = []
         remedy = f"Plan it again with `taufit design {self.robot.name}`"
         jerk = self.cell.jerk if part.name == "the motion" else np.inf
         found += prove_limits(part.curve, limits, names, jerk=jerk, share=part.share)
         if not found:
-            # Distances along a motion too fast would take long to prove and change nothing.
+            # Clearance of a motion that violates limits takes long to prove and changes nothing.
             tip = prove_tip_speed(part.curve, self.space, share=part.share)
             torque = sampled_torque(part.curve, self.robot, limits.torque, names)
             near = prove_clear(part.curve, self.space)
@@ -180,7 +180,7 @@ class ClearanceCheck:
         return [f"{part.name}: {one}. {remedy}" for one in found]
 
     def _certification(self) -> tuple[list[str], list[str]]:
-        """What is not certified, and what is to be said."""
+        """Uncertified facts, and notes."""
         file = self.file
         notes = ["bare flange: no body of a tool or payload is known, none is kept clear"]
         uncertified = self.cell.uncertified(self.robot)
@@ -201,7 +201,7 @@ class ClearanceCheck:
         return uncertified, notes
 
     def _way(self, here: Float[Array, " j"], reasons: list[str]) -> tuple[Motion, Way | None]:
-        """A proved way to the start, with the motion a full turn on where only that is reached."""
+        """Proved path to the start, with the motion shifted by full turns if needed."""
         ways, limits, names = self.approaches, self.limits, self.robot.joint_names
         over = np.maximum(here - limits.upper, limits.lower - here)
         if over.max() > 1e-3:
@@ -234,7 +234,7 @@ class ClearanceCheck:
         return self.motion, None
 
     def _no_way(self, here: Float[Array, " j"], goal: Float[Array, " j"]) -> str:
-        """The pair in the way, and a pose from which the way is proved."""
+        """Message with the blocking pair of bodies, and a pose from which the path is proved."""
         pair, apart = self.approaches.blocking(here, goal)
         text = (
             "no clear way from here to the start was found: on the straight one "
@@ -255,7 +255,7 @@ class ClearanceCheck:
         return text + f"Jog the arm to {_degrees(nearest)} degrees: the way from there is proved"
 
     def _reach(self, motion: Motion, ways: list[Float[Array, "n j"]]) -> MotionDemand:
-        """Of the motion, its positions widened by the ways to its start."""
+        """Demand of the motion, its positions extended by the approach."""
         time = np.linspace(0.0, motion.duration, max(500, min(200_000, int(200 * motion.duration))))
         reach = MotionDemand.of(*motion.at(time), motion.duration)
         if not ways:

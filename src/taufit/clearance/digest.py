@@ -1,7 +1,7 @@
-"""Digests of what a clearance depends on: they name what changed since `design`, and no more.
+"""Digests of the inputs of a clearance: they only name what changed since `design`.
 
-A digest is no signature: whoever edits a motion can make a new one. What protects is the proof,
-which is always made anew.
+A digest is not a signature: whoever edits a motion can make a new one. Protection comes from the
+proof, which is always made anew.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ PARTS = {
     "scene": "the cell",
     "certificate": "the certificate",
 }
-# Geometry is rounded to this [m, rad]: sines differ in the last digit between computers.
+# Digits of geometry [m, rad]: the last digit of sines differs between computers.
 _DIGITS = 9
 
 
 def canonical(value: Any) -> str:
-    """JSON with one spelling: sorted keys, shortest doubles, 1 = 1.0, -0 = 0, infinity as text."""
+    """Canonical JSON: sorted keys, shortest doubles, 1 = 1.0, -0 = 0, infinity as text."""
     if isinstance(value, dict):
         inside = (json.dumps(key) + ":" + canonical(value[key]) for key in sorted(value))
         return "{" + ",".join(inside) + "}"

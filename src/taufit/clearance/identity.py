@@ -1,8 +1,8 @@
-"""Is the arm on the wire the one a motion or model is for? Compared by poses, not by names.
+"""Comparison of the connected robot with that of a motion or model, by poses instead of names.
 
 Calibrated tables differ by metres in single entries (parallel axes trade lengths), their poses by
-millimetres. So two arms are compared by where their wrist and flange are in the same joint
-positions: calibrations of 31 real UR arms lie within 7.3 mm of their own model, other models at
+millimetres. So two robots are compared by the positions of wrist and flange for the same joint
+positions: calibrations of 31 real UR robots lie within 7.3 mm of their own model, other models at
 least 29 mm away.
 """
 
@@ -22,11 +22,11 @@ from taufit.robot import Limits, Robot, bundled_robots, from_dh, from_urdf, read
 from taufit.wire.identity import ControllerReport
 from taufit.wire.ur_state import DhTable
 
-# Distances of poses beyond which an arm is another one, and from which a word is said [m].
+# Pose distance above which a robot is another one, and above which a note is given [m].
 OTHER_ARM, DOUBTFUL = 0.015, 0.008
-# Angle between gravity as reported and as planned for [rad].
+# Largest angle between reported and planned gravity [rad].
 TILT = np.radians(3.0)
-# Models with equal tables: poses cannot tell them apart.
+# Models with equal tables, indistinguishable by poses.
 TWINS = ({"ur5e", "ur7e"}, {"ur10e", "ur12e"})
 _POSES = 200
 # a2, a3, d1, d4, d5, d6 [m] of models that are not bundled: Universal Robots, "DH parameters for
@@ -41,12 +41,12 @@ _SAME_TABLE = {"ur7e": "ur5e", "ur12e": "ur10e"}
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Comparison of the arm on the wire with the one expected.
+    """Comparison of the connected robot with the expected one.
 
     Attributes:
-        reasons: What contradicts; empty where nothing does.
-        notes: What the user should know.
-        known: Whether the controller reported anything that identifies an arm.
+        reasons: Contradictions; empty if none.
+        notes: Messages for the user.
+        known: Whether the controller reported anything that identifies a robot.
     """
 
     reasons: tuple[str, ...]
@@ -55,11 +55,11 @@ class Identity:
 
 
 def compare_arms(robot: Robot, report: ControllerReport) -> Identity:
-    """Compare the arm a controller reports with the expected one.
+    """Compare the robot reported by a controller with the expected one.
 
     Args:
-        robot: The arm that a motion or model is for, mounted as it was.
-        report: Of the controller.
+        robot: Robot of a motion or model, with its mounting.
+        report: Report of the controller.
     """
     reasons: list[str] = []
     notes: list[str] = []
@@ -75,12 +75,11 @@ def compare_arms(robot: Robot, report: ControllerReport) -> Identity:
 
 
 def pose_gap(first: Robot, second: Robot, *, freedom: str = "yaw", flange: bool = True) -> float:
-    """Largest distance of wrist and flange of two arms over fixed random joint positions [m].
+    """Largest distance of wrist and flange of two robots over fixed random joint positions [m].
 
     Args:
-        first, second: Arms of equally many joints.
-        freedom: Of the second one's base: "yaw" (bases may be turned about z against each other)
-            or "rigid" (placed anywhere).
+        first, second: Robots with the same number of joints.
+        freedom: Alignment of the second base: "yaw" (rotation about z) or "rigid" (any placement).
         flange: Whether the flange counts besides the wrist.
     """
     if first.joints != second.joints:
@@ -107,7 +106,7 @@ def pose_gap(first: Robot, second: Robot, *, freedom: str = "yaw", flange: bool 
 
 @lru_cache(maxsize=32)
 def _points(robot: Robot) -> Float[Array, "n 2 3"]:
-    """Wrist (the point of the last axis nearest to the one before) and flange."""
+    """Wrist (point of the last axis nearest to the one before) and flange."""
     slides = np.array([link.prismatic for link in robot.links])
     q = np.random.default_rng(0).uniform(-np.pi, np.pi, (_POSES, robot.joints))
     q = np.where(slides, q / np.pi, q)
@@ -124,21 +123,21 @@ def _points(robot: Robot) -> Float[Array, "n 2 3"]:
 
 
 def _axis(frames: Array, robot: Robot, joint: int) -> tuple[Array, Array]:
-    """A point of a joint's axis and its direction, in the base frame."""
+    """Point and direction of a joint axis, in the base frame."""
     screw = robot.links[joint].screw
     turn, origin = frames[:, joint, :3, :3], frames[:, joint, :3, 3]
     return turn @ np.cross(screw[:3], screw[3:]) + origin, turn @ screw[:3]
 
 
 def robot_of_table(table: DhTable) -> Robot:
-    """A bare arm from a controller's Denavit-Hartenberg table."""
+    """Robot without inertial data from a controller's Denavit-Hartenberg table."""
     rows = np.column_stack([table.theta, table.d, table.a, table.alpha])
     return from_dh(rows, name="controller")
 
 
 @lru_cache(maxsize=1)
 def _family() -> dict[str, Robot]:
-    """Nominal arms by name: those bundled, and others of Universal Robots."""
+    """Nominal robots by name: bundled ones, and others of Universal Robots."""
     out = {name: read_robot(name) for name in bundled_robots()}
     for name, (a2, a3, d1, d4, d5, d6) in _LENGTHS.items():
         half = np.pi / 2
@@ -150,7 +149,7 @@ def _family() -> dict[str, Robot]:
 
 
 def nearest_models(robot: Robot) -> dict[str, float]:
-    """Nominal models within 15 mm of an arm, with their distance [m], nearest first."""
+    """Nominal models within 15 mm of a robot, with their distance [m], nearest first."""
     gaps = [
         (pose_gap(robot, one), name)
         for name, one in _family().items()
@@ -160,10 +159,10 @@ def nearest_models(robot: Robot) -> dict[str, float]:
 
 
 def known_limits(robot: Robot) -> Limits | None:
-    """Limits of the bundled arm with the same kinematics; None where there is none.
+    """Limits of the bundled robot with the same kinematics; None if there is none.
 
-    Arms of equal kinematics (Panda and FR3) are told apart by their name; another name is given
-    the wider of their limits.
+    Robots with equal kinematics (Panda and FR3) are distinguished by name; for another name the
+    wider limits apply.
     """
     near = [name for name in nearest_models(robot) if name in bundled_robots()]
     if robot.name in near:
@@ -187,7 +186,7 @@ def _named(models: dict[str, float]) -> str:
 def _by_poses(
     robot: Robot, report: ControllerReport, nominal: bool, reasons: list[str], notes: list[str]
 ) -> bool:
-    """A table or description; a flange counts where the arm's own is nominal: no tool moved it."""
+    """Compare a DH table or URDF; the flange counts if the expected robot is nominal (no tool)."""
     if report.table is not None:
         other = robot_of_table(report.table)
         gap = pose_gap(robot, other, flange=nominal)
@@ -217,7 +216,7 @@ def _by_poses(
 
 
 def described_robot(urdf: str, robot: Robot) -> Robot:
-    """The chain of a URDF that has the joints of an arm."""
+    """Chain of a URDF with the joints of a robot."""
     import xml.etree.ElementTree as ET
 
     from taufit.robot.from_urdf import parse_xml
@@ -242,7 +241,7 @@ def _by_name(
     reasons: list[str],
     notes: list[str],
 ) -> bool:
-    """The controller's model name; e-Series arms are named without their e."""
+    """Compare model names; e-Series robots are named without their e."""
     found = re.match(r"\s*ur\s*(\d+)", report.model.lower())
     if found is None or not any(name.startswith("ur") for name in models):
         return False
@@ -274,7 +273,7 @@ def _by_name(
 def _by_flange(
     robot: Robot, report: ControllerReport, nominal: bool, reasons: list[str], notes: list[str]
 ) -> bool:
-    """Radius and height of the flange in the present pose; a base turned about z does not count."""
+    """Compare radius and height of the flange in the current pose; yaw of the base is ignored."""
     if report.flange is None or report.position is None:
         return False
     if len(report.position) != robot.joints:

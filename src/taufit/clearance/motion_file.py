@@ -1,4 +1,4 @@
-"""Motion files with the clearance `design` has proved: cell, limits, a clear leg, digests."""
+"""Motion files with the clearance data of `design`: cell, limits, home pose, digests."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from taufit.robot import Robot
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MotionFile:
-    """A motion and what its file says about it.
+    """Motion with the data of its file.
 
     Attributes:
-        path: The file.
-        motion: To be played.
-        robot_name: Of the robot it was planned for; None where the file does not say.
-        mounting: Roll, pitch and yaw of the base it was planned for [rad]; None likewise.
-        feasible: What `design` noted.
-        cell: It was planned in; None in older files.
-        home: A roomy pose from which the straight leg to the start was proved.
-        digests: Saved ones; empty in older files.
-        incomplete: What a clearance in the file lacks, in words; empty where it is whole.
+        path: File.
+        motion: Motion to play.
+        robot_name: Name of the robot it was planned for; None if not in the file.
+        mounting: Roll, pitch and yaw of the base it was planned for [rad]; None if not in the file.
+        feasible: Feasibility noted by `design`.
+        cell: Cell it was planned for; None in older files.
+        home: Home pose with a proved straight leg to the start.
+        digests: Stored digests; empty in older files.
+        incomplete: Description of missing clearance data; empty if complete.
     """
 
     path: Path
@@ -87,8 +87,8 @@ def read_motion_file(path: str | os.PathLike[str]) -> MotionFile:
 def clearance_block(motion: Motion, robot: Robot, cell: Cell) -> dict[str, Any]:
     """Plain data for the key "clearance" of a motion file.
 
-    The leg from a roomy pose to the start is proved here, so that it is known before anybody
-    stands at the arm; `home` is null where none was found.
+    The leg from a home pose to the start is proved here, before anybody is at the robot; `home` is
+    null if none was found.
     """
     space = Space(robot, cell.scene(robot), cell.limits)
     start = motion.at(np.zeros(1))[0][0]
@@ -105,9 +105,9 @@ def clearance_block(motion: Motion, robot: Robot, cell: Cell) -> dict[str, Any]:
 
 
 def changed_parts(file: MotionFile, robot: Robot) -> list[str]:
-    """Parts of a certified file that are not what `design` saw, in words.
+    """Names of the parts of a certified file that changed since `design`.
 
-    Inertia counts only where the motion was planned within torque limits.
+    Inertia counts only if the motion was planned with torque limits.
     """
     if file.cell is None or not file.digests:
         return []

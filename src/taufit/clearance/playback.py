@@ -1,7 +1,7 @@
-"""The curves a controller makes of a motion: its formula, a table of knots, points of a trajectory.
+"""Curves that controllers make of a motion: its formula, a table of knots, trajectory points.
 
-A slow period is the same path at a lower speed, and a series repeats itself after one period, so
-that neither needs a proof of its own.
+A slow period is the same path at lower speed, and a Fourier series is periodic, so neither needs a
+proof of its own.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from taufit.excitation import Fourier, Motion, Sampled, Spline, Strokes
 from taufit.excitation.robot_programs import KNOTS_S, knots
 from taufit.robot import Limits
 
-# Ways of playing: a program on the controller, set points one by one, a joint trajectory.
+# Playback modes: program on the controller, streamed set points, joint trajectory.
 PROGRAM, STREAM, TRAJECTORY = "program", "stream", "trajectory"
-# Knots of a program where coarser ones bend beyond a limit, and the most of them.
+# Knot intervals of a program if coarser ones violate a limit [s], and maximum number of knots.
 _FINER_S, _MOST_KNOTS = (0.05, 0.02), 20_000
-# Accelerations of cubics step at their ends; the arm's servo smooths that.
+# Tolerance of limits for cubics, whose acceleration steps at the ends; the servo smooths that.
 CUBIC_SHARE = 0.02
-# Points of a joint trajectory [Hz], and the shares of limits that count as rest.
+# Rate of trajectory points [Hz], and fractions of limits that count as rest.
 POINTS_HZ = 50.0
 _REST_SPEED, _REST_ACCELERATION = 1e-3, 1e-2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
-    """One part of a playback, as a curve.
+    """Part of a playback, as a curve.
 
     Attributes:
-        name: For messages.
-        curve: In joint space.
-        share: Tolerance of its speed and acceleration limits.
+        name: Name for messages.
+        curve: Joint-space curve.
+        share: Tolerance of its speed and acceleration limits, as a fraction.
     """
 
     name: str
@@ -47,9 +47,9 @@ class Part:
 def parts_of(
     motion: Motion, limits: Limits, names: tuple[str, ...], way: str
 ) -> tuple[tuple[Part, ...], float]:
-    """Parts of a motion as one way of playing makes them, and the time between knots [s].
+    """Parts of a motion in a playback mode, and the time between knots [s].
 
-    The ways to the start are not among them: they are straight legs, proved one by one.
+    Approaches are not included: they are straight legs, proved one by one.
     """
     parts = [Part("the motion", curve_of(motion))]
     between = KNOTS_S
@@ -60,7 +60,7 @@ def parts_of(
         count = max(1, int(np.ceil(motion.duration * POINTS_HZ)))
         seconds = motion.duration
         if isinstance(motion, Fourier):
-            # The points of later periods lie elsewhere on the same curve.
+            # Points of later periods lie on the same curve.
             seconds = min(motion.duration, max(motion.period, 60.0))
             count = max(1, int(np.ceil(seconds * POINTS_HZ)))
         time = np.linspace(0.0, seconds, count + 1)
@@ -71,7 +71,7 @@ def parts_of(
 
 
 def _table(motion: Motion, limits: Limits, names: tuple[str, ...]) -> tuple[float, Curve]:
-    """The coarsest table of cubics that keeps the limits as well as the motion does."""
+    """Coarsest table of cubics that keeps the limits as well as the motion does."""
     between, curve = KNOTS_S, hermite(*knots(motion, KNOTS_S))
     for finer in _FINER_S:
         if not prove_limits(curve, limits, names) or motion.duration / finer > _MOST_KNOTS:
@@ -81,7 +81,7 @@ def _table(motion: Motion, limits: Limits, names: tuple[str, ...]) -> tuple[floa
 
 
 def rest_reasons(motion: Motion, limits: Limits, names: tuple[str, ...]) -> list[str]:
-    """Ends of a motion that are not at rest, in words; empty where both are."""
+    """Messages for ends of a motion that are not at rest; empty if both are."""
     out = []
     ends = np.array([0.0, motion.duration])
     _, v, a = motion.at(ends)
@@ -111,7 +111,7 @@ def _whole_periods(motion: Motion, where: str) -> str:
 
 
 def turned(motion: Motion, turns: Float[Array, " j"]) -> Motion:
-    """The same motion with every joint some full turns on."""
+    """Copy of a motion with joints shifted by full turns."""
     shift = 2.0 * np.pi * np.asarray(turns, float)
     if isinstance(motion, Fourier):
         return replace(motion, offset=motion.offset + shift)

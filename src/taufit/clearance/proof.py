@@ -1,7 +1,7 @@
-"""Proofs over whole curves: limits, distances and the speed of the tip, between samples too.
+"""Proofs over complete curves: limits, distances and tip speed, between samples too.
 
-Every proof halves the intervals on which its bound is not good enough, until the bound holds on
-all of them or a sample shows that it cannot.
+Every proof halves the intervals on which its bound is too weak, until the bound holds on all of
+them or a sample violates the limit.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from taufit.core.arrays import Array, Bool, Float
 from taufit.dynamics import inverse_dynamics, jacobian
 from taufit.robot import Limits, Robot
 
-# First intervals [s]; halved as often as a bound asks for it, but not beyond these.
+# First intervals [s]; halved as often as a bound requires, but not beyond these limits.
 STEP_S = 0.02
 _SHORTEST = 1e-9
 _MOST_INTERVALS = 3_000_000
-# Curves of more pieces than this are first proved in blocks of some pieces.
+# Curves with more pieces than this are first proved in blocks of pieces.
 _MANY_PIECES, _BLOCK = 2000, 12
-# Tolerances: position [rad], share of speed, acceleration and jerk limits, distances [m].
+# Tolerances: position [rad], fraction of speed, acceleration and jerk limits, distances [m].
 POSITION, SHARE, DISTANCE = 1e-6, 1e-3, 1e-3
 # Torque is sampled: it follows position, speed and acceleration, which are bounded in between.
 _TORQUE_STEP_S, _TORQUE_SAMPLES, _TORQUE_SHARE = 0.005, 20_000, 0.02
@@ -31,14 +31,14 @@ _TORQUE_STEP_S, _TORQUE_SAMPLES, _TORQUE_SHARE = 0.005, 20_000, 0.02
 
 @dataclass(frozen=True, slots=True)
 class Excess:
-    """A limit or distance that a curve does not keep, or that could not be proved.
+    """Limit or distance that a curve violates, or that could not be proved.
 
     Attributes:
-        what: Name of it, e.g. "speed of elbow_joint" or "link 3 and link 5".
+        what: Name, e.g. "speed of elbow_joint" or "link 3 and link 5".
         kind: "position", "speed", "acceleration", "jerk", "torque", "tip speed" or "distance".
-        value: Reached, in the limit's unit; of a distance, how much it is short [m].
-        limit: What is allowed; of a distance, what is kept [m].
-        time: Of the moment [s].
+        value: Value reached, in the unit of the limit; for a distance, the shortfall [m].
+        limit: Limit; for a distance, the required clearance [m].
+        time: Time [s].
         proved: Whether a sample shows it; else only the proof failed.
     """
 
@@ -63,7 +63,7 @@ class Excess:
         return f"{self.what} is {self.value:.4g} at {self.time:.3f} s, beyond {self.limit:.4g}"
 
 
-# Rows of (bound on an interval, sample at start, sample at stop) for a list of intervals.
+# Upper bounds on a list of intervals, from samples at their starts and stops.
 _Bounds = Callable[[Intervals, Array, Array], Float[Array, "n c"]]
 
 
@@ -110,14 +110,14 @@ def prove_limits(
     jerk: float = np.inf,
     share: float = SHARE,
 ) -> list[Excess]:
-    """Position, speed, acceleration and jerk of every joint, at every moment; empty where kept.
+    """Prove limits of position, speed, acceleration and jerk; empty if all are kept.
 
     Args:
-        curve: To be proved.
-        limits: Of the joints.
-        names: Of the joints, for messages.
-        jerk: Largest jerk of every joint.
-        share: Tolerance of speed, acceleration and jerk.
+        curve: Curve to be proved.
+        limits: Joint limits.
+        names: Joint names, for messages.
+        jerk: Maximum jerk of every joint.
+        share: Tolerance of speed, acceleration and jerk, as a fraction.
     """
     first = intervals(curve, STEP_S)
     out = []
@@ -133,7 +133,7 @@ def prove_limits(
         finite = np.isfinite(allowed)
         if not finite.any():
             continue
-        # Pieces whose hull lies within the limits need no samples.
+        # Pieces whose hull is within the limits need no samples.
         hull = curve.bound(order, np.arange(len(curve.length)))
         room = allowed.reshape(-1, hull.shape[1]).min(axis=0)
         found = _halve(
@@ -176,15 +176,15 @@ def _named(
 def prove_clear(
     curve: Curve, space: Space, *, slack: float = DISTANCE, step: float = 5 * STEP_S
 ) -> Excess | None:
-    """Distance of every pair at every moment; None where all are kept.
+    """Prove the clearance of every pair of bodies along a curve; None if all are kept.
 
     On an interval of length h with distances d0 and d1 at its ends and joint speeds up to v,
     d >= (d0 + d1 - h sum_j lever_j v_j)/2.
 
     Args:
-        curve: To be proved.
+        curve: Curve to be proved.
         space: Distances and levers.
-        slack: Part of a kept distance that may stay unproved [m], at most a fifth of it.
+        slack: Part of a required distance that may stay unproved [m], at most a fifth of it.
         step: First intervals [s].
     """
     if not space.names:
@@ -215,7 +215,7 @@ def prove_clear(
 
 
 def _open_pieces(curve: Curve, space: Space, allowed: Float[Array, " k"]) -> Bool[Array, " p"]:
-    """Pieces that are not proved by blocks of them.
+    """Pieces that are not proved by blocks of pieces.
 
     Within a block joint j travels at most s_j = sum of duration times largest speed, so that
     d >= (d0 + d1 - sum_j lever_j s_j)/2.
@@ -242,7 +242,7 @@ def speeds(curve: Curve, now: Intervals) -> Float[Array, "n j"]:
 
 
 def prove_tip_speed(curve: Curve, space: Space, *, share: float = SHARE) -> Excess | None:
-    """Speed of the tip below the scene's limit at every moment; None where it is.
+    """Prove that the tip speed stays below the limit of the scene; None if it does.
 
     |d/dt (J v)| <= sum_j r_j |a_j| + (sum_i |v_i|) (sum_j r_j |v_j|), r_j the tip's levers.
     """
@@ -280,7 +280,7 @@ def prove_tip_speed(curve: Curve, space: Space, *, share: float = SHARE) -> Exce
 def sampled_torque(
     curve: Curve, robot: Robot, torque: Float[Array, " j"], names: tuple[str, ...]
 ) -> Excess | None:
-    """Torque of the described links at moments of the curve; None where all are within 2 %."""
+    """Check the torque of the links at samples of the curve; None if all are within 2 %."""
     finite: Bool[Array, " j"] = np.isfinite(torque)
     if not finite.any():
         return None
