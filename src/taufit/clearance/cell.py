@@ -13,11 +13,11 @@ from taufit.excitation.scene import fit_capsules
 from taufit.robot import Limits, Robot
 
 # Clearance of a file without a cell, and smallest clearance that counts as certified [m].
-DEFAULT_CLEARANCE, LEAST_CLEARANCE = 0.010, 0.002
+DEFAULT_CLEARANCE, MINIMUM_CLEARANCE = 0.010, 0.002
 # Acceleration limit for a robot without one, whatever a file says [rad/s^2].
-LARGEST_ACCELERATION = 40.0
-_NAMES = ("lower", "upper", "velocity", "acceleration", "torque")
-_MOST_PLANES = 100
+DEFAULT_ACCELERATION = 40.0
+_LIMIT_NAMES = ("lower", "upper", "velocity", "acceleration", "torque")
+_MAXIMUM_PLANES = 100
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,8 +61,8 @@ class Cell:
             radius: Radius of the scene's capsules, if given [m].
         """
         planes = tuple(plane for plane in scene.planes if plane.name != "mounting surface")
-        free = not scene.capsules or not (scene.pairs or scene.planes)
-        return cls(planes, scene.clearance, radius, scene.tip_speed, free, limits, jerk)
+        is_free_space = not scene.capsules or not (scene.pairs or scene.planes)
+        return cls(planes, scene.clearance, radius, scene.tip_speed, is_free_space, limits, jerk)
 
     def scene(self, robot: Robot) -> Scene:
         """Bodies of the robot, its mounting surface and the planes."""
@@ -80,20 +80,20 @@ class Cell:
         """Descriptions of what no proof covers; empty if all is covered."""
         if self.free_space:
             return ["the motion was planned in free space: self-collision and table are not proved"]
-        out = []
-        if self.clearance < LEAST_CLEARANCE:
-            out.append(
+        messages = []
+        if self.clearance < MINIMUM_CLEARANCE:
+            messages.append(
                 f"the cell keeps {1e3 * self.clearance:.1f} mm of distance; "
-                f"{1e3 * LEAST_CLEARANCE:.0f} mm are the least that is proved"
+                f"{1e3 * MINIMUM_CLEARANCE:.0f} mm are the least that is proved"
             )
         if self.radius is not None:
-            drawn = max((body.radius for body in fit_capsules(robot)), default=0.0)
-            if self.radius < drawn - 1e-9:
-                out.append(
+            body_radius = max((body.radius for body in fit_capsules(robot)), default=0.0)
+            if self.radius < body_radius - 1e-9:
+                messages.append(
                     f"bodies of {1e3 * self.radius:.0f} mm radius were assumed; {robot.name} has "
-                    f"up to {1e3 * drawn:.0f} mm"
+                    f"up to {1e3 * body_radius:.0f} mm"
                 )
-        return out
+        return messages
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for a motion file; `from_field` returns the same cell."""
@@ -104,12 +104,13 @@ class Cell:
             ],
             "clearance": self.clearance,
             "radius": self.radius,
-            "tip_speed": _or_null(self.tip_speed),
+            "tip_speed": _finite_or_none(self.tip_speed),
             "free_space": self.free_space,
             "limits": {
-                name: [_or_null(x) for x in getattr(self.limits, name).tolist()] for name in _NAMES
+                name: [_finite_or_none(x) for x in getattr(self.limits, name).tolist()]
+                for name in _LIMIT_NAMES
             },
-            "jerk": _or_null(self.jerk),
+            "jerk": _finite_or_none(self.jerk),
         }
 
     @classmethod
@@ -119,8 +120,8 @@ class Cell:
         for plane in data["planes"].required().items():
             normal = plane["normal"].numbers(3)
             size = float(np.linalg.norm(normal))
-            if not 0.999 < size < 1.001 or len(planes) >= _MOST_PLANES:
-                plane["normal"].fail(f"a unit vector, of at most {_MOST_PLANES} planes")
+            if not 0.999 < size < 1.001 or len(planes) >= _MAXIMUM_PLANES:
+                plane["normal"].fail(f"a unit vector, of at most {_MAXIMUM_PLANES} planes")
             offset = plane["offset"].required().number()
             planes.append(Plane(plane["name"].text()[:80], normal / size, offset))
         radius = data["radius"]
@@ -129,7 +130,7 @@ class Cell:
             name: limits[name]
             .required()
             .numbers(joints, missing=-np.inf if name == "lower" else np.inf)
-            for name in _NAMES
+            for name in _LIMIT_NAMES
         }
         return cls(
             tuple(planes),
@@ -142,7 +143,7 @@ class Cell:
         )
 
 
-def smaller_limits(first: Limits, second: Limits) -> Limits:
+def intersect_limits(first: Limits, second: Limits) -> Limits:
     """The narrower of two sets of limits, joint by joint."""
     return Limits(
         np.maximum(first.lower, second.lower),
@@ -155,25 +156,27 @@ def smaller_limits(first: Limits, second: Limits) -> Limits:
 
 def limits_to_keep(robot: Robot, cell: Cell) -> Limits:
     """Smaller of the robot's and the cell's limits; default limits where neither has any."""
-    own = robot.limits
-    arm = Limits(
-        own.lower,
-        own.upper,
-        own.velocity,
-        np.where(np.isfinite(own.acceleration), own.acceleration, LARGEST_ACCELERATION),
+    robot_limits = robot.limits
+    finite_limits = Limits(
+        robot_limits.lower,
+        robot_limits.upper,
+        robot_limits.velocity,
+        np.where(
+            np.isfinite(robot_limits.acceleration), robot_limits.acceleration, DEFAULT_ACCELERATION
+        ),
         # Torque limits count only if the motion was planned with them.
         np.full(robot.joints, np.inf),
     )
-    both = smaller_limits(arm, cell.limits)
-    usual = default_limits(robot)
+    combined = intersect_limits(finite_limits, cell.limits)
+    defaults = default_limits(robot)
     return Limits(
-        np.where(np.isfinite(both.lower), both.lower, usual.lower),
-        np.where(np.isfinite(both.upper), both.upper, usual.upper),
-        np.where(np.isfinite(both.velocity), both.velocity, usual.velocity),
-        both.acceleration,
-        both.torque,
+        np.where(np.isfinite(combined.lower), combined.lower, defaults.lower),
+        np.where(np.isfinite(combined.upper), combined.upper, defaults.upper),
+        np.where(np.isfinite(combined.velocity), combined.velocity, defaults.velocity),
+        combined.acceleration,
+        combined.torque,
     )
 
 
-def _or_null(value: float) -> float | None:
+def _finite_or_none(value: float) -> float | None:
     return value if np.isfinite(value) else None

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from scipy.interpolate import BSpline
 
 # Maximum size of a table of sines: long series are evaluated in parts.
-_LARGEST_TABLE = 2_000_000
+_MAXIMUM_TABLE = 2_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,9 +43,9 @@ class Intervals:
     def __len__(self) -> int:
         return len(self.piece)
 
-    def take(self, chosen: Array) -> Intervals:
+    def take(self, selected: Array) -> Intervals:
         """Selected intervals."""
-        return Intervals(self.piece[chosen], self.start[chosen], self.stop[chosen])
+        return Intervals(self.piece[selected], self.start[selected], self.stop[selected])
 
     @property
     def middle(self) -> Float[Array, " n"]:
@@ -117,20 +117,20 @@ class SeriesCurve:
         """d^k/dt^k (a sin wt - b cos wt) = w^k (a sin(wt + k pi/2) - b cos(wt + k pi/2))."""
         a, b = self.motion.amplitudes()
         w = self.motion.pulsations
-        turned = {0: (a, -b), 1: (b, a), 2: (-a, b), 3: (-b, -a)}[order % 4]
-        sine, cosine = ((part * w**order).T for part in turned)
-        out = np.empty((len(time), self.motion.joints))
-        rows = max(1, _LARGEST_TABLE // max(1, len(w)))
+        rotated = {0: (a, -b), 1: (b, a), 2: (-a, b), 3: (-b, -a)}[order % 4]
+        sine, cosine = ((part * w**order).T for part in rotated)
+        values = np.empty((len(time), self.motion.joints))
+        rows = max(1, _MAXIMUM_TABLE // max(1, len(w)))
         for first in range(0, len(time), rows):
             phase = time[first : first + rows, None] * w
-            out[first : first + rows] = np.sin(phase) @ sine + np.cos(phase) @ cosine
-        return out + self.motion.offset if order == 0 else out
+            values[first : first + rows] = np.sin(phase) @ sine + np.cos(phase) @ cosine
+        return values + self.motion.offset if order == 0 else values
 
     def bound(self, order: int, piece: Int[Array, " n"]) -> Float[Array, "n j"]:
         a, b = self.motion.amplitudes()
-        top = (np.hypot(a, b) * self.motion.pulsations**order).sum(axis=1)
-        top += np.abs(self.motion.offset) if order == 0 else 0.0
-        return np.broadcast_to(top, (len(piece), self.motion.joints))
+        bound = (np.hypot(a, b) * self.motion.pulsations**order).sum(axis=1)
+        bound += np.abs(self.motion.offset) if order == 0 else 0.0
+        return np.broadcast_to(bound, (len(piece), self.motion.joints))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -150,20 +150,20 @@ class PolynomialCurve:
 
     def derivative(self, order: int) -> Float[Array, "m p j"]:
         """Coefficients of a derivative."""
-        out = self.coefficients
+        coefficients = self.coefficients
         for _ in range(order):
-            out = out[1:] * np.arange(1, len(out))[:, None, None]
-        return out if len(out) else np.zeros((1, *self.coefficients.shape[1:]))
+            coefficients = coefficients[1:] * np.arange(1, len(coefficients))[:, None, None]
+        return coefficients if len(coefficients) else np.zeros((1, *self.coefficients.shape[1:]))
 
     def value(
         self, order: int, piece: Int[Array, " n"], time: Float[Array, " n"]
     ) -> Float[Array, "n j"]:
         powers = self.derivative(order)[:, piece]
-        out = powers[-1].copy()
+        values = powers[-1].copy()
         for row in powers[-2::-1]:
-            out *= time[:, None]
-            out += row
-        return out
+            values *= time[:, None]
+            values += row
+        return values
 
     def bound(self, order: int, piece: Int[Array, " n"]) -> Float[Array, "n j"]:
         """Bound by the convex hull of the Bernstein coefficients."""
@@ -207,7 +207,7 @@ def hermite(
     return PolynomialCurve(time[:-1], h[:, 0], scaled)
 
 
-def line(start: Float[Array, " j"], stop: Float[Array, " j"]) -> PolynomialCurve:
+def straight_line(start: Float[Array, " j"], stop: Float[Array, " j"]) -> PolynomialCurve:
     """Straight line between two poses, in one second at constant speed."""
     powers = np.stack([start, stop - start])[:, None]
     return PolynomialCurve(np.zeros(1), np.ones(1), powers)
@@ -225,26 +225,28 @@ class StrokeCurve:
     begin: Float[Array, " p"] = field(init=False)
     length: Float[Array, " p"] = field(init=False)
     _stroke: Int[Array, " p"] = field(init=False)
-    _inside: Float[Array, " p"] = field(init=False)
-    _ramps: Int[Array, " p"] = field(init=False)
+    _start_in_stroke: Float[Array, " p"] = field(init=False)
+    _active_ramps: Int[Array, " p"] = field(init=False)
 
     def __post_init__(self) -> None:
         m = self.motion
-        steady = np.abs(m.displacement - m._from) / m.speed
+        constant_time = np.abs(m.displacement - m._from) / m.speed
         total = np.diff(m._begin)
-        edges = np.column_stack([0 * steady, m.ramp, steady, steady + m.ramp, total])
+        edges = np.column_stack(
+            [0 * constant_time, m.ramp, constant_time, constant_time + m.ramp, total]
+        )
         edges = np.sort(edges, axis=1)
         length = np.diff(edges, axis=1)
         middle = edges[:, :-1] + 0.5 * length
         # Number of active ramps in each part.
         ramps = (middle < m.ramp[:, None]).astype(int)
-        ramps += (middle > steady[:, None]) & (middle < (steady + m.ramp)[:, None])
+        ramps += (middle > constant_time[:, None]) & (middle < (constant_time + m.ramp)[:, None])
         keep = length > 1e-12
-        stroke = np.broadcast_to(np.arange(len(steady))[:, None], keep.shape)[keep]
+        stroke = np.broadcast_to(np.arange(len(constant_time))[:, None], keep.shape)[keep]
         for name, values in (
             ("_stroke", stroke),
-            ("_inside", edges[:, :-1][keep]),
-            ("_ramps", ramps[keep]),
+            ("_start_in_stroke", edges[:, :-1][keep]),
+            ("_active_ramps", ramps[keep]),
             ("length", length[keep]),
             ("begin", m._begin[stroke] + edges[:, :-1][keep]),
         ):
@@ -257,35 +259,35 @@ class StrokeCurve:
         m, k = self.motion, self._stroke[piece]
         travel = m.displacement[k] - m._from[k]
         ramp, speed = m.ramp[k], m.speed[k]
-        inside = np.minimum(self._inside[piece] + time, m._begin[k + 1] - m._begin[k])
-        steady = np.abs(travel) / speed
+        stroke_time = np.minimum(self._start_in_stroke[piece] + time, m._begin[k + 1] - m._begin[k])
+        constant_time = np.abs(travel) / speed
         # A complete piece belongs to a ramp: one-sided values at its ends.
-        centre = self._inside[piece] + 0.5 * self.length[piece]
-        up = _step(order, inside, centre, ramp)
-        down = _step(order, inside - steady, centre - steady, ramp)
-        out = m.pose + m._standing[k] if order == 0 else np.zeros((len(k), m.joints))
-        out[np.arange(len(k)), m.joint[k]] += np.sign(travel) * speed * (up - down)
-        return out
+        centre = self._start_in_stroke[piece] + 0.5 * self.length[piece]
+        up = _step(order, stroke_time, centre, ramp)
+        down = _step(order, stroke_time - constant_time, centre - constant_time, ramp)
+        values = m.pose + m._standing[k] if order == 0 else np.zeros((len(k), m.joints))
+        values[np.arange(len(k)), m.joint[k]] += np.sign(travel) * speed * (up - down)
+        return values
 
     def bound(self, order: int, piece: Int[Array, " n"]) -> Float[Array, "n j"]:
         m, k = self.motion, self._stroke[piece]
         speed, ramp = m.speed[k], m.ramp[k]
-        moving = self._ramps[piece]
+        active_ramps = self._active_ramps[piece]
         if order == 0:
-            far = np.abs(m.displacement[k] - m._from[k])
+            joint_bound = np.abs(m.displacement[k] - m._from[k])
         elif order == 1:
-            far = speed
+            joint_bound = speed
         else:
-            far = moving * speed * _STEEPEST[order] / ramp ** (order - 1)
-        out = np.zeros((len(k), m.joints))
+            joint_bound = active_ramps * speed * _RAMP_BOUNDS[order] / ramp ** (order - 1)
+        bounds = np.zeros((len(k), m.joints))
         if order == 0:
-            out += np.abs(m.pose + m._standing[k])
-        out[np.arange(len(k)), m.joint[k]] += far
-        return out
+            bounds += np.abs(m.pose + m._standing[k])
+        bounds[np.arange(len(k)), m.joint[k]] += joint_bound
+        return bounds
 
 
 # Largest k-th derivative of a ramp for unit speed and duration: of 1 - cos and its derivatives.
-_STEEPEST = {k: (2.0 if k == 2 else (2.0 * np.pi) ** (k - 2)) for k in range(2, 7)}
+_RAMP_BOUNDS = {k: (2.0 if k == 2 else (2.0 * np.pi) ** (k - 2)) for k in range(2, 7)}
 
 
 def _step(
@@ -306,7 +308,7 @@ def _step(
     return np.where((centre > 0.0) & (centre < ramp), slope, 0.0)
 
 
-def curve_of(motion: Motion) -> Curve:
+def exact_curve(motion: Motion) -> Curve:
     """Exact curve of a motion; one period of a Fourier series."""
     if isinstance(motion, Fourier):
         # The series is periodic.

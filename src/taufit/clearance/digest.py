@@ -37,8 +37,8 @@ _DIGITS = 9
 def canonical(value: Any) -> str:
     """Canonical JSON: sorted keys, shortest doubles, 1 = 1.0, -0 = 0, infinity as text."""
     if isinstance(value, dict):
-        inside = (json.dumps(key) + ":" + canonical(value[key]) for key in sorted(value))
-        return "{" + ",".join(inside) + "}"
+        entries = (json.dumps(key) + ":" + canonical(value[key]) for key in sorted(value))
+        return "{" + ",".join(entries) + "}"
     if isinstance(value, np.ndarray):
         return canonical(value.tolist())
     if isinstance(value, (list, tuple)):
@@ -61,26 +61,26 @@ def digests(
 ) -> dict[str, str]:
     """One digest per part of PARTS."""
     geometry = [
-        {"placement": _rounded(link.placement), "screw": _rounded(link.screw)}
+        {"placement": _round_geometry(link.placement), "screw": _round_geometry(link.screw)}
         for link in robot.links
     ]
     cell_data = cell.to_dict()
     limits = {"cell": cell_data.pop("limits"), "jerk": cell_data.pop("jerk")}
-    own = {
+    robot_limits = {
         name: getattr(robot.limits, name)
         for name in ("lower", "upper", "velocity", "acceleration", "torque")
     }
     return {
         "motion": digest(motion_to_dict(motion)),
-        "geometry": digest([geometry, _rounded(robot.tip), list(robot.joint_names)]),
-        "limits": digest({**limits, "robot": own}),
+        "geometry": digest([geometry, _round_geometry(robot.tip), list(robot.joint_names)]),
+        "limits": digest({**limits, "robot": robot_limits}),
         "inertia": digest([robot.parameters, robot.rotor_inertias]),
-        "mounting": digest(_rounded(np.array(robot.mounting))),
+        "mounting": digest(_round_geometry(np.array(robot.mounting))),
         "scene": digest(cell_data),
         "certificate": digest({"schema": SCHEMA, "home": home}),
     }
 
 
-def _rounded(values: Array) -> Array:
+def _round_geometry(values: Array) -> Array:
     # Adding zero turns -0 into 0.
     return np.round(values, _DIGITS) + 0.0

@@ -12,7 +12,7 @@ import numpy as np
 from taufit.clearance.approach import Approaches
 from taufit.clearance.cell import Cell
 from taufit.clearance.digest import PARTS, SCHEMA, digest, digests
-from taufit.clearance.space import Space
+from taufit.clearance.space import CollisionSpace
 from taufit.core.arrays import Array, Float
 from taufit.core.fields import Field
 from taufit.core.plain_data import read_json
@@ -56,20 +56,20 @@ def read_motion_file(path: str | os.PathLike[str]) -> MotionFile:
     notes = root["notes"]
     mounting = notes["mounting"]
     robot = notes["robot"]
-    saved = root["clearance"]
-    cell, home, prints, incomplete = None, None, {}, ""
-    if not saved.missing:
-        parts = saved["digests"]
-        prints = {name: parts[name].text("") for name in PARTS}
-        if not saved["cell"].missing:
-            cell = Cell.from_field(saved["cell"], motion.joints)
-        if not saved["home"].missing:
-            home = saved["home"].numbers(motion.joints)
-        if saved["schema"].number(0.0) != SCHEMA:
+    stored = root["clearance"]
+    cell, home, stored_digests, incomplete = None, None, {}, ""
+    if not stored.missing:
+        parts = stored["digests"]
+        stored_digests = {name: parts[name].text("") for name in PARTS}
+        if not stored["cell"].missing:
+            cell = Cell.from_field(stored["cell"], motion.joints)
+        if not stored["home"].missing:
+            home = stored["home"].numbers(motion.joints)
+        if stored["schema"].number(0.0) != SCHEMA:
             incomplete = "its clearance is of another version of taufit"
         elif cell is None:
             incomplete = "its clearance states no cell"
-        elif saved["digest"].text("") != digest(prints):
+        elif stored["digest"].text("") != digest(stored_digests):
             incomplete = "its digests were edited"
     return MotionFile(
         Path(path),
@@ -79,7 +79,7 @@ def read_motion_file(path: str | os.PathLike[str]) -> MotionFile:
         notes["feasible"].missing or notes["feasible"].flag(),
         cell,
         home,
-        prints,
+        stored_digests,
         incomplete,
     )
 
@@ -90,29 +90,29 @@ def clearance_block(motion: Motion, robot: Robot, cell: Cell) -> dict[str, Any]:
     The leg from a home pose to the start is proved here, before anybody is at the robot; `home` is
     null if none was found.
     """
-    space = Space(robot, cell.scene(robot), cell.limits)
+    space = CollisionSpace(robot, cell.scene(robot), cell.limits)
     start = motion.at(np.zeros(1))[0][0]
-    homes = Approaches.among(space).homes_before(start)
+    homes = Approaches.from_space(space).homes_with_leg_to(start)
     home = homes[0] if homes else None
-    prints = digests(motion, robot, cell, home)
+    part_digests = digests(motion, robot, cell, home)
     return {
         "schema": SCHEMA,
         "cell": cell.to_dict(),
         "home": None if home is None else home.tolist(),
-        "digests": prints,
-        "digest": digest(prints),
+        "digests": part_digests,
+        "digest": digest(part_digests),
     }
 
 
-def changed_parts(file: MotionFile, robot: Robot) -> list[str]:
+def find_changed_parts(file: MotionFile, robot: Robot) -> list[str]:
     """Names of the parts of a certified file that changed since `design`.
 
     Inertia counts only if the motion was planned with torque limits.
     """
     if file.cell is None or not file.digests:
         return []
-    now = digests(file.motion, robot, file.cell, file.home)
-    counted = [name for name in PARTS if name != "inertia"]
+    current = digests(file.motion, robot, file.cell, file.home)
+    relevant = [name for name in PARTS if name != "inertia"]
     if np.any(np.isfinite(file.cell.limits.torque)):
-        counted.append("inertia")
-    return [PARTS[name] for name in counted if file.digests.get(name) != now[name]]
+        relevant.append("inertia")
+    return [PARTS[name] for name in relevant if file.digests.get(name) != current[name]]

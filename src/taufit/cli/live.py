@@ -190,7 +190,7 @@ def _compare(
         raise RobotError("; ".join(found.reasons) + ". --force goes on nevertheless.")
     for text in found.reasons:
         print(f"warning: {text}", file=sys.stderr)
-    if not (found.known or found.reasons):
+    if not (found.is_identified or found.reasons):
         print(
             f"note: {report.controller} does not report which arm it moves; taken for a "
             f"{model.robot.name}",

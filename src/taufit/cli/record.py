@@ -14,7 +14,7 @@ from taufit.cli.options import Json, Ports, Rate, usage_error
 from taufit.cli.parts.play import Planned, PlayOptions, read_planned, show_reach
 
 if TYPE_CHECKING:
-    from taufit.clearance import Clearance, Identity
+    from taufit.clearance import Clearance, RobotComparison
     from taufit.wire.identity import ControllerReport
     from taufit.wire.open import Address
     from taufit.wire.recorder import Recorded
@@ -205,14 +205,14 @@ def _dry_run(planned: Planned, address: Address, as_json: bool) -> None:
         raise typer.Exit(1)
 
 
-def _identity(planned: Planned, report: ControllerReport) -> Identity:
+def _identity(planned: Planned, report: ControllerReport) -> RobotComparison:
     """The arm on the wire, compared with the one the motion is for."""
     from dataclasses import replace
 
     from taufit.clearance import compare_arms
 
     found = compare_arms(planned.robot, report)
-    if found.known or found.reasons:
+    if found.is_identified or found.reasons:
         return found
     if planned.robot_given:
         note = (
@@ -227,7 +227,7 @@ def _identity(planned: Planned, report: ControllerReport) -> Identity:
     return replace(found, reasons=(reason,))
 
 
-def _cleared(planned: Planned, block: Block, identity: Identity, remote: str) -> Clearance:
+def _cleared(planned: Planned, block: Block, identity: RobotComparison, remote: str) -> Clearance:
     """The clearance from where the arm stands; refused with every reason."""
     import numpy as np
 
@@ -281,7 +281,7 @@ def _remote_control(address: Address, ports: UrPorts) -> str:
 
 
 def _ask(
-    planned: Planned, clearance: Clearance, first: Block, identity: Identity, yes: bool
+    planned: Planned, clearance: Clearance, first: Block, identity: RobotComparison, yes: bool
 ) -> None:
     import numpy as np
 

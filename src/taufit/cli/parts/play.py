@@ -191,8 +191,8 @@ def read_planned(path: Path, address: Address, play: PlayOptions, robot: str | N
     arm = _arm(file, robot)
     way = TRAJECTORY if address.kind == "ros2" else STREAM if play.stream else PROGRAM
     repeated = play.slow > 0.0 or play.warm_up > 0.0
-    check = ClearanceCheck(file, arm, way=way, motion=motion, repeated=repeated)
-    if robot is None and Path(file.robot_name or "").suffix and not check.known_arm:
+    check = ClearanceCheck(file, arm, mode=way, motion=motion, is_repeated=repeated)
+    if robot is None and Path(file.robot_name or "").suffix and not check.is_known_robot:
         raise TaufitError(
             f"{path} names the robot file {file.robot_name}, which describes no arm that taufit "
             "knows: if its limits are right, name it yourself with --robot."
