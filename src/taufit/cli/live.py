@@ -190,7 +190,7 @@ def _require_same_robot(
         raise RobotError("; ".join(comparison.reasons) + ". --force goes on nevertheless.")
     for text in comparison.reasons:
         print(f"warning: {text}", file=sys.stderr)
-    if not (comparison.known or comparison.reasons):
+    if not (comparison.is_identified or comparison.reasons):
         print(
             f"note: {report.controller} does not report which arm it moves; taken for a "
             f"{model.robot.name}",

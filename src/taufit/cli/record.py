@@ -20,7 +20,7 @@ from taufit.cli.parts.playback import (
 )
 
 if TYPE_CHECKING:
-    from taufit.clearance import Clearance, Identity
+    from taufit.clearance import Clearance, RobotComparison
     from taufit.wire.controller_report import ControllerReport
     from taufit.wire.recorder import RecordingResult
     from taufit.wire.source import SampleBlock, Source, SourceDescription
@@ -220,14 +220,14 @@ def _dry_run(planned: PlannedMotion, address: SourceAddress, as_json: bool) -> N
         raise typer.Exit(1)
 
 
-def _identity(planned: PlannedMotion, report: ControllerReport) -> Identity:
+def _identity(planned: PlannedMotion, report: ControllerReport) -> RobotComparison:
     """Compare the connected robot with that of the motion."""
     from dataclasses import replace
 
     from taufit.clearance import compare_arms
 
     comparison = compare_arms(planned.robot, report)
-    if comparison.known or comparison.reasons:
+    if comparison.is_identified or comparison.reasons:
         return comparison
     if planned.robot_given:
         note = (
@@ -243,7 +243,7 @@ def _identity(planned: PlannedMotion, report: ControllerReport) -> Identity:
 
 
 def _require_clearance(
-    planned: PlannedMotion, block: SampleBlock, identity: Identity, remote_control: str
+    planned: PlannedMotion, block: SampleBlock, identity: RobotComparison, remote_control: str
 ) -> Clearance:
     """Clearance from the present pose; raises with all reasons if it is not given."""
     import numpy as np
@@ -303,7 +303,7 @@ def _remote_control(address: SourceAddress, ports: UrPorts) -> str:
 
 
 def _confirm_motion(
-    planned: PlannedMotion, clearance: Clearance, first: SampleBlock, identity: Identity, yes: bool
+    planned: PlannedMotion, clearance: Clearance, first: SampleBlock, identity: RobotComparison, yes: bool
 ) -> None:
     import numpy as np
 

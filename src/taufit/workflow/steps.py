@@ -65,7 +65,7 @@ from taufit.workflow.training_data import TrainingData, condition_like, training
 
 if TYPE_CHECKING:
     from taufit.calibration.joint_zeros import JointZeros
-    from taufit.signs.unknown_signs import FoundSigns
+    from taufit.signs.unknown_signs import RecoveredSigns
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,7 +91,7 @@ class FitState:
     zeros: JointZeros | None = None
     findings: tuple[Finding, ...] = ()
     evidence: HypothesisTest | None = None
-    signs: FoundSigns | None = None
+    signs: RecoveredSigns | None = None
     warmth: TemperatureLawFit | None = None
     dropped: tuple[str, ...] = ()
     load: Any = None
@@ -345,7 +345,7 @@ def _unsigned(source: SampleSource) -> bool:
     return signed is not None and not np.all(signed)
 
 
-def _with_signs(request: FitRequest, state: FitState) -> tuple[FoundSigns | None, SampleSource]:
+def _with_signs(request: FitRequest, state: FitState) -> tuple[RecoveredSigns | None, SampleSource]:
     """Torque signs where they were not recorded, and samples that have them."""
     if not _unsigned(state.source) and not request.sign_hints:
         return None, state.source

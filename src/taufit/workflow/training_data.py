@@ -375,7 +375,7 @@ def condition_like(
     )
     if samples.signed is not None and not np.all(samples.signed):
         # Magnitudes are compared with the magnitude predicted.
-        from taufit.signs.samples import signed_by_model
+        from taufit.signs.samples import sign_by_model
 
-        samples = signed_by_model(model, samples)
+        samples = sign_by_model(model, samples)
     return samples.with_column_cache()

@@ -200,8 +200,8 @@ def read_planned_motion(
     arm = _read_robot(file, robot)
     playback_kind = TRAJECTORY if address.kind == "ros2" else STREAM if play.stream else PROGRAM
     is_repeated = play.slow > 0.0 or play.warm_up > 0.0
-    check = ClearanceCheck(file, arm, way=playback_kind, motion=motion, repeated=is_repeated)
-    if robot is None and Path(file.robot_name or "").suffix and not check.known_arm:
+    check = ClearanceCheck(file, arm, mode=playback_kind, motion=motion, is_repeated=is_repeated)
+    if robot is None and Path(file.robot_name or "").suffix and not check.is_known_robot:
         raise TaufitError(
             f"{path} names the robot file {file.robot_name}, which describes no arm that taufit "
             "knows: if its limits are right, name it yourself with --robot."
