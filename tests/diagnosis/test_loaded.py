@@ -144,7 +144,7 @@ def test_a_moment_without_a_mass_puts_no_load_beyond_the_arm(monkeypatch):
     robot = read_robot("ur10")
     values = np.zeros(10)
     values[0], values[3] = 1e-3, 0.2
-    monkeypatch.setattr(HypothesisTest, "load", lambda _: (values, np.eye(10)))
+    monkeypatch.setattr(HypothesisTest, "estimate_load", lambda _: (values, np.eye(10)))
     shown = HypothesisTest.__new__(HypothesisTest)
 
     added = with_load(robot, shown).parameters[-10:] - robot.parameters[-10:]

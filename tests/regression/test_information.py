@@ -201,7 +201,7 @@ def test_every_friction_model_enters(friction):
         temperature=rng.uniform(20.0, 50.0, batch.torque.shape),
     )
     if model.friction.memory:
-        with pytest.raises(ValueError, match="remembers its path"):
+        with pytest.raises(ValueError, match="has a memory"):
             accumulate(model, batch)
         inputs = TermInput(batch.velocity, load=batch.load, step=0.01)
         batch = replace(batch, friction=model.columns.drive_columns(inputs))

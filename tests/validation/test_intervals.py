@@ -91,9 +91,9 @@ def test_standing_joints_are_scored_apart(done):
 def test_a_model_whose_intervals_do_not_hold_is_not_good(done):
     one = replace(done.holdout[0], nrmse=np.full(6, 0.02), moving_nrmse=None)
     floor = np.full(6, 0.02)
-    assert grade([one], [floor], unseen=True).overall == "good"
+    assert grade([one], [floor], on_holdout=True).overall == "good"
     few = replace(one, inside=np.full(6, 0.6))
-    judged = grade([few], [floor], unseen=True)
+    judged = grade([few], [floor], on_holdout=True)
     assert judged.overall == "usable"
     assert "60 % of the torques are inside" in judged.reasons[0]
 

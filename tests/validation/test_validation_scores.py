@@ -110,7 +110,7 @@ def test_a_run_without_64_samples_in_motion_has_no_spectrum(identified):
 def test_verdicts_name_every_broken_limit(identified):
     scores = identified.holdout
     good = verdict(scores)
-    assert good.passed and good.word == "PASS"
+    assert good.passed and good.label == "PASS"
 
     assert verdict(scores, AcceptanceLimits(mean_nrmse=0.5, rmse=(50.0,), correlation=0.5)).passed
     bad = verdict(

@@ -12,7 +12,7 @@ import numpy as np
 
 from taufit.calibration.friction_pairs import FrictionPairs
 from taufit.core.arrays import Array, Bool, Float
-from taufit.fitting.selection.shapes import beyond_folds, near_folds
+from taufit.fitting.selection.shapes import starts_across_folds, starts_near_folds
 from taufit.terms import LOAD, TermInput
 from taufit.terms.friction import Friction
 
@@ -117,7 +117,7 @@ def from_grid(
     points = np.array(list(product(*axes)))
     # Valleys beside a fold are thinner than the grid.
     finer = [np.geomspace(axis[0], axis[-1], 13) for axis in axes[:2]] + axes[2:]
-    thin = near_folds(finer, model.shapes)
+    thin = starts_near_folds(finer, model.shapes)
     far: list[Float[Array, " s"]] = []
     if pairs.weight is None:
         # Valleys outside the grid: points spread evenly over all that is allowed.
@@ -133,7 +133,7 @@ def from_grid(
     found = sorted((refine_shape(pairs, model, start, live) for start in starts), key=itemgetter(1))
     best = found[0]
     for shape, _ in found[:3]:
-        for twins in beyond_folds(shape, _gram(pairs, model, shape, live), model.shapes):
+        for twins in starts_across_folds(shape, _gram(pairs, model, shape, live), model.shapes):
             nearest = min(twins, key=lambda twin: _cost(pairs, model, twin, live))
             best = min(best, refine_shape(pairs, model, nearest, live), key=itemgetter(1))
     # A shape may sit in a valley of its own while the others are where they belong.

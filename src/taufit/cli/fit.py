@@ -133,7 +133,7 @@ def command(
     if refused:
         from taufit.core.errors import InfeasibleError
 
-        missed = "does not reach the limits" if limits.given else "is poor"
+        missed = "does not reach the limits" if limits.has_limits else "is poor"
         raise InfeasibleError(
             f"the model {missed}, so nothing was written (--force writes it): "
             f"{'; '.join(judged.reasons)}."
@@ -202,7 +202,7 @@ def _show(done: IdentificationResult, judged: Verdict, output: Path, refused: bo
     kind = "physically possible" if done.consistent else "NOT physically possible"
     console.print(
         headline(
-            f"{judged.word} ({done.grades.overall})",
+            f"{judged.label} ({done.grades.overall})",
             f"  {done.model.robot.name}: {100 * share:.1f} % of the torque is left unexplained on "
             f"{where}; the arm is {kind}.",
         )

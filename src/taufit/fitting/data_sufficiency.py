@@ -14,18 +14,18 @@ from taufit.signals.sample_source import SampleSource, source_of
 from taufit.signals.samples import Samples
 
 # Fewer independent rows per parameter than this determine nothing by themselves.
-_ALONE = 4.0
+_MIN_PER_PARAMETER = 4.0
 # With priors on links and friction a fit degrades gracefully: this many are enough to begin with.
-_WITH_PRIOR = 0.5
+_MIN_PER_PARAMETER_WITH_PRIOR = 0.5
 # Shorter motion than this shows no friction, whatever the low-pass leaves of it [s].
-_SHORTEST_S = 1.0
+_MIN_DURATION_S = 1.0
 # Residuals of a fit to less than this many rows per parameter say nothing about the noise.
-_NOTHING = 1.0
+_NO_NOISE_INFORMATION = 1.0
 # Part of a joint's torque that a model of a real arm leaves unexplained: what the noise is taken to
 # be where residuals cannot show it.
-_USUAL_NOISE = 0.05
+_TYPICAL_NOISE_RATIO = 0.05
 # A joint that turns less than this shows neither friction nor inertia [rad or m].
-_SMALLEST_RANGE = 0.02
+_MIN_RANGE = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,64 +35,74 @@ class DataAmount:
     Attributes:
         seconds: Of motion.
         independent: Torque values, as far as the low-pass leaves them independent.
-        wanted: Parameters.
+        required: Parameters.
     """
 
     seconds: float
     independent: float
-    wanted: int
+    required: int
 
     @classmethod
-    def of(cls, model: TorqueModel, source: SampleSource) -> DataAmount:
+    def from_samples(cls, model: TorqueModel, source: SampleSource) -> DataAmount:
         """Of the samples in motion."""
-        seen, joints = source.summary, model.robot.joints
+        summary, joints = source.summary, model.robot.joints
         terms = len(model.term_sum.parameters)
         return cls(
-            seen.moving / source.rate_hz,
-            float(seen.kept_moving.sum()) / source.correlation_guess,
+            summary.moving / source.rate_hz,
+            float(summary.kept_moving.sum()) / source.correlation_guess,
             6 * joints
             + joints * (model.has("rotor") + terms + model.has("offset"))
             - len(model.absent),
         )
 
     @property
-    def share(self) -> float:
+    def samples_per_parameter(self) -> float:
         """Independent values per parameter."""
-        return self.independent / self.wanted
+        return self.independent / self.required
 
     @property
-    def enough_s(self) -> float:
+    def sufficient_duration_s(self) -> float:
         """Seconds of such motion that determine a model by themselves."""
-        return max(self.seconds * _ALONE / max(self.share, 1e-3), 5.0)
+        return max(self.seconds * _MIN_PER_PARAMETER / max(self.samples_per_parameter, 1e-3), 5.0)
 
     @property
-    def missing(self) -> float:
+    def prior_dependence(self) -> float:
         """1 where residuals say nothing about the noise, 0 where they say all."""
-        return float(np.clip((_ALONE - self.share) / (_ALONE - _NOTHING), 0.0, 1.0))
+        return float(
+            np.clip(
+                (_MIN_PER_PARAMETER - self.samples_per_parameter)
+                / (_MIN_PER_PARAMETER - _NO_NOISE_INFORMATION),
+                0.0,
+                1.0,
+            )
+        )
 
-    def words(self, verb: str) -> str:
+    def describe(self, verb: str) -> str:
         """What it is, in words."""
         return (
             f"{self.seconds:.1f} s of motion {verb}. They are worth about {self.independent:.0f} "
-            f"independent torque values for about {self.wanted} parameters."
+            f"independent torque values for about {self.required} parameters."
         )
 
-    def least_noise(self, source: SampleSource) -> Float[Array, " j"]:
+    def minimum_noise(self, source: SampleSource) -> Float[Array, " j"]:
         """Below which no joint's noise is taken to be [N m]; 0 for a recording of usual length.
 
         A fit of many parameters to few rows leaves next to nothing, and would trust rows, and
         one joint more than the others, by that.
         """
         size = np.hypot(source.summary.torque_std, source.summary.mean)
-        return np.asarray(np.sqrt(self.missing) * _USUAL_NOISE * np.nan_to_num(size))
+        return np.asarray(
+            np.sqrt(self.prior_dependence) * _TYPICAL_NOISE_RATIO * np.nan_to_num(size)
+        )
 
     def findings(self) -> list[str]:
         """A warning where priors have much to say."""
-        if self.missing == 0.0:
+        if self.prior_dependence == 0.0:
             return []
         return [
-            f"{self.words('are short')} What they do not show leans on the nominal robot and on "
-            f"usual friction: record {self.enough_s:.0f} s or more for a model to rely on."
+            f"{self.describe('are short')} What they do not show leans on the nominal robot and on "
+            f"usual friction: record {self.sufficient_duration_s:.0f} s or more for a model to "
+            "rely on."
         ]
 
 
@@ -103,31 +113,33 @@ def require_sufficient_data(
     source = source_of(samples)
     joints = model.robot.joints
     require_joints(source.joints, joints, name=source.names[0], robot=model.robot.name)
-    seen = source.summary
-    kept, span = seen.kept_moving, seen.extents["position"].span
-    lost = np.flatnonzero((span >= _SMALLEST_RANGE) & (kept == 0))
-    if len(lost):
-        which = ", ".join(f"{i + 1} ({model.robot.joint_names[i]})" for i in lost)
+    summary = source.summary
+    kept_count, span = summary.kept_moving, summary.extents["position"].span
+    unusable = np.flatnonzero((span >= _MIN_RANGE) & (kept_count == 0))
+    if len(unusable):
+        joint_text = ", ".join(f"{i + 1} ({model.robot.joint_names[i]})" for i in unusable)
         raise PoorExcitationError(
-            f"joint {which} moves, but no sample of it can be used: its velocity is lost in noise "
-            "or shaking.\n"
+            f"joint {joint_text} moves, but no sample of it can be used: its velocity is lost in "
+            "noise or shaking.\n"
             "Look at the recording with `taufit convert RECORDING --report`, and move faster."
         )
-    still = np.flatnonzero(span < _SMALLEST_RANGE)
+    still = np.flatnonzero(span < _MIN_RANGE)
     if len(still):
-        which = ", ".join(f"{i + 1} ({model.robot.joint_names[i]})" for i in still)
+        joint_text = ", ".join(f"{i + 1} ({model.robot.joint_names[i]})" for i in still)
         raise PoorExcitationError(
-            f"joint {which} does not move: neither its friction nor the inertia it turns can be "
-            "seen.\n"
+            f"joint {joint_text} does not move: neither its friction nor the inertia it turns can "
+            "be seen.\n"
             "Add a recording in which every joint turns back and forth, or plan one with "
             "`taufit design`."
         )
-    amount = DataAmount.of(model, source)
-    described = bool(np.any(model.robot.parameters))
-    helped = with_prior and described
-    if amount.seconds < _SHORTEST_S or amount.share < (_WITH_PRIOR if helped else _ALONE):
+    amount = DataAmount.from_samples(model, source)
+    has_masses = bool(np.any(model.robot.parameters))
+    has_prior = with_prior and has_masses
+    if amount.seconds < _MIN_DURATION_S or amount.samples_per_parameter < (
+        _MIN_PER_PARAMETER_WITH_PRIOR if has_prior else _MIN_PER_PARAMETER
+    ):
         raise RecordingError(
-            f"{', '.join(dict.fromkeys(source.names))}: {amount.words('are too short')}\n"
-            f"Record at least {amount.enough_s:.0f} s, raise --cutoff-hz, or choose simpler "
-            "friction (--friction linear)."
+            f"{', '.join(dict.fromkeys(source.names))}: {amount.describe('are too short')}\n"
+            f"Record at least {amount.sufficient_duration_s:.0f} s, raise --cutoff-hz, or choose "
+            "simpler friction (--friction linear)."
         )

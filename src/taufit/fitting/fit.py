@@ -43,14 +43,14 @@ if TYPE_CHECKING:
     from taufit.fitting.friction_prior import FrictionPrior
 
 # Data that leave more than this share of a base parameter's prior variance have not shown it.
-_SHOWN = 0.9
+_MAX_VARIANCE_RATIO = 0.9
 # More than this share of the links' base parameters unseen: there is no model to speak of.
-_MOST_UNSEEN = 0.6
+_MAX_UNIDENTIFIABLE = 0.6
 # Residual torque relative to torque measured beyond which the model explains nothing.
-_NONSENSE = 0.6
+_MAX_NRMSE = 0.6
 
 
-def _friction(friction: Friction | str | None) -> Friction | None:
+def _parse_friction(friction: Friction | str | None) -> Friction | None:
     """The model itself, or the one of a name."""
     if not isinstance(friction, str):
         return friction
@@ -59,27 +59,30 @@ def _friction(friction: Friction | str | None) -> Friction | None:
     return friction_model("presliding" if friction == "auto" else friction)
 
 
-def _terms(robot: Robot, terms: Sequence[Term | str]) -> tuple[Term, ...]:
+def _parse_terms(robot: Robot, terms: Sequence[Term | str]) -> tuple[Term, ...]:
     """Further terms, by themselves or by name, and the robot's gravity compensators."""
-    wanted = tuple(further_term(term) if isinstance(term, str) else term for term in terms)
-    for term in wanted:
+    further = tuple(further_term(term) if isinstance(term, str) else term for term in terms)
+    for term in further:
         if term.block != DRIVE:
             raise TaufitError(
                 f"{type(term).__name__} is no further term: ask for it with `{term.block}` "
                 "(rotor_inertia=, offset=)."
             )
-    return (*wanted, *_compensators(robot))
+    return (*further, *_compensators(robot))
 
 
 def _compensators(robot: Robot) -> tuple[Term, ...]:
     if not robot.compensators:
         return ()
     coupling = robot.drives.coupling
-    for one in robot.compensators:
-        apart = np.eye(robot.joints)[one.joint]
-        if np.any(coupling[one.joint] != apart) or np.any(coupling[:, one.joint] != apart):
+    for compensator in robot.compensators:
+        uncoupled = np.eye(robot.joints)[compensator.joint]
+        if np.any(coupling[compensator.joint] != uncoupled) or np.any(
+            coupling[:, compensator.joint] != uncoupled
+        ):
             raise TaufitError(
-                f"joint {one.joint + 1} of {robot.name} has a gravity compensator and a motor that "
+                f"joint {compensator.joint + 1} of {robot.name} has a gravity compensator and a "
+                "motor that "
                 "is coupled with others, which is not supported: describe the joint without one of "
                 "them."
             )
@@ -115,10 +118,10 @@ def automatic_model(
         robot
         if side == robot.drives.side
         else replace(robot, drives=replace(robot.drives, side=side)),
-        _friction(friction),
+        _parse_friction(friction),
         side != "link" if rotor_inertia is None else rotor_inertia,
         offset,
-        terms=_terms(robot, terms),
+        terms=_parse_terms(robot, terms),
     )
 
 
@@ -169,21 +172,26 @@ def fit(
     automatic = estimator is None
     source = source_of(samples)
     require_sufficient_data(model, source, with_prior=automatic)
-    amount = DataAmount.of(model, source)
-    bound = confounded_terms(model, source.excerpt)
+    amount = DataAmount.from_samples(model, source)
+    confounded = confounded_terms(model, source.excerpt)
     dropped = (*dropped, *model.absent)
     dropped = (*dropped, *(known.dropped if known is not None else ()))
     if not automatic:
         # Without priors, one of two columns that are the same must go.
-        dropped = (*dropped, *bound.dropped)
+        dropped = (*dropped, *confounded.dropped)
     evidence: PriorScales | None = None
     rounds = 12
     if estimator is None:
-        least = amount.least_noise(source)
+        minimum_noise = amount.minimum_noise(source)
         if load is not None:
             load = reusable_load_parameters(model, source, load, tolerance=SEARCH_LOAD_TOLERANCE)
         evidence = estimate_prior_scales(
-            model, source, dropped=dropped, least_noise=least, load=load, one_way=bound.joints
+            model,
+            source,
+            dropped=dropped,
+            minimum_noise=minimum_noise,
+            load=load,
+            unidirectional=confounded.joints,
         )
         # It has settled: a fit without priors would be further from the one that follows.
         load = (
@@ -194,18 +202,20 @@ def fit(
         rounds = rounds if load is None else 0
         precision, expected = evidence.precision, np.zeros(len(model.names))
         if known is not None:
-            which, expected, own = known.expectation(model)
-            precision = np.where(which, own * evidence.correlation_samples, precision)
+            has_prior, expected, prior_precision = known.parameter_prior(model)
+            precision = np.where(
+                has_prior, prior_precision * evidence.correlation_samples, precision
+            )
         estimator = ConsistentSdp(
             prior_weight=tuple(evidence.link_weight.tolist()),
             precision=tuple(precision.tolist()),
             expected=tuple(expected.tolist()),
             speeds=tuple(rated_speed(model, source).tolist()),
-            least_noise=tuple(least.tolist()),
+            least_noise=tuple(minimum_noise.tolist()),
         )
     elif select:
-        choice = select_friction_terms(model, source, dropped=dropped)
-        dropped, load = choice.dropped, choice.load
+        selection = select_friction_terms(model, source, dropped=dropped)
+        dropped, load = selection.dropped, selection.load
         rounds = 12 if load is None else 1
     strict = not automatic if require_excitation is None else require_excitation
     estimate = fit_samples(
@@ -218,12 +228,12 @@ def fit(
         load=load,
     )
     values = np.where(np.isin(estimate.names, dropped), 0.0, estimate.values)
-    warnings = [*bound.warnings, *estimate.warnings]
-    explained = _residual_findings(model, source, estimate)
+    warnings = [*confounded.warnings, *estimate.warnings]
+    residual_warnings = _residual_findings(model, source, estimate)
     if evidence is not None:
         warnings += amount.findings()
         warnings += unidentifiable_findings(model, estimate, evidence.link_weight)
-    warnings += explained
+    warnings += residual_warnings
     if known is not None:
         from taufit.fitting.friction_prior import friction_mismatch_warnings
 
@@ -234,7 +244,7 @@ def fit(
     return replace(
         estimate,
         values=values,
-        tied=bound.tied,
+        tied=confounded.tied,
         warnings=tuple(warnings),
         settings=settings,
         from_data=None if evidence is None else evidence.from_data,
@@ -295,9 +305,9 @@ def fitted_model(
 
 def _ranges(source: SampleSource) -> Ranges:
     """Where the motion went; of further channels no range is kept."""
-    kept = {one.name for one in fields(Ranges)}
+    names = {range_field.name for range_field in fields(Ranges)}
     extents = source.summary.extents.items()
-    return Ranges(**{name: Range(x.low, x.high) for name, x in extents if name in kept})
+    return Ranges(**{name: Range(x.low, x.high) for name, x in extents if name in names})
 
 
 def identifiable_from_data(
@@ -313,30 +323,30 @@ def identifiable_from_data(
     prior, _, _ = gaussian_prior(model)
     link_weight = np.broadcast_to(np.asarray(link_weight, float), (model.layout.joints,))
     for k in range(model.layout.joints):
-        own = model.layout.link(k)
-        prior[own, own] *= max(float(link_weight[k]), 1e-6)
+        link_slice = model.layout.link(k)
+        prior[link_slice, link_slice] *= max(float(link_weight[k]), 1e-6)
     links = np.flatnonzero(np.diag(prior) > 0.0)
     b = base.mapping
     inverse = np.linalg.inv(prior[np.ix_(links, links)])
     variance = np.einsum("bi,ij,bj->b", b[:, links], inverse, b[:, links])
     variance[np.any(np.abs(np.delete(b, links, axis=1)) > 1e-9, axis=1)] = 0.0
     information = estimate.information
-    noise = _noise(estimate)
+    noise = _residual_noise(estimate)
     square = information.factor.T @ information.factor / noise**2
     total = square + prior
     size = np.sqrt(np.diag(total))
     alive = size > 0.0
     scaled = total[np.ix_(alive, alive)] / np.outer(size[alive], size[alive])
-    after = np.linalg.pinv(scaled, rcond=1e-12, hermitian=True)
+    covariance = np.linalg.pinv(scaled, rcond=1e-12, hermitian=True)
     rows = b[:, alive] / size[alive]
-    left = np.einsum("bi,ij,bj->b", rows, after, rows)
-    shown = np.empty(len(b), bool)
+    posterior_variance = np.einsum("bi,ij,bj->b", rows, covariance, rows)
+    identifiable = np.empty(len(b), bool)
     for i in range(len(b)):
         if variance[i] > 0.0:
-            shown[i] = left[i] < _SHOWN * variance[i]
+            identifiable[i] = posterior_variance[i] < _MAX_VARIANCE_RATIO * variance[i]
         else:
-            shown[i] = bool(np.any(np.diag(square)[np.abs(b[i]) > 1e-9] > 0.0))
-    return shown
+            identifiable[i] = bool(np.any(np.diag(square)[np.abs(b[i]) > 1e-9] > 0.0))
+    return identifiable
 
 
 def unidentifiable_findings(
@@ -346,37 +356,37 @@ def unidentifiable_findings(
 
     Raises where they are most and the nominal robot has no values for them either.
     """
-    shown = identifiable_from_data(model, estimate, link_weight)
+    identifiable = identifiable_from_data(model, estimate, link_weight)
     names = np.asarray(estimate.base_names)
     links = np.array([name.startswith("link") for name in names])
-    unseen = names[links & ~shown]
-    described = bool(np.any(model.robot.parameters))
-    if len(unseen) > _MOST_UNSEEN * np.count_nonzero(links) and not described:
+    unidentifiable = names[links & ~identifiable]
+    has_masses = bool(np.any(model.robot.parameters))
+    if len(unidentifiable) > _MAX_UNIDENTIFIABLE * np.count_nonzero(links) and not has_masses:
         raise PoorExcitationError(
-            f"{np.count_nonzero(links & shown)} of {np.count_nonzero(links)} base parameters of "
-            "the links are identifiable from this motion; not identifiable: "
-            f"{_listed(unseen)}.\n"
+            f"{np.count_nonzero(links & identifiable)} of {np.count_nonzero(links)} base "
+            "parameters of the links are identifiable from this motion; not identifiable: "
+            f"{_join_names(unidentifiable)}.\n"
             "Add a recording in which all joints accelerate and reverse at different times, or "
             "plan one with `taufit design`."
         )
-    if len(unseen) == 0:
+    if len(unidentifiable) == 0:
         return []
     return [
-        f"{len(unseen)} of {np.count_nonzero(links)} base parameters of the links are not "
-        f"identifiable from this motion ({_listed(unseen)}): their effect is below the noise, and "
-        "nominal values are used. `taufit design` plans a motion that shows them."
+        f"{len(unidentifiable)} of {np.count_nonzero(links)} base parameters of the links are not "
+        f"identifiable from this motion ({_join_names(unidentifiable)}): their effect is below the "
+        "noise, and nominal values are used. `taufit design` plans a motion that shows them."
     ]
 
 
 def _residual_findings(model: TorqueModel, source: SampleSource, estimate: Estimate) -> list[str]:
     """Whether the residuals make sense; raises where the model explains nothing."""
     std = np.where(source.summary.kept > 0, source.summary.torque_std, 1.0)
-    share = estimate.torque_rms / np.maximum(std, 1e-12)
-    if np.median(share) > _NONSENSE:
-        worst = ", ".join(f"{100 * x:.0f} %" for x in share)
+    nrmse = estimate.torque_rms / np.maximum(std, 1e-12)
+    if np.median(nrmse) > _MAX_NRMSE:
+        nrmse_text = ", ".join(f"{100 * x:.0f} %" for x in nrmse)
         raise RecordingError(
-            f"this robot does not explain these torques: {worst} of the torque of joints 1 to "
-            f"{len(share)} is unexplained. Is it the right robot, are columns, signs, units and "
+            f"this robot does not explain these torques: {nrmse_text} of the torque of joints 1 to "
+            f"{len(nrmse)} is unexplained. Is it the right robot, are columns, signs, units and "
             "drive gains right (--map), and is the robot mounted as declared (--mounting)?"
         )
     out = []
@@ -387,22 +397,24 @@ def _residual_findings(model: TorqueModel, source: SampleSource, estimate: Estim
         )
     weights = estimate.joint_weights
     if weights is not None and is_consistent(model, estimate.values):
-        worse = estimate.torque_rms * weights
+        ratio = estimate.torque_rms * weights
         out += [
-            f"joint {i + 1}: the physically consistent fit is {worse[i]:.1f} times worse than the "
+            f"joint {i + 1}: the physically consistent fit is {ratio[i]:.1f} times worse than the "
             "unconstrained one. Check the sign and gain of its torque, and the mounting."
-            for i in np.flatnonzero((worse > 1.6) & (share > 0.1))
+            for i in np.flatnonzero((ratio > 1.6) & (nrmse > 0.1))
         ]
     return out
 
 
-def _noise(estimate: Estimate) -> float:
-    spare = max(estimate.information.count - len(estimate.base.columns), 1)
+def _residual_noise(estimate: Estimate) -> float:
+    degrees_of_freedom = max(estimate.information.count - len(estimate.base.columns), 1)
     signal = np.sqrt(np.sum(estimate.information.target**2) / max(estimate.information.count, 1))
-    own = np.sqrt(estimate.information.minimum_cost(estimate.base.columns) / spare)
-    return float(max(own, 1e-6 * signal, np.finfo(float).tiny))
+    residual_std = np.sqrt(
+        estimate.information.minimum_cost(estimate.base.columns) / degrees_of_freedom
+    )
+    return float(max(residual_std, 1e-6 * signal, np.finfo(float).tiny))
 
 
-def _listed(names: Any, most: int = 8) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+def _join_names(names: Any, limit: int = 8) -> str:
+    remaining = f" and {len(names) - limit} more" if len(names) > limit else ""
+    return ", ".join(names[:limit]) + remaining

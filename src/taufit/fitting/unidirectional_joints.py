@@ -18,7 +18,7 @@ from taufit.signals.samples import Samples
 from taufit.terms import BREAKAWAY, CONSTANT, LEVEL, MEMORY
 
 # Less of its travel than this in the other direction does not tell friction from offset.
-_BACK = 0.01
+_MIN_REVERSE_FRACTION = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +40,9 @@ class ConfoundedTerms:
 
 
 def _sentence(joints: tuple[int, ...]) -> str:
-    listed = ", ".join(str(j + 1) for j in joints)
+    numbers = ", ".join(str(j + 1) for j in joints)
     return (
-        f"joint {listed} turns one way only: its Coulomb friction and its torque offset are "
+        f"joint {numbers} turns one way only: its Coulomb friction and its torque offset are "
         "one column, known only in their sum (standard deviation infinite). Add a recording "
         "in which it turns back and forth."
     )
@@ -61,7 +61,7 @@ def unidirectional_joints(samples: Samples) -> tuple[int, ...]:
         rows = samples.keep[:, j] & samples.in_motion
         v = samples.velocity[rows, j]
         total = float(np.sum(np.abs(v)))
-        if total > 0.0 and min(np.sum(v[v > 0]), -np.sum(v[v < 0])) < _BACK * total:
+        if total > 0.0 and min(np.sum(v[v > 0]), -np.sum(v[v < 0])) < _MIN_REVERSE_FRACTION * total:
             out.append(j)
     return tuple(out)
 
@@ -82,11 +82,11 @@ def confounded_terms(model: TorqueModel, samples: Samples) -> ConfoundedTerms:
         tied += [*friction, *offset]
         if offset:
             # Friction opposes motion: where the constant part drives it, it is an offset.
-            dropped += offset if _resists(model, samples, j) else friction
+            dropped += offset if _is_dissipative(model, samples, j) else friction
     return ConfoundedTerms(joints, tuple(dropped), tuple(tied))
 
 
-def _resists(model: TorqueModel, samples: Samples, j: int) -> bool:
+def _is_dissipative(model: TorqueModel, samples: Samples, j: int) -> bool:
     """Whether the torque that inertia and gravity do not explain has the sign of the motion."""
     rows = np.flatnonzero(samples.keep[:, j] & samples.in_motion)
     rows = rows[:: max(1, len(rows) // 2000)]

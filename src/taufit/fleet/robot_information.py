@@ -20,8 +20,8 @@ from taufit.core.errors import RecordingError, TaufitError
 from taufit.diagnosis import apply_declared_torque_kind, recording_causes, sample_causes
 from taufit.dynamics import BaseParameters
 from taufit.fitting.selection.friction_terms import (
+    MIN_PRIOR_FRACTION,
     NOMINAL_WEIGHT,
-    WEAKEST,
     correlation_samples,
     fit_with_prior,
     gaussian_prior,
@@ -212,7 +212,7 @@ class AccumulateFiles:
         regression = RowsInMemory(found, base)
         prior, centre = _prior(model)
         guess = max(1.0, samples.rate_hz / (2.0 * self.cutoff_hz))
-        weak = WEAKEST * NOMINAL_WEIGHT * guess * prior
+        weak = MIN_PRIOR_FRACTION * NOMINAL_WEIGHT * guess * prior
         theta, _ = fit_with_prior(regression, weak, centre, model.nonnegative)
         each = correlation_samples(found.residuals(theta), found.keep, found.run)
         used = int(np.count_nonzero(found.keep.any(axis=1)))

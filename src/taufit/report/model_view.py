@@ -66,8 +66,8 @@ def _graded(model: FittedModel, runs: Sequence[ReportRun]) -> Grades | None:
     return grade(
         [run.score for run in tested],
         [achievable_nrmse(model.robot, run.samples) for run in tested],
-        unseen=any(not run.training for run in runs),
-        trained=model.training.score,
+        on_holdout=any(not run.training for run in runs),
+        training=model.training.score,
     )
 
 

@@ -124,7 +124,7 @@ def select_temperature_law(
     linear = replace(model, friction=_with_law(model.friction, "linear", reference, affected))
     slopes = tuple(f"{name}_per_degree" for name in affected)
     chosen = select_friction_terms(
-        linear, samples, groups=slopes, dropped=tuple(unusable), worth=_SLOPE_WORTH
+        linear, samples, groups=slopes, dropped=tuple(unusable), tolerance=_SLOPE_WORTH
     ).dropped
     dropped = tuple(dict.fromkeys([*unusable, *chosen]))
     from taufit.temperature.sensors import swapped_findings

@@ -57,17 +57,17 @@ def compare_with_nominal(
     """
     if not np.any(nominal.parameters):
         return None
-    bare = TorqueModel(nominal, None, rotor_inertia=True, offset=False).with_values(
+    nominal_model = TorqueModel(nominal, None, rotor_inertia=True, offset=False).with_values(
         np.concatenate([nominal.parameters, nominal.rotor_inertias])
     )
-    mixed_values = model.values.copy()
-    mixed_values[model.layout.links] = nominal.parameters
-    mixed = model.with_robot(nominal).with_values(mixed_values)
+    combined_values = model.values.copy()
+    combined_values[model.layout.links] = nominal.parameters
+    combined = model.with_robot(nominal).with_values(combined_values)
     if predicted is None:
         predicted = predicted_torque(model, samples)
     rows = samples.in_motion
     return NominalComparison(
-        score(bare, samples, rows=rows),
+        score(nominal_model, samples, rows=rows),
         score(model, samples, predicted=predicted, rows=rows),
-        score(mixed, samples, rows=rows),
+        score(combined, samples, rows=rows),
     )

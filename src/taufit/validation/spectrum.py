@@ -34,8 +34,8 @@ class Spectrum:
         """Frequency below which half of the residual's power lies, per joint [Hz]."""
         total = np.cumsum(self.residual, axis=0)
         half = 0.5 * total[-1]
-        at = np.argmax(total >= half, axis=0)
-        return self.frequency[at]
+        index = np.argmax(total >= half, axis=0)
+        return self.frequency[index]
 
 
 def residual_spectrum(
@@ -67,9 +67,9 @@ def residual_spectrum(
             else:
                 sums[i] = sums[i] + len(rows) * density
         weight += len(rows)
-    top = min(2.0 * samples.cutoff_hz, 0.5 * samples.rate_hz)
-    below = frequency <= top
-    return Spectrum(frequency[below], sums[0][below] / weight, sums[1][below] / weight)
+    maximum_hz = min(2.0 * samples.cutoff_hz, 0.5 * samples.rate_hz)
+    in_band = frequency <= maximum_hz
+    return Spectrum(frequency[in_band], sums[0][in_band] / weight, sums[1][in_band] / weight)
 
 
 def welch(

@@ -41,7 +41,7 @@ class AcceptanceLimits:
             raise TaufitError("a limit for the correlation lies between -1 and 1.")
 
     @property
-    def given(self) -> bool:
+    def has_limits(self) -> bool:
         return any(
             x is not None for x in (self.mean_nrmse, self.nrmse, self.rmse, self.correlation)
         )
@@ -58,11 +58,11 @@ class Verdict:
     reasons: tuple[str, ...]
 
     @property
-    def word(self) -> str:
+    def label(self) -> str:
         return "PASS" if self.passed else "FAIL"
 
     def to_dict(self) -> dict[str, Any]:
-        return {"verdict": self.word, "reasons": list(self.reasons)}
+        return {"verdict": self.label, "reasons": list(self.reasons)}
 
 
 def verdict(
@@ -72,9 +72,11 @@ def verdict(
 
     Without either a mean nrmse of 0.25 must not be exceeded.
     """
-    if grades is not None and (limits is None or not limits.given):
+    if grades is not None and (limits is None or not limits.has_limits):
         return Verdict(grades.overall != "poor", grades.reasons or (f"{grades.overall} model",))
-    limits = limits if limits is not None and limits.given else AcceptanceLimits(DEFAULT_MEAN_NRMSE)
+    limits = (
+        limits if limits is not None and limits.has_limits else AcceptanceLimits(DEFAULT_MEAN_NRMSE)
+    )
     reasons = []
     for score in scores:
         name = short_name(score.file)
@@ -109,7 +111,7 @@ def verdict(
             ]
     if reasons:
         return Verdict(False, tuple(reasons))
-    held = [
+    limit_texts = [
         f"{label} {value:g}" if not isinstance(value, tuple) else f"{label} {list(value)}"
         for label, value in (
             ("mean nrmse <=", limits.mean_nrmse),
@@ -119,4 +121,4 @@ def verdict(
         )
         if value is not None
     ]
-    return Verdict(True, (f"{', '.join(held)} on {len(scores)} recording(s)",))
+    return Verdict(True, (f"{', '.join(limit_texts)} on {len(scores)} recording(s)",))

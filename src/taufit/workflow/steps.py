@@ -53,7 +53,7 @@ from taufit.signals import Samples
 from taufit.signals.sample_source import SamplesInMemory, SampleSource
 from taufit.temperature.law_by_parts import TemperatureLawFit, with_temperature_law_by_parts
 from taufit.terms import term_to_dict
-from taufit.validation.grades import Grades, achievable_nrmse, grade, worse_than_nominal
+from taufit.validation.grades import Grades, achievable_nrmse, grade, nominal_rmse_findings
 from taufit.validation.score import score, short_name
 from taufit.validation.score_breakdown import score_breakdown
 from taufit.validation.score_sums import TrainingScores, outlier_file_findings, training_scores
@@ -213,7 +213,7 @@ def adapt_structure(request: FitRequest, state: FitState) -> FitState:
         # Temperature is told by small differences, which widths that do not fit would blur.
         model = with_fitted_width(model, source)
     dropped, load = tuple(name for name in warmth.dropped if name in model.names), None
-    if request.selects_terms and DataAmount.of(model, source).missing == 0.0:
+    if request.selects_terms and DataAmount.from_samples(model, source).prior_dependence == 0.0:
         chosen = source.of_excerpt(with_ripple, model)
         model, load, dropped = chosen.model, chosen.load, (*dropped, *chosen.dropped)
     return replace(
@@ -227,7 +227,7 @@ def solve(request: FitRequest, state: FitState) -> Fit:
     if isinstance(request.friction, FittedModel):
         from taufit.fitting.friction_prior import FrictionPrior
 
-        known = FrictionPrior.of(request.friction)
+        known = FrictionPrior.from_model(request.friction)
     if state.signs is not None:
         from taufit.workflow.sign_recovery import fit_with_signs
 
@@ -261,17 +261,17 @@ def assess(
     source, robot = state.source, state.robot
     scores = training_scores(fitted.model, robot, source)
     model = _with_residuals(fitted.model, state, scores)
-    training = score_breakdown(model, source.excerpt, scores.all)
+    training = score_breakdown(model, source.excerpt, scores.overall)
     unseen, samples = _unseen(model, state, holdout)
-    nominal = None if scores.before is None else scores.before.nominal.rmse
+    nominal = None if scores.nominal_comparison is None else scores.nominal_comparison.nominal.rmse
     outliers = outlier_file_findings(scores.files)
     raise_on_contradiction([Cause(finding) for finding in outliers], request.ignore_contradictions)
-    findings = (*state.findings, *worse_than_nominal(scores.all.rmse, nominal), *outliers)
+    findings = (*state.findings, *nominal_rmse_findings(scores.overall.rmse, nominal), *outliers)
     grades = grade(
         unseen or (training,),
         [achievable_nrmse(robot, one, state.evidence) for one in samples or (source.excerpt,)],
-        unseen=bool(unseen),
-        trained=training,
+        on_holdout=bool(unseen),
+        training=training,
         findings=findings,
     )
     return Assessment(model, scores, training, unseen, samples, grades, findings)
@@ -307,7 +307,7 @@ def complete_record(
         assessment.training,
         assessment.holdout,
         assessment.holdout_samples,
-        assessment.scores.before,
+        assessment.scores.nominal_comparison,
         warnings,
         state.signs,
         assessment.scores.files,
@@ -361,7 +361,7 @@ def _with_residuals(model: FittedModel, state: FitState, scores: TrainingScores)
     return model.with_training(
         replace(
             model.training,
-            score=replace(scores.all, findings=()),
+            score=replace(scores.overall, findings=()),
             noise=None if state.unsigned else _noise(model, state.source),
             residuals=replace(model.training.residuals, by_state=by_state),
         )

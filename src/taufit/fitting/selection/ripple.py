@@ -19,14 +19,14 @@ from taufit.terms.layout import ParameterLayout
 ORDERS = (1.0, 2.0, 3.0)
 # Residuals are model error as much as noise, which waves imitate on a short recording: the
 # criterion must be met this many times over.
-_CLEARLY = 3.0
+_CRITERION_FACTOR = 3.0
 # Part of a wave fits any slow error and is wrong elsewhere: waves longer than the joint's travel
 # must take away this share of the squared residuals that the shorter ones leave.
-_PLAIN = 0.5
+_LONG_WAVE_RATIO = 0.5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RippleChoice:
+class RippleSelection:
     """Whether there is ripple, and what was found on the way.
 
     Attributes:
@@ -43,7 +43,7 @@ class RippleChoice:
 
 def with_ripple(
     model: TorqueModel, samples: Samples | SampleSource, orders: tuple[float, ...] = ORDERS
-) -> RippleChoice:
+) -> RippleSelection:
     """The model with position ripple where the data ask for it.
 
     A joint has ripple when its waves explain more than chance would: over N independent samples
@@ -61,38 +61,49 @@ def with_ripple(
         orders: Waves per radian of the joint.
     """
     if model.friction is None or model.layout.of_group(WAVE).any():
-        return RippleChoice(model)
+        return RippleSelection(model)
     ripple = further_term("ripple", orders)
-    rippled = replace(model, terms=(ripple, *model.terms))
-    layout = rippled.layout
+    ripple_model = replace(model, terms=(ripple, *model.terms))
+    layout = ripple_model.layout
     waves = layout.of_group(WAVE)
-    apart = waves & np.isin(np.arange(layout.size), base_parameters(rippled).columns)
+    identifiable = waves & np.isin(np.arange(layout.size), base_parameters(ripple_model).columns)
     source = source_of(samples)
-    whole = apart & _within_travel(layout, waves, ripple.orders, source)
-    search = maximise_evidence(rippled, source_of(source.excerpt), _named(layout, waves & ~apart))
+    within_travel = identifiable & _within_travel(layout, waves, ripple.orders, source)
+    search = maximise_evidence(
+        ripple_model, source_of(source.excerpt), _selected_names(layout, waves & ~identifiable)
+    )
     owner = np.asarray(layout.owner)
 
-    def squares(taken: Bool[Array, " p"]) -> Float[Array, " j"]:
+    def residual_squares(included: Bool[Array, " p"]) -> Float[Array, " j"]:
         """Of each joint's residuals with these of its waves and all waves of the others."""
         return np.array(
             [
-                search.regression.residual_squares(search.solved(search.used & ~(mine & ~taken)))[k]
-                for k, mine in enumerate(waves & (owner == np.arange(layout.joints)[:, None]))
+                search.regression.residual_squares(
+                    search.map_estimate(search.included & ~(joint_waves & ~included))
+                )[k]
+                for k, joint_waves in enumerate(
+                    waves & (owner == np.arange(layout.joints)[:, None])
+                )
             ]
         )
 
-    without, shorter = squares(np.zeros_like(waves)), squares(whole)
-    beside = search.regression.residual_squares(search.theta)
-    kept = np.where((beside < _PLAIN * shorter)[owner], apart, whole)
-    left = np.where(beside < _PLAIN * shorter, beside, shorter)
+    squares_without, squares_short = (
+        residual_squares(np.zeros_like(waves)),
+        residual_squares(within_travel),
+    )
+    all_squares = search.regression.residual_squares(search.theta)
+    selected = np.where(
+        (all_squares < _LONG_WAVE_RATIO * squares_short)[owner], identifiable, within_travel
+    )
+    remaining = np.where(all_squares < _LONG_WAVE_RATIO * squares_short, all_squares, squares_short)
     independent = np.maximum(search.regression.torque.count / search.correlation, 2.0)
-    terms = np.bincount(owner[kept], minlength=layout.joints)
-    gain = independent * np.log(without / np.maximum(left, np.finfo(float).tiny))
-    kept &= (gain > _CLEARLY * terms * np.log(independent))[owner]
-    if not np.any(kept):
-        known = dict(zip(layout.names, search.theta.tolist(), strict=True))
-        return RippleChoice(model, (), np.array([known[name] for name in model.names]))
-    return RippleChoice(rippled, _named(layout, waves & ~kept), search.theta)
+    terms = np.bincount(owner[selected], minlength=layout.joints)
+    gain = independent * np.log(squares_without / np.maximum(remaining, np.finfo(float).tiny))
+    selected &= (gain > _CRITERION_FACTOR * terms * np.log(independent))[owner]
+    if not np.any(selected):
+        values_by_name = dict(zip(layout.names, search.theta.tolist(), strict=True))
+        return RippleSelection(model, (), np.array([values_by_name[name] for name in model.names]))
+    return RippleSelection(ripple_model, _selected_names(layout, waves & ~selected), search.theta)
 
 
 def _within_travel(
@@ -104,11 +115,11 @@ def _within_travel(
     """Waves of which the joint's travel holds at least one."""
     travel = np.nan_to_num(source.summary.extents["position"].span)
     within = np.zeros(layout.size, bool)
-    every = np.tile(np.repeat(orders, 2), layout.joints)
-    for i, order in zip(np.flatnonzero(waves), every, strict=True):
+    wave_orders = np.tile(np.repeat(orders, 2), layout.joints)
+    for i, order in zip(np.flatnonzero(waves), wave_orders, strict=True):
         within[i] = order * travel[int(layout.owner[i])] >= 2.0 * np.pi
     return within
 
 
-def _named(layout: ParameterLayout, which: Any) -> tuple[str, ...]:
-    return tuple(name for name, held in zip(layout.names, which, strict=True) if held)
+def _selected_names(layout: ParameterLayout, mask: Any) -> tuple[str, ...]:
+    return tuple(name for name, is_selected in zip(layout.names, mask, strict=True) if is_selected)
