@@ -1,4 +1,4 @@
-"""Whether a recording is worth a fit, and what a fit of a short one must lean on."""
+"""Sufficiency of the recorded motion for a fit, with and without priors."""
 
 from __future__ import annotations
 
@@ -13,29 +13,28 @@ from taufit.recording import require_joints
 from taufit.signals.sample_source import SampleSource, source_of
 from taufit.signals.samples import Samples
 
-# Fewer independent rows per parameter than this determine nothing by themselves.
+# Independent samples per parameter required without priors.
 _MIN_PER_PARAMETER = 4.0
-# With priors on links and friction a fit degrades gracefully: this many are enough to begin with.
+# Independent samples per parameter required with priors on links and friction.
 _MIN_PER_PARAMETER_WITH_PRIOR = 0.5
-# Shorter motion than this shows no friction, whatever the low-pass leaves of it [s].
+# Shortest motion from which friction is identifiable [s].
 _MIN_DURATION_S = 1.0
-# Residuals of a fit to less than this many rows per parameter say nothing about the noise.
+# Independent samples per parameter below which residuals contain no information on noise.
 _NO_NOISE_INFORMATION = 1.0
-# Part of a joint's torque that a model of a real arm leaves unexplained: what the noise is taken to
-# be where residuals cannot show it.
+# Typical residual relative to the torque; assumed noise where residuals cannot show it.
 _TYPICAL_NOISE_RATIO = 0.05
-# A joint that turns less than this shows neither friction nor inertia [rad or m].
+# Smallest range of motion of a joint for friction and inertia to be identifiable [rad or m].
 _MIN_RANGE = 0.02
 
 
 @dataclass(frozen=True, slots=True)
 class DataAmount:
-    """How much a recording says beside how much is asked of it.
+    """Amount of data in a recording, compared with the number of parameters.
 
     Attributes:
-        seconds: Of motion.
-        independent: Torque values, as far as the low-pass leaves them independent.
-        required: Parameters.
+        seconds: Duration of motion [s].
+        independent: Effective number of independent torque values behind the low-pass.
+        required: Number of parameters.
     """
 
     seconds: float
@@ -44,7 +43,7 @@ class DataAmount:
 
     @classmethod
     def from_samples(cls, model: TorqueModel, source: SampleSource) -> DataAmount:
-        """Of the samples in motion."""
+        """Amount of data in the samples in motion."""
         summary, joints = source.summary, model.robot.joints
         terms = len(model.term_sum.parameters)
         return cls(
@@ -57,17 +56,17 @@ class DataAmount:
 
     @property
     def samples_per_parameter(self) -> float:
-        """Independent values per parameter."""
+        """Independent torque values per parameter."""
         return self.independent / self.required
 
     @property
     def sufficient_duration_s(self) -> float:
-        """Seconds of such motion that determine a model by themselves."""
+        """Duration of such motion that determines a model without priors [s]."""
         return max(self.seconds * _MIN_PER_PARAMETER / max(self.samples_per_parameter, 1e-3), 5.0)
 
     @property
     def prior_dependence(self) -> float:
-        """1 where residuals say nothing about the noise, 0 where they say all."""
+        """1 if residuals contain no information on the noise, 0 if they determine it."""
         return float(
             np.clip(
                 (_MIN_PER_PARAMETER - self.samples_per_parameter)
@@ -78,17 +77,17 @@ class DataAmount:
         )
 
     def describe(self, verb: str) -> str:
-        """What it is, in words."""
+        """Sentence on the amount of data."""
         return (
             f"{self.seconds:.1f} s of motion {verb}. They are worth about {self.independent:.0f} "
             f"independent torque values for about {self.required} parameters."
         )
 
     def minimum_noise(self, source: SampleSource) -> Float[Array, " j"]:
-        """Below which no joint's noise is taken to be [N m]; 0 for a recording of usual length.
+        """Lower limit of each joint's noise [N m]; 0 for a recording of sufficient length.
 
-        A fit of many parameters to few rows leaves next to nothing, and would trust rows, and
-        one joint more than the others, by that.
+        Residuals of many parameters fitted to few rows are too small and would give these rows,
+        and single joints, too much weight.
         """
         size = np.hypot(source.summary.torque_std, source.summary.mean)
         return np.asarray(
@@ -96,7 +95,7 @@ class DataAmount:
         )
 
     def findings(self) -> list[str]:
-        """A warning where priors have much to say."""
+        """Warning if the result depends strongly on priors."""
         if self.prior_dependence == 0.0:
             return []
         return [
@@ -109,7 +108,7 @@ class DataAmount:
 def require_sufficient_data(
     model: TorqueModel, samples: Samples | SampleSource, *, with_prior: bool = False
 ) -> None:
-    """Refuse recordings of another arm, of joints that stand still, and those too short."""
+    """Raise if the robot differs, joints do not move, or the recording is too short."""
     source = source_of(samples)
     joints = model.robot.joints
     require_joints(source.joints, joints, name=source.names[0], robot=model.robot.name)

@@ -1,4 +1,4 @@
-"""TorqueModel + Samples -> Estimate, with the choices an expert would make for that recording."""
+"""Estimation of a torque model from samples, with settings chosen automatically."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ from taufit.terms.layout import DRIVE
 if TYPE_CHECKING:
     from taufit.fitting.friction_prior import FrictionPrior
 
-# Data that leave more than this share of a base parameter's prior variance have not shown it.
+# A base parameter is identifiable if the posterior variance is below this ratio of the prior's.
 _MAX_VARIANCE_RATIO = 0.9
-# More than this share of the links' base parameters unseen: there is no model to speak of.
+# Largest fraction of unidentifiable base parameters of the links without a described robot.
 _MAX_UNIDENTIFIABLE = 0.6
-# Residual torque relative to torque measured beyond which the model explains nothing.
+# Median nrmse above which the model does not explain the torque.
 _MAX_NRMSE = 0.6
 
 
 def _parse_friction(friction: Friction | str | None) -> Friction | None:
-    """The model itself, or the one of a name."""
+    """Friction model, given as object or by name."""
     if not isinstance(friction, str):
         return friction
     if friction == "none":
@@ -60,7 +60,7 @@ def _parse_friction(friction: Friction | str | None) -> Friction | None:
 
 
 def _parse_terms(robot: Robot, terms: Sequence[Term | str]) -> tuple[Term, ...]:
-    """Further terms, by themselves or by name, and the robot's gravity compensators."""
+    """Further terms, given as objects or by name, and the robot's gravity compensators."""
     further = tuple(further_term(term) if isinstance(term, str) else term for term in terms)
     for term in further:
         if term.block != DRIVE:
@@ -98,20 +98,21 @@ def automatic_model(
     offset: bool = True,
     terms: Sequence[Term | str] = (),
 ) -> TorqueModel:
-    """The torque model an expert would begin with.
+    """Default torque model for a robot.
 
-    Friction is `Presliding` with load and quadratic drag, whose terms `fit` keeps as far as the
-    data support them. Rotors are there when torque is measured before the gear ("motor"), not
-    behind it ("link").
+    Friction is `Presliding` with load and quadratic viscous friction, whose terms `fit` keeps as
+    far as the data support them. Rotor inertia is included if torque is measured on the motor side
+    of the gear.
 
     Args:
-        robot: The arm, with its drives.
-        side: Where torque was measured; by default what the robot's drives say.
-        friction: A model, the name of one, "none", or "auto".
-        rotor_inertia: Whether each joint has one; by default from the side.
+        robot: Robot with its drives.
+        side: Side of the torque measurement, "motor" or "link"; by default that of the robot's
+            drives.
+        friction: Friction model, its name, "none", or "auto".
+        rotor_inertia: Whether each joint has a rotor inertia; by default on the motor side.
         offset: Whether each joint has a constant torque offset.
-        terms: Further terms or their names, e.g. "spring"; gravity compensators of the robot are
-            among them by themselves.
+        terms: Further terms or their names, e.g. "spring"; the robot's gravity compensators are
+            always included.
     """
     side = side or robot.drives.side
     return TorqueModel(
@@ -137,29 +138,29 @@ def fit(
     known: FrictionPrior | None = None,
     load: Float[Array, " p"] | None = None,
 ) -> Estimate:
-    """The parameters of `model` that explain `samples`, and how far to trust them.
+    """Estimate the parameters of a model from samples, with their uncertainty.
 
-    Without an estimator the arm is physically possible and its links lean on the nominal robot as
-    far as the data are silent: an entropic prior worth knowing every link to about 30 %, against
-    rows that count only as often as their residuals are independent in time.
+    Without an estimator the result is physically consistent, and links that the data do not
+    determine stay near the nominal robot: an entropic prior of about 30 % per link, against rows
+    weighted by their effective number of independent samples.
 
     Args:
-        model: What explains the torque, e.g. from `automatic_model`.
+        model: Structure of the torque model, e.g. from `automatic_model`.
         samples: Conditioned motion and torque of one or several runs, in memory or part by part.
-        estimator: Replaces the automatic one.
-        select: With an estimator of the caller's: whether friction terms that do not help to
-            predict sections left out are dropped.
-        require_excitation: Whether motion that leaves base parameters unseen is refused; by default
-            only with an estimator that has no prior.
-        dropped: Parameters held at zero whatever the data say.
+        estimator: Estimator in place of the automatic one.
+        select: With an explicit estimator: whether to drop friction terms that do not improve
+            cross-validation.
+        require_excitation: Whether unidentifiable base parameters raise an error; by default only
+            with an estimator without prior.
+        dropped: Parameters fixed at zero.
         known: Friction known before; the automatic estimator expects it, another one only leaves
             out the terms dropped there.
-        load: Parameters whose links' torque load-dependent friction begins with, where some are
-            known already.
+        load: Parameters whose rigid-body torque is the initial load of load-dependent friction, if
+            known.
 
     Raises:
-        RecordingError: Too short, or torque that this robot cannot have.
-        PoorExcitationError: Joints that do not move, or too little shown.
+        RecordingError: If the recording is too short or contradicts the robot.
+        PoorExcitationError: If joints do not move or too few parameters are identifiable.
 
     Example:
         >>> import taufit
@@ -177,7 +178,7 @@ def fit(
     dropped = (*dropped, *model.absent)
     dropped = (*dropped, *(known.dropped if known is not None else ()))
     if not automatic:
-        # Without priors, one of two columns that are the same must go.
+        # Without priors, one of two equal columns must be dropped.
         dropped = (*dropped, *confounded.dropped)
     evidence: PriorScales | None = None
     rounds = 12
@@ -193,7 +194,7 @@ def fit(
             load=load,
             unidirectional=confounded.joints,
         )
-        # It has settled: a fit without priors would be further from the one that follows.
+        # The load of the converged search is closer to the final fit than one without priors.
         load = (
             None
             if evidence.load is None
@@ -258,13 +259,13 @@ def fitted_model(
     *,
     thermal: ThermalState | None = None,
 ) -> FittedModel:
-    """The model with its parameters and what is known of them from the fit alone.
+    """Fitted model with the training record of the fit.
 
     Args:
-        model: What was fitted.
-        estimate: The result.
-        samples: What it was fitted to.
-        thermal: Heat stores where the samples' temperature was estimated.
+        model: Structure that was fitted.
+        estimate: Result of the fit.
+        samples: Training samples.
+        thermal: State of the thermal model, if temperature was estimated.
     """
     source = source_of(samples)
     fitted = replace(
@@ -278,7 +279,7 @@ def fitted_model(
         )
         fitted = fitted.with_robot(replace(fitted.robot, links=links))
     correlation = estimate.settings.get("correlation_samples")
-    # Until friction states are looked at, residuals are the same in all of them.
+    # Initially equal for all friction states.
     residuals = Residuals(by_state=np.tile(estimate.torque_rms, (len(STATES), 1)))
     if correlation is not None:
         residuals = replace(residuals, correlation_s=float(correlation) / float(source.rate_hz))
@@ -304,7 +305,7 @@ def fitted_model(
 
 
 def _ranges(source: SampleSource) -> Ranges:
-    """Where the motion went; of further channels no range is kept."""
+    """Ranges of motion, torque and temperature in training."""
     names = {range_field.name for range_field in fields(Ranges)}
     extents = source.summary.extents.items()
     return Ranges(**{name: Range(x.low, x.high) for name, x in extents if name in names})
@@ -313,11 +314,11 @@ def _ranges(source: SampleSource) -> Ranges:
 def identifiable_from_data(
     model: TorqueModel, estimate: Estimate, link_weight: Array
 ) -> Bool[Array, " b"]:
-    """Which base parameters the data, rather than the nominal robot, determine.
+    """Base parameters that the data, rather than the prior, determine.
 
-    A base parameter counts as shown when the data take away at least a tenth of the variance it
-    has under the prior alone. Rotors, friction and offsets have no prior: what contains them counts
-    as shown when the motion has any of it.
+    A base parameter is identifiable if the data reduce its prior variance by at least a tenth.
+    Rotors, friction and offsets have no prior: combinations with them are identifiable if the
+    motion excites them at all.
     """
     base = estimate.base
     prior, _, _ = gaussian_prior(model)
@@ -352,9 +353,9 @@ def identifiable_from_data(
 def unidentifiable_findings(
     model: TorqueModel, estimate: Estimate, link_weight: Array
 ) -> list[str]:
-    """Parameters not identifiable from the motion, in words.
+    """Warnings on base parameters that are not identifiable from the motion.
 
-    Raises where they are most and the nominal robot has no values for them either.
+    Raises if they are the majority and the robot has no nominal values.
     """
     identifiable = identifiable_from_data(model, estimate, link_weight)
     names = np.asarray(estimate.base_names)
@@ -379,7 +380,7 @@ def unidentifiable_findings(
 
 
 def _residual_findings(model: TorqueModel, source: SampleSource, estimate: Estimate) -> list[str]:
-    """Whether the residuals make sense; raises where the model explains nothing."""
+    """Warnings on implausible residuals; raises if the model does not explain the torque."""
     std = np.where(source.summary.kept > 0, source.summary.torque_std, 1.0)
     nrmse = estimate.torque_rms / np.maximum(std, 1e-12)
     if np.median(nrmse) > _MAX_NRMSE:

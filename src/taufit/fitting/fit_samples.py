@@ -1,4 +1,4 @@
-"""From a torque model and samples to an estimate: weights, loads, shapes and uncertainty."""
+"""Estimation with iterated weights, loads and shapes, and the uncertainty of the result."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from taufit.signals.sample_source import SampleSource, source_of
 from taufit.signals.samples import Samples
 from taufit.terms import Term, needs
 
-# Weighted column-scaled singular values below this share of the largest show nothing.
+# Singular values of scaled columns below this fraction of the largest are unidentifiable.
 WEAK_SINGULAR_VALUE = 1e-7
 
 
@@ -42,18 +42,18 @@ def fit_samples(
     load_rounds: int = 12,
     load: Load = None,
 ) -> Estimate:
-    """The parameters of `model` that explain `samples`.
+    """Estimate the parameters of a model from samples with a given estimator.
 
     Args:
-        model: Its friction shape is a start; with none, a grid is searched.
+        model: Torque model; its friction shape is the initial value, else a grid is searched.
         samples: Conditioned motion and torque, in memory or part by part.
-        estimator: By default weighted least squares.
-        dropped: Parameters held at zero.
-        shapes: Whether friction shapes are fitted; by default where the model has none yet.
-        require_excitation: Refuse motion that does not show every base parameter.
-        load_rounds: Most rounds for load-dependent friction, which needs the torque being fitted;
-            0 where the load given is as good as any.
-        load: Parameters whose links' torque those rounds begin with; by default the measured
+        estimator: Estimator; weighted least squares by default.
+        dropped: Parameters fixed at zero.
+        shapes: Whether to fit friction shapes; by default if the model has none yet.
+        require_excitation: Whether unidentifiable base parameters raise an error.
+        load_rounds: Largest number of iterations for load-dependent friction; 0 to keep the given
+            load.
+        load: Parameters whose rigid-body torque is the initial load; by default the measured
             torque.
     """
     estimator = estimator or Wls()
@@ -72,7 +72,7 @@ def fit_samples(
             if fit_needed:
                 from taufit.fitting.selection.shapes import fit_shapes
 
-                # The first load is only the measured torque: search again with a fitted one.
+                # The first load is the measured torque: repeat the search with a fitted one.
                 search = iteration < 2 and start.shape is None
                 shape = fit_shapes(model, source.excerpt, load=load, dropped=dropped, search=search)
                 model = replace(model, shape=shape)
@@ -88,7 +88,7 @@ def fit_samples(
             if _has_converged(change, previous_change, iteration):
                 break
 
-    # Each joint in units of its own torque: a noise-free joint must not outshine the others.
+    # Each joint in units of its torque, so that a noise-free joint does not dominate.
     joint_weights = WEIGHTINGS["joint"].initial_weights(regression.torque).joint
     weighted = weighted_sum(regression.by_joint, joint_weights)
     condition = check_excitation(
@@ -124,14 +124,14 @@ def fit_samples(
 
 
 def _initial_load(term: Term, load: Load) -> Load:
-    """The load that rounds begin with; None where no term depends on it."""
+    """Initial load; None if no term depends on it."""
     if not needs(term, "load"):
         return None
     return "measured" if load is None else load
 
 
 def _has_converged(change: float, previous_change: float, iteration: int) -> bool:
-    """Whether another round of loads would change nothing, or not less than the last."""
+    """Whether the load has converged or stopped improving."""
     return change < 1e-7 or (iteration > 3 and change > 0.9 * previous_change)
 
 
@@ -146,9 +146,9 @@ def _require_signs(source: SampleSource) -> None:
 
 
 def _stages(estimator: Estimator, load: Load, *, load_converged: bool) -> tuple[Estimator, ...]:
-    """Loads settle on unconstrained fits: cheap, and not shaken by a solver's tolerances.
+    """Stages of the estimation: loads converge with cheap unconstrained fits first.
 
-    With none, or one that has settled already, there is one stage.
+    Without load, or with a converged one, there is a single stage.
     """
     if load is None or load_converged or isinstance(estimator, Ols | Wls | Irls):
         return (estimator,)
@@ -156,7 +156,7 @@ def _stages(estimator: Estimator, load: Load, *, load_converged: bool) -> tuple[
 
 
 def _load_change(regression: Regression, load: Load, values: Float[Array, " p"]) -> float:
-    """Largest change of the gears' torque over its largest value, where it is looked at."""
+    """Largest change of the gear torque relative to its maximum, on the excerpt."""
     rows = regression.excerpt
     assert isinstance(rows, SampleRows) and rows.gear_load is not None
     rigid_torque = rows.rigid_torque(values)
@@ -168,10 +168,10 @@ def _load_change(regression: Regression, load: Load, values: Float[Array, " p"])
 def solve_rows(
     regression: Regression, model: TorqueModel, estimator: Estimator
 ) -> tuple[EstimatorSolution, Weights, Information]:
-    """An estimator's solution, with weights iterated on plain least-squares residuals.
+    """Solution of an estimator, with weights iterated on least-squares residuals.
 
-    Weights settle on unconstrained fits, which cost a few operations on p x p triangles; the
-    estimator itself runs once, on the information the settled weights give.
+    Weights converge with unconstrained fits, which cost a few operations on p x p factors; the
+    estimator itself runs once, with the final weights.
     """
     if estimator.weighting not in WEIGHTINGS:
         raise TaufitError(
@@ -216,11 +216,11 @@ def check_excitation(
 ) -> float:
     """Condition number of the base columns, each scaled to unit length.
 
-    Raises PoorExcitationError where the motion leaves base parameters unseen: it says which.
+    Raises PoorExcitationError with the names of unidentifiable base parameters.
     """
     upper = base_factor(base, information.factor)
     norms = np.linalg.norm(upper, axis=0)
-    # Against a lively motion, so that a joint that only trembles counts as not moving.
+    # Relative to random motion, so that a joint with tiny motion counts as not moving.
     typical = np.linalg.norm(sampled_regressor(model, dropped=dropped)[:, base.columns], axis=0)
     scaled = upper / np.where(typical > 0, typical, 1.0)
     _, values, directions = np.linalg.svd(scaled)

@@ -1,8 +1,8 @@
-"""Friction known before a fit: a friction test's coefficients, expected with their uncertainty.
+"""Friction prior of a fit: coefficients of a friction test with their uncertainty.
 
     theta_i ~ N(tested_i, s_i^2),      s_i^2 = deviation_i^2 + (0.1 tested_i)^2
 
-The tenth is what friction differs by from day to day. Shapes and terms dropped stay as tested.
+The factor 0.1 is the day-to-day variation of friction. Shapes and dropped terms are kept.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ DAY_TO_DAY_STD = 0.1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FrictionPrior:
-    """What a fit expects of friction.
+    """Prior of friction parameters.
 
     Attributes:
-        names: Of the friction parameters that were tested.
-        values: Expected.
-        std: Of each [its own unit]; 0 for terms that were dropped.
+        names: Names of the tested friction parameters.
+        values: Prior means.
+        std: Prior standard deviations; 0 for dropped terms.
     """
 
     names: tuple[str, ...]
@@ -36,7 +36,7 @@ class FrictionPrior:
 
     @classmethod
     def from_model(cls, tested: FittedModel) -> FrictionPrior:
-        """From a model whose friction is known, e.g. one that `taufit friction` wrote."""
+        """Prior from a model with known friction, e.g. written by `taufit friction`."""
         if not tested.layout.of_kind(DISSIPATIVE).any():
             raise TaufitError("that model has no friction. Give one written by `taufit friction`.")
         indices = np.flatnonzero(tested.layout.of_kind(DISSIPATIVE))
@@ -57,7 +57,7 @@ class FrictionPrior:
         dropped = set() if source is None else set(source.settings.dropped)
         is_dropped = np.array([name in dropped for name in names])
         prior_std = np.where(is_dropped, 0.0, np.hypot(std, DAY_TO_DAY_STD * values))
-        # A term that happens to be zero is known as well as the joint's friction is.
+        # A term of value zero gets the day-to-day variation as its standard deviation.
         prior_std[finite & ~is_dropped & (prior_std == 0.0)] = DAY_TO_DAY_STD
         return cls(
             tuple(name for name, k in zip(names, finite, strict=True) if k),
@@ -67,13 +67,13 @@ class FrictionPrior:
 
     @property
     def dropped(self) -> tuple[str, ...]:
-        """Terms held at zero."""
+        """Terms fixed at zero."""
         return tuple(n for n, s in zip(self.names, self.std, strict=True) if s == 0.0)
 
     def parameter_prior(
         self, model: TorqueModel
     ) -> tuple[Bool[Array, " p"], Float[Array, " p"], Float[Array, " p"]]:
-        """Which parameters of a model are expected, their values and precisions (1/variance)."""
+        """Mask of a model's parameters with a prior, prior means and precisions (1/variance)."""
         index = {name: i for i, name in enumerate(model.names)}
         has_prior = np.zeros(len(index), bool)
         values, precision = np.zeros(len(index)), np.zeros(len(index))
@@ -85,7 +85,7 @@ class FrictionPrior:
 
 
 def with_tested_friction(model: TorqueModel, tested: FittedModel) -> TorqueModel:
-    """The structure with the tested friction's model and shapes, beside its own further terms."""
+    """Model structure with the tested friction model and shapes; further terms are kept."""
     if tested.robot.joints != model.robot.joints:
         raise TaufitError(
             f"the friction test is of an arm with {tested.robot.joints} joints, this one has "
@@ -105,7 +105,7 @@ def with_tested_friction(model: TorqueModel, tested: FittedModel) -> TorqueModel
 def friction_mismatch_warnings(
     prior: FrictionPrior, names: tuple[str, ...], values: Float[Array, " p"]
 ) -> list[str]:
-    """Warnings where the recording's friction is far from what was tested."""
+    """Warnings where fitted friction is far from the friction test."""
     fitted = dict(zip(names, values, strict=True))
     mismatches = [
         f"{name} {fitted[name]:.3g} instead of {value:.3g}"

@@ -1,17 +1,17 @@
-"""How good a model is, in words with reasons: good, usable or poor, per joint and overall.
+"""Grades of a model with reasons: good, usable or poor, per joint and overall.
 
-The floor of a recording is what the same columns leave unexplained when fitted to that very
-recording, or the torque's noise behind the low-pass, whichever is more: no parameters come below
-it. With e = nrmse on the recording judged, over rows in which the joint moves, and f its floor,
+The noise floor of a recording is the larger of the nrmse of the same columns fitted to that
+recording and the torque noise behind the low-pass: no parameters are better. With e = nrmse on the
+recording, over rows in which the joint moves, and f its floor,
 
-    good    e <= 1.5 f and e <= 0.15     as good as this recording lets a model be
+    good    e <= 1.5 f and e <= 0.15     as good as this recording allows
     usable  e <= 0.3, or e <= 1.5 f      most of the torque is explained, or all that can be
     poor    otherwise
 
-The whole model is judged by the means over the joints (0.25 instead of 0.3). It is good only on a
-recording it has not seen, only within 1.4 times the floor and 1.4 times what it leaves of its own
-training data (over the spread of the torque judged), only if nothing was found wrong with what it
-was fitted to, and only if its 95 % intervals hold at least 85 % of the torques.
+The overall grade uses the means over the joints (0.25 instead of 0.3). It is good only on hold-out
+data, only within 1.4 times the floor and 1.4 times the training residual (relative to the torque of
+the recording), only without disqualifying findings on the training data, and only if the 95 %
+intervals cover at least 85 % of the torques.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from taufit.robot import Robot
 from taufit.signals.samples import Samples
 
 GRADES = ("good", "usable", "poor")
-# Findings that keep a model from being called good.
+# Kinds of findings that exclude the grade good.
 _DISQUALIFYING_KINDS = (
     "delay", "clipping", "quantised", "too_slow", "gravity_added", "gains_unknown",
-    "nominal_rmse_findings", "no_variation", "unit", "clock_scale", "velocity_sign", "torque_sign",
+    "worse_than_nominal", "no_variation", "unit", "clock_scale", "velocity_sign", "torque_sign",
     "swapped_torque", "swapped_joints", "zero_offset", "mounting", "gravity_removed", "wrong_arm",
     "unchecked", "other_load",
 )  # fmt: skip
@@ -41,16 +41,16 @@ _DISQUALIFYING_KINDS = (
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """Where the grades lie; every one can be set.
+    """Limits of the grades.
 
     Attributes:
-        of_floor: Times the floor, up to which nothing better can be expected.
-        of_best: Times the floor, and times what was left of the training data, up to which a model
-            is called good: with 1.414 its own errors are at most as large as those.
-        good: Largest nrmse that is called good.
-        usable: Largest nrmse of a joint that is called usable.
-        usable_mean: Largest mean nrmse that is called usable.
-        inside: Smallest share of torques inside the 95 % interval that is called good.
+        of_floor: Multiple of the floor up to which nothing better can be expected.
+        of_best: Multiple of the floor, and of the training residual, up to which a model is good;
+            at 1.414 its own errors are at most as large as those.
+        good: Largest nrmse of the grade good.
+        usable: Largest nrmse of a joint of the grade usable.
+        usable_mean: Largest mean nrmse of the grade usable.
+        inside: Smallest coverage of the 95 % interval of the grade good.
     """
 
     of_floor: float = 1.5
@@ -63,14 +63,14 @@ class Thresholds:
 
 @dataclass(frozen=True, slots=True)
 class Grade:
-    """One joint's grade.
+    """Grade of one joint.
 
     Attributes:
-        joint: Counted from 1.
+        joint: Joint number from 1.
         grade: good, usable or poor.
-        nrmse: On the recording judged; nan where the torque does not vary.
-        floor: Below which no model comes on that recording; nan where unknown.
-        reason: Why not better, or "".
+        nrmse: Nrmse on the recording; nan where the torque does not vary.
+        floor: Achievable nrmse on that recording; nan where unknown.
+        reason: Reason for not being better, or "".
     """
 
     joint: int
@@ -92,13 +92,13 @@ class Grade:
 
 @dataclass(frozen=True, slots=True)
 class Grades:
-    """Of a model on one or several recordings, the worst of which counts.
+    """Grades of a model on one or several recordings, the worst of which counts.
 
     Attributes:
         overall: good, usable or poor.
-        joints: One each.
-        reasons: Why not better.
-        on_holdout: Whether it was judged on recordings kept out of the fit.
+        joints: Grade of each joint.
+        reasons: Reasons for not being better.
+        on_holdout: Whether the recordings were kept out of the fit.
     """
 
     overall: str
@@ -108,7 +108,7 @@ class Grades:
 
     @property
     def floor(self) -> float:
-        """Mean over the joints."""
+        """Mean floor over the joints."""
         finite = [g.floor for g in self.joints if np.isfinite(g.floor)]
         return float(np.mean(finite)) if finite else float("nan")
 
@@ -125,12 +125,12 @@ class Grades:
 def achievable_nrmse(
     robot: Robot, samples: Samples, evidence: HypothesisTest | None = None
 ) -> Float[Array, " j"]:
-    """The smallest nrmse a model of this robot can have on these samples, per joint.
+    """Smallest nrmse that a model of this robot can have on these samples, per joint.
 
     Args:
-        robot: The arm.
-        samples: Conditioned.
-        evidence: Of these samples, where it is already there.
+        robot: Robot with its mounting.
+        samples: Conditioned samples.
+        evidence: Hypothesis test of these samples, if already built.
     """
     moving = samples.in_motion
     torque_std = samples.torque[moving].std(axis=0)
@@ -148,17 +148,17 @@ def achievable_nrmse(
 
 
 def with_moving_nrmse(score: Score) -> Score:
-    """The score with nrmse over the rows in which each joint itself moves, where that is known.
+    """Score with nrmse over the rows in which each joint itself moves, if known.
 
-    A joint that stands while others move is held by stiction, which no model predicts.
+    Torque of a standing joint is stiction, which no model predicts.
     """
     return score if score.moving_nrmse is None else replace(score, nrmse=score.moving_nrmse)
 
 
 def training_error_ratio(training: Score | None, holdout: Score) -> Float[Array, " j"]:
-    """What a model leaves of its training data, over the spread of another recording's torque.
+    """Training residual relative to the torque of another recording, per joint.
 
-    Infinite where it is not known.
+    Infinite where unknown.
     """
     if training is None:
         return np.full(len(holdout.rmse), np.inf)
@@ -179,15 +179,15 @@ def grade(
     findings: Sequence[Finding] = (),
     thresholds: Thresholds | None = None,
 ) -> Grades:
-    """Judge scores against the floors of their recordings.
+    """Grade scores against the floors of their recordings.
 
     Args:
-        scores: Of one or several recordings; joints are judged where they move.
-        floor: Of each, from `floors`.
+        scores: Scores of one or several recordings; joints are graded where they move.
+        floor: Achievable nrmse of each recording, from `achievable_nrmse`.
         on_holdout: Whether the recordings were kept out of the fit.
-        training: Of the model on its training data, where that is known.
-        findings: What is known about the data of the fit.
-        thresholds: Replaces the default ones.
+        training: Score of the model on its training data, if known.
+        findings: Findings on the training data.
+        thresholds: Limits in place of the default ones.
     """
     limits = thresholds or Thresholds()
     best = [training_error_ratio(training, recording_score) for recording_score in scores]
@@ -218,7 +218,7 @@ def _doubts(
     findings: Sequence[Finding],
     limits: Thresholds,
 ) -> list[str]:
-    """The first reason why a model with good scores is usable, not good."""
+    """First reason why a model with good scores is only usable."""
     coverage = [
         recording_score.mean_inside
         for recording_score in scores
@@ -285,7 +285,7 @@ def _grade_mean(
 def nominal_rmse_findings(
     rmse: Float[Array, " j"], nominal: Float[Array, " j"] | None
 ) -> list[Finding]:
-    """A finding for every joint that the nominal robot explains better than the fit does."""
+    """Finding for every joint that the nominal robot explains better than the fit."""
     if nominal is None:
         return []
     return [

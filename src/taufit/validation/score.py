@@ -1,4 +1,4 @@
-"""How well a model predicts conditioned torque: figures per joint over the part in motion."""
+"""Scores of predicted against measured torque, per joint, over the samples in motion."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from taufit.model.training_record import Range
 from taufit.recording import require_joints
 from taufit.signals.samples import Samples
 
-# A motion may leave the range of training by this share of its span, for this share of its samples.
+# Tolerated excess over the training range, relative to its span, and tolerated fraction of samples.
 _RANGE_TOLERANCE = 0.05
 _MIN_OUTSIDE_FRACTION = 0.01
 
@@ -29,7 +29,7 @@ _QUANTITIES = (
 
 
 def range_findings(model: FittedModel, samples: Samples) -> tuple[str, ...]:
-    """One sentence per quantity for joints that leave the range the model was fitted in."""
+    """One sentence per quantity on joints outside the training range."""
     messages = []
     moving = samples.in_motion
     for name, quantity, scale, unit, slide_unit in _QUANTITIES:
@@ -58,7 +58,7 @@ def range_findings(model: FittedModel, samples: Samples) -> tuple[str, ...]:
     return tuple(messages)
 
 
-# A joint that turns less than this stands still [rad or m].
+# Smallest range of motion of a moving joint [rad or m].
 _MIN_RANGE = 0.02
 
 
@@ -70,14 +70,14 @@ def score(
     rows: Bool[Array, " n"] | None = None,
     file: str | None = None,
 ) -> Score:
-    """The score of a model on samples, all runs together.
+    """Score of a model on samples, over all runs.
 
     Args:
         model: A fitted model.
-        samples: What it should predict.
-        predicted: Its torque, where that is at hand.
-        rows: Samples that count; by default those in motion.
-        file: What to call it; by default the runs' names.
+        samples: Samples to predict.
+        predicted: Predicted torque, if already computed.
+        rows: Samples that count; those in motion by default.
+        file: Label of the score; names of the runs by default.
     """
     from taufit.validation.score import range_findings
 
@@ -102,7 +102,7 @@ def score(
     error = measured - expected
     rmse = np.sqrt(np.mean(error**2, axis=0))
     torque_std = measured.std(axis=0)
-    # Where the torque does not vary there is no such ratio.
+    # Constant torque has no nrmse.
     has_variation = torque_std > 1e-9 * np.maximum(np.abs(measured).max(axis=0), 1e-300)
     torque_std = np.where(has_variation, torque_std, np.nan)
     return Score(
@@ -126,7 +126,7 @@ def score(
 
 
 def standing_findings(span: Float[Array, " j"]) -> tuple[str, ...]:
-    """A sentence where joints stand still: their nrmse divides by torque that hardly changes."""
+    """Sentence on standing joints, whose nrmse is not meaningful."""
     standing = np.flatnonzero(span < _MIN_RANGE)
     if len(standing) == 0:
         return ()
@@ -141,7 +141,7 @@ def standing_findings(span: Float[Array, " j"]) -> tuple[str, ...]:
 def check(
     model: FittedModel, samples: Samples | Sequence[Samples], *, names: Sequence[str] | None = None
 ) -> tuple[Score, ...]:
-    """Scores of a fitted model on samples it has not seen, one per recording.
+    """Scores of a fitted model on hold-out samples, one per recording.
 
     Example:
         >>> import taufit
@@ -162,12 +162,12 @@ def check(
 def _correlation(
     measured: Float[Array, "n j"], expected: Float[Array, "n j"]
 ) -> Float[Array, " j"]:
-    """Pearson's, and 0 where either does not change."""
+    """Pearson's correlation; 0 where a signal is constant."""
     a, b = measured - measured.mean(axis=0), expected - expected.mean(axis=0)
     size = np.linalg.norm(a, axis=0) * np.linalg.norm(b, axis=0)
     return np.where(size > 0.0, np.sum(a * b, axis=0) / np.where(size > 0.0, size, 1.0), 0.0)
 
 
 def short_name(path: str) -> str:
-    """A file's name without its folders, for tables."""
+    """File name without its folders, for tables."""
     return PurePath(path).name

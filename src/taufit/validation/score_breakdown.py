@@ -1,7 +1,7 @@
-"""A score told apart: inside the 95 % interval or not, joints that move and joints that stand.
+"""Score details: coverage of the 95 % interval, moving and standing joints.
 
-A joint that stands while others move is held by stiction: its torque is anything up to Coulomb
-friction either way, which no model predicts and no error should be called for.
+Torque of a standing joint is stiction: any value up to Coulomb friction in either direction, which
+no model predicts and which does not count as an error.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from taufit.model.intervals import coulomb_level, predict_interval
 from taufit.model.score import Score
 from taufit.signals.samples import Samples
 
-# Samples that a share is counted over, at most.
+# Largest number of samples for the coverage.
 _MAX_SAMPLES = 600
-# Fewer samples than this make no figure.
+# Smallest number of samples for a figure.
 _MIN_SAMPLES = 10
-# A joint that stands in more of the motion than this is worth a line.
+# Smallest fraction of standing samples that is reported.
 _MIN_STANDING_FRACTION = 0.02
 
 
 def score_breakdown(model: FittedModel, samples: Samples, score: Score) -> Score:
-    """The score with its share inside the interval, and standing joints scored apart.
+    """Score with coverage of the interval, and separate errors of standing joints.
 
     Args:
-        model: Fitted.
-        samples: What was scored, conditioned like its training data.
-        score: Over the samples in motion.
+        model: Fitted model.
+        samples: Scored samples, conditioned like the training data.
+        score: Score over the samples in motion.
     """
     rows = np.flatnonzero(samples.in_motion)
     rows = rows[:: max(1, -(-len(rows) // _MAX_SAMPLES))]
@@ -61,7 +61,7 @@ def score_breakdown(model: FittedModel, samples: Samples, score: Score) -> Score
 
 
 def stiction_lines(model: FittedModel, score: Score) -> list[str]:
-    """What standing joints add to the error, one line each; none where joints hardly stand."""
+    """Lines on the error of standing joints; empty if joints hardly stand."""
     if score.standing_share is None or score.standing_rmse is None:
         return []
     level: Array = coulomb_level(model)

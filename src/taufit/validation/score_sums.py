@@ -1,4 +1,4 @@
-"""Scores over any number of recordings: sums per part that add up."""
+"""Scores over any number of recordings, from sums per part."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from taufit.validation.score import standing_findings
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreSums:
-    """Measured and predicted torque of some samples in motion, as sums per joint.
+    """Sums of measured and predicted torque over samples in motion, per joint.
 
     Attributes:
-        count: Samples.
-        measured, expected: Means.
+        count: Number of samples.
+        measured, expected: Mean measured and predicted torque.
         measured_square, expected_square, product: Sums of squares and products about the means.
         error_square: Sum of squared errors.
         largest: Largest error.
@@ -76,11 +76,11 @@ class ScoreSums:
         )
 
     def score(self, file: str, rate_hz: float, cutoff_hz: float) -> Score:
-        """The score they make."""
+        """Score from the sums."""
         n = max(self.count, 1)
         rmse = np.sqrt(self.error_square / n)
         torque_std = np.sqrt(self.measured_square / n)
-        # Where the torque does not vary there is no such ratio.
+        # Constant torque has no nrmse.
         torque_std = np.where(
             torque_std > 1e-9 * np.maximum(np.abs(self.measured), 1e-300), torque_std, np.nan
         )
@@ -102,12 +102,13 @@ class ScoreSums:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainingScores:
-    """How a fitted model predicts what it was fitted to.
+    """Scores of a fitted model on its training data.
 
     Attributes:
-        overall: Over everything.
-        files: One score per run, by its file, in order; runs too short to score are left out.
-        nominal_comparison: The nominal robot on the same samples, or None where it has no inertia.
+        overall: Score over all samples.
+        files: Score of each run, in order; runs too short to score are left out.
+        nominal_comparison: Nominal robot on the same samples, or None if it has no inertial
+            parameters.
     """
 
     overall: Score
@@ -181,16 +182,16 @@ def _predict_part(
     return RowBuilder(structure, values)(part).predict(values)
 
 
-# A file whose RMSE is this many times the others' in most joints, or whose RMSE and nrmse are in
-# two joints, is not like them.
+# A file is an outlier if its RMSE exceeds the median of all files by this factor in most joints, or
+# RMSE and nrmse do so in two joints.
 _RMSE_RATIO, _TWO_JOINT_RATIO = 2.5, 3.0
-# It is refused where either is this many times the others' on average, or, with this nrmse, which
-# is no model at all, this many.
+# It is an error if RMSE exceeds the median by this factor on average, or nrmse is above this value
+# and both exceed the median by the last factor.
 _ERROR_RATIO, _ERROR_NRMSE, _ERROR_NRMSE_RATIO = 6.0, 0.5, 3.0
 
 
 def outlier_file_findings(scores: Sequence[Score]) -> list[Finding]:
-    """A finding for every file whose training error is far above the others'."""
+    """Finding for every file whose training error is far above that of the others."""
     if len(scores) < 3:
         return []
     errors = np.stack([score.rmse for score in scores])
@@ -202,7 +203,7 @@ def outlier_file_findings(scores: Sequence[Score]) -> list[Finding]:
     for score, error, nrmse in zip(scores, errors, nrmses, strict=True):
         rmse_ratio: Array = error / median_rmse
         nrmse_ratio: Array = nrmse / median_nrmse
-        # A faster motion has larger torques, a joint that stands has hardly any: both must say so.
+        # Fast motion increases RMSE, a standing joint increases nrmse: both must be large.
         joint_ratios = np.sort(np.minimum(rmse_ratio, nrmse_ratio))[::-1]
         mean_ratio = min(float(np.mean(rmse_ratio)), float(np.mean(nrmse_ratio)))
         is_error = np.mean(rmse_ratio) > _ERROR_RATIO or (

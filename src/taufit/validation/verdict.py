@@ -1,4 +1,4 @@
-"""PASS or FAIL against limits the user sets, and why."""
+"""Verdict PASS or FAIL against acceptance limits, with reasons."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ from taufit.core.errors import TaufitError
 from taufit.validation.grades import Grades
 from taufit.validation.score import Score, short_name
 
-# Without limits of the user's own and without grades: a quarter of the torque unexplained is no
-# model for control.
+# Largest mean nrmse without limits of the user and without grades.
 DEFAULT_MEAN_NRMSE = 0.25
 
 
 @dataclass(frozen=True, slots=True)
 class AcceptanceLimits:
-    """What a model must reach on every recording; None where the user does not care.
+    """Acceptance limits on every recording; None for no limit.
 
     Attributes:
         mean_nrmse: Largest mean of nrmse over the joints.
@@ -49,9 +48,11 @@ class AcceptanceLimits:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Attributes:
-    passed: Whether every limit holds on every recording.
-    reasons: Every limit that does not hold, in words; with a pass, what it was judged by.
+    """Verdict on a model.
+
+    Attributes:
+        passed: Whether every limit holds on every recording.
+        reasons: Violated limits; for a pass, the limits that were applied.
     """
 
     passed: bool
@@ -68,9 +69,9 @@ class Verdict:
 def verdict(
     scores: Sequence[Score], limits: AcceptanceLimits | None = None, grades: Grades | None = None
 ) -> Verdict:
-    """Judge scores by the user's limits, else by their grades: poor fails.
+    """Compare scores with the user's limits, else with their grades: poor fails.
 
-    Without either a mean nrmse of 0.25 must not be exceeded.
+    Without either, the mean nrmse must not exceed 0.25.
     """
     if grades is not None and (limits is None or not limits.has_limits):
         return Verdict(grades.overall != "poor", grades.reasons or (f"{grades.overall} model",))

@@ -1,7 +1,7 @@
-"""Choices made from the data before a fit: friction terms, and trust in the nominal arm.
+"""Selection of friction terms, and weight of the nominal robot, before a fit.
 
-Both look at how well intervals of the data that were left out are predicted, or at how the
-residuals are correlated over time, never at which robot it is.
+Both are based on cross-validation within the data or on the correlation of residuals over time,
+never on the type of robot.
 """
 
 from __future__ import annotations
@@ -26,33 +26,33 @@ from taufit.signals.sample_source import SampleSource, source_of
 from taufit.signals.samples import Samples
 from taufit.terms import needs
 
-# A group stays out of a joint when leaving it out costs less than this in predicted torque.
+# Largest ratio of prediction errors without and with a group of terms for it to be dropped.
 _COST_TOLERANCE = 1.002
 
-# Nominal links are trusted to about 30 %: an entropic divergence D is half the square of the
-# relative change, so the weight of one is 1/0.3^2 squared noise levels of independent samples.
+# Prior weight of nominal links, known to about 30 %: an entropic divergence D is half the square of
+# the relative change, so D = 1 weighs 1/0.3^2 squared noise levels of independent samples.
 NOMINAL_WEIGHT = 11.0
-# Links nobody described are only kept from running away.
+# Prior weight of links without description, for regularisation only.
 GUESSED_WEIGHT = 0.005
 
-# Less trust is tried too, down to this share of it: as much is taken as predicts intervals left
-# out no worse than the best by this factor.
+# Smaller prior weights are tried down to this fraction: the largest one is used whose prediction
+# error in cross-validation is within the tolerance below of the best.
 MIN_PRIOR_FRACTION = 1e-3
-# Keeps directions that nothing determines from running away, in columns of unit length.
+# Ridge for undetermined directions, in columns of unit length.
 _RIDGE = 1e-9
 _PRIOR_TOLERANCE = 1.02
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TermSelection:
-    """What was chosen from the data.
+    """Result of the model selection.
 
     Attributes:
-        dropped: Friction terms that do not help to predict data left out.
-        prior_weight: Of the nominal links, in squared noise levels of a row.
-        correlation_samples: Residuals are independent only when this many rows apart.
-        cost: Root mean square of the torque predicted for intervals left out, per joint [N m].
-        load: Parameters of a first fit, whose links' torque friction depends on, else None.
+        dropped: Friction terms that do not improve the prediction of left-out data.
+        prior_weight: Weight of the nominal links, in squared noise levels of a row.
+        correlation_samples: Number of samples over which residuals are correlated.
+        cost: RMSE of the torque predicted for left-out intervals, per joint [N m].
+        load: Parameters of a first fit whose rigid-body torque is the load of friction, else None.
     """
 
     dropped: tuple[str, ...]
@@ -65,7 +65,7 @@ class TermSelection:
 def _terms_to_drop(
     model: TorqueModel, costs: dict[tuple[str, ...], Float[Array, " j"]], tolerance: float
 ) -> tuple[list[str], Float[Array, " j"]]:
-    """Parameters that each joint can do without, and its cost then."""
+    """Parameters that each joint does not need, and its cost without them."""
     best = np.min(list(costs.values()), axis=0)
     dropped, selected_cost = list[str](), np.empty(len(best))
     owners = np.asarray(model.layout.owner)
@@ -86,20 +86,20 @@ def select_friction_terms(
     dropped: tuple[str, ...] = (),
     tolerance: float = _COST_TOLERANCE,
 ) -> TermSelection:
-    """Friction terms and the weight of the nominal arm, from the samples.
+    """Select friction terms and the weight of the nominal robot by cross-validation.
 
     Intervals of the recording (or its runs, if there are three or more) are left out in turn and
-    predicted from the rest by least squares with the nominal links as a Gaussian prior. The prior
-    is as strong as it can be without predicting worse; each joint keeps the smallest set of
-    friction terms whose prediction is within 0.2 % of the best.
+    predicted from the others by least squares with the nominal links as a Gaussian prior. The
+    prior has the largest weight that does not increase the error; each joint keeps the smallest
+    set of friction terms whose error is within 0.2 % of the best.
 
     Args:
-        model: What explains the torque.
+        model: Torque model.
         samples: Conditioned motion and torque, in memory or part by part.
-        select: Whether friction terms are chosen at all.
-        groups: The terms to decide on; by default all that a friction model can do without.
-        dropped: Parameters that are out already.
-        tolerance: Cost over the best cost up to which terms are left out.
+        select: Whether to select friction terms at all.
+        groups: Term groups to decide on; by default all optional ones of the friction model.
+        dropped: Parameters already dropped.
+        tolerance: Largest ratio of the cost to the best cost at which terms are dropped.
     """
     is_dropped = np.isin(model.names, dropped)
     prior, centre, is_guessed = gaussian_prior(model)
@@ -108,7 +108,7 @@ def select_friction_terms(
     base = base_parameters(model)
     has_load = needs(model.term_sum, "load")
     load: Load = "measured" if has_load else None
-    # Residuals show their correlation only where no prior keeps the fit from its best.
+    # The correlation of residuals is estimated with a weak prior.
     weak_weight = MIN_PRIOR_FRACTION * nominal_weight * source.correlation_guess
     theta: Float[Array, " p"] | None = None
     for _ in range(2 if has_load else 1):
@@ -148,9 +148,9 @@ def select_friction_terms(
 def gaussian_prior(
     model: TorqueModel,
 ) -> tuple[Float[Array, "p p"], Float[Array, " p"], bool]:
-    """Second derivative of the entropic divergence at the nominal links, and those links.
+    """Prior precision (Hessian of the entropic divergence at the nominal links) and mean.
 
-    The last value tells whether the nominal robot says nothing about any of its links.
+    The last value is True if the robot has no nominal values of any link.
     """
     problem = EstimationProblem.of(model)
     links, guessed = prior_links(problem)
@@ -167,10 +167,10 @@ def gaussian_prior(
 def correlation_samples(
     residuals: Float[Array, "n j"], keep: Bool[Array, "n j"], run: Array
 ) -> Float[Array, " j"]:
-    """Over how many samples residuals are correlated: 1 + 2 sum of their autocorrelation.
+    """Correlation length of residuals in samples: 1 + 2 sum of their autocorrelation.
 
-    The sum ends where the autocorrelation first falls below 0.05. N samples are worth N over this
-    many independent ones.
+    The sum ends where the autocorrelation first falls below 0.05. The effective number of
+    independent samples is N over this value.
     """
     out = np.ones(residuals.shape[1])
     for j in range(residuals.shape[1]):
@@ -196,7 +196,7 @@ def correlation_samples(
 
 
 def _groups(model: TorqueModel) -> tuple[str, ...]:
-    """Sets of parameters that data may drop, the last of the model first."""
+    """Groups of optional parameters, the last of the model first."""
     sets = [
         parameter.optional
         for parameter in reversed(model.term_sum.parameters)
@@ -206,7 +206,7 @@ def _groups(model: TorqueModel) -> tuple[str, ...]:
 
 
 def _members(model: TorqueModel, groups: tuple[str, ...]) -> Bool[Array, " p"]:
-    """Which parameters belong to any of the groups."""
+    """Mask of the parameters in any of the groups."""
     return model.layout.where(
         lambda parameter: parameter.optional in groups or parameter.name in groups
     )
@@ -215,7 +215,7 @@ def _members(model: TorqueModel, groups: tuple[str, ...]) -> Bool[Array, " p"]:
 def normal_equations(
     regression: Regression, scale: Float[Array, " j"]
 ) -> tuple[Float[Array, "p p"], Float[Array, " p"]]:
-    """W'W and W'y of all rows, joints counted by scale."""
+    """Normal equations W'W and W'y of all rows, with joint weights."""
     return _CrossValidation(regression, by_fold=False).normal_equations(scale)
 
 
@@ -226,7 +226,7 @@ def fit_with_prior(
     nonnegative: Bool[Array, " p"],
     minimum_noise: Float[Array, " j"] | None = None,
 ) -> tuple[Float[Array, " p"], Float[Array, " j"]]:
-    """Parameters from all rows and a Gaussian prior, and one over each joint's variance."""
+    """Parameters from all rows and a Gaussian prior, and the inverse variance of each joint."""
     return _CrossValidation(regression, by_fold=False).weighted_fit(
         prior, centre, nonnegative, minimum_noise
     )
@@ -248,7 +248,7 @@ class _CrossValidation:
         nonnegative: Bool[Array, " p"],
         least_noise: Float[Array, " j"] | None = None,
     ) -> tuple[Float[Array, " p"], Float[Array, " j"]]:
-        """Parameters from everything, and one over the residual variance of each joint."""
+        """Parameters from all data, and the inverse residual variance of each joint."""
         power = self._costs(self.total, np.zeros(len(centre)))
         floor = 1e-12 * power.max()
         if least_noise is not None:
@@ -258,7 +258,7 @@ class _CrossValidation:
         values, vectors = np.linalg.eigh(prior)
         positive = values > 0.0
         root = np.sqrt(values[positive])[:, None] * vectors[:, positive].T
-        # Each joint's triangle has rows for its own columns only.
+        # Each joint's factor has rows for its nonzero columns only.
         nonzero = [np.any(information.factor, axis=1) for information in self.total]
         factors = [
             information.factor[rows_used] @ self.mapping
@@ -269,7 +269,7 @@ class _CrossValidation:
             for information, rows_used in zip(self.total, nonzero, strict=True)
         ]
         for _ in range(4):
-            # Loads follow from these parameters, so they are found without squaring a condition.
+            # Solved by QR, since loads depend on these parameters and need full accuracy.
             size = np.sqrt(scale)
             rows = [s * information for s, information in zip(size, factors, strict=True)]
             scaled_targets = [s * information for s, information in zip(size, targets, strict=True)]
@@ -289,7 +289,7 @@ class _CrossValidation:
         nonnegative: Bool[Array, " p"],
         included: Bool[Array, " p"],
     ) -> Float[Array, " j"]:
-        """Root mean square error per joint of the folds, each predicted from the others."""
+        """RMSE per joint over the folds, each predicted from the others."""
         parts = self._fold_equations(tuple(scale))
         square, right = sum(a for a, _ in parts), sum(b for _, b in parts)
         cost = np.zeros(len(scale))
@@ -304,11 +304,11 @@ class _CrossValidation:
     def normal_equations(
         self, scale: Float[Array, " j"]
     ) -> tuple[Float[Array, "p p"], Float[Array, " p"]]:
-        """Normal equations of everything."""
+        """Normal equations of all data."""
         return self._normal(self.total, scale)
 
     def _fold_equations(self, scale: tuple[float, ...]) -> list[tuple[Array, Array]]:
-        """Normal equations of each fold; made once for all that is tried with one scale."""
+        """Normal equations of each fold; cached for equal scales."""
         cached: tuple[tuple[float, ...], list[tuple[Array, Array]]] | None
         cached = getattr(self, "_known", None)
         if cached is None or cached[0] != scale:
@@ -319,7 +319,7 @@ class _CrossValidation:
     def _normal(
         self, parts: tuple[Information, ...], scale: Float[Array, " j"]
     ) -> tuple[Float[Array, "p p"], Float[Array, " p"]]:
-        """W'W and W'y, joints counted by scale, from triangles on base columns: W = W_b B."""
+        """Weighted W'W and W'y from factors on base columns: W = W_b B."""
         square = sum(s * (a.factor.T @ a.factor) for s, a in zip(scale, parts, strict=True))
         right = sum(s * (a.factor.T @ a.target) for s, a in zip(scale, parts, strict=True))
         return self.mapping.T @ square @ self.mapping, self.mapping.T @ right
@@ -337,7 +337,7 @@ def _least_squares(
     nonnegative: Bool[Array, " p"],
     included: Bool[Array, " p"],
 ) -> Float[Array, " p"]:
-    """As `solve_normal`, from rows instead of their normal equations."""
+    """Solution of `solve_normal` from rows instead of their normal equations."""
     size = np.linalg.norm(rows, axis=0)
     free = included & (size > 0.0)
     theta = np.zeros(rows.shape[1])
@@ -349,7 +349,7 @@ def _least_squares(
     upper = np.asarray(np.linalg.qr(np.column_stack([scaled, target]), mode="r"))
     for _ in range(20):
         is_free = free[candidates]
-        # A column held at zero takes its ridge with it: what is left is part of the triangle.
+        # A column fixed at zero is removed with its ridge.
         reduced = upper
         if not np.all(is_free):
             reduced = np.asarray(np.linalg.qr(upper[:, np.append(is_free, True)], mode="r"))
@@ -371,8 +371,8 @@ def solve_normal(
     nonnegative: Bool[Array, " p"],
     included: Bool[Array, " p"],
 ) -> Float[Array, " p"]:
-    """Normal equations; dissipative terms that come out negative are zero."""
-    # Columns that depend on others leave differences of equal sums on the diagonal.
+    """Solve normal equations; dissipative terms that become negative are set to zero."""
+    # Diagonal entries of dependent columns may be negative rounding errors.
     size = np.sqrt(np.maximum(np.diag(square), 0.0))
     free = included & (size > 0.0)
     theta = np.zeros(len(right))

@@ -1,4 +1,4 @@
-"""One displacement over which friction builds up, where a ladder of them explains no more."""
+"""Selection of a single fitted pre-sliding width in place of several fixed ones."""
 
 from __future__ import annotations
 
@@ -23,27 +23,26 @@ from taufit.signals.sample_source import SampleSource, source_of
 from taufit.signals.samples import Samples
 from taufit.terms import needs
 
-# Widths tried first, a factor of four apart; the best is refined by halves of that, and then by
-# parabolas [rad or m].
+# Initial widths, a factor of four apart [rad or m]; the best is refined by smaller factors and then
+# by parabolic interpolation.
 _COARSE_WIDTHS = (1e-4, 4e-4, 1.6e-3, 6.4e-3)
 _REFINEMENT_FACTORS = (2.0, 2.0**0.5)
 _PARABOLAS = 4
 
 
 def with_fitted_width(model: TorqueModel, samples: Samples | SampleSource) -> TorqueModel:
-    """The model with one fitted pre-sliding width instead of the ladder, or as it was.
+    """Model with one fitted pre-sliding width, or unchanged if several widths explain more.
 
-    Over N independent samples per joint the ladder must explain more than chance lets its further
-    terms explain,
+    Over N independent samples per joint, several widths are kept if they explain more than the
+    additional terms would by chance,
 
         sum_j N_j log(S_one / S_ladder) > terms,
 
-    S being sums of squared residuals: else one width says all that the data say, and what the
-    ladder would add is noise.
+    S being sums of squared residuals.
 
     Args:
-        model: Friction with memory over several widths, perhaps inside a law of temperature.
-        samples: Conditioned motion and torque; of many an excerpt is looked at.
+        model: Friction with memory over several widths, possibly inside a temperature law.
+        samples: Conditioned motion and torque; of long recordings an excerpt is used.
     """
     ladder = () if model.friction is None else model.friction.memory
     if len(ladder) < 2:
@@ -70,7 +69,7 @@ def with_fitted_width(model: TorqueModel, samples: Samples | SampleSource) -> To
 
 
 def _parabola_minimum(losses: dict[float, float]) -> float:
-    """Lowest point of the parabola through the best width and its neighbours, in logarithms."""
+    """Minimum of the parabola through the best width and its neighbours, in logarithms."""
     widths = sorted(losses)
     k = min(max(int(np.argmin([losses[w] for w in widths])), 1), len(widths) - 2)
     x = np.log(widths[k - 1 : k + 2])
@@ -83,7 +82,7 @@ def _parabola_minimum(losses: dict[float, float]) -> float:
 def _residual_squares(
     model: TorqueModel, source: SampleSource, *, count: bool = True
 ) -> tuple[Any, Any]:
-    """Sums of squared residuals per joint with hardly any prior, and independent samples."""
+    """Sums of squared residuals per joint with a weak prior, and independent samples."""
     prior, centre, is_guessed = gaussian_prior(model)
     nominal_weight = GUESSED_WEIGHT if is_guessed else NOMINAL_WEIGHT
     weak_prior = MIN_PRIOR_FRACTION * nominal_weight * source.correlation_guess * prior
@@ -105,6 +104,6 @@ def _residual_squares(
 
 
 def _with_widths(model: TorqueModel, widths: tuple[float, ...]) -> TorqueModel:
-    """The model with other widths."""
+    """Model with other pre-sliding widths."""
     assert model.friction is not None
     return replace(model, friction=model.friction.with_memory(widths))

@@ -1,20 +1,21 @@
-"""How far to lean on what was known before, from the data: trust per link, size of friction terms.
+"""Prior scales from the data: weight of each nominal link, magnitude of friction terms.
 
     links           theta_k ~ N(nominal_k, (w_k Q_k)^-1)      Q_k: of the log-det divergence
-    drag            theta_i ~ N(0, (kappa_j s_i)^2)           s_i: all friction seen, at rated speed
-    load            theta_i ~ N(0, (l_j s_i)^2)               the same, at rated torque
+    viscous         theta_i ~ N(0, (kappa_j s_i)^2)           s_i: observed friction, at rated speed
+    load            theta_i ~ N(0, (l_j s_i)^2)               likewise, at rated torque
     ripple          theta_i ~ N(0, (a_j f_j)^2)
-    coulomb         theta_i ~ N(0, f_j^2)                     f_j: friction seen in joint j
-    offset          theta_i ~ N(0, (o f_j)^2)                 o: of all joints together
-    pre-sliding     theta_i ~ N(0, (b_j f_j)^2)               steps wider than the first
+    coulomb         theta_i ~ N(0, f_j^2)                     f_j: observed friction of joint j
+    offset          theta_i ~ N(0, (o f_j)^2)                 o: common to all joints
+    pre-sliding     theta_i ~ N(0, (b_j f_j)^2)               widths above the first
 
-Where a joint turned one way only, friction, offset and slow changes of either are nearly one
-column: there an offset is expected to be small beside friction, and v |v| to be next to nothing.
+For unidirectional joints, friction, offset and slow changes of either are nearly confounded: there
+the prior of the offset is small against friction, and that of v |v| very small.
 
 w_k, kappa_j, l_j, o, a_j and b_j maximise the evidence (MacKay's fixed point) under weak
-hyperpriors; rows count as often as their residuals are independent. Nothing is dropped: a term that
-the data do not show has a small scale. Cross-validation inside one recording cannot do this: ten
-seconds hold a few dozen independent residuals per joint, and terms would be chosen by noise.
+hyperpriors, with rows weighted by their effective number of independent samples. No term is
+dropped: terms without support get a small scale. Cross-validation within one recording cannot
+replace this: ten seconds hold a few dozen independent residuals per joint, and terms would be
+selected by noise.
 """
 
 from __future__ import annotations
@@ -45,37 +46,37 @@ from taufit.signals.sample_source import SampleSource, source_of
 from taufit.signals.samples import Samples
 from taufit.terms import CONSTANT, DRAG, LEVEL, LOAD, MEMORY, WAVE, needs
 
-# Weight of the hyperpriors "links known to 30 %" and "drag as large as all friction seen", in
-# parameters.
+# Weights of the hyperpriors "links known to 30 %" and "viscous friction as large as all observed
+# friction", in parameters.
 _NU_LINK, _NU_VISCOUS = 10.0, 4.0
-# Trust in a link never falls below this share of the trust in a described one.
+# Smallest weight of a link relative to that of a described one.
 _MIN_LINK_WEIGHT = 0.1
-# Prior standard deviation of Coulomb friction over the friction seen, and what offsets are expected
-# to be beside it before any is seen.
+# Prior standard deviations of Coulomb friction and of offsets relative to the observed friction.
 _COULOMB_SCALE = 1.0
 _OFFSET_SCALE, _NU_OFFSET = 1.0, 2.0
-# The same of an offset, and v |v| over what it may be elsewhere, where a joint turned one way only.
+# Factors on the prior of the offset and of v |v| for unidirectional joints.
 _UNIDIRECTIONAL_OFFSET, _UNIDIRECTIONAL_QUADRATIC = 0.2, 0.03
-# The same of wider steps of pre-sliding where nothing shows them: a second of motion holds no more
-# than the beginning of such a step, and would make of it any friction at all.
+# Prior of wider pre-sliding terms relative to the observed friction: a second of motion shows only
+# the beginning of such a term.
 _PRESLIDING_SCALE, _NU_PRESLIDING = 0.5, 4.0
-# Rounds of the fixed point, always as many: a stopping rule would turn rounding into a choice.
+# Iterations of the fixed point; constant, since a stopping rule would depend on rounding.
 _ROUNDS = 25
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PriorScales:
-    """What is believed before the fit, as strongly as the data support.
+    """Prior scales estimated from the data.
 
     Attributes:
-        link_weight: Of each nominal link, in squared noise levels of a row.
-        precision: Of every parameter about zero, in the same unit; 0 where nothing is believed.
-        correlation_samples: Rows whose residuals are correlated: N rows are worth N over this many.
-        load: Parameters whose links' torque friction depends on, else None. Those of the settled
-            search: they are nearer to the fit that follows than an unconstrained fit's.
-        ripple: Prior std of ripple terms per joint over the friction seen; 0 without.
-        theta: The parameters the evidence was evaluated at.
-        from_data: How much of each link and friction term came from the data.
+        link_weight: Weight of each nominal link, in squared noise levels of a row.
+        precision: Prior precision of every parameter about zero, in the same unit; 0 without prior.
+        correlation_samples: Number of rows over which residuals are correlated.
+        load: Parameters whose rigid-body torque is the load of friction, else None; those of the
+            converged search.
+        ripple: Prior standard deviation of ripple terms per joint, relative to the observed
+            friction; 0 without ripple.
+        theta: Parameters at which the evidence was evaluated.
+        from_data: Information share of each link and friction term.
     """
 
     link_weight: Float[Array, " j"]
@@ -96,16 +97,16 @@ def estimate_prior_scales(
     load: Float[Array, " p"] | None = None,
     unidirectional: tuple[int, ...] = (),
 ) -> PriorScales:
-    """Prior scales from the samples.
+    """Estimate the prior scales by evidence maximisation.
 
     Args:
-        model: What explains the torque.
+        model: Torque model.
         samples: Conditioned motion and torque, in memory or part by part.
-        dropped: Parameters held at zero.
-        minimum_noise: Below which no joint's noise is taken to be [N m].
-        load: Parameters whose links' torque load-dependent friction begins with; by default those
-            of a fit with the measured torque in that place.
-        unidirectional: Joints, counted from 0, that turned one way only.
+        dropped: Parameters fixed at zero.
+        minimum_noise: Lower limit of each joint's noise [N m].
+        load: Parameters whose rigid-body torque is the initial load; by default those of a fit with
+            the measured torque as load.
+        unidirectional: Joints, counted from 0, that moved in one direction only.
     """
     search = maximise_evidence(
         model, source_of(samples), dropped, minimum_noise, load, unidirectional
@@ -130,13 +131,13 @@ def maximise_evidence(
     initial_load: Float[Array, " p"] | None = None,
     unidirectional: tuple[int, ...] = (),
 ) -> EvidenceMaximisation:
-    """The settled search for the scales; friction that depends on the load begins with `initial_load`."""
+    """Converged search for the scales; load-dependent friction starts with `initial_load`."""
     prior, centre, is_guessed = gaussian_prior(model)
     nominal_weight = GUESSED_WEIGHT if is_guessed else NOMINAL_WEIGHT
     base = base_parameters(model)
     has_load = needs(model.term_sum, "load")
     load: Load = (initial_load if initial_load is not None else "measured") if has_load else None
-    # Residuals show their correlation only where no prior keeps the fit from its best.
+    # The correlation of residuals is estimated with a weak prior.
     weak_prior = MIN_PRIOR_FRACTION * nominal_weight * source.correlation_guess * prior
     theta = None
     for _ in range(2 if isinstance(load, str) else 1):
@@ -160,7 +161,7 @@ def maximise_evidence(
 
 
 def rated_speed(model: TorqueModel, source: SampleSource) -> Float[Array, " j"]:
-    """The joints' rated speed; twice the fastest seen where the robot's is not known."""
+    """Rated speed of the joints; twice the largest observed speed if unknown."""
     extent = source.summary.extents["velocity"]
     largest = np.nan_to_num(np.maximum(np.abs(extent.low), np.abs(extent.high)))
     return _rated_or_observed(model.robot.limits.velocity, largest)
@@ -168,16 +169,16 @@ def rated_speed(model: TorqueModel, source: SampleSource) -> Float[Array, " j"]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Scales:
-    """Prior standard deviations at kappa = 1 and a = 1, and who has which.
+    """Prior precisions at unit scales, by kind of term.
 
     Attributes:
-        viscous: 1 / s_i^2 of drag terms, else 0.
-        load: The same of load terms.
-        coulomb: Of Coulomb friction, else 0.
-        presliding: 1 / f_j^2 of wider steps of pre-sliding, else 0.
-        offset: The same of offsets.
-        is_ripple: Which terms are ripple.
-        friction_std: Spread of the friction seen.
+        viscous: 1 / s_i^2 of viscous terms, else 0.
+        load: 1 / s_i^2 of load terms, else 0.
+        coulomb: Precision of Coulomb friction, else 0.
+        presliding: 1 / f_j^2 of wider pre-sliding terms, else 0.
+        offset: 1 / f_j^2 of offsets, else 0.
+        is_ripple: Mask of ripple terms.
+        friction_std: Standard deviation of the observed friction.
         owner: Joint of every parameter.
     """
 
@@ -217,7 +218,7 @@ def _scales(
         parameter, j = layout.parameters[i], int(layout.owner[i])
         assert parameter is not None
         if parameter.group == DRAG and parameter.power:
-            # A joint that turned one way shows friction without a spread.
+            # Friction of a unidirectional joint has no variance.
             viscous[i] = (
                 viscous_columns[j, layout.drive_names.index(parameter.name)] / friction_level[j]
             ) ** 2
@@ -240,7 +241,7 @@ def _scales(
 def _restrict_unidirectional(
     scales: _Scales, model: TorqueModel, joints: tuple[int, ...]
 ) -> _Scales:
-    """The same with what cannot be told from friction on these joints expected to be small."""
+    """Scales with small priors for terms confounded with friction on unidirectional joints."""
     is_quadratic = model.layout.where(lambda parameter: parameter.power == 2)
     is_unidirectional = np.isin(scales.owner, joints)
     return replace(
@@ -254,7 +255,7 @@ def _restrict_unidirectional(
 def _rated_or_observed(
     rated: Float[Array, " j"], observed: Float[Array, " j"]
 ) -> Float[Array, " j"]:
-    """Rated values, twice the seen ones where there are none, never less than the seen ones."""
+    """Rated values, twice the observed ones where unknown, never less than observed."""
     rated = np.asarray(rated, float)
     has_rating = np.isfinite(rated) & (rated > 0.0)
     return np.asarray(
@@ -263,14 +264,15 @@ def _rated_or_observed(
 
 
 class EvidenceMaximisation:
-    """The fixed point: a ridge solve, then every scale from the parameters it explains.
+    """Fixed point of MacKay: a ridge solution, then every scale from its parameters.
 
     Attributes:
-        initial: Parameters of a fit with hardly any prior.
-        correlation: Rows whose residuals are correlated.
-        link_weight, viscous, load, ripple, presliding, offset: w_k, kappa_j^2, l_j^2, a_j^2, b_j^2 and o^2.
-        theta: Parameters under them.
-        included: Which parameters are not held at zero.
+        initial: Parameters of a fit with a weak prior.
+        correlation: Number of rows over which residuals are correlated.
+        link_weight, viscous, load, ripple, presliding, offset: w_k, kappa_j^2, l_j^2, a_j^2, b_j^2
+            and o^2.
+        theta: Parameters under these scales.
+        included: Mask of parameters not fixed at zero.
     """
 
     prior: Float[Array, "p p"]
@@ -293,7 +295,7 @@ class EvidenceMaximisation:
         self.theta = initial
 
     def precision(self) -> Float[Array, " p"]:
-        """Of every parameter about zero, by the scales as they are."""
+        """Prior precision of every parameter about zero, at the current scales."""
         s = self.scales
         ripple = np.where(s.is_ripple, 1.0 / (self.ripple * s.friction_std**2)[s.owner], 0.0)
         viscous, load = s.viscous / self.viscous[s.owner], s.load / self.load[s.owner]
@@ -301,7 +303,7 @@ class EvidenceMaximisation:
         return np.asarray(s.coulomb + viscous + load + presliding + offset + ripple)
 
     def run(self) -> None:
-        """To the fixed point."""
+        """Iterate to the fixed point."""
         joints = self.model.layout.joints
         self.link_weight = np.full(joints, self.nominal_weight)
         self.viscous, self.load = np.ones(joints), np.ones(joints)
@@ -312,7 +314,7 @@ class EvidenceMaximisation:
             self._iterate()
 
     def prior_precision(self) -> Float[Array, "p p"]:
-        """Second derivative of the nominal links' prior."""
+        """Precision of the prior of the nominal links."""
         layout = self.model.layout
         links = np.zeros_like(self.prior)
         for k in range(layout.joints):
@@ -321,7 +323,7 @@ class EvidenceMaximisation:
         return links
 
     def map_estimate(self, included: Bool[Array, " p"]) -> Float[Array, " p"]:
-        """The parameters under the scales as they are, others held at zero."""
+        """Maximum a posteriori parameters at the current scales, others fixed at zero."""
         links = self.prior_precision()
         total = self.square + links + np.diag(self.precision())
         return solve_normal(
@@ -329,7 +331,7 @@ class EvidenceMaximisation:
         )
 
     def information_share(self) -> InformationShare:
-        """Shares of links and friction terms that the data determine, by the settled scales."""
+        """Information shares of links and friction terms, at the final scales."""
         layout = self.model.layout
         precision, links = self.precision(), self.prior_precision()
         total = self.square + links + np.diag(precision)
@@ -397,15 +399,15 @@ def _scale(
     nu: float,
     prior_scale: float,
 ) -> float:
-    """Squared scale of a joint's terms: their power over how many of them the data show.
+    """Squared scale of a joint's terms: their power over the effective number determined by data.
 
     Args:
         unit: 1 / variance at scale 1; 0 for other terms.
-        is_joint: The joint's parameters.
+        is_joint: Mask of the joint's parameters.
         theta: Parameters.
-        data_share: Share of each that the data show.
+        data_share: Information share of each parameter.
         nu: Weight of the hyperprior, in parameters.
-        prior_scale: Squared scale it expects.
+        prior_scale: Squared scale of the hyperprior.
     """
     selected = is_joint & (unit > 0.0)
     effective_number = max(float(data_share[selected].sum()), 0.0)

@@ -1,4 +1,4 @@
-"""Whether a joint's torque repeats with its own angle: decided by the evidence for it."""
+"""Selection of torque ripple (periodic in joint position) by its evidence."""
 
 from __future__ import annotations
 
@@ -17,23 +17,22 @@ from taufit.terms import WAVE, further_term
 from taufit.terms.layout import ParameterLayout
 
 ORDERS = (1.0, 2.0, 3.0)
-# Residuals are model error as much as noise, which waves imitate on a short recording: the
-# criterion must be met this many times over.
+# Factor on the information criterion, since on a short recording ripple also fits model errors.
 _CRITERION_FACTOR = 3.0
-# Part of a wave fits any slow error and is wrong elsewhere: waves longer than the joint's travel
-# must take away this share of the squared residuals that the shorter ones leave.
+# Waves longer than the joint's travel fit any slow error: they must reduce the squared residuals of
+# the shorter ones to this ratio.
 _LONG_WAVE_RATIO = 0.5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RippleSelection:
-    """Whether there is ripple, and what was found on the way.
+    """Model with selected ripple terms.
 
     Attributes:
-        model: With ripple where the data ask for it, else as it was.
-        dropped: Its waves that are held at zero.
-        load: Parameters of the model whose links' torque load-dependent friction may begin with;
-            None where nothing was fitted.
+        model: Model with ripple if the data support it, else unchanged.
+        dropped: Ripple parameters fixed at zero.
+        load: Parameters for the initial load of load-dependent friction; None if nothing was
+            fitted.
     """
 
     model: TorqueModel
@@ -44,20 +43,19 @@ class RippleSelection:
 def with_ripple(
     model: TorqueModel, samples: Samples | SampleSource, orders: tuple[float, ...] = ORDERS
 ) -> RippleSelection:
-    """The model with position ripple where the data ask for it.
+    """Model with torque ripple where the data support it.
 
-    A joint has ripple when its waves explain more than chance would: over N independent samples
+    A joint has ripple if its waves explain more than chance: over N independent samples
 
         N log(S_without / S_with) > 3 waves log N,
 
-    three times what the Bayesian information criterion asks, S being a joint's sums of squared
-    residuals. Waves that gravity of the links explains already are held at zero, and so are those
-    longer than the joint's travel unless they halve what the others leave. Without any such joint
-    the model is as it was.
+    three times the Bayesian information criterion, S being a joint's sums of squared residuals.
+    Waves confounded with gravity are fixed at zero, and so are those longer than the joint's travel
+    unless they halve the residuals of the others. Without any such joint the model is unchanged.
 
     Args:
         model: Friction without ripple.
-        samples: Conditioned motion and torque; of many an excerpt is looked at.
+        samples: Conditioned motion and torque; of long recordings an excerpt is used.
         orders: Waves per radian of the joint.
     """
     if model.friction is None or model.layout.of_group(WAVE).any():
@@ -70,12 +68,12 @@ def with_ripple(
     source = source_of(samples)
     within_travel = identifiable & _within_travel(layout, waves, ripple.orders, source)
     search = maximise_evidence(
-        ripple_model, source_of(source.excerpt), _selected_names(layout, waves & ~identifiable)
+        ripple_model, source_of(source.excerpt), _names_in_mask(layout, waves & ~identifiable)
     )
     owner = np.asarray(layout.owner)
 
     def residual_squares(included: Bool[Array, " p"]) -> Float[Array, " j"]:
-        """Of each joint's residuals with these of its waves and all waves of the others."""
+        """Squared residuals of each joint with some of its waves and all waves of the others."""
         return np.array(
             [
                 search.regression.residual_squares(
@@ -103,7 +101,7 @@ def with_ripple(
     if not np.any(selected):
         values_by_name = dict(zip(layout.names, search.theta.tolist(), strict=True))
         return RippleSelection(model, (), np.array([values_by_name[name] for name in model.names]))
-    return RippleSelection(ripple_model, _selected_names(layout, waves & ~selected), search.theta)
+    return RippleSelection(ripple_model, _names_in_mask(layout, waves & ~selected), search.theta)
 
 
 def _within_travel(
@@ -112,7 +110,7 @@ def _within_travel(
     orders: tuple[float, ...],
     source: SampleSource,
 ) -> Bool[Array, " p"]:
-    """Waves of which the joint's travel holds at least one."""
+    """Mask of waves that are not longer than the joint's travel."""
     travel = np.nan_to_num(source.summary.extents["position"].span)
     within = np.zeros(layout.size, bool)
     wave_orders = np.tile(np.repeat(orders, 2), layout.joints)
@@ -121,5 +119,5 @@ def _within_travel(
     return within
 
 
-def _selected_names(layout: ParameterLayout, mask: Any) -> tuple[str, ...]:
+def _names_in_mask(layout: ParameterLayout, mask: Any) -> tuple[str, ...]:
     return tuple(name for name, is_selected in zip(layout.names, mask, strict=True) if is_selected)

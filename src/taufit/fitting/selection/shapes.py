@@ -1,16 +1,16 @@
 """Friction shapes (exponents, Stribeck velocities, widths) by variable projection.
 
-Given shapes s, all coefficients follow by linear least squares; what is left is
+Given shapes s, all coefficients follow by linear least squares; the residual is
 
     r(s) = (1 - P(s)) y,      P(s) the projection on the columns [W0, F(s)],
 
-a function of the shapes alone. W0 (links, rotors, offsets) ties the joints together, so all joints'
-shapes are found at once. Columns are analytic in the shapes: their derivatives come exactly from a
-complex step, and Kaufman's approximation gives the Jacobian
+a function of the shapes only. W0 (links, rotors, offsets) couples the joints, so all joints' shapes
+are estimated jointly. Columns are analytic in the shapes: complex steps give exact derivatives, and
+Kaufman's approximation the Jacobian
 
     dr/ds_m = -(1 - P) (dF/ds_m) c.
 
-Work is done on logarithms of the shapes, started from a grid that is searched joint by joint.
+The search uses logarithms of the shapes and starts from a grid, joint by joint.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from taufit.terms import ShapeParameter, Term, has_memory
 
 COMPLEX_STEP = 1e-30
 MAX_SAMPLES = 3000
-# How far to look beyond a fold: shares of the way to the twin, itself at most so far away.
+# Starts across a fold, as fractions of the distance to the twin, and the largest such distance.
 FOLD_STEPS = np.array([0.7, 1.0, 1.4, 2.0])
 MAX_FOLD_STEP = 2.0
-# How close to a fold to start, in logarithms.
+# Distances from a fold of additional starts, in logarithms.
 FOLD_GAPS = (-0.3, 0.3)
 
 
@@ -47,18 +47,18 @@ def fit_shapes(
     search: bool | None = None,
     rounds: int = 3,
 ) -> Float[Array, "j s"]:
-    """Shapes that leave least torque unexplained, for every joint.
+    """Shape parameters of least squared residuals, for every joint.
 
-    Joint after joint, the best points of the grid are refined with the other joints as they are;
-    then all joints together. Rows are weighted by what their joint's best fit leaves over.
+    Joint after joint, the best points of the grid are refined with the other joints fixed, then all
+    joints together. Rows are weighted by the residual of their joint's best fit.
 
     Args:
-        model: Its shape is where the search begins; without one, in the middle of the grid.
+        model: Torque model; its shape is the initial value, else the middle of the grid.
         samples: Motion and torque.
-        load: Torque of the gears for load-dependent friction.
-        dropped: Parameters held at zero.
-        search: Whether to search the grid; by default where the model has no shape.
-        rounds: Most rounds of joint-wise and common refinement.
+        load: Gear torque for load-dependent friction.
+        dropped: Parameters fixed at zero.
+        search: Whether to search the grid; by default if the model has no shape.
+        rounds: Largest number of iterations of joint-wise and common refinement.
     """
     joints = model.robot.joints
     stride = max(1, -(-len(samples) // MAX_SAMPLES))
@@ -86,11 +86,12 @@ def fit_shapes(
 
 
 class _ShapeProblem:
-    """What does not change while shapes are searched: samples, loads, fixed columns, weights.
+    """Constants of the shape search: samples, loads, fixed columns, weights.
 
     Attributes:
-        factor: Weight of every picked sample and joint; 0 where it does not count.
-        fixed_basis: Q0, an orthonormal basis of the weighted fixed columns, (sample, joint, column).
+        factor: Weight of every selected sample and joint; 0 where it does not count.
+        fixed_basis: Q0, an orthonormal basis of the weighted fixed columns, (sample, joint,
+            column).
         target: Weighted torque without its part in Q0, (sample, joint).
     """
 
@@ -127,7 +128,7 @@ class _ShapeProblem:
         ) > 0
 
     def set_weights(self, std: Float[Array, " j"]) -> None:
-        """Rows in units of each joint's noise; frame and target follow."""
+        """Weight rows by each joint's noise and update basis and target."""
         largest = np.abs(self._torque).max(axis=0)
         std = np.maximum(std, 1e-6 * np.maximum(largest, 1e-6 * largest.max()))
         self.factor = self.samples.keep[self.indices] / std
@@ -157,7 +158,7 @@ class _ShapeProblem:
         )
 
     def cross_products(self, k: int, a: Array, l: int, b: Array) -> Array:
-        """a' b over the rows two motors share."""
+        """Products a' b over the joints that two motors share."""
         if k == l:
             return np.asarray(a.reshape(-1, a.shape[-1]).T @ b.reshape(-1, b.shape[-1]))
         shared = np.intersect1d(self.active[k], self.active[l])
@@ -166,26 +167,26 @@ class _ShapeProblem:
         return np.tensordot(a[:, first], b[:, second], ([0, 1], [0, 1]))
 
     def project(self, k: int, a: Float[Array, "n a c"], y: Float[Array, "n j"]) -> Array:
-        """a' y."""
+        """Product a' y."""
         return np.tensordot(a, y[:, self.active[k]], ([0, 1], [0, 1]))
 
-    def fixed_part(self, k: int, a: Float[Array, "n a c"]) -> Float[Array, "q c"]:
-        """Q0' a."""
+    def project_on_fixed(self, k: int, a: Float[Array, "n a c"]) -> Float[Array, "q c"]:
+        """Product Q0' a."""
         return np.asarray(self.fixed_basis_by_motor[k] @ a.reshape(-1, a.shape[-1]))
 
 
 @dataclass(eq=False)
 class _ShapeState:
-    """Columns, coefficients and residual at some shapes.
+    """Columns, coefficients and residual at given shapes.
 
     Attributes:
-        shape: Per motor.
+        shape: Shape parameters per motor.
         columns: Columns of each motor.
         inner: Q0' columns of each motor.
-        outer: Columns' products with the target.
-        coefficients: Per motor, of the inner least squares.
-        residual: (sample, joint); empty in rough states.
-        cost: Sum of its squares.
+        outer: Products of the columns with the target.
+        coefficients: Coefficients of the inner least squares, per motor.
+        residual: Residual (sample, joint); empty in approximate states.
+        cost: Sum of squared residuals.
     """
 
     problem: _ShapeProblem
@@ -201,27 +202,27 @@ class _ShapeState:
     @classmethod
     def evaluate(cls, problem: _ShapeProblem, shape: Float[Array, "j s"]) -> _ShapeState:
         columns = [problem.columns(k, shape[k]) for k in range(len(shape))]
-        inner = [problem.fixed_part(k, part) for k, part in enumerate(columns)]
+        inner = [problem.project_on_fixed(k, part) for k, part in enumerate(columns)]
         outer = [problem.project(k, part, problem.target) for k, part in enumerate(columns)]
         return cls(problem, shape, columns, inner, outer)._fit_coefficients()
 
     def with_shape(
         self, motors: tuple[int, ...], shape: Float[Array, "m s"], *, approximate: bool = False
     ) -> _ShapeState:
-        """The same with other shapes of some motors; `approximate` states know their cost alone."""
+        """State with other shapes of some motors; `approximate` states have a cost only."""
         problem, shapes = self.problem, self.shape.copy()
         columns, inner, outer = list(self.columns), list(self.inner), list(self.outer)
         for k, motor_shape in zip(motors, shape, strict=True):
             shapes[k] = motor_shape
             columns[k] = problem.columns(k, motor_shape)
-            inner[k] = problem.fixed_part(k, columns[k])
+            inner[k] = problem.project_on_fixed(k, columns[k])
             outer[k] = problem.project(k, columns[k], problem.target)
         return _ShapeState(problem, shapes, columns, inner, outer)._fit_coefficients(
             approximate=approximate
         )
 
     def _fit_coefficients(self, *, approximate: bool = False) -> _ShapeState:
-        """Inner least squares: directions from normal equations, digits from explicit residuals."""
+        """Inner least squares: normal equations, refined with explicit residuals."""
         problem, count = self.problem, len(self.columns)
         terms = self.columns[0].shape[-1]
         inner = np.concatenate(self.inner, -1)
@@ -287,7 +288,7 @@ class _ShapeState:
                 perturbed[m] *= 1 + 1j * COMPLEX_STEP
                 stack.append(problem.columns(k, perturbed).imag @ motor_coefficients / COMPLEX_STEP)
             changes.append((k, np.stack(stack, -1)))
-        inner = np.concatenate([problem.fixed_part(k, d) for k, d in changes], -1)
+        inner = np.concatenate([problem.project_on_fixed(k, d) for k, d in changes], -1)
         gram = -inner.T @ inner
         coupling = -np.concatenate(self.inner, -1).T @ inner
         for i, (k, d) in enumerate(changes):
@@ -308,7 +309,7 @@ class _ShapeState:
 
 
 def _optimise_joints(problem: _ShapeProblem, shape: Float[Array, "j s"]) -> Float[Array, "j s"]:
-    """The best shapes of each motor in turn, from the best points of its grid."""
+    """Best shapes of each motor in turn, from the best points of its grid."""
     grid = [np.array(point) for point in product(*(s.start for s in problem.friction.shapes))]
     state = _ShapeState.evaluate(problem, shape)
     starts = max(4, len(grid) // 3)
@@ -327,7 +328,7 @@ def _optimise_joints(problem: _ShapeProblem, shape: Float[Array, "j s"]) -> Floa
 
 
 def _search_across_folds(state: _ShapeState) -> _ShapeState:
-    """The same or better, from the far side of every fold of every motor's curve."""
+    """Equal or better state, from starts across every fold of every motor's curve."""
     motors = tuple(range(len(state.shape)))
     improved = False
     for k in motors:
@@ -347,18 +348,18 @@ def _search_across_folds(state: _ShapeState) -> _ShapeState:
 def starts_across_folds(
     shape: Float[Array, " s"], gram: Float[Array, "s s"], limits: tuple[ShapeParameter, ...]
 ) -> list[Float[Array, "t s"]]:
-    """Starts on the other side of each fold, as one array for each pair of alike shapes.
+    """Starts on the other side of each fold, one array per pair of shapes of equal kind.
 
-    Two speeds a and b that are equal move a curve alike: with d = log b - log a, the Jacobian is
-    singular on d = 0, curves on both sides of that fold look alike, and descent stays on its
-    side. The twin of a curve keeps what the slopes say to first order while d changes its sign:
+    Two equal speeds a and b have equal effect on a curve: with d = log b - log a, the Jacobian is
+    singular at d = 0, curves on both sides of that fold are similar, and descent stays on its side.
+    The twin of a curve has equal first-order effect and the opposite sign of d:
 
         slope_a da + slope_b db = 0,        db - da = -2 d.
 
     Args:
-        shape: A minimum.
-        gram: J'J there, in logarithms of the shapes.
-        limits: What the shapes are.
+        shape: Shape at a minimum.
+        gram: J'J at the minimum, in logarithms of the shapes.
+        limits: Definitions of the shape parameters.
     """
     low, high = np.log([s.lower for s in limits]), np.log([s.upper for s in limits])
     log_shape = np.log(shape)
@@ -379,10 +380,10 @@ def starts_across_folds(
 def starts_near_folds(
     axes: list[Float[Array, " l"]], limits: tuple[ShapeParameter, ...]
 ) -> Float[Array, "g s"]:
-    """Points close to each fold on both of its sides, where valleys are too thin for a grid.
+    """Points close to each fold on both sides, where minima are too narrow for a grid.
 
-    Each pair of alike shapes gets both values from the first one's axis, close together; the
-    other shapes keep their axes.
+    Each pair of shapes of equal kind gets both values from the first one's axis, close together;
+    the other shapes keep their axes.
     """
     points = []
     for a, b in combinations(range(len(limits)), 2):
@@ -401,7 +402,7 @@ def _levenberg(
 ) -> _ShapeState:
     """Levenberg-Marquardt on the logarithms of some motors' shapes.
 
-    `approximate` stays with normal equations and stops at a per mille: enough to tell valleys apart.
+    `approximate` uses normal equations only and stops at 0.1 %: enough to compare minima.
     """
     tolerance = 1e-3 if approximate else 1e-10
     limits = state.problem.friction.shapes
@@ -420,7 +421,7 @@ def _levenberg(
         while damping < 1e10 and np.any(free):
             step = np.zeros_like(flat)
             matrix = gram[np.ix_(free, free)] + damping * np.diag(diagonal[free])
-            # A factor of e per step is far enough for a curve that is about to change its kind.
+            # At most a factor of e per step, so that the curve does not change its character.
             step[free] = np.clip(-np.linalg.solve(matrix, gradient[free]), -1.0, 1.0)
             if np.abs(step).max() < 1e-13:
                 break
