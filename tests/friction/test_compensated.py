@@ -300,7 +300,7 @@ def test_c_has_the_compensator_and_the_zeros(one, tmp_path):
     columns = model.columns
     rigid = rigid_torque(model, samples)
     motor = columns.drive_columns(TermInput(v, q, rigid, step=0.01))
-    wanted = rigid + columns.rest_torque(model.values, a, motor)
+    wanted = rigid + columns.term_torque(model.values, a, motor)
     found = Compiled(tmp_path, model).run(q, v, a, 0.01)
     np.testing.assert_allclose(found, wanted, atol=1e-9 * np.abs(wanted).max())
 

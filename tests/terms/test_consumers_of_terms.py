@@ -88,7 +88,7 @@ def torque_of(model, t, q, v, a, temperature):
     rigid = columns.links(q, v, a) @ model.values[model.layout.links]
     channels = {"motor_temperature": temperature}
     motor = columns.drive_columns(TermInput(v, q, rigid, channels=channels, step=1.0 / RATE))
-    return rigid + columns.rest_torque(model.values, a, motor)
+    return rigid + columns.term_torque(model.values, a, motor)
 
 
 def made(term) -> Pair:

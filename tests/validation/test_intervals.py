@@ -10,7 +10,7 @@ import simulated_arm
 
 from taufit.fitting import automatic_model, fitted_model
 from taufit.fitting.fit import fit
-from taufit.model.intervals import USUAL_SCATTER, coulomb_level, predict_interval
+from taufit.model.intervals import TYPICAL_FRICTION_SCATTER, coulomb_level, predict_interval
 from taufit.robot import read_robot
 from taufit.signals import condition
 from taufit.terms.friction import Linear
@@ -103,10 +103,10 @@ def test_friction_of_few_runs_is_as_uncertain_as_usual_scatter_says(arm, truth):
     samples = condition(simulated_arm.recording(truth, 20.0, 0), cutoff_hz=8.0)
     model = automatic_model(arm, friction=Linear(0.01))
     estimate = fit(model, samples)
-    np.testing.assert_allclose(estimate.friction_scatter, USUAL_SCATTER)
+    np.testing.assert_allclose(estimate.friction_scatter, TYPICAL_FRICTION_SCATTER)
     for j in range(6):
         at = model.layout.index(f"joint_{j + 1}.coulomb")
-        assert estimate.std[at] > 0.9 * USUAL_SCATTER * estimate.values[at]
+        assert estimate.std[at] > 0.9 * TYPICAL_FRICTION_SCATTER * estimate.values[at]
 
 
 def test_many_runs_show_how_much_friction_differs_between_them(arm, truth):

@@ -155,7 +155,9 @@ def test_the_fit_says_what_came_from_the_data_and_where_friction_is_a_guess(fold
     np.testing.assert_array_equal(model.training.from_data.terms, shares.terms)
     assert told["friction_seen_to"] == done.model.training.ranges.velocity.largest.tolist()
     known = measured_speed_range(model)
-    slow = [j for j in range(6) if known.seen[j] < 0.95 * known.rated[j]]
-    assert list(known.guessed) == slow and ("is a guess" in known.words) == bool(slow)
+    slow = [j for j in range(6) if known.measured[j] < 0.95 * known.rated[j]]
+    assert list(known.extrapolated_joints) == slow and ("is a guess" in known.describe) == bool(
+        slow
+    )
     page = fit_page(done)
-    assert "What came from the data" in page and known.words in page
+    assert "What came from the data" in page and known.describe in page

@@ -305,9 +305,9 @@ def measured_pairs(
             except PoorExcitationError as error:
                 refused[joint] = error
         if sum(map(len, parts.values())) > before:
-            own = Ranges.of(one)
-            ranges = own if ranges is None else ranges.including(own)
-            conditioning = conditioning or Conditioning.of(one)
+            own = Ranges.from_samples(one)
+            ranges = own if ranges is None else ranges.union(own)
+            conditioning = conditioning or Conditioning.from_samples(one)
     for joint in joints or ():
         if not parts[joint] and joint in refused:
             raise refused[joint]
@@ -386,4 +386,4 @@ def _assembled(
     )
     if len(friction.shapes):
         structure = replace(structure, shape=shape)
-    return FittedModel.of(structure, values, record)
+    return FittedModel.from_values(structure, values, record)

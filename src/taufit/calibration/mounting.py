@@ -182,7 +182,7 @@ class _DirectionGram:
         )
         load = np.where(samples.keep, samples.torque, 0.0)
         motor = model.columns.drive_at(samples, load=load)[rows]
-        rest = model.columns.rest(samples.acceleration[rows], motor)
+        rest = model.columns.term_columns(samples.acceleration[rows], motor)
         self.columns = np.concatenate([*parts, rest], -1)
         self.links = robot.layout.size
         self.torque = np.where(samples.keep[rows], samples.torque[rows], 0.0)

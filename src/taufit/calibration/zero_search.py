@@ -152,7 +152,7 @@ class ZeroSearch:
 
     def _rest(self, model: TorqueModel) -> Float[Array, "n j m"]:
         motor = model.columns.drive_at(self.samples, load=self.load)[self.every]
-        return model.columns.rest(self.motion[2], motor)
+        return model.columns.term_columns(self.motion[2], motor)
 
     def _waves(self) -> Float[Array, "n j w"]:
         """cos and sin of every motor's position, at the joints it drives."""
@@ -179,7 +179,7 @@ class ZeroSearch:
             out[..., c] = (above - below) / (2.0 * _SLOPE)
         moved = with_zeros(self.model, zeros)
         held = moved.with_values(values)
-        if held.conservative:
+        if held.has_conservative_terms:
             above, below = (held.conservative_torque(q + side * _SLOPE) for side in (1.0, -1.0))
             slope = (above - below) / (2.0 * _SLOPE)
             for c, k in enumerate(self.chosen):

@@ -230,7 +230,7 @@ def _show(done: IdentificationResult, judged: Verdict, output: Path, refused: bo
     for text in _rests_on(done):
         console.print(text)
     for zero in fitted_zeros(done.model):
-        console.print(zero.words)
+        console.print(zero.describe)
     from taufit.temperature.apply import describe_slopes
 
     for text in describe_slopes(done.model):
@@ -263,8 +263,8 @@ def _rests_on(done: IdentificationResult) -> list[str]:
             "nominal robot."
         )
     known = measured_speed_range(done.model)
-    if known is not None and known.words:
-        out.append(known.words)
+    if known is not None and known.describe:
+        out.append(known.describe)
     return out
 
 

@@ -30,7 +30,7 @@ from taufit.contact.standstill import StandstillTest
 from taufit.core.arrays import Array, Float
 from taufit.model.fitted_model import FittedModel, require_fitted
 from taufit.model.friction_level import friction_level
-from taufit.model.model_stream import intake_of, required_temperature
+from taufit.model.model_stream import require_temperature, stream_conditioner
 from taufit.model.noise_by_state import NoiseByState
 from taufit.payload.filter.time_grid import TimeGrid
 from taufit.signals.intake import StreamConditioner
@@ -136,7 +136,7 @@ class ContactDetector:
                 told from a start at once.
         """
         if self.intake is None:
-            self.intake = intake_of(self.model)
+            self.intake = stream_conditioner(self.model)
         given = (time, position, velocity, torque, temperature, commanded_velocity)
         for sample in self.intake.push(*given):
             self.feed(*sample[:6])
@@ -157,7 +157,7 @@ class ContactDetector:
         row[joints : 2 * joints] = velocity
         row[2 * joints : 3 * joints] = torque
         if self._felt.warm:
-            row[3 * joints :] = required_temperature(temperature)
+            row[3 * joints :] = require_temperature(temperature)
         since = self._grid.gap_before(time)
         if since is not None:
             self._gap(since, time)

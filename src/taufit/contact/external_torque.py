@@ -216,13 +216,13 @@ class ExternalTorque:
             return None
         ends = np.empty((n + 1, self.channels))
         ends[0], ends[1:] = self._last, cells
-        self._last = np.array(ends[-1]) if self.model.conservative else ends[-1]
+        self._last = np.array(ends[-1]) if self.model.has_conservative_terms else ends[-1]
         time = time - 0.5 * self.step
         j = self.joints
-        if self.model.conservative:
+        if self.model.has_conservative_terms:
             ends[:, 2 * j : 3 * j] -= self.model.conservative_torque(ends[:, :j])
         felt = self._repeat(time, ends) if self.compiled else self._steps(time, ends)
-        if self.model.conservative:
+        if self.model.has_conservative_terms:
             static = self.model.conservative_torque(felt.position)
             felt.measured[:] += static
             felt.rigid[:] += static

@@ -142,7 +142,7 @@ class InformationOf:
         load: Float[Array, "n j"] | None,
     ) -> Float[Array, "n j t"]:
         """Each joint's own columns: rotor inertia, friction terms, offset."""
-        return self.columns_of.own(a, self._friction(q, v, load))
+        return self.columns_of.motor_columns(a, self._friction(q, v, load))
 
     def _joint(
         self,
@@ -152,7 +152,7 @@ class InformationOf:
         load: Float[Array, "n j"] | None,
     ) -> Float[Array, "n j m"]:
         """The same spread over the joints that the motors drive."""
-        return self.columns_of.rest(a, self._friction(q, v, load))
+        return self.columns_of.term_columns(a, self._friction(q, v, load))
 
     def _friction(
         self, q: Float[Array, "n j"], v: Float[Array, "n j"], load: Float[Array, "n j"] | None

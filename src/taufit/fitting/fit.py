@@ -285,7 +285,7 @@ def fitted_model(
         residuals = replace(residuals, correlation_s=float(correlation) / float(source.rate_hz))
     return fitted.with_training(
         TrainingRecord(
-            conditioning=Conditioning.of(source.head),
+            conditioning=Conditioning.from_samples(source.head),
             ranges=_ranges(source),
             std=estimate.std,
             verdicts=estimate.verdicts,

@@ -190,7 +190,7 @@ def _expected(
 ) -> Float[Array, "n j"]:
     """The model's torque, with the gears under the load that is carried."""
     motor = model.columns.drive_at(samples, load=carried)
-    return rigid + model.columns.rest_torque(model.values, samples.acceleration, motor)
+    return rigid + model.columns.term_torque(model.values, samples.acceleration, motor)
 
 
 def _friction_torque(

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from taufit.signals.samples import Samples
 
 
-def terms_at(model: TorqueModel, speed: Float[Array, " j"]) -> Float[Array, "j k"]:
+def steady_drive_columns(model: TorqueModel, speed: Float[Array, " j"]) -> Float[Array, "j k"]:
     """Friction per unit of each parameter at a steady speed of every joint, without load."""
     term = model.term_sum
     return np.concatenate(
@@ -38,7 +38,7 @@ def terms_at(model: TorqueModel, speed: Float[Array, " j"]) -> Float[Array, "j k
     )
 
 
-def channels_of(samples: Samples, names: Iterable[str]) -> dict[str, Float[Array, "n j"]]:
+def select_channels(samples: Samples, names: Iterable[str]) -> dict[str, Float[Array, "n j"]]:
     """Recorded channels among these names that samples have."""
     return {name: samples.channels[name] for name in sorted(names) if name in samples.channels}
 
@@ -74,7 +74,7 @@ class RegressorColumns:
         return tuple(self.term.of_joint(k) for k in range(self.joints))
 
     @cached_property
-    def beside_motors(self) -> Bool[Array, " k"]:
+    def acts_on_joints(self) -> Bool[Array, " k"]:
         """Which columns act on the joint itself, where motors are coupled."""
         sides = [not side for side in self.term.at_motors]
         return np.array(sides, bool) & (self.coupling is not None)
@@ -85,9 +85,9 @@ class RegressorColumns:
         Raises:
             TaufitError: With the name of the first such parameter that is not zero.
         """
-        beside = self.beside_motors & np.any(self.layout.split(theta).drive != 0.0, axis=0)
-        if beside.any():
-            name = self.layout.drive_names[int(np.flatnonzero(beside)[0])]
+        on_joints = self.acts_on_joints & np.any(self.layout.split(theta).drive != 0.0, axis=0)
+        if on_joints.any():
+            name = self.layout.drive_names[int(np.flatnonzero(on_joints)[0])]
             raise TaufitError(
                 f"{name} acts at the joints of {self.model.robot.name}, whose motors are coupled: "
                 "compiled and exported models do not hold that. Leave the term out."
@@ -106,25 +106,27 @@ class RegressorColumns:
 
         Inputs are the joints'; all that the terms need must be there.
         """
-        return self._advanced(state, inputs.require(self.term.needs, self.term))
+        return self._advance_inputs(state, inputs.require(self.term.needs, self.term))
 
-    def _advanced(
-        self, state: tuple[State, ...], read: TermInput
+    def _advance_inputs(
+        self, state: tuple[State, ...], inputs: TermInput
     ) -> tuple[Float[Array, "n j k"], tuple[State, ...]]:
         """`advance` on what terms read and nothing else."""
         if self.coupling is None:
-            return self._each(state, read)
-        out, after = self._each(state, read.at_motors(self.coupling))
-        if self.beside_motors.any():
-            out[..., self.beside_motors] = self._each(state, read)[0][..., self.beside_motors]
+            return self._advance_motors(state, inputs)
+        out, after = self._advance_motors(state, inputs.at_motors(self.coupling))
+        if self.acts_on_joints.any():
+            out[..., self.acts_on_joints] = self._advance_motors(state, inputs)[0][
+                ..., self.acts_on_joints
+            ]
         return out, after
 
-    def _each(
-        self, state: tuple[State, ...], read: TermInput
+    def _advance_motors(
+        self, state: tuple[State, ...], inputs: TermInput
     ) -> tuple[Float[Array, "n j k"], tuple[State, ...]]:
         columns, after = [], []
         for k, term in enumerate(self.joint_terms):
-            values, last = term.advance(state[k], read.joint(k), self.shape[k])
+            values, last = term.advance(state[k], inputs.joint(k), self.shape[k])
             columns.append(values)
             after.append(last)
         return np.stack(columns, 1), tuple(after)
@@ -139,7 +141,7 @@ class RegressorColumns:
             samples.friction_velocity,
             samples.position,
             load,
-            channels=channels_of(samples, self.term.needs),
+            channels=select_channels(samples, self.term.needs),
             step=1.0 / samples.rate_hz,
         )
 
@@ -158,32 +160,36 @@ class RegressorColumns:
         """
         from taufit.signals.filtering import lowpass
 
-        read = self.inputs_at(samples, load).require(self.term.needs, self.term)
+        inputs = self.inputs_at(samples, load).require(self.term.needs, self.term)
         if not filtered:
-            return self._of_runs(samples, read)
-        keeper = samples.keeper
+            return self._unfiltered_columns(samples, inputs)
+        cache = samples.keeper
         proportional = self.term.by_load
-        if keeper is None or self.term.shapes or proportional is None:
-            return self._low_passed(samples, self._of_runs(samples, read))
-        kept = keeper.get(self._key(samples), lambda: self._kept(samples, read, proportional))
+        if cache is None or self.term.shapes or proportional is None:
+            return self._lowpass_columns(samples, self._unfiltered_columns(samples, inputs))
+        columns = cache.get(
+            self._cache_key(samples), lambda: self._cacheable_columns(samples, inputs, proportional)
+        )
         if not proportional:
-            return kept.transpose(2, 1, 0)
-        out = np.array(kept)
-        at_motors = read if self.coupling is None else read.at_motors(self.coupling)
-        carried = np.abs(at_motors.load).T
+            return columns.transpose(2, 1, 0)
+        out = np.array(columns)
+        at_motors = inputs if self.coupling is None else inputs.at_motors(self.coupling)
+        load_magnitude = np.abs(at_motors.load).T
         for k in proportional:
-            out[k] = lowpass(samples, (carried * kept[k]).T).T
+            out[k] = lowpass(samples, (load_magnitude * columns[k]).T).T
         return out.transpose(2, 1, 0)
 
-    def _of_runs(self, samples: Samples, read: TermInput) -> Float[Array, "n j k"]:
+    def _unfiltered_columns(self, samples: Samples, inputs: TermInput) -> Float[Array, "n j k"]:
         """Columns before the low-pass."""
         if not has_memory(self.term):
-            return self._advanced(self.start(), read)[0]
-        runs = [self._advanced(self.start(), read.span(run))[0] for run in samples.run_slices()]
+            return self._advance_inputs(self.start(), inputs)[0]
+        runs = [
+            self._advance_inputs(self.start(), inputs.span(run))[0] for run in samples.run_slices()
+        ]
         return runs[0] if len(runs) == 1 else np.concatenate(runs)
 
-    def _kept(
-        self, samples: Samples, read: TermInput, proportional: tuple[int, ...]
+    def _cacheable_columns(
+        self, samples: Samples, inputs: TermInput, proportional: tuple[int, ...]
     ) -> Float[Array, "k j n"]:
         """Low-passed columns; those that a load multiplies at a load of one, before the low-pass.
 
@@ -191,32 +197,34 @@ class RegressorColumns:
         """
         if proportional:
             # At the motors; where these are coupled, no load of the joints makes it one everywhere.
-            ones = np.ones_like(read.load)
-            read = read.replace(load=ones if self.coupling is None else ones @ self.coupling)
-        made = self._of_runs(samples, read)
-        out = np.array(self._low_passed(samples, made).transpose(2, 1, 0), order="C")
+            ones = np.ones_like(inputs.load)
+            inputs = inputs.replace(load=ones if self.coupling is None else ones @ self.coupling)
+        unfiltered = self._unfiltered_columns(samples, inputs)
+        out = np.array(self._lowpass_columns(samples, unfiltered).transpose(2, 1, 0), order="C")
         for k in proportional:
-            out[k] = made[:, :, k].T
+            out[k] = unfiltered[:, :, k].T
         return out
 
-    def _key(self, samples: Samples) -> str:
+    def _cache_key(self, samples: Samples) -> str:
         """What the kept columns depend on, besides position and velocity."""
         recorded = {
             name: zlib.crc32(np.ascontiguousarray(values).tobytes())
-            for name, values in channels_of(samples, self.term.needs).items()
+            for name, values in select_channels(samples, self.term.needs).items()
         }
         coupling = b"" if self.coupling is None else np.ascontiguousarray(self.coupling).tobytes()
         low_pass = samples.rate_hz, samples.cutoff_hz, samples.periodic
         return f"{self.term!r} {low_pass} {coupling.hex()} {recorded}"
 
-    def _low_passed(self, samples: Samples, made: Float[Array, "n j k"]) -> Float[Array, "n j k"]:
+    def _lowpass_columns(
+        self, samples: Samples, unfiltered: Float[Array, "n j k"]
+    ) -> Float[Array, "n j k"]:
         """The same through the torque's low-pass, but for what is linear in filtered motion."""
         from taufit.signals.filtering import lowpass
 
-        out = lowpass(samples, made)
+        out = lowpass(samples, unfiltered)
         direct = list(self.term.filtered_columns)
         if direct:
-            out[..., direct] = made[..., direct]
+            out[..., direct] = unfiltered[..., direct]
         return out
 
     # From motors to joints, and side by side.
@@ -224,23 +232,23 @@ class RegressorColumns:
     def to_joints(self, motor: Float[Array, "n j k"]) -> Float[Array, "n j m"]:
         """Columns of each motor's terms spread over the joints it drives: C' diag(columns)."""
         n, joints, terms = motor.shape
-        every = np.arange(joints)
+        joint_index = np.arange(joints)
         if self.coupling is not None:
-            spread = np.einsum("ki,nkt->nikt", self.coupling, motor)
-            if terms == len(self.beside_motors) and self.beside_motors.any():
-                spread[..., self.beside_motors] = 0.0
-                for k in np.flatnonzero(self.beside_motors):
-                    spread[:, every, every, k] = motor[..., k]
-            return np.asarray(spread.reshape(n, joints, -1))
+            columns = np.einsum("ki,nkt->nikt", self.coupling, motor)
+            if terms == len(self.acts_on_joints) and self.acts_on_joints.any():
+                columns[..., self.acts_on_joints] = 0.0
+                for k in np.flatnonzero(self.acts_on_joints):
+                    columns[:, joint_index, joint_index, k] = motor[..., k]
+            return np.asarray(columns.reshape(n, joints, -1))
         out = np.zeros((n, joints, joints, terms), dtype=motor.dtype)
-        out[:, every, every] = motor
+        out[:, joint_index, joint_index] = motor
         return out.reshape(n, joints, -1)
 
     def rotors(self, acceleration: Float[Array, "n j"]) -> Float[Array, "n j j"]:
         """Torque per unit of each motor's inertia: C' diag(C a)."""
         return self.to_joints(self.at_motors(acceleration)[:, :, None])
 
-    def own(
+    def motor_columns(
         self, acceleration: Float[Array, "n j"], motor: Float[Array, "n j k"]
     ) -> Float[Array, "n j t"]:
         """Each motor's own columns side by side, without the others' zeros: rotor, friction, 1."""
@@ -251,7 +259,7 @@ class RegressorColumns:
             parts.append(np.ones((*motor.shape[:2], 1)))
         return np.concatenate(parts, -1)
 
-    def rest_torque(
+    def term_torque(
         self,
         theta: Float[Array, " p"],
         acceleration: Float[Array, "n j"],
@@ -259,16 +267,16 @@ class RegressorColumns:
     ) -> Float[Array, "n j"]:
         """`rest` times its parameters, without making the columns."""
         parts = self.layout.split(theta)
-        drive = np.where(self.beside_motors, 0.0, parts.drive)
-        torque = np.stack([motor[:, k] @ own for k, own in enumerate(drive)], 1)
+        drive = np.where(self.acts_on_joints, 0.0, parts.drive)
+        torque = np.stack([motor[:, k] @ coefficients for k, coefficients in enumerate(drive)], 1)
         torque = torque + parts.rotors * self.at_motors(acceleration)
         if self.coupling is not None:
             torque = torque @ self.coupling
-        if self.beside_motors.any():
+        if self.acts_on_joints.any():
             torque = torque + np.einsum("njk,jk->nj", motor, parts.drive - drive)
         return np.asarray(torque + parts.offsets)
 
-    def rest(
+    def term_columns(
         self, acceleration: Float[Array, "n j"], motor: Float[Array, "n j k"]
     ) -> Float[Array, "n j m"]:
         """The columns behind the links': rotor inertia, friction and further terms, offset.
@@ -277,18 +285,18 @@ class RegressorColumns:
             acceleration: Of the joints.
             motor: Columns of each motor, from `advance` or `drive_at`.
         """
-        layout, behind = self.layout, self.layout.rest.start
+        layout, first = self.layout, self.layout.rest.start
         n, joints = acceleration.shape
-        out = np.zeros((n, joints, layout.size - behind), dtype=motor.dtype)
+        out = np.zeros((n, joints, layout.size - first), dtype=motor.dtype)
         if layout.has("rotor"):
-            out[..., : layout.of("rotor").stop - behind] = self.rotors(acceleration)
-        start, stop = layout.drive.start - behind, layout.drive.stop - behind
+            out[..., : layout.of("rotor").stop - first] = self.rotors(acceleration)
+        start, stop = layout.drive.start - first, layout.drive.stop - first
         out[..., start:stop] = self.to_joints(motor)
         if layout.has("offset"):
             out[..., stop:] = np.eye(joints)
         return out
 
-    def write_rest(
+    def write_term_column(
         self,
         out: Float[Array, " n"],
         column: int,
@@ -314,14 +322,14 @@ class RegressorColumns:
         if column >= layout.of("offset").start:
             out[:] = factor if owner == joint else 0.0
             return
-        share = float(owner == joint) if self.coupling is None else self.coupling[owner, joint]
+        motor_gain = float(owner == joint) if self.coupling is None else self.coupling[owner, joint]
         if column < layout.drive.start:
             values = acceleration[:, owner]
         else:
             k = (column - layout.drive.start) % len(layout.drive_entries)
             values = motor[:, owner, k]
-            share = float(owner == joint) if self.beside_motors[k] else share
-        np.multiply(values, share * factor, out=out)
+            motor_gain = float(owner == joint) if self.acts_on_joints[k] else motor_gain
+        np.multiply(values, motor_gain * factor, out=out)
 
     def links(
         self,
@@ -341,4 +349,4 @@ class RegressorColumns:
     ) -> Float[Array, "n j p"]:
         """All of W at some samples, given the friction columns of each motor."""
         links = self.links(position, velocity, acceleration)
-        return np.concatenate([links, self.rest(acceleration, motor)], -1)
+        return np.concatenate([links, self.term_columns(acceleration, motor)], -1)

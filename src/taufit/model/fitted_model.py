@@ -56,7 +56,7 @@ class FittedModel(NotebookDisplay):
     training: TrainingRecord = field(default_factory=TrainingRecord)
 
     @classmethod
-    def of(
+    def from_values(
         cls,
         structure: TorqueModel,
         values: Float[Array, " p"],
@@ -152,39 +152,39 @@ class FittedModel(NotebookDisplay):
         span = self.training.ranges.temperature
         if span is not None:
             return span.middle
-        usual = self.term_sum.usual("temperature")
-        return np.full(self.robot.joints, ROOM_TEMPERATURE if usual is None else usual)
+        reference = self.term_sum.usual("temperature")
+        return np.full(self.robot.joints, ROOM_TEMPERATURE if reference is None else reference)
 
     def only(self, *kinds: Kind) -> FittedModel:
         """The same links; terms of other kinds have zero parameters and columns."""
-        kept = self.layout.of_kind(*kinds)
-        kept[self.layout.links] = True
-        if kept.all():
+        selected = self.layout.of_kind(*kinds)
+        selected[self.layout.links] = True
+        if selected.all():
             return self
-        alone = replace(self, structure=self.structure.only(*kinds))
-        return alone.with_values(np.where(kept, self.values, 0.0))
+        reduced = replace(self, structure=self.structure.only(*kinds))
+        return reduced.with_values(np.where(selected, self.values, 0.0))
 
     @property
-    def conservative(self) -> bool:
+    def has_conservative_terms(self) -> bool:
         """Whether any term beside the links gives torque by position alone."""
-        chosen = self.layout.of_kind(CONSERVATIVE)
-        return bool(np.any(self.values[chosen]))
+        is_conservative = self.layout.of_kind(CONSERVATIVE)
+        return bool(np.any(self.values[is_conservative]))
 
     def conservative_torque(self, position: Float[Array, "n j"]) -> Float[Array, "n j"]:
         """Torque of conservative terms at the joints, links apart [N m]."""
         position = np.asarray(position, float)
-        if not self.conservative:
+        if not self.has_conservative_terms:
             return np.zeros_like(position)
         structure = self.structure.steady().only(CONSERVATIVE)
         columns = structure.columns
-        nothing = np.zeros_like(position)
-        motor = columns.drive_columns(TermInput(nothing, position, nothing))
+        zeros = np.zeros_like(position)
+        motor = columns.drive_columns(TermInput(zeros, position, zeros))
         values = np.where(self.layout.of_kind(CONSERVATIVE), self.values, 0.0)
-        return columns.rest_torque(values, nothing, motor)
+        return columns.term_torque(values, zeros, motor)
 
     def with_values(self, values: Float[Array, " p"]) -> FittedModel:
         """The same structure and record with other parameters."""
-        return FittedModel.of(self.structure, values, self.training)
+        return FittedModel.from_values(self.structure, values, self.training)
 
     def with_training(self, training: TrainingRecord) -> FittedModel:
         """The same model with another record."""
@@ -211,7 +211,7 @@ class FittedModel(NotebookDisplay):
         """
         links = self.values[self.layout.links]
         rigid = self.columns.links(position, velocity, acceleration) @ links
-        rest = self.structure.joint_columns(
+        term_columns = self.structure.joint_columns(
             velocity,
             acceleration,
             position=position,
@@ -220,14 +220,14 @@ class FittedModel(NotebookDisplay):
             channels=channels,
             step=step,
         )
-        return np.asarray(rigid + rest @ self.values[self.layout.rest])
+        return np.asarray(rigid + term_columns @ self.values[self.layout.rest])
 
 
-def require_fitted(model: FittedModel, what: str) -> FittedModel:
+def require_fitted(model: FittedModel, action: str) -> FittedModel:
     """The model itself; a structure without parameters is refused by what was to be done."""
     if isinstance(model, FittedModel):
         return model
     raise TaufitError(
-        f"cannot {what}: this model has no parameters yet. Fit it first (`taufit fit`, or "
+        f"cannot {action}: this model has no parameters yet. Fit it first (`taufit fit`, or "
         "taufit.identify)."
     )

@@ -17,31 +17,31 @@ class FittedZero:
         joint: Its name.
         value: joint = recorded + value, in `unit`.
         std: Standard deviation, in `unit`; that expected before where it is not identifiable.
-        slides: Whether the joint slides.
+        is_prismatic: Whether the joint slides.
         identifiable: Whether the motion showed it.
     """
 
     joint: str
     value: float
     std: float
-    slides: bool
+    is_prismatic: bool
     identifiable: bool
 
     @property
     def unit(self) -> str:
         """Of `value` and `std`."""
-        return "m" if self.slides else "rad"
+        return "m" if self.is_prismatic else "rad"
 
     @property
-    def shown(self) -> tuple[float, float, str]:
+    def display_values(self) -> tuple[float, float, str]:
         """Value and standard deviation as people read them, and their unit: deg or mm."""
-        scale, unit = (1e3, "mm") if self.slides else (180.0 / np.pi, "deg")
+        scale, unit = (1e3, "mm") if self.is_prismatic else (180.0 / np.pi, "deg")
         return scale * self.value, scale * self.std, unit
 
     @property
-    def words(self) -> str:
+    def describe(self) -> str:
         """One sentence."""
-        value, std, unit = self.shown
+        value, std, unit = self.display_values
         if not self.identifiable:
             return (
                 f"Zero of {self.joint}: not identifiable from this motion; it stays at "
@@ -59,9 +59,15 @@ def fitted_zeros(model: FittedModel) -> tuple[FittedZero, ...]:
     if std is None:
         return ()
     values = robot.joint_zeros or (0.0,) * robot.joints
-    hidden = model.training.hidden_zeros
+    unobservable = model.training.hidden_zeros
     return tuple(
-        FittedZero(link.joint, float(value), float(own), link.prismatic, link.joint not in hidden)
-        for link, value, own in zip(robot.links, values, std, strict=True)
-        if own > 0.0
+        FittedZero(
+            link.joint,
+            float(value),
+            float(joint_std),
+            link.prismatic,
+            link.joint not in unobservable,
+        )
+        for link, value, joint_std in zip(robot.links, values, std, strict=True)
+        if joint_std > 0.0
     )

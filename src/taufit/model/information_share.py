@@ -44,41 +44,41 @@ class MeasuredSpeedRange:
     """Up to which speed friction was measured, and how fast the joints may turn.
 
     Attributes:
-        seen: Fastest in training [rad/s or m/s].
+        measured: Fastest in training [rad/s or m/s].
         rated: The robot's limit; infinite where it has none.
         units: "rad/s", or "m/s" for joints that slide.
     """
 
-    seen: Float[Array, " j"]
+    measured: Float[Array, " j"]
     rated: Float[Array, " j"]
     units: tuple[str, ...]
 
     @property
-    def guessed(self) -> tuple[int, ...]:
+    def extrapolated_joints(self) -> tuple[int, ...]:
         """Joints, counted from 0, whose friction is a guess at their rated speed."""
-        return tuple(int(j) for j in np.flatnonzero(self.seen < 0.95 * self.rated))
+        return tuple(int(j) for j in np.flatnonzero(self.measured < 0.95 * self.rated))
 
     @property
-    def words(self) -> str:
+    def describe(self) -> str:
         """One sentence; empty where friction was seen at all speeds."""
-        joints = self.guessed
+        joints = self.extrapolated_joints
         if not joints:
             return ""
-        listed = ", ".join(str(j + 1) for j in joints)
-        speeds = ", ".join(f"{self.seen[j]:.2g} {self.units[j]}" for j in joints)
+        numbers = ", ".join(str(j + 1) for j in joints)
+        speeds = ", ".join(f"{self.measured[j]:.2g} {self.units[j]}" for j in joints)
         plural = "s" if len(joints) > 1 else ""
         return (
-            f"Friction of joint{plural} {listed} is a guess beyond the fastest motion recorded "
+            f"Friction of joint{plural} {numbers} is a guess beyond the fastest motion recorded "
             f"({speeds}); it takes energy up to the rated speed whatever it is."
         )
 
 
 def measured_speed_range(model: FittedModel) -> MeasuredSpeedRange | None:
     """Of a fitted model; None without friction, or where its training's speeds are not known."""
-    seen = model.training.ranges.velocity
-    if seen is None or not model.layout.of_kind(DISSIPATIVE).any():
+    measured = model.training.ranges.velocity
+    if measured is None or not model.layout.of_kind(DISSIPATIVE).any():
         return None
     rated = np.asarray(model.robot.limits.velocity, float)
     rated = np.where(np.isfinite(rated) & (rated > 0.0), rated, np.inf)
     units = tuple("m/s" if link.prismatic else "rad/s" for link in model.robot.links)
-    return MeasuredSpeedRange(np.asarray(seen.largest, float), rated, units)
+    return MeasuredSpeedRange(np.asarray(measured.largest, float), rated, units)

@@ -24,14 +24,14 @@ from taufit.terms.friction.states import STATES, FrictionStates, StateSettings
 
 # Standard deviation of a joint's friction from run to run, relative, where the training data are
 # too few runs to show it: drift over days and weeks of an arm at room temperature.
-USUAL_SCATTER = 0.02
+TYPICAL_FRICTION_SCATTER = 0.02
 # The same of torque per ampere, where torque was measured as current.
 GAIN_SCATTER = 0.015
 # Slower than this a filtered joint stands [rad/s or m/s].
-_STANDS = 0.01
+_STANDSTILL_SPEED = 0.01
 _BLOCK = 2048
 # A friction state that training shows for less than this is not known [s].
-_SEEN_S = 1.0
+_MIN_STATE_S = 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,29 +70,31 @@ def predict_interval(
     rigid = rigid_torque(model, samples)
     motor = columns.drive_at(samples, load=rigid)
     friction = friction_torque(model, samples, motor=motor)[rows]
-    torque = (rigid + columns.rest_torque(values, samples.acceleration, motor))[rows]
+    torque = (rigid + columns.term_torque(values, samples.acceleration, motor))[rows]
     scatter = model.training.friction_scatter
-    scatter = np.full(samples.joints, USUAL_SCATTER) if scatter is None else scatter
-    variance = _parameters(model, samples, motor, rows) + _noise(model, samples)[rows] ** 2
+    scatter = np.full(samples.joints, TYPICAL_FRICTION_SCATTER) if scatter is None else scatter
+    variance = (
+        _parameter_variance(model, samples, motor, rows) + _noise_std(model, samples)[rows] ** 2
+    )
     variance += (scatter * friction) ** 2
     if model.training.conditioning.gain is not None:
         variance += (GAIN_SCATTER * rigid[rows]) ** 2
-    standing = np.abs(samples.velocity[rows]) < _STANDS
-    half = NORMAL_95 * np.sqrt(variance) + np.where(standing, coulomb_level(model), 0.0)
-    return TorquePrediction(torque, half, friction, standing)
+    standing = np.abs(samples.velocity[rows]) < _STANDSTILL_SPEED
+    half_width = NORMAL_95 * np.sqrt(variance) + np.where(standing, coulomb_level(model), 0.0)
+    return TorquePrediction(torque, half_width, friction, standing)
 
 
 def coulomb_level(model: FittedModel) -> Float[Array, " j"]:
     """Friction of every joint at creeping speed, without load [N m], at the joints."""
     layout = model.layout
-    creeping = layout.of_group(LEVEL, MEMORY, BREAKAWAY)
+    is_low_speed = layout.of_group(LEVEL, MEMORY, BREAKAWAY)
     level = np.zeros(layout.joints)
-    np.add.at(level, np.asarray(layout.owner)[creeping], np.abs(model.values[creeping]))
+    np.add.at(level, np.asarray(layout.owner)[is_low_speed], np.abs(model.values[is_low_speed]))
     coupling = model.columns.coupling
     return level if coupling is None else np.abs(coupling.T) @ level
 
 
-def _parameters(
+def _parameter_variance(
     model: FittedModel,
     samples: Samples,
     motor: Float[Array, "n j k"],
@@ -103,20 +105,25 @@ def _parameters(
     out = np.zeros((len(rows), samples.joints))
     if base is None:
         return out
-    at = np.array([model.layout.index(name) for name in base.names], int)
+    base_columns = np.array([model.layout.index(name) for name in base.names], int)
     values, vectors = np.linalg.eigh(base.covariance)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     s = samples
     for first in range(0, len(rows), _BLOCK):
-        own = rows[first : first + _BLOCK]
+        block_rows = rows[first : first + _BLOCK]
         dense = model.columns.dense(
-            s.position[own], s.velocity[own], s.acceleration[own], motor[own]
+            s.position[block_rows],
+            s.velocity[block_rows],
+            s.acceleration[block_rows],
+            motor[block_rows],
         )
-        out[first : first + len(own)] = np.sum((dense[..., at] @ root) ** 2, axis=-1)
+        out[first : first + len(block_rows)] = np.sum(
+            (dense[..., base_columns] @ root) ** 2, axis=-1
+        )
     return out
 
 
-def _noise(model: FittedModel, samples: Samples) -> Float[Array, "n j"]:
+def _noise_std(model: FittedModel, samples: Samples) -> Float[Array, "n j"]:
     """Standard deviation of the residuals by friction state, or of all where that is not known."""
     training = model.training
     if training.residuals.by_state is None:
@@ -147,10 +154,10 @@ def residuals_by_state(model: FittedModel, samples: Samples) -> Float[Array, "s 
     state, moving = friction_states(model, samples), samples.in_motion
     out = np.empty((len(STATES), samples.joints))
     for j in range(samples.joints):
-        own = residual[moving, j]
-        out[:, j] = np.sqrt(np.mean(own**2)) if len(own) else 0.0
+        joint_residual = residual[moving, j]
+        out[:, j] = np.sqrt(np.mean(joint_residual**2)) if len(joint_residual) else 0.0
         for k in range(len(STATES)):
-            seen = own[state[moving, j] == k]
-            if len(seen) >= _SEEN_S * samples.rate_hz:
-                out[k, j] = np.sqrt(np.mean(seen**2))
+            state_residual = joint_residual[state[moving, j] == k]
+            if len(state_residual) >= _MIN_STATE_S * samples.rate_hz:
+                out[k, j] = np.sqrt(np.mean(state_residual**2))
     return out

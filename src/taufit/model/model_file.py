@@ -87,13 +87,13 @@ def model_from_dict(data: Any, source: str = "this model") -> FittedModel:
     missing = [key for key in schema()["required"] if key not in data]
     if missing:
         raise TaufitError(f"{source} is incomplete: it has no {', '.join(missing)}. Fit again.")
-    structure = _structure(file)
-    file = _in_order(file, structure.layout)
+    structure = _read_structure(file)
+    file = _reorder_parameters(file, structure.layout)
     entries = list(file["parameters"].items())
     names = tuple(entry["name"].text() for entry in entries)
     values = np.array([entry["value"].number(most=1e12) for entry in entries])
     if names != structure.names:
-        strange = next(
+        mismatch = next(
             (
                 f"{a} where {b} belongs"
                 for a, b in zip(names, structure.names, strict=False)
@@ -101,13 +101,13 @@ def model_from_dict(data: Any, source: str = "this model") -> FittedModel:
             ),
             f"{len(names)} parameters where {len(structure.names)} belong",
         )
-        raise TaufitError(f"{source} is damaged: its parameter list has {strange}. Fit again.")
+        raise TaufitError(f"{source} is damaged: its parameter list has {mismatch}. Fit again.")
     layout = structure.layout
     training = record_from_dict(file, layout.joints, names, len(layout.drive_entries))
-    return FittedModel.of(structure, values, training)
+    return FittedModel.from_values(structure, values, training)
 
 
-def _in_order(file: Field, layout: ParameterLayout) -> Field:
+def _reorder_parameters(file: Field, layout: ParameterLayout) -> Field:
     """The same file with its parameters where the layout has them: they are known by name.
 
     Files of version 0.1 have the slopes of a temperature law behind ripple.
@@ -115,8 +115,8 @@ def _in_order(file: Field, layout: ParameterLayout) -> Field:
     names = [entry["name"].text() for entry in file["parameters"].items()]
     if names == [*layout.names] or sorted(names) != sorted(layout.names):
         return file
-    place = {name: k for k, name in enumerate(names)}
-    order = [place[name] for name in layout.names]
+    position = {name: k for k, name in enumerate(names)}
+    order = [position[name] for name in layout.names]
     first = order[layout.drive_of(0)]
     terms = [k - min(first) for k in first]
     data = dict(file.mapping())
@@ -129,7 +129,7 @@ def _in_order(file: Field, layout: ParameterLayout) -> Field:
     return Field(data, file.source)
 
 
-def _structure(file: Field) -> TorqueModel:
+def _read_structure(file: Field) -> TorqueModel:
     """What the torque is made of."""
     robot = robot_from_field(file["robot"].required())
     friction, terms = terms_from_file(file["friction"], file["terms"])
@@ -141,10 +141,13 @@ def _structure(file: Field) -> TorqueModel:
     shapes = model.term_sum.shapes
     shape = file["shape"].matrix(robot.joints, len(shapes))
     for item, row in zip(file["shape"].items(), shape, strict=True):
-        for value, one in zip(row, shapes, strict=True):
+        for value, shape_parameter in zip(row, shapes, strict=True):
             # The search may end on a bound, to rounding.
-            if not one.lower * 0.999 <= value <= one.upper * 1.001:
-                item.fail(f"{one.name} between {one.lower:g} and {one.upper:g}")
+            if not shape_parameter.lower * 0.999 <= value <= shape_parameter.upper * 1.001:
+                item.fail(
+                    f"{shape_parameter.name} between {shape_parameter.lower:g} and "
+                    f"{shape_parameter.upper:g}"
+                )
     return replace(model, shape=shape)
 
 

@@ -28,7 +28,7 @@ def predicted_torque(model: FittedModel, samples: Samples) -> Float[Array, "n j"
     rigid = rigid_torque(model, samples)
     columns = model.columns
     motor = columns.drive_at(samples, load=rigid)
-    return np.asarray(rigid + columns.rest_torque(model.values, samples.acceleration, motor))
+    return np.asarray(rigid + columns.term_torque(model.values, samples.acceleration, motor))
 
 
 def friction_torque(
@@ -48,7 +48,7 @@ def friction_torque(
     if motor is None:
         motor = columns.drive_at(samples, load=rigid_torque(model, samples))
     friction = np.where(model.layout.of_kind(DISSIPATIVE), model.values, 0.0)
-    return columns.rest_torque(friction, samples.acceleration, motor)
+    return columns.term_torque(friction, samples.acceleration, motor)
 
 
 def predicted_rows(model: TorqueModel, samples: Samples) -> Float[Array, "n j p"]:

@@ -58,8 +58,8 @@ class Score:
     @property
     def mean_nrmse(self) -> float:
         """Mean over the joints whose torque varies; nan where none does."""
-        known = self.nrmse[np.isfinite(self.nrmse)]
-        return float(np.mean(known)) if len(known) else float("nan")
+        finite = self.nrmse[np.isfinite(self.nrmse)]
+        return float(np.mean(finite)) if len(finite) else float("nan")
 
     @property
     def mean_inside(self) -> float | None:
@@ -84,7 +84,7 @@ class Score:
             "findings": list(self.findings),
             "mean_inside": self.mean_inside,
             **{
-                name: None if (own := getattr(self, name)) is None else own.tolist()
+                name: None if (values := getattr(self, name)) is None else values.tolist()
                 for name in ("inside", "moving_nrmse", "standing_share", "standing_rmse")
             },
         }

@@ -23,7 +23,7 @@ from taufit.dynamics import engine, jacobian, mass_matrix
 from taufit.model.fitted_model import FittedModel, require_fitted
 
 # Tip speed below which it has no direction worth speaking of [m/s].
-_STILL = 1e-6
+_STANDSTILL_SPEED = 1e-6
 # Torque per ampere differs by this much from run to run where torque was measured as current.
 _GAIN_SCATTER = 0.015
 _BLOCK = 4096
@@ -78,14 +78,16 @@ def tip_energy(
     """
     require_fitted(model, "give energies")
     parts = [
-        _block(model, position[k : k + _BLOCK], velocity[k : k + _BLOCK])
+        _tip_energy_block(model, position[k : k + _BLOCK], velocity[k : k + _BLOCK])
         for k in range(0, len(position), _BLOCK)
     ]
     names = TipEnergy.__slots__
     return TipEnergy(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
-def arm_inertia(model: FittedModel, position: Float[Array, "n j"]) -> Float[Array, "n j j"]:
+def mass_matrix_with_rotors(
+    model: FittedModel, position: Float[Array, "n j"]
+) -> Float[Array, "n j j"]:
     """M(q) of links and rotors at the joints."""
     matrix = mass_matrix(model.robot, position)
     if not model.layout.has("rotor"):
@@ -95,48 +97,54 @@ def arm_inertia(model: FittedModel, position: Float[Array, "n j"]) -> Float[Arra
     return matrix + (rotors if coupling is None else coupling.T @ rotors @ coupling)
 
 
-def _block(model: FittedModel, q: Float[Array, "n j"], v: Float[Array, "n j"]) -> TipEnergy:
-    matrix = arm_inertia(model, q)
+def _tip_energy_block(
+    model: FittedModel, q: Float[Array, "n j"], v: Float[Array, "n j"]
+) -> TipEnergy:
+    matrix = mass_matrix_with_rotors(model, q)
     kinetic = 0.5 * np.einsum("ni,nij,nj->n", v, matrix, v)
     linear = jacobian(model.robot, q)[:, 3:]
     tip = np.einsum("nij,nj->ni", linear, v)
     speed = np.linalg.norm(tip, axis=1)
-    moves = speed > _STILL
-    direction = np.where(moves[:, None], tip / np.where(moves, speed, 1.0)[:, None], 0.0)
-    pulled = np.einsum("nij,ni->nj", linear, direction)
-    answer = np.linalg.solve(matrix, pulled[..., None])[..., 0]
-    mobility = np.einsum("nj,nj->n", pulled, answer)
-    mass = np.where(moves, 1.0 / np.where(moves, mobility, 1.0), np.nan)
+    is_moving = speed > _STANDSTILL_SPEED
+    direction = np.where(is_moving[:, None], tip / np.where(is_moving, speed, 1.0)[:, None], 0.0)
+    joint_direction = np.einsum("nij,ni->nj", linear, direction)
+    response = np.linalg.solve(matrix, joint_direction[..., None])[..., 0]
+    mobility = np.einsum("nj,nj->n", joint_direction, response)
+    mass = np.where(is_moving, 1.0 / np.where(is_moving, mobility, 1.0), np.nan)
     scatter = 0.0 if model.training.conditioning.gain is None else _GAIN_SCATTER
-    kinetic_std = np.hypot(0.5 * _spread(model, q, v), scatter * kinetic)
-    known = np.where(moves, mass, 0.0)
-    mass_std = np.hypot(known**2 * _spread(model, q, answer), scatter * known)
+    kinetic_std = np.hypot(0.5 * _quadratic_form_std(model, q, v), scatter * kinetic)
+    finite_mass = np.where(is_moving, mass, 0.0)
+    mass_std = np.hypot(
+        finite_mass**2 * _quadratic_form_std(model, q, response), scatter * finite_mass
+    )
     half_square = 0.5 * speed**2
     return TipEnergy(
         kinetic,
         kinetic_std,
         speed,
         mass,
-        np.where(moves, mass_std, np.nan),
-        half_square * known,
+        np.where(is_moving, mass_std, np.nan),
+        half_square * finite_mass,
         half_square * mass_std,
     )
 
 
-def _spread(
-    model: FittedModel, q: Float[Array, "n j"], along: Float[Array, "n j"]
+def _quadratic_form_std(
+    model: FittedModel, q: Float[Array, "n j"], direction: Float[Array, "n j"]
 ) -> Float[Array, " n"]:
     """Standard deviation of w' M(q) w over the covariance of the base parameters."""
     base = model.training.base
     if base is None:
         return np.zeros(len(q))
     zero = np.zeros_like(q)
-    links = engine(model.robot).regressor(q, zero, along) - engine(model.robot).regressor(
+    links = engine(model.robot).regressor(q, zero, direction) - engine(model.robot).regressor(
         q, zero, zero
     )
     row = np.zeros((len(q), model.layout.size))
-    row[:, model.layout.links] = np.einsum("nj,njp->np", along, links)
+    row[:, model.layout.links] = np.einsum("nj,njp->np", direction, links)
     if model.layout.has("rotor"):
-        row[:, model.layout.of("rotor")] = model.columns.at_motors(along) ** 2
-    own = row[:, [model.layout.index(name) for name in base.names]]
-    return np.asarray(np.sqrt(np.maximum(np.einsum("nb,bc,nc->n", own, base.covariance, own), 0.0)))
+        row[:, model.layout.of("rotor")] = model.columns.at_motors(direction) ** 2
+    base_row = row[:, [model.layout.index(name) for name in base.names]]
+    return np.asarray(
+        np.sqrt(np.maximum(np.einsum("nb,bc,nc->n", base_row, base.covariance, base_row), 0.0))
+    )

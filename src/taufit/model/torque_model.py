@@ -67,9 +67,9 @@ class TorqueModel:
 
     def __post_init__(self) -> None:
         """A sum in the place of friction is taken apart: its first friction, and further terms."""
-        given = () if self.friction is None else terms_in(self.friction)
-        friction = next((term for term in given if isinstance(term, Friction)), None)
-        further = tuple(term for term in given if term is not friction)
+        all_terms = () if self.friction is None else terms_in(self.friction)
+        friction = next((term for term in all_terms if isinstance(term, Friction)), None)
+        further = tuple(term for term in all_terms if term is not friction)
         if further:
             object.__setattr__(self, "friction", friction)
             object.__setattr__(self, "terms", (*further, *self.terms))
@@ -111,7 +111,10 @@ class TorqueModel:
     def nonnegative(self) -> Bool[Array, " p"]:
         """Which parameters physics wants >= 0 one by one (links have a condition of their own)."""
         layout = self.layout
-        return np.array([one is not None and one.nonnegative for one in layout.parameters], bool)
+        return np.array(
+            [parameter is not None and parameter.nonnegative for parameter in layout.parameters],
+            bool,
+        )
 
     @property
     def nominal(self) -> Float[Array, " p"]:
@@ -143,13 +146,13 @@ class TorqueModel:
 
     def steady(self) -> TorqueModel:
         """The same with every term as it is at constant speed: no memory of the path."""
-        return self._each(lambda term: term.steady())
+        return self._map_terms(lambda term: term.steady())
 
     def only(self, *kinds: Kind) -> TorqueModel:
         """The same parameters; friction and further terms of other kinds give no torque."""
-        return self._each(lambda term: term.only(*kinds))
+        return self._map_terms(lambda term: term.only(*kinds))
 
-    def _each(self, change: Callable[[Term], Any]) -> TorqueModel:
+    def _map_terms(self, change: Callable[[Term], Any]) -> TorqueModel:
         friction = None if self.friction is None else change(self.friction)
         return replace(self, friction=friction, terms=tuple(change(term) for term in self.terms))
 
@@ -177,8 +180,8 @@ class TorqueModel:
         inputs = TermInput(
             velocity, position, load, temperature, travel, channels=channels, step=step
         )
-        columns = self._following(inputs).columns
-        return columns.rest(acceleration, columns.drive_columns(inputs))
+        columns = self._matching_memory(inputs).columns
+        return columns.term_columns(acceleration, columns.drive_columns(inputs))
 
     def regressor(
         self,
@@ -211,17 +214,17 @@ class TorqueModel:
         inputs = TermInput(
             velocity, position, load, temperature, travel, channels=channels, step=step
         )
-        columns = self._following(inputs).columns
+        columns = self._matching_memory(inputs).columns
         motor = columns.drive_columns(inputs)
         return columns.dense(position, velocity, acceleration, motor)
 
-    def _following(self, inputs: TermInput) -> TorqueModel:
+    def _matching_memory(self, inputs: TermInput) -> TorqueModel:
         """The model itself; its steady form where friction remembers a path that is not known."""
-        known = inputs.has("travel") or not has_memory(self.term_sum)
-        return self if known else self.steady()
+        has_path = inputs.has("travel") or not has_memory(self.term_sum)
+        return self if has_path else self.steady()
 
     def with_values(self, values: Float[Array, " p"]) -> FittedModel:
         """This model with parameters, and an empty record of how they were found."""
         from taufit.model.fitted_model import FittedModel
 
-        return FittedModel.of(self, values)
+        return FittedModel.from_values(self, values)

@@ -52,7 +52,7 @@ class Conditioning:
     gain_std: Annotated[Float[Array, " j"] | None, Limits(missing=math.nan, low=0.0)] = None
 
     @classmethod
-    def of(cls, samples: Samples) -> Conditioning:
+    def from_samples(cls, samples: Samples) -> Conditioning:
         """As these samples were conditioned."""
         return cls(
             float(samples.cutoff_hz),
@@ -78,11 +78,11 @@ class Range:
     high: Float[Array, " j"]
 
     @classmethod
-    def of(cls, values: Float[Array, "n j"], rows: Bool[Array, " n"]) -> Range:
+    def from_values(cls, values: Float[Array, "n j"], rows: Bool[Array, " n"]) -> Range:
         """Over the rows that count."""
         return cls(values[rows].min(axis=0), values[rows].max(axis=0))
 
-    def including(self, other: Range) -> Range:
+    def union(self, other: Range) -> Range:
         """The smallest range that holds both."""
         return Range(np.minimum(self.low, other.low), np.maximum(self.high, other.high))
 
@@ -115,22 +115,25 @@ class Ranges:
     temperature: Range | None = None
 
     @classmethod
-    def of(cls, samples: Samples) -> Ranges:
+    def from_samples(cls, samples: Samples) -> Ranges:
         """Of the samples in motion."""
         moving = samples.in_motion
-        warm = samples.temperature
+        temperature = samples.temperature
         return cls(
-            Range.of(samples.position, moving),
-            Range.of(samples.velocity, moving),
-            Range.of(samples.acceleration, moving),
-            Range.of(samples.torque, moving),
-            None if warm is None else Range.of(warm, moving),
+            Range.from_values(samples.position, moving),
+            Range.from_values(samples.velocity, moving),
+            Range.from_values(samples.acceleration, moving),
+            Range.from_values(samples.torque, moving),
+            None if temperature is None else Range.from_values(temperature, moving),
         )
 
-    def including(self, other: Ranges) -> Ranges:
+    def union(self, other: Ranges) -> Ranges:
         """Those that hold both; None where either is not known."""
-        pairs = ((getattr(self, one.name), getattr(other, one.name)) for one in fields(self))
-        return Ranges(*(None if a is None or b is None else a.including(b) for a, b in pairs))
+        pairs = (
+            (getattr(self, range_field.name), getattr(other, range_field.name))
+            for range_field in fields(self)
+        )
+        return Ranges(*(None if a is None or b is None else a.union(b) for a, b in pairs))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -351,6 +354,6 @@ class TrainingRecord:
     warnings: tuple[str, ...] = ()
     contradictions: tuple[str, ...] = ()
 
-    def with_warnings(self, *more: str) -> TrainingRecord:
+    def with_warnings(self, *further: str) -> TrainingRecord:
         """The same record with further warnings, each once."""
-        return replace(self, warnings=tuple(dict.fromkeys((*self.warnings, *more))))
+        return replace(self, warnings=tuple(dict.fromkeys((*self.warnings, *further))))

@@ -317,7 +317,7 @@ class _ColumnOffsets:
             stack[:, len(stack) + n :] = 0.0
             factor = 1.0 if weights is None else weights[:, i]
             for row, column in self.term_columns[i]:
-                self.model_columns.write_rest(data[row], column, i, factor, motor, friction)
+                self.model_columns.write_term_column(data[row], column, i, factor, motor, friction)
             if weights is None:
                 data[-1] = part.torque[:, i]
             else:

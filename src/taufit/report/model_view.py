@@ -54,7 +54,7 @@ def predict(model: FittedModel, samples: Samples) -> TorqueBreakdown:
     """One pass over the samples."""
     links = rigid_torque(model, samples)
     motor = model.columns.drive_at(samples, load=links)
-    rest = model.columns.rest_torque(model.values, samples.acceleration, motor)
+    rest = model.columns.term_torque(model.values, samples.acceleration, motor)
     return TorqueBreakdown(links, friction_torque(model, samples, motor=motor), links + rest)
 
 

@@ -103,7 +103,7 @@ def unfiltered_torque(model: FittedModel, samples: Samples) -> Float[Array, "n j
     """Torque of every sample as it was before the low-pass, where that was kept."""
     rigid = rigid_torque(model, samples)
     motor = model.columns.drive_at(samples, load=rigid, filtered=samples.raw_torque is None)
-    return rigid + model.columns.rest_torque(model.values, samples.acceleration, motor)
+    return rigid + model.columns.term_torque(model.values, samples.acceleration, motor)
 
 
 def _explained_by(

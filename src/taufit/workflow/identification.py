@@ -127,7 +127,7 @@ class IdentificationResult(NotebookDisplay):
             "from_data": _from_data(self.model),
             "friction_seen_to": None
             if (known := measured_speed_range(self.model)) is None
-            else known.seen.tolist(),
+            else known.measured.tolist(),
             "cutoff_hz": conditioning.cutoff_hz,
             "rate_hz": conditioning.rate_hz,
             "gains": None if conditioning.gain is None else conditioning.gain.tolist(),

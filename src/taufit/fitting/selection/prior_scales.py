@@ -37,7 +37,7 @@ from taufit.fitting.selection.friction_terms import (
     normal_equations,
     solve_normal,
 )
-from taufit.model.columns import terms_at
+from taufit.model.columns import steady_drive_columns
 from taufit.model.information_share import InformationShare
 from taufit.model.torque_model import TorqueModel
 from taufit.regression.regression import Regression
@@ -211,7 +211,7 @@ def _scales(
     speed = rated_speed(model, source)
     largest_load = np.abs(rigid).max(axis=0, initial=0.0)
     rated_load = _rated_or_observed(model.robot.limits.torque, largest_load)
-    viscous_columns = terms_at(model, speed)
+    viscous_columns = steady_drive_columns(model, speed)
     viscous, load, coulomb, presliding, offset = np.zeros((5, p))
     ripple = np.zeros(p, bool)
     for i in range(layout.rest.start, p):

@@ -181,7 +181,7 @@ class PayloadRowBuilder:
         out[..., :PER_LINK] = payload + slope
         at = PER_LINK + len(self._base_links)
         out[..., PER_LINK:at] = links[..., self._base_links]
-        rest = self._of.rest(a, motor)
+        rest = self._of.term_columns(a, motor)
         out[..., at : PER_LINK + b] = rest[..., self._base_rest]
         extra = np.empty((n, joints, len(EXTRAS) + 1 + self._fading.shape[1]))
         extra[..., : len(EXTRAS)] = extra_columns(q, speed, direction, load)

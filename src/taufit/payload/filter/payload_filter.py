@@ -20,7 +20,7 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 from taufit.core.parameters import joint_parameter
 from taufit.model.fitted_model import FittedModel
-from taufit.model.model_stream import intake_of, required_temperature
+from taufit.model.model_stream import require_temperature, stream_conditioner
 from taufit.payload.estimate import PayloadEstimate
 from taufit.payload.filter.arm_rows import PayloadRowBuilder, PayloadRows
 from taufit.payload.filter.change_detector import (
@@ -152,7 +152,7 @@ class PayloadFilter:
         is left out, noisy velocity is replaced, and motion is shifted by the model's delay.
         """
         if self.intake is None:
-            self.intake = intake_of(self.model)
+            self.intake = stream_conditioner(self.model)
         for sample in self.intake.push(time, position, velocity, torque, temperature):
             self.feed(*sample[:5])
 
@@ -170,7 +170,7 @@ class PayloadFilter:
         row[joints : 2 * joints] = velocity
         row[2 * joints : 3 * joints] = torque
         if self._arm.warm:
-            row[3 * joints :] = required_temperature(temperature)
+            row[3 * joints :] = require_temperature(temperature)
         since = self.grid.gap_before(time)
         if since is not None:
             self._work()
