@@ -26,7 +26,7 @@ from taufit.sim.payload import CarriedPayload
 from taufit.sim.random_motion import random_fourier
 from taufit.terms import GravityCompensator, Ripple, TermInput, steady_friction_model, sum_of
 from taufit.terms.friction import Linear
-from taufit.terms.gravity_compensator import PARAMETERS, balance_columns
+from taufit.terms.gravity_compensator import PARAMETERS, compensator_columns
 
 SPRING = Compensator(1, "spring", base_arm=0.45, link_arm=0.16, angle=1.9)
 GAS = Compensator(1, "gas", base_arm=0.45, link_arm=0.16, angle=1.9, gas_length=0.6)
@@ -54,7 +54,7 @@ def energy(one, q):
 def test_the_torque_is_the_slope_of_the_energy_stored(one):
     q = np.linspace(-3.0, 3.0, 101)
     slope = (energy(one, q + 1e-5) - energy(one, q - 1e-5)) / 2e-5
-    np.testing.assert_allclose(np.stack(balance_columns(one, q), -1), slope, atol=1e-8)
+    np.testing.assert_allclose(np.stack(compensator_columns(one, q), -1), slope, atol=1e-8)
 
 
 def test_joints_without_one_have_zero_columns_and_names_to_drop():
@@ -170,7 +170,7 @@ def test_a_compensator_is_no_friction_where_friction_is_asked_for(sprung):
     assert np.abs(own[:, 1]).max() < 4.0 + 3.0 * np.abs(samples.friction_velocity[:, 1]).max() + 0.5
     spring = predicted_torque(model, samples) - rigid_torque(model, samples) - own
     angle = samples.position[samples.in_motion, 1]
-    rate, force = balance_columns(SPRING, angle)
+    rate, force = compensator_columns(SPRING, angle)
     rotor = model.values[model.layout.index("joint_2.rotor")] * samples.acceleration[:, 1]
     left = (spring[:, 1] - rotor)[samples.in_motion] - RATE * rate - FORCE * force
     assert np.ptp(left) < 0.01 * np.ptp(RATE * rate + FORCE * force)
@@ -181,7 +181,7 @@ def test_consumers_have_the_same_torque(sprung):
     rng = np.random.default_rng(0)
     q, v, a = rng.normal(size=(3, 30, 6))
     whole = model.torque(q, v, a)
-    rate, force = balance_columns(SPRING, q[:, 1])
+    rate, force = compensator_columns(SPRING, q[:, 1])
     bare = replace(model.structure, terms=(), robot=replace(model.robot, compensators=()))
     values = [value for name, value in zip(model.names, model.values, strict=True)
               if "balance" not in name]  # fmt: skip

@@ -42,9 +42,9 @@ def true_model(robot) -> FittedModel:
     model = TorqueModel(robot, Eccentric())
     size = np.linspace(1.0, 0.3, robot.joints)
     values = model.nominal
-    values[model.layout.of("rotor")] = 0.3 * size**2
+    values[model.layout.block_slice("rotor")] = 0.3 * size**2
     values[model.layout.drive] = np.outer(size, [4.0, 3.0, 2.0]).ravel()
-    values[model.layout.of("offset")] = 0.2 * size
+    values[model.layout.block_slice("offset")] = 0.2 * size
     return model.with_values(values)
 
 

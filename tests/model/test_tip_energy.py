@@ -65,7 +65,7 @@ def test_rotors_of_coupled_motors_reach_the_joints():
     coupled = replace(robot, drives=replace(robot.drives, coupling=coupling))
     plain, both = known_model(robot, 1), known_model(coupled, 1)
     q = np.zeros((1, 6))
-    rotors = np.diag(plain.values[plain.layout.of("rotor")])
+    rotors = np.diag(plain.values[plain.layout.block_slice("rotor")])
     links = mass_matrix_with_rotors(plain, q)[0] - rotors
     np.testing.assert_allclose(
         mass_matrix_with_rotors(both, q)[0], links + coupling.T @ rotors @ coupling

@@ -247,7 +247,7 @@ def pool_load_coefficients(
     Gears of one arm are alike, within a half: k, friction per unit of load, is the weighted mean of
     the joints' values where a joint's own is neither twice its standard deviation nor contradicts.
     """
-    plain, load = model.unloaded(), load_column(model)
+    plain, load = model.without_load(), load_column(model)
     if plain is None or load < 0:
         return list(fits)
     own = [load_factor(pairs, fit) for pairs, fit in zip(measured, fits, strict=True)]
@@ -277,7 +277,7 @@ def pool_load_coefficients(
 
 def _felt(pairs: FrictionPairs, model: Friction) -> Friction:
     """The model, without its load terms where these pairs carry no load."""
-    plain = None if carries_load(pairs) else model.unloaded()
+    plain = None if carries_load(pairs) else model.without_load()
     return model if plain is None else plain
 
 
@@ -355,10 +355,14 @@ def _assembled(
     values, std = np.zeros(layout.size), np.full(layout.size, np.inf)
     values[layout.links] = base.parameters
     if rotors:
-        known = base.rotor_inertias if links is None else links.values[links.layout.of("rotor")]
-        values[layout.of("rotor")] = known
+        known = (
+            base.rotor_inertias
+            if links is None
+            else links.values[links.layout.block_slice("rotor")]
+        )
+        values[layout.block_slice("rotor")] = known
     if links is not None and links.has("offset"):
-        values[layout.of("offset")] = links.values[links.layout.of("offset")]
+        values[layout.block_slice("offset")] = links.values[links.layout.block_slice("offset")]
     shape = np.tile(start_shape(friction), (robot.joints, 1))
     coefficients = np.zeros((robot.joints, len(friction.parameters)))
     deviations = np.full_like(coefficients, np.inf)

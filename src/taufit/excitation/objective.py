@@ -116,7 +116,7 @@ class InformationOf:
             if self._loaded:
                 load = self.engine.regressor(q, v, a) @ model.robot.parameters
             if self.coupled:
-                into = np.zeros((n, joints, model.layout.size - model.layout.rest.start))
+                into = np.zeros((n, joints, model.layout.size - model.layout.after_links.start))
                 into[:, :, self.joint_columns] = wanted[:, :, self.of_joints]
                 columns = self._joint
             else:

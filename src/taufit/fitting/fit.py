@@ -272,7 +272,7 @@ def fitted_model(
         model, shape=estimate.shape if estimate.shape is not None else model.shape
     ).with_values(estimate.values)
     if model.has("rotor"):
-        rotors = estimate.values[model.layout.of("rotor")]
+        rotors = estimate.values[model.layout.block_slice("rotor")]
         links = tuple(
             replace(link, rotor_inertia=float(rotor))
             for link, rotor in zip(fitted.robot.links, rotors, strict=True)

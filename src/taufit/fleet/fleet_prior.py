@@ -224,7 +224,7 @@ def fit_fleet_prior(
 
 def _rest(model: TorqueModel) -> Bool[Array, " p"]:
     """Which parameters are not of links."""
-    return np.arange(model.layout.size) >= model.layout.rest.start
+    return np.arange(model.layout.size) >= model.layout.after_links.start
 
 
 def _levels(model: TorqueModel, theta: Float[Array, " p"]) -> Float[Array, " j"]:
@@ -232,7 +232,7 @@ def _levels(model: TorqueModel, theta: Float[Array, " p"]) -> Float[Array, " j"]
     layout = model.layout
     speed = _rated(model.robot.limits.velocity, 2.0)
     out = 1e-3 * _rated(model.robot.limits.torque, 50.0)
-    for i in range(layout.rest.start, layout.size):
+    for i in range(layout.after_links.start, layout.size):
         one, j = layout.parameters[i], int(layout.owner[i])
         assert one is not None
         if one.group == LEVEL:
@@ -247,7 +247,7 @@ def _sizes(model: TorqueModel, level: Float[Array, " j"]) -> Float[Array, " p"]:
     layout = model.layout
     out = np.ones(layout.size)
     drag = steady_drive_columns(model, _rated(model.robot.limits.velocity, 2.0))
-    for i in range(layout.rest.start, layout.size):
+    for i in range(layout.after_links.start, layout.size):
         one, j = layout.parameters[i], int(layout.owner[i])
         assert one is not None
         if one.group == LOAD:

@@ -58,7 +58,7 @@ def level_rows(
     speed = at * np.where(np.isfinite(speed) & (speed > 0.0), speed, 2.0)
     drag = steady_drive_columns(model, speed)
     out = np.zeros((layout.joints, layout.size))
-    for i in range(layout.rest.start, layout.size):
+    for i in range(layout.after_links.start, layout.size):
         one, j = layout.parameters[i], int(layout.owner[i])
         assert one is not None
         if one.group == LEVEL:

@@ -436,7 +436,7 @@ def _fitted(
 ) -> FittedModel:
     """A model file's content; links are known in combinations only, the rest one by one."""
     model = condense.model.with_values(theta)
-    rest = np.arange(len(theta)) >= model.layout.rest.start
+    rest = np.arange(len(theta)) >= model.layout.after_links.start
     std = np.where(rest, np.sqrt(np.maximum(variance, 0.0)), np.inf)
     conditioning = Conditioning(cutoff_hz=condense.cutoff_hz)
     return model.with_training(replace(model.training, conditioning=conditioning, std=std))

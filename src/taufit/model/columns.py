@@ -184,7 +184,8 @@ class RegressorColumns:
         if not has_memory(self.term):
             return self._advance_inputs(self.start(), inputs)[0]
         runs = [
-            self._advance_inputs(self.start(), inputs.span(run))[0] for run in samples.run_slices()
+            self._advance_inputs(self.start(), inputs.select_rows(run))[0]
+            for run in samples.run_slices()
         ]
         return runs[0] if len(runs) == 1 else np.concatenate(runs)
 
@@ -285,11 +286,11 @@ class RegressorColumns:
             acceleration: Of the joints.
             motor: Columns of each motor, from `advance` or `drive_at`.
         """
-        layout, first = self.layout, self.layout.rest.start
+        layout, first = self.layout, self.layout.after_links.start
         n, joints = acceleration.shape
         out = np.zeros((n, joints, layout.size - first), dtype=motor.dtype)
         if layout.has("rotor"):
-            out[..., : layout.of("rotor").stop - first] = self.rotors(acceleration)
+            out[..., : layout.block_slice("rotor").stop - first] = self.rotors(acceleration)
         start, stop = layout.drive.start - first, layout.drive.stop - first
         out[..., start:stop] = self.to_joints(motor)
         if layout.has("offset"):
@@ -319,7 +320,7 @@ class RegressorColumns:
         """
         layout = self.layout
         owner = layout.owner[column]
-        if column >= layout.of("offset").start:
+        if column >= layout.block_slice("offset").start:
             out[:] = factor if owner == joint else 0.0
             return
         motor_gain = float(owner == joint) if self.coupling is None else self.coupling[owner, joint]

@@ -152,7 +152,7 @@ class FittedModel(NotebookDisplay):
         span = self.training.ranges.temperature
         if span is not None:
             return span.middle
-        reference = self.term_sum.usual("temperature")
+        reference = self.term_sum.typical_value("temperature")
         return np.full(self.robot.joints, ROOM_TEMPERATURE if reference is None else reference)
 
     def only(self, *kinds: Kind) -> FittedModel:
@@ -220,7 +220,7 @@ class FittedModel(NotebookDisplay):
             channels=channels,
             step=step,
         )
-        return np.asarray(rigid + term_columns @ self.values[self.layout.rest])
+        return np.asarray(rigid + term_columns @ self.values[self.layout.after_links])
 
 
 def require_fitted(model: FittedModel, action: str) -> FittedModel:

@@ -6,7 +6,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.model.fitted_model import FittedModel
-from taufit.terms import DISSIPATIVE, TermInput, needs, usual_channels
+from taufit.terms import DISSIPATIVE, TermInput, needs, typical_channels
 
 # Positions at which friction that follows position is averaged.
 _POSITIONS = 24
@@ -39,7 +39,7 @@ def typical_friction(
         low, high = (-half_turn, half_turn) if span is None else (span.low, span.high)
         position, rows = np.linspace(low, high, _POSITIONS), _POSITIONS
     ones = np.ones((rows, 1))
-    channels = usual_channels(model.term_sum, ones * velocity)
+    channels = typical_channels(model.term_sum, ones * velocity)
     channels["temperature"] = ones * model.typical_temperature
     inputs = TermInput(ones * velocity, position, ones * load, channels=channels)
     return steady_friction.columns.drive_columns(inputs)

@@ -92,7 +92,7 @@ def mass_matrix_with_rotors(
     matrix = mass_matrix(model.robot, position)
     if not model.layout.has("rotor"):
         return matrix
-    rotors = np.diag(model.values[model.layout.of("rotor")])
+    rotors = np.diag(model.values[model.layout.block_slice("rotor")])
     coupling = model.columns.coupling
     return matrix + (rotors if coupling is None else coupling.T @ rotors @ coupling)
 
@@ -143,7 +143,7 @@ def _quadratic_form_std(
     row = np.zeros((len(q), model.layout.size))
     row[:, model.layout.links] = np.einsum("nj,njp->np", direction, links)
     if model.layout.has("rotor"):
-        row[:, model.layout.of("rotor")] = model.columns.at_motors(direction) ** 2
+        row[:, model.layout.block_slice("rotor")] = model.columns.at_motors(direction) ** 2
     base_row = row[:, [model.layout.index(name) for name in base.names]]
     return np.asarray(
         np.sqrt(np.maximum(np.einsum("nb,bc,nc->n", base_row, base.covariance, base_row), 0.0))

@@ -82,7 +82,7 @@ class TorqueModel:
     @property
     def layout(self) -> ParameterLayout:
         """Which entry of theta is what."""
-        return ParameterLayout.of_terms(self.robot.joints, self.all_terms)
+        return ParameterLayout.from_terms(self.robot.joints, self.all_terms)
 
     @property
     def all_terms(self) -> tuple[Term, ...]:
@@ -123,7 +123,7 @@ class TorqueModel:
         out = np.zeros(layout.size)
         out[layout.links] = self.robot.parameters
         for term in self.all_terms:
-            out[layout.of(term.block)] = term.nominal(self.robot).ravel()
+            out[layout.block_slice(term.block)] = term.nominal(self.robot).ravel()
         return out
 
     @property

@@ -103,7 +103,7 @@ def run_khalil(
     rigid = links @ np.asarray(model.values)[layout.links]
     warm = None if source.temperature is None else source.temperature[good]
     rest = model.structure.joint_columns(v, a, position=q, load=rigid, temperature=warm)
-    left = source.torque[good] - rigid - rest @ np.asarray(model.values)[layout.rest]
+    left = source.torque[good] - rigid - rest @ np.asarray(model.values)[layout.after_links]
     columns = np.zeros((len(time), joints, PER_LINK + 3 * joints))
     columns[..., :PER_LINK] = links[..., layout.link(-1)]
     for j in range(joints):

@@ -261,7 +261,7 @@ class _ColumnOffsets:
         self.tile, self.engine, self.model_columns = tile, engine(model.robot), model.columns
         joints, links = model.robot.joints, model.layout.links.stop
         coupling = model.robot.drives.coupling
-        live = np.stack([model.layout.live(i, coupling) for i in range(joints)])
+        live = np.stack([model.layout.active(i, coupling) for i in range(joints)])
         if whitened:  # row i then mixes joints i and later
             live = np.logical_or.accumulate(live[::-1])[::-1]
         self.columns = [np.flatnonzero(live[i, selected]) for i in range(joints)]

@@ -259,7 +259,7 @@ class SampleRows(RegressionRows):
         return out
 
     def active_columns(self, joint: int) -> Int[Array, " c"]:
-        return self.model.layout.live_columns(joint, self.model.robot.drives.coupling)
+        return self.model.layout.active_columns(joint, self.model.robot.drives.coupling)
 
     def information_by_joint(
         self,

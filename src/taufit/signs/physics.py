@@ -123,7 +123,7 @@ def positive_functionals(data: SearchData, joints: Int[Array, " k"]) -> Float[Ar
         links = columns.links(q, zero, v) - weight
         energy[layout.links] = 0.5 * np.einsum("ni,nip->p", v, links)
         if model.has("rotor"):
-            energy[layout.of("rotor")] = 0.5 * np.einsum("ni,nip->p", v, columns.rotors(v))
+            energy[layout.block_slice("rotor")] = 0.5 * np.einsum("ni,nip->p", v, columns.rotors(v))
         out.append(energy[data.rows.kept])
     # What builds up along the path takes its full power in steady motion.
     friction = model.steady().friction_columns(

@@ -286,7 +286,7 @@ def friction_at(
             if friction.law == "linear":
                 if slope:
                     weights[joint_parameter(j, slope)] = above
-            elif term in friction.followed:
+            elif term in friction.temperature_parameters:
                 weights[joint_parameter(j, term)] = _factor(model, j, above)
         value[j] = sum(w * model.values[names.index(name)] for name, w in weights.items())
         if covariance is not None and all(name in known for name in weights if weights[name]):

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
         needs as needs,
         start_shape as start_shape,
         steady_friction_model as steady_friction_model,
-        usual_channels as usual_channels,
+        typical_channels as typical_channels,
     )
 
 # Terms beside friction, by the names of files and `--term`.

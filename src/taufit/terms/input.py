@@ -61,7 +61,7 @@ class TermInput:
         channels: Mapping[str, Float[Array, "n ..."]] | None = None,
         step: float | None = None,
     ) -> None:
-        given = {
+        named_parts = {
             "velocity": velocity,
             "position": position,
             "load": load,
@@ -71,7 +71,7 @@ class TermInput:
         }
         self._parts: dict[str, Any] = {
             **(channels or {}),
-            **{name: part for name, part in given.items() if part is not None},
+            **{name: part for name, part in named_parts.items() if part is not None},
         }
         self._reader: object | None = None
         self.step = step
@@ -88,15 +88,17 @@ class TermInput:
     def read(self, part: str) -> Float[Array, "n ..."]:
         """A part by name, or an error that says who needs it."""
         if part in self._parts:
-            known: Array = self._parts[part]
-            return known
+            values: Array = self._parts[part]
+            return values
         if self.has(part):
             travel: Array = self._parts["velocity"] * self.step
             return travel
-        who = "a term" if self._reader is None else f"term {_name(self._reader, part)}"
+        reader_text = (
+            "a term" if self._reader is None else f"term {_reader_name(self._reader, part)}"
+        )
         remedy = _REMEDIES.get(part, f"Record the channel {part!r}, or choose a model without it.")
         raise MissingInputError(
-            f"{who} needs the {part} of the joint, which is not known here. {remedy}"
+            f"{reader_text} needs the {part} of the joint, which is not known here. {remedy}"
         )
 
     @property
@@ -123,14 +125,14 @@ class TermInput:
     def travel(self) -> Float[Array, "n ..."]:
         return self.read("travel")
 
-    def read_by(self, model: object) -> TermInput:
+    def for_reader(self, model: object) -> TermInput:
         """The same, with the reader's name for messages."""
         return self._with(self._parts, reader=model)
 
     def require(self, parts: Iterable[str], model: object) -> TermInput:
         """These parts and no others; an error for the first that is missing."""
-        bound = self.read_by(model)
-        return self._with({part: bound.read(part) for part in sorted(parts)})
+        inputs = self.for_reader(model)
+        return self._with({part: inputs.read(part) for part in sorted(parts)})
 
     def replace(self, **parts: Float[Array, "n ..."]) -> TermInput:
         """The same with some parts exchanged."""
@@ -140,7 +142,7 @@ class TermInput:
         """Those of one joint."""
         return self._with({name: part[:, k] for name, part in self._parts.items()})
 
-    def span(self, rows: slice) -> TermInput:
+    def select_rows(self, rows: slice) -> TermInput:
         """Those of some samples."""
         return self._with({name: part[rows] for name, part in self._parts.items()})
 
@@ -149,7 +151,7 @@ class TermInput:
 
         Recorded channels are the motors' own already.
         """
-        moved = {
+        motor_parts = {
             name: part @ coupling.T
             if name in ("velocity", "position", "travel", "acceleration")
             else part @ np.linalg.inv(coupling)
@@ -157,7 +159,7 @@ class TermInput:
             else part
             for name, part in self._parts.items()
         }
-        return self._with(moved)
+        return self._with(motor_parts)
 
     def _with(self, parts: dict[str, Any], reader: object | None = None) -> TermInput:
         out = TermInput(step=self.step)
@@ -166,7 +168,9 @@ class TermInput:
         return out
 
 
-def _name(reader: object, part: str) -> str:
+def _reader_name(reader: object, part: str) -> str:
     """The reader's class; of a sum that of the term that reads the part."""
     terms = getattr(reader, "terms", ())
-    return next((_name(term, part) for term in terms if part in term.needs), type(reader).__name__)
+    return next(
+        (_reader_name(term, part) for term in terms if part in term.needs), type(reader).__name__
+    )

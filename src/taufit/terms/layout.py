@@ -59,12 +59,12 @@ class ParameterLayout(LinkLayout):
     blocks: tuple[Block, ...] = ()
 
     @staticmethod
-    def of_terms(joints: int, terms: tuple[Term, ...] = ()) -> ParameterLayout:
+    def from_terms(joints: int, terms: tuple[Term, ...] = ()) -> ParameterLayout:
         """Derive the layout; equal terms share one, with its names and owners."""
         try:
-            return _derived(joints, terms)
+            return _build_layout(joints, terms)
         except TypeError:  # a term that cannot be hashed
-            return _derived.__wrapped__(joints, terms)
+            return _build_layout.__wrapped__(joints, terms)
 
     @cached_property
     def _slices(self) -> dict[str, slice]:
@@ -75,7 +75,7 @@ class ParameterLayout(LinkLayout):
             start = stop
         return out
 
-    def of(self, block: str) -> slice:
+    def block_slice(self, block: str) -> slice:
         """Parameters of a block: "rotor", "drive" or "offset"; empty where the model has none."""
         return self._slices.get(block, slice(self.size, self.size))
 
@@ -87,8 +87,8 @@ class ParameterLayout(LinkLayout):
     def drive(self) -> slice:
         """Parameters of friction and of all other terms of the joints but rotor and offset."""
         if self.has(DRIVE):
-            return self.of(DRIVE)
-        start = self.of("rotor").stop if self.has("rotor") else self.links.stop
+            return self.block_slice(DRIVE)
+        start = self.block_slice("rotor").stop if self.has("rotor") else self.links.stop
         return slice(start, start)
 
     def drive_of(self, joint: int) -> slice:
@@ -108,7 +108,7 @@ class ParameterLayout(LinkLayout):
         return tuple(entry.parameter.name for entry in self.drive_entries)
 
     @cached_property
-    def rest(self) -> slice:
+    def after_links(self) -> slice:
         """Everything behind the links."""
         return slice(self.links.stop, self.size)
 
@@ -131,7 +131,7 @@ class ParameterLayout(LinkLayout):
     def names(self) -> tuple[str, ...]:
         """One per parameter: link_1.m, ..., joint_1.rotor, ..., joint_1.coulomb, joint_1.offset."""
         links = LinkLayout(self.joints).names
-        return (*links, *(joint_parameter(j, one.parameter.name) for j, one in self._entries))
+        return (*links, *(joint_parameter(j, entry.parameter.name) for j, entry in self._entries))
 
     @cached_property
     def parameters(self) -> tuple[Parameter | None, ...]:
@@ -151,13 +151,15 @@ class ParameterLayout(LinkLayout):
 
     def of_group(self, *groups: Group) -> Bool[Array, " p"]:
         """Which parameters behind the links are of these groups."""
-        return self.where(lambda one: one.group in groups)
+        return self.select(lambda parameter: parameter.group in groups)
 
-    def where(self, wanted: Callable[[Parameter], bool]) -> Bool[Array, " p"]:
+    def select(self, condition: Callable[[Parameter], bool]) -> Bool[Array, " p"]:
         """Which parameters behind the links are as wanted."""
-        return np.array([one is not None and wanted(one) for one in self.parameters], bool)
+        return np.array(
+            [parameter is not None and condition(parameter) for parameter in self.parameters], bool
+        )
 
-    def live(self, joint: int, coupling: Float[Array, "j j"] | None = None) -> Bool[Array, " p"]:
+    def active(self, joint: int, coupling: Float[Array, "j j"] | None = None) -> Bool[Array, " p"]:
         """Which columns of W can be nonzero in a joint's rows.
 
         A joint carries its own link and those behind it; terms that act where the motors do reach
@@ -165,34 +167,38 @@ class ParameterLayout(LinkLayout):
         """
         out = np.zeros(self.size, bool)
         out[self.from_link(joint)] = True
-        every = np.arange(self.joints)
-        moved = every == joint if coupling is None else np.asarray(coupling)[:, joint] != 0.0
-        out[self.rest] = [moved[j] if one.at_motor else j == joint for j, one in self._entries]
+        joint_index = np.arange(self.joints)
+        is_driven = (
+            joint_index == joint if coupling is None else np.asarray(coupling)[:, joint] != 0.0
+        )
+        out[self.after_links] = [
+            is_driven[j] if entry.at_motor else j == joint for j, entry in self._entries
+        ]
         return out
 
-    def live_columns(
+    def active_columns(
         self, joint: int, coupling: Float[Array, "j j"] | None = None
     ) -> Int[Array, " c"]:
         """`live` as column numbers."""
-        return np.flatnonzero(self.live(joint, coupling))
+        return np.flatnonzero(self.active(joint, coupling))
 
     def split(self, theta: Float[Array, " p"]) -> Parts:
         """theta by block, one row or entry per joint."""
         theta = np.asarray(theta)
-        none = np.zeros(self.joints, theta.dtype)
+        zeros = np.zeros(self.joints, theta.dtype)
         return Parts(
             theta[self.links].reshape(self.joints, PER_LINK),
-            theta[self.of("rotor")] if self.has("rotor") else none,
+            theta[self.block_slice("rotor")] if self.has("rotor") else zeros,
             theta[self.drive].reshape(self.joints, len(self.drive_entries)),
-            theta[self.of("offset")] if self.has("offset") else none,
+            theta[self.block_slice("offset")] if self.has("offset") else zeros,
         )
 
 
 @lru_cache(maxsize=512)
-def _derived(joints: int, terms: tuple[Term, ...]) -> ParameterLayout:
+def _build_layout(joints: int, terms: tuple[Term, ...]) -> ParameterLayout:
     blocks: dict[str, list[Entry]] = {}
     for term in terms:
         own = blocks.setdefault(term.block, [])
         own += map(Entry, term.parameters, term.kinds, term.at_motors)
-    filled = {name: entries for name, entries in blocks.items() if entries}
-    return ParameterLayout(joints, tuple(Block(n, tuple(e)) for n, e in filled.items()))
+    nonempty = {name: entries for name, entries in blocks.items() if entries}
+    return ParameterLayout(joints, tuple(Block(n, tuple(e)) for n, e in nonempty.items()))

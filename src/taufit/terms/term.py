@@ -184,7 +184,7 @@ class Term:
         """
         return None if "load" in self.needs else ()
 
-    def usual(self, channel: str) -> float | None:
+    def typical_value(self, channel: str) -> float | None:
         """Value of a channel at which coefficients are as they stand; None where there is none.
 
         Taken where a torque is wanted and nothing was recorded.
@@ -215,7 +215,7 @@ class Term:
             inputs: Of the joint.
             shape: One per entry of `shapes`; may be complex for derivatives.
         """
-        return self.scan(state, inputs.read_by(self), shape)
+        return self.scan(state, inputs.for_reader(self), shape)
 
     def columns(self, inputs: TermInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
         """Columns of a whole run: `advance` from `start`."""
@@ -243,11 +243,11 @@ class Term:
 
     def only(self, *kinds: Kind) -> Term:
         """The same parameters, with zero columns for all that is not of these kinds."""
-        return self if self.kind in kinds else Silent(self)
+        return self if self.kind in kinds else ZeroTerm(self)
 
 
 @dataclass(frozen=True, slots=True)
-class Silent(Term):
+class ZeroTerm(Term):
     """A term's parameters with columns of zero.
 
     Attributes:
@@ -293,20 +293,20 @@ def level_columns(
 
     Channels are at their usual values.
     """
-    alone = steady_friction_model(term)
-    nothing = np.zeros_like(velocity)
+    friction = steady_friction_model(term)
+    zeros = np.zeros_like(velocity)
     inputs = TermInput(
-        velocity, position=nothing, load=nothing, channels=usual_channels(term, velocity)
+        velocity, position=zeros, load=zeros, channels=typical_channels(term, velocity)
     )
-    return alone.columns(inputs, shape)
+    return friction.columns(inputs, shape)
 
 
-def usual_channels(term: Term, like: Array) -> dict[str, Array]:
-    """Channels that a term reads at their usual values, as many as `like` has entries."""
-    known = {name: term.usual(name) for name in {"temperature", *term.needs} - {*MOTION}}
+def typical_channels(term: Term, reference: Array) -> dict[str, Array]:
+    """Channels that a term reads at their usual values, as many as `reference` has entries."""
+    values = {name: term.typical_value(name) for name in {"temperature", *term.needs} - {*MOTION}}
     return {
-        name: np.full_like(like, value)
-        for name, value in sorted(known.items())
+        name: np.full_like(reference, value)
+        for name, value in sorted(values.items())
         if value is not None
     }
 

@@ -17,7 +17,7 @@ from taufit.core.errors import TaufitError
 from taufit.terms.input import TermInput
 from taufit.terms.term import Term
 
-_SAME = {"true_divide": "divide", "fabs": "absolute", "float_power": "power"}
+_SYNONYMS = {"true_divide": "divide", "fabs": "absolute", "float_power": "power"}
 
 Value = TypeVar("Value")
 
@@ -66,7 +66,9 @@ class _Symbol(np.lib.mixins.NDArrayOperatorsMixin):
             for _ in range(inputs[1] - 1):
                 product = product * self
             return product
-        return _applied(self.recorder, _SAME.get(ufunc.__name__, ufunc.__name__), inputs)
+        return _apply_operation(
+            self.recorder, _SYNONYMS.get(ufunc.__name__, ufunc.__name__), inputs
+        )
 
     def __array_function__(self, function: Any, kinds: Any, args: Any, settings: Any) -> Any:
         return _array_function(function.__name__, args)
@@ -84,37 +86,37 @@ class _Stack(np.lib.mixins.NDArrayOperatorsMixin):
         return 1
 
     def __getitem__(self, index: Any) -> Any:
-        chosen = index[1] if isinstance(index, tuple) else slice(None)
-        if isinstance(chosen, (int, np.integer)):
-            return self.symbols[chosen]
-        if isinstance(chosen, slice):
-            return _Stack(self.symbols[chosen])
-        return _Stack([self.symbols[i] for i in chosen])
+        column = index[1] if isinstance(index, tuple) else slice(None)
+        if isinstance(column, (int, np.integer)):
+            return self.symbols[column]
+        if isinstance(column, slice):
+            return _Stack(self.symbols[column])
+        return _Stack([self.symbols[i] for i in column])
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        for place, symbol in zip(index[1], value.symbols, strict=True):
-            self.symbols[place] = symbol
+        for column, symbol in zip(index[1], value.symbols, strict=True):
+            self.symbols[column] = symbol
 
     def astype(self, kind: Any) -> _Stack:
         return _Stack(list(self.symbols))
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **settings: Any) -> Any:
         width = max(len(x.symbols) for x in inputs if isinstance(x, _Stack))
-        spread = [
+        operands = [
             x.symbols * (width if len(x.symbols) == 1 else 1)
             if isinstance(x, _Stack)
             else [x] * width
             for x in inputs
         ]
-        return _Stack([getattr(ufunc, method)(*row) for row in zip(*spread, strict=True)])
+        return _Stack([getattr(ufunc, method)(*row) for row in zip(*operands, strict=True)])
 
     def __array_function__(self, function: Any, kinds: Any, args: Any, settings: Any) -> Any:
         return _array_function(function.__name__, args)
 
 
-def _applied(recorder: Recorder[Any], name: str, inputs: Sequence[Any]) -> _Symbol:
+def _apply_operation(recorder: Recorder[Any], name: str, inputs: Sequence[Any]) -> _Symbol:
     if name not in recorder.operations:
-        raise _unknown(name)
+        raise _unsupported_error(name)
     return _Symbol(recorder, recorder.apply(name, *(_value(recorder, x) for x in inputs)))
 
 
@@ -125,24 +127,26 @@ def _array_function(name: str, args: Any) -> Any:
         parts = [part.symbols for part in args[0] if isinstance(part, _Stack)]
         return _Stack([symbol for part in parts for symbol in part])
     if name == "where":
-        return _applied(next(x.recorder for x in args if isinstance(x, _Symbol)), name, args)
+        return _apply_operation(
+            next(x.recorder for x in args if isinstance(x, _Symbol)), name, args
+        )
     if name == "result_type":
         return np.dtype(float)
     if name in ("zeros_like", "ones_like"):
         recorder = args[0].recorder
         return _Symbol(recorder, recorder.constant(float(name == "ones_like")))
-    raise _unknown(name)
+    raise _unsupported_error(name)
 
 
-def _unknown(name: str) -> TaufitError:
+def _unsupported_error(name: str) -> TaufitError:
     return TaufitError(
         f"the friction model uses numpy.{name}, which the C export cannot write; export as JSON "
         "instead."
     )
 
 
-def _value(recorder: Recorder[Any], given: Any) -> Any:
-    return given.value if isinstance(given, _Symbol) else recorder.constant(float(given))
+def _value(recorder: Recorder[Any], operand: Any) -> Any:
+    return operand.value if isinstance(operand, _Symbol) else recorder.constant(float(operand))
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,18 +182,18 @@ def record(
         inputs: Values of velocity, position, load, temperature and travel.
         entry: The value of each entry of the memory before the step.
     """
-    given = TermInput(*(cast(Any, _Symbol(recorder, value)) for value in inputs))
+    symbolic_inputs = TermInput(*(cast(Any, _Symbol(recorder, value)) for value in inputs))
     before = model.start(shape)
     start = _leaves(before) if model.memory else []
-    places = [entry(k) for k in range(len(start))]
-    symbols = (_Symbol(recorder, place) for place in places)
-    state = _renamed(before, symbols) if start else before
+    memory_values = [entry(k) for k in range(len(start))]
+    symbols = (_Symbol(recorder, place) for place in memory_values)
+    state = _replace_numbers(before, symbols) if start else before
     columns: Any
-    columns, after = model.advance(state, given, shape)
-    stacked = [] if isinstance(columns, np.ndarray) else columns.symbols
+    columns, after = model.advance(state, symbolic_inputs, shape)
+    column_symbols = [] if isinstance(columns, np.ndarray) else columns.symbols
     return FrictionStep(
-        [_value(recorder, column) for column in stacked],
-        places,
+        [_value(recorder, column) for column in column_symbols],
+        memory_values,
         [_value(recorder, leaf) for leaf in _leaves(after)] if start else [],
         start,
     )
@@ -204,10 +208,10 @@ def _leaves(state: Any) -> list[Any]:
     return [state]
 
 
-def _renamed(state: Any, symbols: Iterator[_Symbol]) -> Any:
+def _replace_numbers(state: Any, symbols: Iterator[_Symbol]) -> Any:
     """The same state with a symbol in the place of every number."""
     if isinstance(state, tuple) and hasattr(state, "_fields"):
-        return type(state)(*(_renamed(part, symbols) for part in state))
+        return type(state)(*(_replace_numbers(part, symbols) for part in state))
     if isinstance(state, tuple | list | np.ndarray):
-        return [_renamed(part, symbols) for part in state]
+        return [_replace_numbers(part, symbols) for part in state]
     return next(symbols)

@@ -207,7 +207,7 @@ def _groups(model: TorqueModel) -> tuple[str, ...]:
 
 def _members(model: TorqueModel, groups: tuple[str, ...]) -> Bool[Array, " p"]:
     """Mask of the parameters in any of the groups."""
-    return model.layout.where(
+    return model.layout.select(
         lambda parameter: parameter.optional in groups or parameter.name in groups
     )
 

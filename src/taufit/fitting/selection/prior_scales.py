@@ -214,7 +214,7 @@ def _scales(
     viscous_columns = steady_drive_columns(model, speed)
     viscous, load, coulomb, presliding, offset = np.zeros((5, p))
     ripple = np.zeros(p, bool)
-    for i in range(layout.rest.start, p):
+    for i in range(layout.after_links.start, p):
         parameter, j = layout.parameters[i], int(layout.owner[i])
         assert parameter is not None
         if parameter.group == DRAG and parameter.power:
@@ -242,7 +242,7 @@ def _restrict_unidirectional(
     scales: _Scales, model: TorqueModel, joints: tuple[int, ...]
 ) -> _Scales:
     """Scales with small priors for terms confounded with friction on unidirectional joints."""
-    is_quadratic = model.layout.where(lambda parameter: parameter.power == 2)
+    is_quadratic = model.layout.select(lambda parameter: parameter.power == 2)
     is_unidirectional = np.isin(scales.owner, joints)
     return replace(
         scales,

@@ -148,7 +148,9 @@ class _ShapeProblem:
         """Weighted filtered columns of one motor, in the rows of the joints it drives."""
         inputs = self.inputs.joint(k)
         term, direct = self.friction.of_joint(k), list(self.friction.filtered_columns)
-        unfiltered = np.concatenate([term.columns(inputs.span(run), shape) for run in self.runs])
+        unfiltered = np.concatenate(
+            [term.columns(inputs.select_rows(run), shape) for run in self.runs]
+        )
         filtered = lowpass(self.samples, unfiltered)[self.indices]
         filtered[:, direct] = unfiltered[self.indices][:, direct]
         filtered[:, self.is_dropped[k]] = 0.0

@@ -122,7 +122,7 @@ class PayloadRowBuilder:
         ]
         self._flat = np.concatenate(flat)
         values, layout = np.asarray(model.values), model.layout
-        self._inertial, self._rest = values[layout.links], values[layout.rest]
+        self._inertial, self._rest = values[layout.links], values[layout.after_links]
         self._coefficients = layout.split(values).drive
         self._tip, links = layout.link(-1), layout.links.stop
         self._base_links = columns.base[columns.base < links]

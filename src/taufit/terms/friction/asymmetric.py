@@ -36,15 +36,17 @@ class Asymmetric(Friction):
             Parameter("viscous_backward", True, "N m s/rad", DRAG),
         )
         if self.own_coulomb:
-            ways = ("coulomb_forward", "coulomb_backward")
-            return (*(Parameter(way, True, group=BREAKAWAY) for way in ways), *viscous)
+            names = ("coulomb_forward", "coulomb_backward")
+            return (*(Parameter(way, True, group=BREAKAWAY) for way in names), *viscous)
         return (COULOMB, *viscous)
 
     def at(self, inputs: TermInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
         velocity = inputs.velocity
         s = smooth_sign(velocity, self.width)
         forward = velocity > 0.0
-        both = [np.where(forward, s, 0.0), np.where(forward, 0.0, s)] if self.own_coulomb else [s]
+        coulomb = (
+            [np.where(forward, s, 0.0), np.where(forward, 0.0, s)] if self.own_coulomb else [s]
+        )
         return np.stack(
-            [*both, np.where(forward, velocity, 0.0), np.where(forward, 0.0, velocity)], -1
+            [*coulomb, np.where(forward, velocity, 0.0), np.where(forward, 0.0, velocity)], -1
         )

@@ -24,13 +24,13 @@ class FittedWidth(Wrapper):
             raise ValueError(f"{type(self.model).__name__} has no width to fit")
 
     @property
-    def smooth(self) -> bool:
+    def has_smooth_sign(self) -> bool:
         return True
 
     @property
     def own_shapes(self) -> tuple[ShapeParameter, ...]:
         return (WIDTH,)
 
-    def inside(self, own: Float[Array, " o"]) -> Term:
-        model: Term = replace(self.model, width=own[0])
+    def inner_model(self, wrapper_shape: Float[Array, " o"]) -> Term:
+        model: Term = replace(self.model, width=wrapper_shape[0])
         return model

@@ -20,11 +20,11 @@ class Friction(Term):
         return ""
 
     @property
-    def smooth(self) -> bool:
+    def has_smooth_sign(self) -> bool:
         """Whether its sign turns over along a range of speed."""
         return bool(getattr(self, "width", 0.0) > 0.0)
 
-    def unloaded(self) -> Friction | None:
+    def without_load(self) -> Friction | None:
         """The same curve for a joint that carries no load; None where there is no other."""
         return None
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.terms.friction.friction import Friction
-from taufit.terms.friction.parameters import COULOMB, drag
+from taufit.terms.friction.parameters import COULOMB, viscous_parameter
 from taufit.terms.input import TermInput
 from taufit.terms.term import Parameter
 
@@ -31,7 +31,7 @@ class Linear(Friction):
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
-        return (COULOMB, drag(1, nonnegative=True))
+        return (COULOMB, viscous_parameter(1, nonnegative=True))
 
     def at(self, inputs: TermInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
         velocity = inputs.velocity

@@ -10,7 +10,7 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 from taufit.terms.friction.friction import Friction
 from taufit.terms.friction.linear import Linear, smooth_sign
-from taufit.terms.friction.parameters import BY_LOAD, COULOMB, drag
+from taufit.terms.friction.parameters import BY_LOAD, COULOMB, viscous_parameter
 from taufit.terms.input import TermInput
 from taufit.terms.term import LOAD, Parameter
 
@@ -31,18 +31,18 @@ class LinearLoad(Friction):
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
-        always = (
+        required = (
             COULOMB,
-            drag(1, nonnegative=True),
+            viscous_parameter(1, nonnegative=True),
             BY_LOAD,
         )
-        return (*always, drag(2)) if self.quadratic else always
+        return (*required, viscous_parameter(2)) if self.quadratic else required
 
     @property
     def by_load(self) -> tuple[int, ...]:
-        return tuple(i for i, one in enumerate(self.parameters) if one.group == LOAD)
+        return tuple(i for i, parameter in enumerate(self.parameters) if parameter.group == LOAD)
 
-    def unloaded(self) -> Linear:
+    def without_load(self) -> Linear:
         return Linear(self.width)
 
     def at(self, inputs: TermInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:

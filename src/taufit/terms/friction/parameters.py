@@ -11,7 +11,7 @@ BY_LOAD = Parameter("load", True, "1", LOAD, optional="load")
 _UNITS = ("N m s/rad", "N m s^2/rad^2", "N m s^3/rad^3")
 
 
-def drag(power: int, *, nonnegative: bool = False, unit: str = "") -> Parameter:
+def viscous_parameter(power: int, *, nonnegative: bool = False, unit: str = "") -> Parameter:
     """Coefficient of a power of speed: "viscous", "viscous2", "viscous3"; data may drop curves."""
     name = "viscous" if power == 1 else f"viscous{power}"
     unit = unit or _UNITS[power - 1]

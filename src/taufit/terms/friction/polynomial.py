@@ -10,14 +10,14 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 from taufit.terms.friction.friction import Friction
 from taufit.terms.friction.linear import smooth_sign
-from taufit.terms.friction.parameters import COULOMB, drag
+from taufit.terms.friction.parameters import COULOMB, viscous_parameter
 from taufit.terms.input import TermInput
 from taufit.terms.term import Parameter
 
 VISCOUS = (
-    drag(1),
-    drag(2),
-    drag(3),
+    viscous_parameter(1),
+    viscous_parameter(2),
+    viscous_parameter(3),
 )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 from taufit.terms.friction.friction import Friction
 from taufit.terms.friction.linear import smooth_sign
-from taufit.terms.friction.parameters import COULOMB, drag
+from taufit.terms.friction.parameters import COULOMB, viscous_parameter
 from taufit.terms.input import TermInput
 from taufit.terms.term import Parameter, ShapeParameter
 
@@ -29,7 +29,7 @@ class PowerLaw(Friction):
 
     parameters: ClassVar[tuple[Parameter, ...]] = (
         COULOMB,
-        drag(1, nonnegative=True, unit="N m (s/rad)^alpha"),
+        viscous_parameter(1, nonnegative=True, unit="N m (s/rad)^alpha"),
     )
     shapes: ClassVar[tuple[ShapeParameter, ...]] = (
         ShapeParameter("alpha", (0.3, 0.7, 1.2), 0.05, 1.5, "1"),

@@ -9,7 +9,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float, Int
 from taufit.terms.friction.friction import Friction
-from taufit.terms.friction.parameters import BY_LOAD, COULOMB, drag
+from taufit.terms.friction.parameters import BY_LOAD, COULOMB, viscous_parameter
 from taufit.terms.input import TermInput
 from taufit.terms.term import LOAD, MEMORY, Parameter
 
@@ -20,7 +20,7 @@ except ImportError:  # no compiler when this was installed
 
 # A decade apart from a few seconds of arc to a fifth of a turn: what grease, teeth, flexsplines
 # and torque sensors show. The data decide how much of each there is.
-WIDTHS = (3e-5, 3e-4, 3e-3, 3e-2, 0.3)
+DEFAULT_WIDTHS = (3e-5, 3e-4, 3e-3, 3e-2, 0.3)
 
 
 class DahlState(NamedTuple):
@@ -55,7 +55,7 @@ class Presliding(Friction):
         bend: b, about where it ceases to [rad/s or m/s]; 0 for v |v| at all speeds.
     """
 
-    widths: tuple[float, ...] = WIDTHS
+    widths: tuple[float, ...] = DEFAULT_WIDTHS
     load: bool = True
     quadratic: bool = True
     bend: float = 1.0
@@ -82,14 +82,14 @@ class Presliding(Friction):
                 Parameter(f"presliding_{k}", True, group=MEMORY, optional="presliding")
                 for k in range(2, len(self.widths) + 1)
             ),
-            drag(1, nonnegative=True),
-            *((drag(2),) if self.quadratic else ()),
+            viscous_parameter(1, nonnegative=True),
+            *((viscous_parameter(2),) if self.quadratic else ()),
             *((BY_LOAD,) if self.load else ()),
         )
 
     @property
     def by_load(self) -> tuple[int, ...]:
-        return tuple(i for i, one in enumerate(self.parameters) if one.group == LOAD)
+        return tuple(i for i, parameter in enumerate(self.parameters) if parameter.group == LOAD)
 
     def start(self, shape: Float[Array, " s"]) -> DahlState:
         return DahlState(np.zeros(len(self.widths)), None)
@@ -101,8 +101,8 @@ class Presliding(Friction):
         z, last = dahl_states(travel, self.widths, state.travel, state.z)
         after = DahlState(last, state.travel if len(travel) == 0 else travel[-1])
         first = z[:, 0]
-        slow = [z[:, k] - first for k in range(1, len(self.widths))]
-        return self._beside(inputs, first, slow), after
+        differences = [z[:, k] - first for k in range(1, len(self.widths))]
+        return self._columns_from_states(inputs, first, differences), after
 
     def with_memory(self, widths: tuple[float, ...]) -> Presliding:
         return replace(self, widths=widths)
@@ -110,10 +110,12 @@ class Presliding(Friction):
     def steady(self) -> SteadyPresliding:
         return SteadyPresliding(self.widths, self.load, self.quadratic, self.bend)
 
-    def _beside(self, inputs: TermInput, first: Any, slow: list[Any]) -> Float[Array, "n k"]:
+    def _columns_from_states(
+        self, inputs: TermInput, first: Any, differences: list[Any]
+    ) -> Float[Array, "n k"]:
         """The columns, given z_1 and z_k - z_1."""
         velocity = inputs.velocity
-        columns = [first, *slow, velocity]
+        columns = [first, *differences, velocity]
         if self.quadratic:
             speed = np.abs(velocity)
             square = speed * velocity
@@ -143,7 +145,7 @@ class SteadyPresliding(Presliding):
     ) -> tuple[Float[Array, "n k"], None]:
         velocity = inputs.velocity
         slow = [0.0 * velocity for _ in self.widths[1:]]
-        return self._beside(inputs, np.sign(velocity), slow), None
+        return self._columns_from_states(inputs, np.sign(velocity), slow), None
 
 
 def dahl_states(
@@ -176,17 +178,19 @@ def dahl_states(
     out = np.empty((len(travel), len(widths)))
     if len(travel) == 0:
         return out, z
-    start = float(travel[0] if before is None else before)
+    initial_travel = float(travel[0] if before is None else before)
     if _kernel is not None:
-        _kernel.dahl_scan(travel, np.array(widths, float), start, z, out)
+        _kernel.dahl_scan(travel, np.array(widths, float), initial_travel, z, out)
         return out, z
-    there, back, turns = split_at_reversal(np.concatenate([[start], travel[:-1]]), travel)
+    forward, backward, reversals = split_at_reversal(
+        np.concatenate([[initial_travel], travel[:-1]]), travel
+    )
     w = np.array(widths, float)
-    grown = -np.expm1(-np.abs(there)[:, None] / w)
-    decay, pull = 1.0 - grown, grown * np.sign(there)[:, None]
-    grown = -np.expm1(-np.abs(back)[:, None] / w)
-    decay[turns] *= 1.0 - grown
-    pull[turns] = pull[turns] * (1.0 - grown) + grown * np.sign(back)[:, None]
+    change = -np.expm1(-np.abs(forward)[:, None] / w)
+    decay, pull = 1.0 - change, change * np.sign(forward)[:, None]
+    change = -np.expm1(-np.abs(backward)[:, None] / w)
+    decay[reversals] *= 1.0 - change
+    pull[reversals] = pull[reversals] * (1.0 - change) + change * np.sign(backward)[:, None]
     from scipy.linalg import solve_banded
 
     pull[0] += decay[0] * z
@@ -206,15 +210,17 @@ def dahl_step(travel: Any, widths: tuple[float, ...], before: Any, state: Any) -
         before: Travel of the sample before.
         state: z at that sample, one per width.
     """
-    turns = before * travel < 0.0
+    is_reversal = before * travel < 0.0
     # At rest there is no reversal; the bound only keeps 0/0 out of a branch not taken.
-    span = np.maximum(2.0 * (np.abs(before) + np.abs(travel)), 1e-300)
-    there = np.where(turns, before * np.abs(before) / span, 0.5 * (before + travel))
-    back = np.where(turns, travel * np.abs(travel) / span, 0.0 * travel)
+    twice_sum = np.maximum(2.0 * (np.abs(before) + np.abs(travel)), 1e-300)
+    forward = np.where(is_reversal, before * np.abs(before) / twice_sum, 0.5 * (before + travel))
+    backward = np.where(is_reversal, travel * np.abs(travel) / twice_sum, 0.0 * travel)
     out = []
     for z, width in zip(state, widths, strict=True):
-        reached = z - np.expm1(-np.abs(there) / width) * (np.sign(there) - z)
-        out.append(reached - np.expm1(-np.abs(back) / width) * (np.sign(back) - reached))
+        at_reversal = z - np.expm1(-np.abs(forward) / width) * (np.sign(forward) - z)
+        out.append(
+            at_reversal - np.expm1(-np.abs(backward) / width) * (np.sign(backward) - at_reversal)
+        )
     return np.stack(out, -1), out
 
 
@@ -232,9 +238,9 @@ def split_at_reversal(
     or, where they have opposite signs, u|u| / (2 (|u| + |u'|)) there and u'|u'| / (2 (|u| + |u'|))
     back.
     """
-    there = 0.5 * (before + after)
-    turns = np.nonzero(before * after < 0.0)
-    u, on = before[turns], after[turns]
-    span = 2.0 * (np.abs(u) + np.abs(on))
-    there[turns] = u * np.abs(u) / span
-    return there, on * np.abs(on) / span, turns
+    forward = 0.5 * (before + after)
+    reversals = np.nonzero(before * after < 0.0)
+    u, next_travel = before[reversals], after[reversals]
+    twice_sum = 2.0 * (np.abs(u) + np.abs(next_travel))
+    forward[reversals] = u * np.abs(u) / twice_sum
+    return forward, next_travel * np.abs(next_travel) / twice_sum, reversals

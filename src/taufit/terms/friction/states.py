@@ -61,13 +61,13 @@ class StateRows(NamedTuple):
     Attributes:
         state: Index into `STATES`, per joint.
         standing: Whether the joint stands, perhaps pushed about within `displaced`.
-        sure: Whether a change of torque can be told from friction's own: not just after a start or
+        reliable: Whether a change of torque can be told from friction's own: not just after a start or
             stop, and not where a joint that stands gives way while others move.
     """
 
     state: Int[Array, "n j"]
     standing: Bool[Array, "n j"]
-    sure: Bool[Array, "n j"]
+    reliable: Bool[Array, "n j"]
 
 
 class FrictionStates:
@@ -84,12 +84,12 @@ class FrictionStates:
 
     def __init__(self, joints: int, step: float, settings: StateSettings | None = None) -> None:
         self.joints, self.step = joints, step
-        self.settings = own = settings or StateSettings()
-        times = [own.slow_for, own.reversal, own.change, own.settle]
-        times += [own.quiet, own.blind_change]
+        self.settings = limits = settings or StateSettings()
+        times = [limits.slow_for, limits.reversal, limits.change, limits.settle]
+        times += [limits.quiet, limits.blind_change]
         # Times in cells.
         self.numbers = np.array(
-            [own.standstill, own.slow, own.displaced, *(t / step - 1e-9 for t in times)]
+            [limits.standstill, limits.slow, limits.displaced, *(t / step - 1e-9 for t in times)]
         )
         # Per joint: where it stood, direction, whether it stands; cells since it moved, started or
         # stopped, turned, was slow.
@@ -108,7 +108,7 @@ class FrictionStates:
         """States of the next cells."""
         shape = position.shape
         state = np.empty(shape, np.int64)
-        standing, sure = np.empty(shape, bool), np.empty(shape, bool)
+        standing, reliable = np.empty(shape, bool), np.empty(shape, bool)
         if _kernel is not None:
             _kernel.friction_states(
                 np.ascontiguousarray(position, float),
@@ -118,12 +118,12 @@ class FrictionStates:
                 self.arm,
                 state,
                 standing,
-                sure,
+                reliable,
             )
         else:
             for i in range(len(position)):
-                state[i], standing[i], sure[i] = self._next(position[i], velocity[i])
-        return StateRows(state, standing, sure)
+                state[i], standing[i], reliable[i] = self._next(position[i], velocity[i])
+        return StateRows(state, standing, reliable)
 
     def _next(
         self, position: Float[Array, " j"], velocity: Float[Array, " j"]
@@ -132,32 +132,32 @@ class FrictionStates:
         standstill, slow, displaced = self.numbers[:3]
         slow_for, reversal, change, settle, quiet, blind_change = self.numbers[3:]
         speed = np.abs(velocity)
-        moves = speed >= standstill
+        is_moving = speed >= standstill
         memory, arm = self.memory, self.arm
         if arm[0] == 0.0:
             arm[0] = 1.0
-            memory[0], memory[2] = position, ~moves
-        memory[3] = np.where(moves, 0.0, memory[3] + 1.0)
-        stood = memory[2] > 0.0
-        stops = ~stood & (memory[3] >= settle)
-        starts = stood & (np.abs(position - memory[0]) > displaced)
+            memory[0], memory[2] = position, ~is_moving
+        memory[3] = np.where(is_moving, 0.0, memory[3] + 1.0)
+        was_standing = memory[2] > 0.0
+        stops = ~was_standing & (memory[3] >= settle)
+        starts = was_standing & (np.abs(position - memory[0]) > displaced)
         memory[0] = np.where(stops, position, memory[0])
-        standing = (stood | stops) & ~starts
+        standing = (was_standing | stops) & ~starts
         memory[2] = standing
         memory[4] = np.where(stops | starts, 0.0, memory[4] + 1.0)
-        way = np.where(moves, np.sign(velocity), memory[1])
-        memory[5] = np.where(way * memory[1] < 0.0, 0.0, memory[5] + 1.0)
-        memory[1] = way
+        direction = np.where(is_moving, np.sign(velocity), memory[1])
+        memory[5] = np.where(direction * memory[1] < 0.0, 0.0, memory[5] + 1.0)
+        memory[1] = direction
         memory[6] = np.where(speed < slow, 0.0, memory[6] + 1.0)
 
         arm[1] = arm[1] + 1.0 if standing.all() else 0.0
-        arm[2] = 0.0 if standing.all() and not stood.all() else arm[2] + 1.0
+        arm[2] = 0.0 if standing.all() and not was_standing.all() else arm[2] + 1.0
 
         state = np.where(memory[6] <= slow_for, SLOW, FAST)
         # A joint that is about to stand has the friction of one that stands.
-        turns = (memory[5] < reversal) | (memory[3] > 0.0)
-        state = np.where(~standing & turns, TURNING, state)
+        is_reversing = (memory[5] < reversal) | (memory[3] > 0.0)
+        state = np.where(~standing & is_reversing, TURNING, state)
         state = np.where(standing, REST if arm[1] >= quiet else STANDING, state)
         state = np.where(memory[4] < change, TURNING, state)
-        sure = (memory[4] >= blind_change) & ~(standing & moves & (not standing.all()))
-        return state, standing, sure & bool(arm[2] >= blind_change)
+        reliable = (memory[4] >= blind_change) & ~(standing & is_moving & (not standing.all()))
+        return state, standing, reliable & bool(arm[2] >= blind_change)

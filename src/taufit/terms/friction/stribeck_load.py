@@ -48,19 +48,19 @@ class StribeckLoad(Friction):
             Parameter("load_static", group=LOAD, optional="load", modifies="static"),
         )
 
-    def unloaded(self) -> Stribeck:
+    def without_load(self) -> Stribeck:
         return Stribeck(self.width, self.degree)
 
     def at(self, inputs: TermInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
         velocity = inputs.velocity
         s = smooth_sign(velocity, self.width)
-        carried = np.abs(inputs.load)
+        load_magnitude = np.abs(inputs.load)
         # At standstill the ratio is as large as it gets: the exponential is 0 under any load.
-        per_speed = carried / np.maximum(np.abs(velocity), np.finfo(float).tiny ** 0.5)
-        plain = Stribeck(self.width, self.degree).at(inputs, shape[:2])
+        per_speed = load_magnitude / np.maximum(np.abs(velocity), np.finfo(float).tiny ** 0.5)
+        stribeck = Stribeck(self.width, self.degree).at(inputs, shape[:2])
         with np.errstate(under="ignore"):
-            leaving = np.exp(-shape[2] * per_speed)
-        return np.concatenate([plain, np.stack([carried * s, leaving * s], -1)], -1)
+            decay = np.exp(-shape[2] * per_speed)
+        return np.concatenate([stribeck, np.stack([load_magnitude * s, decay * s], -1)], -1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,15 +93,15 @@ class StribeckLoadSmooth(Friction):
 
     @property
     def by_load(self) -> tuple[int, ...]:
-        return tuple(i for i, one in enumerate(self.parameters) if one.group == LOAD)
+        return tuple(i for i, parameter in enumerate(self.parameters) if parameter.group == LOAD)
 
-    def unloaded(self) -> Stribeck:
+    def without_load(self) -> Stribeck:
         return Stribeck(self.width, self.degree)
 
     def at(self, inputs: TermInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
         velocity = inputs.velocity
         s = smooth_sign(velocity, self.width)
-        carried = np.abs(inputs.load) * s
-        plain = Stribeck(self.width, self.degree).at(inputs, shape[:2])
-        loaded = np.stack([carried, carried * stribeck_decay(velocity, shape[2])], -1)
-        return np.concatenate([plain, loaded], -1)
+        load_column = np.abs(inputs.load) * s
+        stribeck = Stribeck(self.width, self.degree).at(inputs, shape[:2])
+        load_columns = np.stack([load_column, load_column * stribeck_decay(velocity, shape[2])], -1)
+        return np.concatenate([stribeck, load_columns], -1)

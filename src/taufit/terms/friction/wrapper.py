@@ -21,7 +21,7 @@ class Wrapper(Friction):
     """columns = changed(columns of the model inside).
 
     A subclass writes what it has of its own: `own_parameters`, `own_shapes`, `own_needs`,
-    `changed`, and `inside` where its shape goes into the inner model's settings.
+    `transform_columns`, and `inner_model` where its shape goes into the inner model's settings.
 
     Attributes:
         model: The friction inside.
@@ -44,12 +44,12 @@ class Wrapper(Friction):
         """Parts of the input it reads besides."""
         return frozenset()
 
-    def inside(self, own: Float[Array, " o"]) -> Term:
+    def inner_model(self, wrapper_shape: Float[Array, " o"]) -> Term:
         """The model inside, given its wrapper's own shape."""
         return cast(Term, self.model)
 
-    def changed(
-        self, inner: Float[Array, "n k"], inputs: TermInput, own: Float[Array, " o"]
+    def transform_columns(
+        self, inner: Float[Array, "n k"], inputs: TermInput, wrapper_shape: Float[Array, " o"]
     ) -> Float[Array, "n m"]:
         """Columns of all terms, from those of the model inside and the wrapper's own shape."""
         return inner
@@ -64,8 +64,8 @@ class Wrapper(Friction):
 
     @property
     def needs(self) -> frozenset[str]:
-        known: frozenset[str] = self.model.needs | self.own_needs
-        return known
+        inputs: frozenset[str] = self.model.needs | self.own_needs
+        return inputs
 
     @property
     def memory(self) -> tuple[float, ...]:
@@ -79,25 +79,25 @@ class Wrapper(Friction):
 
     def start(self, shape: Float[Array, " s"]) -> State:
         first = len(self.model.shapes)
-        return self.inside(shape[first:]).start(shape[:first])
+        return self.inner_model(shape[first:]).start(shape[:first])
 
     def scan(
         self, state: State, inputs: TermInput, shape: Float[Array, " s"]
     ) -> tuple[Float[Array, "n k"], State]:
         first = len(self.model.shapes)
-        inner, state = self.inside(shape[first:]).advance(state, inputs, shape[:first])
-        return self.changed(inner, inputs, shape[first:]), state
+        inner, state = self.inner_model(shape[first:]).advance(state, inputs, shape[:first])
+        return self.transform_columns(inner, inputs, shape[first:]), state
 
     def steady(self) -> Any:
         return replace(self, model=self.model.steady())
 
-    def unloaded(self) -> Any:
-        inner = self.model.unloaded()
+    def without_load(self) -> Any:
+        inner = self.model.without_load()
         return None if inner is None else replace(self, model=inner)
 
     def with_memory(self, widths: tuple[float, ...]) -> Any:
         return replace(self, model=self.model.with_memory(widths))
 
-    def usual(self, channel: str) -> float | None:
-        inner: float | None = self.model.usual(channel)
+    def typical_value(self, channel: str) -> float | None:
+        inner: float | None = self.model.typical_value(channel)
         return inner
