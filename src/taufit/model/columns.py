@@ -1,11 +1,10 @@
-"""W: what each parameter adds to the torque. The one place where its columns are put together.
+"""Columns of the regressor W: torque per unit of each parameter.
 
-    tau = W theta,      W = ( links | rotors | drive | offsets )      as `ParameterLayout` has it
+    tau = W theta,      W = ( links | rotors | drive | offsets ),     ordered by `ParameterLayout`
 
-Where motors are coupled (v_m = C v), rotor inertia and friction act at the motors and reach the
-joints through C': their columns are C' diag(column of each motor). Friction and all further terms
-(the block `drive`) come motor by motor from `advance`, so a run may be cut into tiles or chunks
-anywhere.
+With coupled motors (v_m = C v), rotor inertia and friction act at the motors and reach the joints
+through C': their columns are C' diag(column of each motor). Friction and all further terms (the
+block `drive`) come motor by motor from `advance`, so a run may be split anywhere.
 """
 
 from __future__ import annotations
@@ -39,16 +38,16 @@ def steady_drive_columns(model: TorqueModel, speed: Float[Array, " j"]) -> Float
 
 
 def select_channels(samples: Samples, names: Iterable[str]) -> dict[str, Float[Array, "n j"]]:
-    """Recorded channels among these names that samples have."""
+    """Recorded channels of samples among given names."""
     return {name: samples.channels[name] for name in sorted(names) if name in samples.channels}
 
 
 class RegressorColumns:
-    """The columns of a torque model.
+    """Columns of a torque model.
 
     Args:
-        model: Structure: robot, friction, what else there is.
-        shape: Of the friction, in place of the model's own; may be complex for derivatives.
+        model: Structure of the torque model.
+        shape: Shape parameters in place of the model's; may be complex for derivatives.
     """
 
     def __init__(self, model: TorqueModel, *, shape: Float[Array, "j s"] | None = None) -> None:
@@ -60,12 +59,12 @@ class RegressorColumns:
 
     @cached_property
     def coupling(self) -> Float[Array, "j j"] | None:
-        """C with v_m = C v where motors move several joints, else None."""
+        """Coupling matrix C with v_m = C v, or None without coupling."""
         coupling = self.model.robot.drives.coupling
         return None if np.array_equal(coupling, np.eye(self.joints)) else coupling
 
     def at_motors(self, motion: Float[Array, "n j"]) -> Float[Array, "n j"]:
-        """Positions, velocities or accelerations of the motors from those of the joints."""
+        """Motor positions, velocities or accelerations from those of the joints."""
         return motion if self.coupling is None else motion @ self.coupling.T
 
     @cached_property
@@ -75,15 +74,15 @@ class RegressorColumns:
 
     @cached_property
     def acts_on_joints(self) -> Bool[Array, " k"]:
-        """Which columns act on the joint itself, where motors are coupled."""
+        """Mask of columns that act on the joint itself although motors are coupled."""
         sides = [not side for side in self.term.at_motors]
         return np.array(sides, bool) & (self.coupling is not None)
 
     def require_at_motors(self, theta: Float[Array, " p"]) -> None:
-        """Refuse terms that act beside coupled motors, where one torque per motor is all there is.
+        """Raise if a term acts on joints with coupled motors: only torque per motor is supported.
 
         Raises:
-            TaufitError: With the name of the first such parameter that is not zero.
+            TaufitError: With the name of the first such nonzero parameter.
         """
         on_joints = self.acts_on_joints & np.any(self.layout.split(theta).drive != 0.0, axis=0)
         if on_joints.any():
@@ -96,22 +95,22 @@ class RegressorColumns:
     # Friction and further terms, motor by motor.
 
     def start(self) -> tuple[State, ...]:
-        """The state of every motor's terms before the first sample."""
+        """Initial state of every motor's terms, before the first sample."""
         return tuple(self.term.start(self.shape[k]) for k in range(self.joints))
 
     def advance(
         self, state: tuple[State, ...], inputs: TermInput
     ) -> tuple[Float[Array, "n j k"], tuple[State, ...]]:
-        """Torque per unit of each motor's own parameters at the next samples, and the state then.
+        """Torque per unit of each motor's parameters at the next samples, and the final state.
 
-        Inputs are the joints'; all that the terms need must be there.
+        Inputs are those of the joints and must contain all channels that the terms need.
         """
         return self._advance_inputs(state, inputs.require(self.term.needs, self.term))
 
     def _advance_inputs(
         self, state: tuple[State, ...], inputs: TermInput
     ) -> tuple[Float[Array, "n j k"], tuple[State, ...]]:
-        """`advance` on what terms read and nothing else."""
+        """`advance` on the inputs that terms read."""
         if self.coupling is None:
             return self._advance_motors(state, inputs)
         out, after = self._advance_motors(state, inputs.at_motors(self.coupling))
@@ -132,11 +131,11 @@ class RegressorColumns:
         return np.stack(columns, 1), tuple(after)
 
     def drive_columns(self, inputs: TermInput) -> Float[Array, "n j k"]:
-        """Of one whole run: `advance` from `start`."""
+        """Drive columns of one complete run: `advance` from `start`."""
         return self.advance(self.start(), inputs)[0]
 
     def inputs_at(self, samples: Samples, load: Float[Array, "n j"] | None = None) -> TermInput:
-        """What samples say that terms may depend on: the velocity before the low-pass."""
+        """Term inputs at samples, with the unfiltered velocity."""
         return TermInput(
             samples.friction_velocity,
             samples.position,
@@ -152,11 +151,11 @@ class RegressorColumns:
         load: Float[Array, "n j"] | None = None,
         filtered: bool = True,
     ) -> Float[Array, "n j k"]:
-        """Columns of each motor's friction and further terms at samples, low-passed as the torque.
+        """Drive columns of each motor at samples, with the low-pass of the torque.
 
-        Friction is not linear in velocity, so it is computed from the unfiltered one and filtered
-        afterwards. Memory starts anew with every run. Columns that only the motion decides are kept
-        with the samples, where these have a place for them.
+        Friction is nonlinear in velocity, so it is computed from the unfiltered velocity and
+        filtered afterwards. Memory is reset with every run. Columns that depend only on the motion
+        are stored in the samples' column cache, if there is one.
         """
         from taufit.signals.filtering import lowpass
 
@@ -192,12 +191,12 @@ class RegressorColumns:
     def _cacheable_columns(
         self, samples: Samples, inputs: TermInput, proportional: tuple[int, ...]
     ) -> Float[Array, "k j n"]:
-        """Low-passed columns; those that a load multiplies at a load of one, before the low-pass.
+        """Columns for the cache: low-passed; those proportional to load unfiltered at unit load.
 
-        Each is contiguous, as who writes tiles reads them.
+        Each is contiguous.
         """
         if proportional:
-            # At the motors; where these are coupled, no load of the joints makes it one everywhere.
+            # Unit load at the motors, also where these are coupled.
             ones = np.ones_like(inputs.load)
             inputs = inputs.replace(load=ones if self.coupling is None else ones @ self.coupling)
         unfiltered = self._unfiltered_columns(samples, inputs)
@@ -207,7 +206,7 @@ class RegressorColumns:
         return out
 
     def _cache_key(self, samples: Samples) -> str:
-        """What the kept columns depend on, besides position and velocity."""
+        """Key of cached columns: all that they depend on besides position and velocity."""
         recorded = {
             name: zlib.crc32(np.ascontiguousarray(values).tobytes())
             for name, values in select_channels(samples, self.term.needs).items()
@@ -219,7 +218,7 @@ class RegressorColumns:
     def _lowpass_columns(
         self, samples: Samples, unfiltered: Float[Array, "n j k"]
     ) -> Float[Array, "n j k"]:
-        """The same through the torque's low-pass, but for what is linear in filtered motion."""
+        """Columns through the torque's low-pass, except those linear in filtered motion."""
         from taufit.signals.filtering import lowpass
 
         out = lowpass(samples, unfiltered)
@@ -228,10 +227,10 @@ class RegressorColumns:
             out[..., direct] = unfiltered[..., direct]
         return out
 
-    # From motors to joints, and side by side.
+    # From motors to joints.
 
     def to_joints(self, motor: Float[Array, "n j k"]) -> Float[Array, "n j m"]:
-        """Columns of each motor's terms spread over the joints it drives: C' diag(columns)."""
+        """Columns of each motor distributed over the joints it drives: C' diag(columns)."""
         n, joints, terms = motor.shape
         joint_index = np.arange(joints)
         if self.coupling is not None:
@@ -252,7 +251,7 @@ class RegressorColumns:
     def motor_columns(
         self, acceleration: Float[Array, "n j"], motor: Float[Array, "n j k"]
     ) -> Float[Array, "n j t"]:
-        """Each motor's own columns side by side, without the others' zeros: rotor, friction, 1."""
+        """Columns of each motor without the others' zeros: rotor, friction and terms, offset."""
         parts = [motor]
         if self.layout.has("rotor"):
             parts.insert(0, self.at_motors(acceleration)[:, :, None])
@@ -266,7 +265,7 @@ class RegressorColumns:
         acceleration: Float[Array, "n j"],
         motor: Float[Array, "n j k"],
     ) -> Float[Array, "n j"]:
-        """`rest` times its parameters, without making the columns."""
+        """Torque of all terms beside the links, without building their columns."""
         parts = self.layout.split(theta)
         drive = np.where(self.acts_on_joints, 0.0, parts.drive)
         torque = np.stack([motor[:, k] @ coefficients for k, coefficients in enumerate(drive)], 1)
@@ -280,10 +279,10 @@ class RegressorColumns:
     def term_columns(
         self, acceleration: Float[Array, "n j"], motor: Float[Array, "n j k"]
     ) -> Float[Array, "n j m"]:
-        """The columns behind the links': rotor inertia, friction and further terms, offset.
+        """Columns of all terms beside the links: rotor inertia, friction and further terms, offset.
 
         Args:
-            acceleration: Of the joints.
+            acceleration: Joint acceleration.
             motor: Columns of each motor, from `advance` or `drive_at`.
         """
         layout, first = self.layout, self.layout.after_links.start
@@ -306,16 +305,16 @@ class RegressorColumns:
         acceleration: Float[Array, "n j"],
         motor: Float[Array, "n j k"],
     ) -> None:
-        """One of the columns behind the links', in one joint's rows, times a factor, into `out`.
+        """Write one column beside the links, in one joint's rows, times a factor, into `out`.
 
-        The compact form of `rest`: nothing is made for columns that nobody asks for.
+        The compact form of `term_columns`.
 
         Args:
-            out: Where it goes.
-            column: Its place in theta.
-            joint: Whose rows.
+            out: Output array.
+            column: Position of the parameter in theta.
+            joint: Joint of the rows.
             factor: Weight of each row.
-            acceleration: Of the motors (`at_motors`).
+            acceleration: Motor acceleration (`at_motors`).
             motor: Friction columns of each motor.
         """
         layout = self.layout
@@ -338,7 +337,7 @@ class RegressorColumns:
         velocity: Float[Array, "n j"],
         acceleration: Float[Array, "n j"],
     ) -> Float[Array, "n j q"]:
-        """The links' columns."""
+        """Columns of the links."""
         return regressor(self.model.robot, position, velocity, acceleration)
 
     def dense(
@@ -348,6 +347,6 @@ class RegressorColumns:
         acceleration: Float[Array, "n j"],
         motor: Float[Array, "n j k"],
     ) -> Float[Array, "n j p"]:
-        """All of W at some samples, given the friction columns of each motor."""
+        """Complete regressor W at samples, given the drive columns of each motor."""
         links = self.links(position, velocity, acceleration)
         return np.concatenate([links, self.term_columns(acceleration, motor)], -1)

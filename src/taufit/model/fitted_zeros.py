@@ -1,4 +1,4 @@
-"""Zeros of encoders that a fit looked for, as its model has them."""
+"""Joint zero offsets estimated by a fit."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from taufit.model.fitted_model import FittedModel
 
 @dataclass(frozen=True, slots=True)
 class FittedZero:
-    """What is added to one joint's recorded positions.
+    """Zero offset added to one joint's recorded positions.
 
     Attributes:
-        joint: Its name.
+        joint: Joint name.
         value: joint = recorded + value, in `unit`.
-        std: Standard deviation, in `unit`; that expected before where it is not identifiable.
-        is_prismatic: Whether the joint slides.
-        identifiable: Whether the motion showed it.
+        std: Standard deviation, in `unit`; that of the prior if not identifiable.
+        is_prismatic: Whether the joint is prismatic.
+        identifiable: Whether the offset is identifiable from the motion.
     """
 
     joint: str
@@ -29,18 +29,18 @@ class FittedZero:
 
     @property
     def unit(self) -> str:
-        """Of `value` and `std`."""
+        """Unit of `value` and `std`."""
         return "m" if self.is_prismatic else "rad"
 
     @property
     def display_values(self) -> tuple[float, float, str]:
-        """Value and standard deviation as people read them, and their unit: deg or mm."""
+        """Value and standard deviation in deg or mm, with that unit."""
         scale, unit = (1e3, "mm") if self.is_prismatic else (180.0 / np.pi, "deg")
         return scale * self.value, scale * self.std, unit
 
     @property
     def describe(self) -> str:
-        """One sentence."""
+        """One sentence on the offset."""
         value, std, unit = self.display_values
         if not self.identifiable:
             return (
@@ -54,7 +54,7 @@ class FittedZero:
 
 
 def fitted_zeros(model: FittedModel) -> tuple[FittedZero, ...]:
-    """Zeros that were looked for, joint by joint; none where none was."""
+    """Estimated zero offsets, joint by joint; empty if none was estimated."""
     std, robot = model.training.joint_zero_std, model.robot
     if std is None:
         return ()

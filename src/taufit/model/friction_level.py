@@ -1,4 +1,4 @@
-"""Friction of a fitted model at low speed [N m], by which noise and payload are judged."""
+"""Friction level of a fitted model at low speed [N m], the scale for noise and payload."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from taufit.core.arrays import Array, Float
 from taufit.model.fitted_model import FittedModel
 from taufit.terms import DISSIPATIVE, TermInput, needs, typical_channels
 
-# Positions at which friction that follows position is averaged.
+# Number of positions over which position-dependent friction is averaged.
 _POSITIONS = 24
 
 
 def friction_level(model: FittedModel) -> Float[Array, " j"]:
-    """Friction of each motor at low speed, half of what separates the two directions [N m]."""
+    """Friction of each motor at low speed: half the difference of the two directions [N m]."""
     joints = model.robot.joints
     coefficients = model.layout.split(np.asarray(model.values)).drive
     speed, zeros = np.full(joints, 0.05), np.zeros(joints)
@@ -27,9 +27,9 @@ def friction_level(model: FittedModel) -> Float[Array, " j"]:
 def typical_friction(
     model: FittedModel, velocity: Float[Array, " j"], load: Float[Array, " j"]
 ) -> Float[Array, "n j k"]:
-    """Steady friction of each motor at one speed and load, over the positions of the training.
+    """Steady-state friction of each motor at one speed and load, over the training positions.
 
-    One row, or several where friction depends on position.
+    One row, or several if friction depends on position.
     """
     position, rows = None, 1
     steady_friction = model.structure.steady().only(DISSIPATIVE)

@@ -1,9 +1,8 @@
-"""Friction of one sample after the other, fast: the model's own `advance`, run once on symbols.
+"""Compiled evaluation of friction, one sample at a time.
 
-`Term.advance` is NumPy code for many samples; called for one, its overhead is a hundred
-times its work. Here it runs once on symbols that write down every operation (friction/symbols.py),
-for all joints, with their shapes and coefficients as constants; the kernel repeats that list for
-each sample.
+`Term.advance` is NumPy code for many samples; for a single one its overhead is a hundred times its
+work. Here it runs once on symbols that record every operation (terms/tracing.py), for all joints,
+with their shapes and coefficients as constants; the kernel repeats that list for each sample.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ try:
 except ImportError:  # no compiler when this was installed
     _kernel = None
 
-# In the order of the kernel's codes.
+# Operations in the order of the kernel's codes.
 _ORDER = (
     *("add", "subtract", "multiply", "divide", "greater", "greater_equal", "less", "less_equal"),
     *("maximum", "minimum", "power", "where", "negative", "absolute", "tanh", "exp", "log", "sqrt"),
@@ -33,7 +32,7 @@ _TRAVEL = 4
 
 
 class _OperationTape:
-    """Registers and the operations between them; constants and equal operations once."""
+    """Registers and the operations between them; constants and equal operations are shared."""
 
     operations = _CODES.keys()
 
@@ -62,14 +61,14 @@ class _OperationTape:
 
 
 class FrictionTape:
-    """Friction torque of every joint, sample by sample, with the state it leaves.
+    """Friction torque of every joint, sample by sample, with its internal state.
 
     Args:
-        model: Fitted.
-        step: Between two samples [s].
+        model: Fitted model.
+        step: Sampling period [s].
 
     Attributes:
-        compiled: Whether the kernel repeats it.
+        compiled: Whether the kernel evaluates it.
     """
 
     def __init__(self, model: FittedModel, step: float) -> None:
@@ -82,7 +81,7 @@ class FrictionTape:
         self.clear()
 
     def clear(self) -> None:
-        """Before the first sample."""
+        """Reset to the state before the first sample."""
         self._state = self._columns.start()
         if self.compiled:
             self._registers[self._memory] = self._start
@@ -107,10 +106,10 @@ class FrictionTape:
 
     @property
     def parts(self) -> tuple[Array, Array, Array, Array, Array]:
-        """Operations, registers, results, moves and travels: for compiled loops that repeat it.
+        """Operations, registers, results, moves and initial travels, for other compiled loops.
 
-        Only where it is `compiled`. Inputs are the first registers; travels are pairs of a register
-        and the joint whose travel it holds before the first sample.
+        Only if `compiled`. Inputs are the first registers; travels are pairs of a register and the
+        joint whose travel it holds before the first sample.
         """
         return self._operations, self._registers, self._results, self._moves, self._initial_travels
 
@@ -130,7 +129,7 @@ class FrictionTape:
         return out
 
     def _trace(self) -> bool:
-        """Write down one step of `advance`; False where that cannot be done."""
+        """Record one step of `advance`; returns False if that is not possible."""
         joints = self._columns.joints
         tape = _OperationTape(_INPUTS * joints)
         results, moves, start, initial_travels = [], [], [], []
@@ -154,7 +153,7 @@ class FrictionTape:
                     if initial is None:
                         initial_travels.append((register, j))
         except Exception:
-            # A model may use anything of NumPy; what cannot be written down is run as it is.
+            # Models with unsupported NumPy operations are evaluated without compilation.
             return False
         self._registers = np.array(tape.registers, float)
         self._inputs = self._registers[: _INPUTS * joints].reshape(_INPUTS, joints)
@@ -169,7 +168,7 @@ class FrictionTape:
         return self._matches_model()
 
     def _matches_model(self) -> bool:
-        """Whether the list says what the model says, over a few samples of its own."""
+        """Whether the recorded operations reproduce the model on test samples."""
         rng = np.random.default_rng(0)
         joints = self._columns.joints
         velocity, position, load = rng.normal(size=(3, 12, joints))

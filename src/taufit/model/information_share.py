@@ -1,4 +1,4 @@
-"""How much of each link and friction term came from the data, how much from what was believed."""
+"""Information share of data against prior, for each link and friction term."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InformationShare:
-    """Shares from 0 (as believed before) to 1 (as the recordings say).
+    """Information shares from 0 (prior) to 1 (data).
 
-    With C the covariance of the parameters after the fit and C0 that before it, the share of some
-    of them is the mean of the diagonal of 1 - C0^-1 C: the number of parameters that the data
-    determine, over their number.
+    With C the posterior and C0 the prior covariance of some parameters, their share is the mean of
+    the diagonal of 1 - C0^-1 C: the effective number of parameters determined by data, over their
+    number.
 
     Attributes:
-        links: Of the ten parameters of each link.
-        terms: Of each friction term of each joint; 0 where it is held at zero.
+        links: Share of the ten parameters of each link.
+        terms: Share of each friction term of each joint; 0 where it is fixed at zero.
     """
 
     links: Annotated[Float[Array, " j"], Limits(low=0.0)]
@@ -41,12 +41,12 @@ class InformationShare:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MeasuredSpeedRange:
-    """Up to which speed friction was measured, and how fast the joints may turn.
+    """Largest measured speed of friction, and rated speed of the joints.
 
     Attributes:
-        measured: Fastest in training [rad/s or m/s].
-        rated: The robot's limit; infinite where it has none.
-        units: "rad/s", or "m/s" for joints that slide.
+        measured: Largest speed in training [rad/s or m/s].
+        rated: Limit of the robot; infinite if unknown.
+        units: "rad/s", or "m/s" for prismatic joints.
     """
 
     measured: Float[Array, " j"]
@@ -55,12 +55,12 @@ class MeasuredSpeedRange:
 
     @property
     def extrapolated_joints(self) -> tuple[int, ...]:
-        """Joints, counted from 0, whose friction is a guess at their rated speed."""
+        """Joints, counted from 0, whose friction at rated speed is extrapolated."""
         return tuple(int(j) for j in np.flatnonzero(self.measured < 0.95 * self.rated))
 
     @property
     def describe(self) -> str:
-        """One sentence; empty where friction was seen at all speeds."""
+        """One sentence; empty if friction was measured at all speeds."""
         joints = self.extrapolated_joints
         if not joints:
             return ""
@@ -74,7 +74,7 @@ class MeasuredSpeedRange:
 
 
 def measured_speed_range(model: FittedModel) -> MeasuredSpeedRange | None:
-    """Of a fitted model; None without friction, or where its training's speeds are not known."""
+    """Speed range of a fitted model's friction; None without friction or training speeds."""
     measured = model.training.ranges.velocity
     if measured is None or not model.layout.of_kind(DISSIPATIVE).any():
         return None

@@ -1,11 +1,11 @@
-"""How far a measured torque may lie from the predicted one, sample by sample.
+"""Prediction intervals of measured torque, sample by sample.
 
     variance = w' C w + noise(state)^2 + (s friction)^2 + (g links)^2
 
-w is a row of the base regressor and C the covariance of the base parameters; noise is what the
-model leaves of contact-free motion in the joint's friction state; s is how much friction differs
-from run to run, and g how much torque per ampere does. At standstill friction may be anything up to
-Coulomb friction in either direction, so a standing joint's interval is wider by that.
+w is a row of the base regressor and C the covariance of the base parameters; noise is the residual
+of contact-free motion in the joint's friction state; s is the run-to-run scatter of friction and g
+that of the drive gain. Intervals of standing joints are wider by Coulomb friction in both
+directions.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ from taufit.signals.samples import Samples
 from taufit.terms import BREAKAWAY, LEVEL, MEMORY
 from taufit.terms.friction.states import STATES, FrictionStates, StateSettings
 
-# Standard deviation of a joint's friction from run to run, relative, where the training data are
-# too few runs to show it: drift over days and weeks of an arm at room temperature.
+# Relative standard deviation of a joint's friction from run to run if training has too few runs:
+# drift over days and weeks of a robot at room temperature.
 TYPICAL_FRICTION_SCATTER = 0.02
-# The same of torque per ampere, where torque was measured as current.
+# Relative standard deviation of the drive gain, if torque was measured as current.
 GAIN_SCATTER = 0.015
-# Slower than this a filtered joint stands [rad/s or m/s].
+# Filtered speed below which a joint stands [rad/s or m/s].
 _STANDSTILL_SPEED = 0.01
 _BLOCK = 2048
-# A friction state that training shows for less than this is not known [s].
+# Shortest time in a friction state for its residuals to be used [s].
 _MIN_STATE_S = 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TorquePrediction:
-    """Torque a model predicts at samples, with its 95 % interval.
+    """Predicted torque at samples, with its 95 % interval.
 
     Attributes:
-        torque: Predicted [N m].
-        half_width: Of the interval [N m].
-        friction: Part of the torque that is friction [N m].
-        standing: Where a joint stands.
+        torque: Predicted torque [N m].
+        half_width: Half width of the interval [N m].
+        friction: Friction part of the torque [N m].
+        standing: Mask of standing joints.
     """
 
     torque: Float[Array, "n j"]
@@ -58,12 +58,12 @@ class TorquePrediction:
 def predict_interval(
     model: FittedModel, samples: Samples, rows: Int[Array, " m"] | None = None
 ) -> TorquePrediction:
-    """Predicted torque and its interval at samples, through the same low-pass as the measured one.
+    """Predicted torque and its interval at samples, with the low-pass of the measured torque.
 
     Args:
-        model: Fitted.
-        samples: Conditioned like its training data.
-        rows: Which of them; by default all.
+        model: Fitted model.
+        samples: Samples conditioned like the training data.
+        rows: Sample indices; all by default.
     """
     rows = np.arange(len(samples.torque)) if rows is None else np.asarray(rows)
     columns, values = model.columns, model.values
@@ -85,7 +85,7 @@ def predict_interval(
 
 
 def coulomb_level(model: FittedModel) -> Float[Array, " j"]:
-    """Friction of every joint at creeping speed, without load [N m], at the joints."""
+    """Friction of every joint at low speed, without load, at the joints [N m]."""
     layout = model.layout
     is_low_speed = layout.of_group(LEVEL, MEMORY, BREAKAWAY)
     level = np.zeros(layout.joints)
@@ -100,7 +100,7 @@ def _parameter_variance(
     motor: Float[Array, "n j k"],
     rows: Int[Array, " m"],
 ) -> Float[Array, "m j"]:
-    """w' C w of every row."""
+    """Variance w' C w of every row."""
     base = model.training.base
     out = np.zeros((len(rows), samples.joints))
     if base is None:
@@ -124,7 +124,7 @@ def _parameter_variance(
 
 
 def _noise_std(model: FittedModel, samples: Samples) -> Float[Array, "n j"]:
-    """Standard deviation of the residuals by friction state, or of all where that is not known."""
+    """Standard deviation of the residuals by friction state, or over all samples if unknown."""
     training = model.training
     if training.residuals.by_state is None:
         rmse = np.zeros(samples.joints) if training.score is None else training.score.rmse
@@ -146,9 +146,9 @@ def friction_states(model: FittedModel, samples: Samples) -> Int[Array, "n j"]:
 
 
 def residuals_by_state(model: FittedModel, samples: Samples) -> Float[Array, "s j"]:
-    """Root mean square of the residuals of training in each friction state.
+    """RMS of the training residuals in each friction state [N m].
 
-    A state seen for too short has the residuals of all samples in motion.
+    States with too few samples get the residuals of all samples in motion.
     """
     residual = samples.torque - predicted_torque(model, samples)
     state, moving = friction_states(model, samples), samples.in_motion

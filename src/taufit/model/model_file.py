@@ -1,7 +1,7 @@
-"""A fitted model as a file: versioned JSON that says what was fitted, to what, and how well.
+"""Model file: versioned JSON of a fitted model and its training record.
 
-`read_model(write_model(m))` predicts the same torque as m, to the last bit. The layout is
-described by `model_schema.json` beside this file.
+`read_model(write_model(m))` predicts the same torque as m, bit by bit. `model_schema.json` in the
+package describes the format.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ VERSION = 1
 
 @cache
 def schema() -> dict[str, Any]:
-    """The JSON Schema of a model file."""
+    """JSON Schema of a model file."""
     schema: dict[str, Any] = json.loads(
         files("taufit").joinpath("model_schema.json").read_text(encoding="utf-8")
     )
@@ -73,7 +73,7 @@ def model_to_dict(model: FittedModel) -> dict[str, Any]:
 
 
 def model_from_dict(data: Any, source: str = "this model") -> FittedModel:
-    """Inverse of `model_to_dict`; a value that makes no sense is refused by its place."""
+    """Inverse of `model_to_dict`; invalid values raise with their place."""
     if not isinstance(data, Mapping) or data.get("format") != FORMAT:
         raise TaufitError(
             f"{source} is not a taufit model. Models are what `taufit fit ... -o MODEL` writes."
@@ -108,9 +108,9 @@ def model_from_dict(data: Any, source: str = "this model") -> FittedModel:
 
 
 def _reorder_parameters(file: Field, layout: ParameterLayout) -> Field:
-    """The same file with its parameters where the layout has them: they are known by name.
+    """File with its parameters in the order of the layout; they are identified by name.
 
-    Files of version 0.1 have the slopes of a temperature law behind ripple.
+    Files of version 0.1 have the slopes of a temperature law after ripple.
     """
     names = [entry["name"].text() for entry in file["parameters"].items()]
     if names == [*layout.names] or sorted(names) != sorted(layout.names):
@@ -130,7 +130,7 @@ def _reorder_parameters(file: Field, layout: ParameterLayout) -> Field:
 
 
 def _read_structure(file: Field) -> TorqueModel:
-    """What the torque is made of."""
+    """Structure of the torque model in a file."""
     robot = robot_from_field(file["robot"].required())
     friction, terms = terms_from_file(file["friction"], file["terms"])
     model = TorqueModel(
@@ -142,7 +142,7 @@ def _read_structure(file: Field) -> TorqueModel:
     shape = file["shape"].matrix(robot.joints, len(shapes))
     for item, row in zip(file["shape"].items(), shape, strict=True):
         for value, shape_parameter in zip(row, shapes, strict=True):
-            # The search may end on a bound, to rounding.
+            # Fitted values may be on a bound, up to rounding.
             if not shape_parameter.lower * 0.999 <= value <= shape_parameter.upper * 1.001:
                 item.fail(
                     f"{shape_parameter.name} between {shape_parameter.lower:g} and "
@@ -152,14 +152,14 @@ def _read_structure(file: Field) -> TorqueModel:
 
 
 def write_model(model: FittedModel, path: str | os.PathLike[str]) -> None:
-    """Write a fitted model; the file appears whole or not at all.
+    """Write a fitted model; the file is replaced atomically.
 
     Example:
         >>> import taufit
         >>> taufit.write_model(taufit.read_model("model.json"), "copy.json")
     """
     data = model_to_dict(model)
-    # One line per part keeps the file small and still readable.
+    # One line per section: small and readable.
     lines = [f" {json.dumps(key)}: {_dumps(key, value)}" for key, value in data.items()]
     write_text(path, "{\n" + ",\n".join(lines) + "\n}\n")
 

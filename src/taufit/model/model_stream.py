@@ -1,4 +1,4 @@
-"""The intake of a model's own robot: what its training says about gains, delay and sizes."""
+"""Stream conditioning for a fitted model: gains, delay and channel ranges from its training."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from taufit.signals.intake.intake import GAP_S
 from taufit.signals.windows import SLOWEST
 
 UNITS = ("N m", "A")
-# A spike is at least this share of its channel's range, of the widest channel's, and this large:
-# 1 mrad, a few times the slowest motion, any torque.
+# Smallest spike: fraction of its channel's range, fraction of the widest channel's, and absolute
+# (1 mrad, a few times the slowest motion, any torque).
 _CHANNEL_FRACTION, _WIDEST_FRACTION = 0.02, 0.005
 _MIN_SPIKES = (1e-3, 5.0 * SLOWEST, 1e-6)
-# Torque and velocity beyond this many times what training and limits know are no measurements.
+# Factor on training range and limits above which torque and velocity are invalid.
 _IMPOSSIBLE_FACTOR = 10.0
 _MAX_VALUE = 1e12
 
@@ -29,13 +29,13 @@ def stream_conditioner(
     gain: Float[Array, " j"] | None = None,
     coupling: Float[Array, "j j"] | None = None,
 ) -> StreamConditioner:
-    """The intake for samples of the robot a model was fitted to.
+    """Build the stream conditioner for the robot of a fitted model.
 
     Args:
-        model: Fitted.
-        unit: Of the torque channel, "N m" or "A"; amperes take the model's drive gains.
-        gain: Joint torque per unit of the torque channel, where it is known otherwise.
-        coupling: Of the motors; the robot's by default.
+        model: Fitted model.
+        unit: Unit of the torque channel, "N m" or "A"; amperes use the model's drive gains.
+        gain: Joint torque per unit of the torque channel, if known otherwise.
+        coupling: Coupling matrix of the motors; the robot's by default.
     """
     if unit not in UNITS:
         raise RecordingError(f"torque in {unit!r} is not known; there are {', '.join(UNITS)}.")
@@ -49,7 +49,7 @@ def stream_conditioner(
             )
     floor, largest = _spike_sizes(model)
     if gain is not None:
-        # The channel is judged as it comes.
+        # Limits in units of the raw channel.
         largest[2 * robot.joints :] /= np.maximum(np.abs(gain), 1e-12)
     return StreamConditioner(
         robot.joints,
@@ -64,7 +64,7 @@ def stream_conditioner(
 
 
 def _spike_sizes(model: FittedModel) -> tuple[Float[Array, " c"], Float[Array, " c"]]:
-    """Per channel, what is large enough for a spike, and what is too large for a measurement."""
+    """Smallest spike and largest valid value of each channel."""
     ranges, joints = model.training.ranges, model.robot.joints
     floor, largest = np.empty(3 * joints), np.full(3 * joints, _MAX_VALUE)
     channel_ranges = (ranges.position, ranges.velocity, ranges.torque)
@@ -82,7 +82,7 @@ def _spike_sizes(model: FittedModel) -> tuple[Float[Array, " c"], Float[Array, "
         channels = slice((k + 1) * joints, (k + 2) * joints)
         largest_in_training = np.maximum(np.abs(span.low), np.abs(span.high))
         finite_limit = np.where(np.isfinite(limit), np.abs(limit), 0.0)
-        # The arm carries more than in training, and some joints moved little there.
+        # Payloads may exceed training, and some joints may have moved little there.
         largest[channels] = _IMPOSSIBLE_FACTOR * np.maximum(
             np.maximum(largest_in_training, finite_limit), 0.1 * largest_in_training.max()
         )
@@ -94,7 +94,7 @@ def _width(span: Range | None, joints: int) -> Array:
 
 
 def require_temperature(temperature: Float[Array, " j"] | None) -> Float[Array, " j"]:
-    """Temperatures for a model whose friction depends on them."""
+    """Return temperatures for temperature-dependent friction; raise if there are none."""
     if temperature is None:
         raise RecordingError(
             "this model's friction depends on temperature and the samples have none. "

@@ -1,8 +1,8 @@
-"""A training record as plain data for a model file, and back with every value checked.
+"""Conversion of a training record to plain data for a model file and back, with checks.
 
-`record_from_dict(record_to_dict(r))` is r. Shapes and limits stand beside the fields of the record;
-here is what its parts must satisfy together, and how files of version 0.1 spell them: these keep
-residuals under "score", and their correlation among the settings of the estimator.
+`record_from_dict(record_to_dict(r))` is r. Shapes and limits are declared with the fields of the
+record; this module has the joint conditions of each part and the spellings of version 0.1, whose
+files keep residuals under "score" and their correlation among the estimator settings.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _residuals_to_dict(residuals: Residuals) -> dict[str, Any]:
 
 
 def record_to_dict(record: TrainingRecord) -> dict[str, Any]:
-    """Sections of a model file, all but the parameters' own entries."""
+    """Sections of a model file, except the entries of the parameters."""
     score = record.score
     out: dict[str, Any] = {} if record.base is None else {"base": write(record.base)}
     out["range"] = {k: span for k, span in write(record.ranges).items() if span is not None}
@@ -87,7 +87,7 @@ def record_to_dict(record: TrainingRecord) -> dict[str, Any]:
 def record_from_dict(
     data: Field, joints: int, names: tuple[str, ...], terms: int
 ) -> TrainingRecord:
-    """Inverse of `record_to_dict`; sections that are absent are as in an empty record.
+    """Inverse of `record_to_dict`; absent sections get the defaults of an empty record.
 
     Args:
         data: The model file.
@@ -194,7 +194,7 @@ def _read_noise(data: Field, joints: int) -> NoiseByState | None:
 
 
 def _read_score(data: Field, joints: int) -> Score | None:
-    """Score of the training data; figures that a file does not have are not known."""
+    """Score of the training data; absent figures are unknown."""
     if data.missing or data["rmse"].missing:
         return None
     missing = [None] * joints
@@ -214,7 +214,7 @@ def _without_null(data: Field) -> dict[str, Any]:
 
 
 def _round_to_nine_digits(value: Any) -> Any:
-    """Numbers to nine digits: sums over thousands of noisy rows have no more."""
+    """Round numbers to nine digits, the accuracy of sums over noisy rows."""
     if isinstance(value, dict):
         return {key: _round_to_nine_digits(item) for key, item in value.items()}
     if isinstance(value, (list, np.ndarray)):
@@ -223,7 +223,7 @@ def _round_to_nine_digits(value: Any) -> Any:
 
 
 def provenance_to_dict(provenance: Provenance) -> dict[str, Any]:
-    """Plain data: versions, settings, and the caller's description of the sources."""
+    """Plain data of versions, settings and the caller's description of the sources."""
     versions = {name: getattr(provenance, name) for name in _VERSIONS}
     section: dict[str, Any] = plain(
         {**versions, "settings": write(provenance.settings), **provenance.sources}
@@ -243,7 +243,7 @@ def _read_provenance(data: Field) -> Provenance | None:
     return Provenance(**versions, settings=settings, sources=sources)
 
 
-# What the values of a part must satisfy together.
+# Joint conditions on the values of a part.
 
 
 def _check_conditioning(conditioning: Conditioning, data: Field) -> None:
@@ -272,7 +272,7 @@ def _check_base(base: BaseRecord, data: Field, names: tuple[str, ...]) -> None:
 
 
 def _check_covariance(matrix: Float[Array, "b b"], data: Field) -> None:
-    """Symmetric, no negative variance, no correlation beyond one; rounding is forgiven."""
+    """Check symmetry, variances >= 0 and correlations <= 1, up to rounding."""
     finite = np.where(np.isfinite(matrix), matrix, 0.0)
     size = np.sqrt(np.maximum(np.diag(finite), 0.0))
     slack = 1e-6 * np.outer(size, size) + 1e-100
@@ -287,8 +287,8 @@ def _check_covariance(matrix: Float[Array, "b b"], data: Field) -> None:
 
 
 def _check_structure(structure: ResidualStructure, data: Field, names: tuple[str, ...]) -> None:
-    # Base parameters come first; residuals that repeat with position, speed or load follow, as a
-    # parameter of a joint, whose name a friction parameter of the model may have too.
+    # Base parameters come first, then repeatable residuals as parameters of joints, whose names may
+    # equal those of friction parameters.
     in_model = True
     for item, name in zip(data["names"].items(), structure.names, strict=True):
         in_model = in_model and name in names

@@ -1,10 +1,10 @@
-"""Kinetic energy of an arm and what of it a collision at the tip would meet, with uncertainty.
+"""Kinetic energy of a robot and effective energy of a collision at the tip, with uncertainty.
 
     T = 1/2 v' M(q) v,     1/m_u = u' J M^-1 J' u,     E = 1/2 m_u s^2
 
 M is the mass matrix of links and rotors, J the tip's linear Jacobian, s the tip's speed and u its
-direction: m_u is the mass a body feels that the tip runs into, E the energy that goes with it. Both
-T and 1/m_u follow M, which is linear in the parameters, so with w = M^-1 J' u
+direction: m_u is the effective mass along u, E the corresponding energy. T and 1/m_u depend on M,
+which is linear in the parameters, so with w = M^-1 J' u
 
     dT = 1/2 v' dM v,     dm_u = m_u^2 w' dM w
 
@@ -22,25 +22,25 @@ from taufit.core.statistics import NORMAL_95
 from taufit.dynamics import engine, jacobian, mass_matrix
 from taufit.model.fitted_model import FittedModel, require_fitted
 
-# Tip speed below which it has no direction worth speaking of [m/s].
+# Tip speed below which its direction is undefined [m/s].
 _STANDSTILL_SPEED = 1e-6
-# Torque per ampere differs by this much from run to run where torque was measured as current.
+# Relative standard deviation of the drive gain, if torque was measured as current.
 _GAIN_SCATTER = 0.015
 _BLOCK = 4096
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TipEnergy:
-    """Energies of an arm in motion, state by state.
+    """Energies of a moving robot, state by state.
 
     Attributes:
-        kinetic: T, of links and rotors [J].
-        kinetic_std: Its standard deviation [J].
-        speed: Of the tip [m/s].
-        effective_mass: m_u along the tip's velocity [kg]; NaN where the tip stands.
-        effective_mass_std: Its standard deviation [kg].
-        effective: E [J]; 0 where the tip stands.
-        effective_std: Its standard deviation [J].
+        kinetic: Kinetic energy T of links and rotors [J].
+        kinetic_std: Standard deviation of T [J].
+        speed: Speed of the tip [m/s].
+        effective_mass: Effective mass m_u along the tip's velocity [kg]; NaN at standstill.
+        effective_mass_std: Standard deviation of m_u [kg].
+        effective: Effective energy E [J]; 0 at standstill.
+        effective_std: Standard deviation of E [J].
     """
 
     kinetic: Float[Array, " n"]
@@ -69,12 +69,12 @@ def tip_energy(
 ) -> TipEnergy:
     """Kinetic energy, effective mass and effective energy at the tip.
 
-    A model of torque measured behind the gear has no rotors: its energies are the links'. Standard
-    deviations are zero where the model has no covariance.
+    A model of link-side torque has no rotors: its energies are those of the links. Standard
+    deviations are zero if the model has no covariance.
 
     Args:
-        model: Fitted.
-        position, velocity: Of the joints.
+        model: Fitted model.
+        position, velocity: Joint positions and velocities.
     """
     require_fitted(model, "give energies")
     parts = [
@@ -88,7 +88,7 @@ def tip_energy(
 def mass_matrix_with_rotors(
     model: FittedModel, position: Float[Array, "n j"]
 ) -> Float[Array, "n j j"]:
-    """M(q) of links and rotors at the joints."""
+    """Mass matrix M(q) of links and rotors at the joints [kg m^2]."""
     matrix = mass_matrix(model.robot, position)
     if not model.layout.has("rotor"):
         return matrix

@@ -1,7 +1,7 @@
-"""Gravity compensators of some joints: springs and gas cylinders that carry part of the arm.
+"""Gravity compensators: springs and gas cylinders that support part of the robot's weight.
 
-A compensator gives back all the energy it takes. Its torque follows one joint's angle and is linear
-in its coefficients.
+A compensator is conservative. Its torque depends on one joint's angle and is linear in its
+coefficients.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PARAMETERS = {
 
 
 def compensator_columns(compensator: Compensator, angle: Any) -> list[Any]:
-    """Torque per unit of each of a compensator's parameters, in the order of `PARAMETERS`.
+    """Torque per unit of each parameter of a compensator, in the order of `PARAMETERS`.
 
     spring: k (l - l0) dl/dx = k a b sin x + F dl/dx, so rate and force are two linear terms. gas:
     F0 (1 + (l - l_zero) / g)^-n dl/dx. unknown: sin q and cos q.
@@ -48,13 +48,13 @@ def compensator_columns(compensator: Compensator, angle: Any) -> list[Any]:
 
 @dataclass(frozen=True, slots=True)
 class GravityCompensator(Term):
-    """Torque of the compensators, of the joints that have one.
+    """Torque of gravity compensators at the joints that have one.
 
-    Joints have different compensators, so columns are those of `of_joint(k)`. All have the same
+    Joints have different compensators, so columns come from `of_joint(k)`. All joints have equal
     parameters; those of a compensator that a joint does not have are zero there.
 
     Attributes:
-        compensators: At most one per joint.
+        compensators: Compensators, at most one per joint.
     """
 
     compensators: tuple[Compensator, ...] = ()
@@ -69,7 +69,7 @@ class GravityCompensator(Term):
 
     @property
     def forms(self) -> tuple[str, ...]:
-        """Forms of compensators that occur, in a fixed order."""
+        """Kinds of compensators that occur, in a fixed order."""
         return tuple(form for form in PARAMETERS if any(c.kind == form for c in self.compensators))
 
     @property
@@ -96,7 +96,7 @@ class GravityCompensator(Term):
 
 @dataclass(frozen=True, slots=True)
 class _JointCompensator(GravityCompensator):
-    """Those of one joint."""
+    """Compensator of one joint."""
 
     joint: int = 0
 

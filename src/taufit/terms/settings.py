@@ -1,4 +1,4 @@
-"""Terms as plain data, for model files and messages."""
+"""Conversion of terms to plain data for model files, and back."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from taufit.terms.friction.none import NoFriction
 from taufit.terms.layout import DRIVE
 from taufit.terms.term import Term
 
-# Settings that came later, as models without them had it.
+# Values of later settings for files without them.
 _DEFAULTS_OF_OLD_FILES = {"presliding": {"bend": 0.0}}
-# Names that files of version 0.1 have around another model, and the term that stands beside it now.
+# Wrappers in files of version 0.1, and the corresponding separate terms.
 _WRAPPERS_OF_OLD_FILES = {"ripple": "ripple", "compensated": "gravity_compensator"}
 
 
-def friction_model(name: str, *settings: Any, **named: Any) -> Friction:
-    """Make the friction model of a name, with these settings.
+def friction_model(name: str, *settings: Any, **options: Any) -> Friction:
+    """Create a friction model by name, with given settings.
 
     Raises:
         TaufitError: There is none of that name.
@@ -32,22 +32,22 @@ def friction_model(name: str, *settings: Any, **named: Any) -> Friction:
     if name not in FRICTION_MODELS:
         names = ", ".join(FRICTION_MODELS)
         raise TaufitError(f"there is no friction model {name!r}: use auto or one of {names}.")
-    return FRICTION_MODELS[name](*settings, **named)
+    return FRICTION_MODELS[name](*settings, **options)
 
 
-def further_term(name: str, *settings: Any, **named: Any) -> Term:
-    """Make the term of a name, with these settings.
+def further_term(name: str, *settings: Any, **options: Any) -> Term:
+    """Create a term by name, with given settings.
 
     Raises:
         TaufitError: There is none of that name.
     """
     if name not in TERMS:
         raise TaufitError(f"there is no term {name!r}: use one of {', '.join(TERMS)}.")
-    return TERMS[name](*settings, **named)
+    return TERMS[name](*settings, **options)
 
 
 def selectable_terms() -> tuple[str, ...]:
-    """Names of terms that one may ask for; rotor, offset and compensators have their own way."""
+    """Names of terms that a user can request; rotor, offset and compensators have options."""
     terms_by_name = {name: TERMS[name]() for name in TERMS}
     return tuple(
         name for name, term in terms_by_name.items() if term.block == DRIVE and term.parameters
@@ -55,7 +55,7 @@ def selectable_terms() -> tuple[str, ...]:
 
 
 def term_to_dict(term: Term | None) -> dict[str, Any]:
-    """{"name": ..., settings...}; `term_from_dict` returns the same term."""
+    """Plain data {"name": ..., settings...}; `term_from_dict` returns an equal term."""
     if term is None:
         return {"name": "none"}
     name = FRICTION_MODELS.name_of(type(term)) or TERMS.name_of(type(term))
@@ -76,7 +76,7 @@ def term_to_dict(term: Term | None) -> dict[str, Any]:
 
 
 def term_from_dict(data: Mapping[str, Any] | Field) -> Term:
-    """Inverse of `term_to_dict`; a setting that makes no sense is refused by its place."""
+    """Inverse of `term_to_dict`; invalid settings raise with their place."""
     file = data if isinstance(data, Field) else Field(data, "friction model")
     name = file["name"]
     location = f"{file.source}: " if isinstance(data, Field) else ""
@@ -108,9 +108,9 @@ def term_from_dict(data: Mapping[str, Any] | Field) -> Term:
 
 
 def terms_from_file(friction: Field, terms: Field) -> tuple[Friction | None, tuple[Term, ...]]:
-    """The friction of a model file and its further terms.
+    """Friction of a model file and its further terms.
 
-    Files of version 0.1 have ripple and compensators around the friction, one in the other.
+    Files of version 0.1 have ripple and compensators as nested wrappers of the friction.
     """
     inner, wrapper_terms = _unwrap(friction)
     further_terms = () if terms.missing else tuple(term_from_dict(item) for item in terms.items())
@@ -121,7 +121,7 @@ def terms_from_file(friction: Field, terms: Field) -> tuple[Friction | None, tup
 
 
 def _unwrap(file: Field) -> tuple[Field, tuple[Term, ...]]:
-    """The friction inside, and the terms that stood around it, the innermost first."""
+    """Innermost friction, and the terms of its wrappers, innermost first."""
     name = file["name"].value
     if not isinstance(name, str) or file["model"].missing:
         return file, ()
@@ -139,7 +139,7 @@ def _unwrap(file: Field) -> tuple[Field, tuple[Term, ...]]:
 
 
 def _read_setting(file: Field, default: Any) -> Any:
-    """A setting of the same kind as the usual one."""
+    """Setting with the type of its default."""
     if is_dataclass(default):
         return term_from_dict(file)
     if isinstance(default, bool):

@@ -1,4 +1,4 @@
-"""Sum of terms: the torque of one joint, term by term, behind the contract of one term."""
+"""Sum of terms with the interface of one term."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TermSum(Term):
-    """columns = (columns of the first term | of the second | ...).
+    """Sum of terms: columns = (columns of the first term | of the second | ...).
 
     Attributes:
-        terms: In the order of their parameters. One of them at most has memory.
+        terms: Terms in the order of their parameters; at most one has memory.
     """
 
     terms: tuple[Term, ...] = ()
@@ -96,7 +96,7 @@ class TermSum(Term):
             first = last
 
     def start(self, shape: Float[Array, " s"]) -> State:
-        # A term without memory leaves no entry in a recorded program: () and not None.
+        # A term without memory has no entry in a traced program: () instead of None.
         return tuple(
             term.start(part) if term.memory else () for term, part in self._with_shape(shape)
         )
@@ -128,7 +128,7 @@ class TermSum(Term):
 
 
 def sum_of(*terms: Term | None) -> Term:
-    """One term for all of these: itself where there is one, no friction where there is none."""
+    """Sum of terms: a single term itself, `NoFriction` for none."""
     from taufit.terms.friction.none import NoFriction
 
     all_terms: list[Term] = []
@@ -139,5 +139,5 @@ def sum_of(*terms: Term | None) -> Term:
 
 
 def terms_in(term: Term) -> tuple[Term, ...]:
-    """The terms of a sum; any other term alone."""
+    """Terms of a sum; any other term as a tuple of one."""
     return term.terms if isinstance(term, TermSum) else (term,)

@@ -1,7 +1,7 @@
-"""One step of a friction model, written down: its own NumPy code runs once on symbols.
+"""Tracing of one step of a friction model: its NumPy code runs once on symbols.
 
-Every operation goes to a recorder, which keeps it as it likes: as statements of C, or as codes for
-the kernel. No model needs a second formula, so none can drift from its first.
+Every operation is passed to a recorder, which stores it as C statements or as codes for the kernel.
+Models need no second formula, so the two cannot differ.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ Value = TypeVar("Value")
 
 @runtime_checkable
 class Recorder(Protocol[Value]):
-    """Keeps operations between values; a value is whatever it calls one by."""
+    """Storage of operations between values, in a representation of its own."""
 
     @property
     def operations(self) -> Collection[str]:
-        """NumPy's names of what it can keep, `where` among them."""
+        """NumPy names of supported operations, `where` among them."""
 
     def apply(self, name: str, *values: Value) -> Value:
-        """The value of an operation."""
+        """Value of an operation."""
 
     def constant(self, number: float) -> Value:
-        """The value of a number."""
+        """Value of a number."""
 
 
 class _Symbol(np.lib.mixins.NDArrayOperatorsMixin):
-    """A recorded value that NumPy code takes for a vector of one sample."""
+    """Traced value that NumPy code treats as a vector of one sample."""
 
     dtype = np.dtype(float)
 
@@ -49,8 +49,7 @@ class _Symbol(np.lib.mixins.NDArrayOperatorsMixin):
         return 1
 
     def __getitem__(self, index: Any) -> _Symbol | _Stack:
-        # x[:, None] is a column of its own; any other index chooses among samples, of which there
-        # is one.
+        # x[:, None] is a column; any other index selects samples, of which there is one.
         column = isinstance(index, tuple) and len(index) == 2 and index[1] is None
         return _Stack([self]) if column else self
 
@@ -61,7 +60,7 @@ class _Symbol(np.lib.mixins.NDArrayOperatorsMixin):
         if method != "__call__" or any(isinstance(x, _Stack) for x in inputs):
             return NotImplemented
         if ufunc.__name__ == "power" and isinstance(inputs[1], int) and 1 <= inputs[1] <= 4:
-            # A whole power is a product: exact, and far cheaper.
+            # Integer powers as products: exact, and far cheaper.
             product = self
             for _ in range(inputs[1] - 1):
                 product = product * self
@@ -75,7 +74,7 @@ class _Symbol(np.lib.mixins.NDArrayOperatorsMixin):
 
 
 class _Stack(np.lib.mixins.NDArrayOperatorsMixin):
-    """Several symbols side by side, as np.stack(..., -1) leaves them."""
+    """Several symbols side by side, as from np.stack(..., -1)."""
 
     dtype = np.dtype(float)
 
@@ -154,10 +153,10 @@ class FrictionStep(Generic[Value]):
     """One step of `Term.advance`.
 
     Attributes:
-        columns: The columns' values.
-        before: Each entry of the memory.
-        memory: What each becomes.
-        start: What each was before the first sample; None for what it becomes with that sample.
+        columns: Values of the columns.
+        before: Memory entries before the step.
+        memory: Memory entries after the step.
+        start: Initial memory entries; None for those set by the first sample.
     """
 
     columns: list[Value]
@@ -173,14 +172,14 @@ def record(
     inputs: Sequence[Value],
     entry: Callable[[int], Value],
 ) -> FrictionStep[Value]:
-    """Write down one step of a joint's friction.
+    """Trace one step of a joint's friction.
 
     Args:
         model: Any friction model.
-        shape: Of the joint.
-        recorder: Keeps the operations.
+        shape: Shape parameters of the joint.
+        recorder: Storage of the operations.
         inputs: Values of velocity, position, load, temperature and travel.
-        entry: The value of each entry of the memory before the step.
+        entry: Function that returns the value of a memory entry before the step.
     """
     symbolic_inputs = TermInput(*(cast(Any, _Symbol(recorder, value)) for value in inputs))
     before = model.start(shape)
@@ -200,7 +199,7 @@ def record(
 
 
 def _leaves(state: Any) -> list[Any]:
-    """The numbers of a state, in order."""
+    """Numbers of a state, in order."""
     if isinstance(state, _Stack):
         state = state.symbols
     if isinstance(state, tuple | list | np.ndarray):
@@ -209,7 +208,7 @@ def _leaves(state: Any) -> list[Any]:
 
 
 def _replace_numbers(state: Any, symbols: Iterator[_Symbol]) -> Any:
-    """The same state with a symbol in the place of every number."""
+    """State with a symbol in place of every number."""
     if isinstance(state, tuple) and hasattr(state, "_fields"):
         return type(state)(*(_replace_numbers(part, symbols) for part in state))
     if isinstance(state, tuple | list | np.ndarray):

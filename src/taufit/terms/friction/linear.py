@@ -14,7 +14,7 @@ from taufit.terms.term import Parameter
 
 
 def smooth_sign(velocity: Float[Array, " n"], width: float | complex) -> Float[Array, " n"]:
-    """sign(v) for width 0, else tanh(v/width)."""
+    """Smooth sign: sign(v) for width 0, else tanh(v/width)."""
     return np.sign(velocity) if width == 0.0 else np.tanh(velocity / width)
 
 
@@ -23,8 +23,8 @@ class Linear(Friction):
     """Fc s(v) + Fv v.
 
     Attributes:
-        width: Velocity over which the sign turns over [rad/s]; 0 is a hard sign. `FittedWidth`
-            finds it from data.
+        width: Velocity scale of the smooth sign tanh(v/width) [rad/s]; 0 for a hard sign.
+            `FittedWidth` fits it to data.
     """
 
     width: float = 0.0

@@ -1,4 +1,4 @@
-"""Coulomb friction that grows with what the gear carries: (Fc + k |tau|) s(v) + Fv v."""
+"""Load-dependent Coulomb friction: (Fc + k |tau|) s(v) + Fv v."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class LinearLoad(Friction):
     """(Fc + k |tau|) s(v) + Fv v, tau the rigid-body torque with any payload.
 
     Attributes:
-        width: Velocity over which the sign turns over [rad/s]; 0 is a hard sign.
-        quadratic: Adds Fv2 s v^2, the drag of grease at speed.
+        width: Velocity scale of the smooth sign tanh(v/width) [rad/s]; 0 for a hard sign.
+        quadratic: Whether to add Fv2 s v^2, the nonlinear viscous friction of grease.
     """
 
     width: float = 0.0

@@ -24,7 +24,7 @@ VISCOUS = (
 def viscous_columns(
     velocity: Float[Array, " n"], sign: Float[Array, " n"], degree: int
 ) -> list[Float[Array, " n"]]:
-    """v, s v^2, v^3, up to `degree`; odd in v, as friction without a preferred direction is."""
+    """Columns v, s v^2, v^3 up to `degree`; odd in v, so without preferred direction."""
     return [velocity, sign * velocity**2, velocity**3][:degree]
 
 
@@ -32,10 +32,10 @@ def viscous_columns(
 class Polynomial(Friction):
     """fv1 v + fv2 s v^2 + fv3 v^3 + fc s(v); linear in everything.
 
-    Beyond the fastest recorded speed the cubic goes anywhere: keep to the range of validity.
+    A cubic must not be extrapolated beyond the largest recorded speed.
 
     Attributes:
-        width: Velocity over which the sign turns over [rad/s]; 0 is a hard sign.
+        width: Velocity scale of the smooth sign tanh(v/width) [rad/s]; 0 for a hard sign.
     """
 
     width: float = 0.0

@@ -22,7 +22,7 @@ class PowerLaw(Friction):
     alpha = 1 is the linear model; below it friction rises steeply first and then flattens.
 
     Attributes:
-        width: Velocity over which the sign turns over [rad/s]; 0 is a hard sign.
+        width: Velocity scale of the smooth sign tanh(v/width) [rad/s]; 0 for a hard sign.
     """
 
     width: float = 0.0

@@ -1,4 +1,4 @@
-"""Any friction model with coefficients that follow the joint's temperature."""
+"""Friction model with temperature-dependent coefficients."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ _KELVIN = 273.15
 
 @dataclass(frozen=True, slots=True)
 class TemperatureDependent(Wrapper):
-    """f(T) of chosen coefficients f0 of another model, T in degC.
+    """Temperature law f(T) of selected coefficients f0 of another model, T in degC.
 
     linear:       f0 + f1 (T - Tref)                 one more column per term, no shape
     exponential:  f0 exp(-k (T - Tref))              k > 0 by variable projection
     arrhenius:    f0 exp(B (1/(T+273.15) - 1/(Tref+273.15)))     B > 0 likewise
 
-    The last two say that friction falls with temperature, as grease does; the linear law may go
-    either way and is what a small temperature range can support.
+    With the last two friction decreases with temperature, like that of grease; the linear law has
+    either sign and suits small temperature ranges.
 
     Attributes:
-        model: The friction at the reference temperature.
-        law: How the coefficients follow temperature.
-        reference: Tref [degC].
-        affected: Terms that follow temperature; by default every viscous one.
+        model: Friction model at the reference temperature.
+        law: Temperature law: "linear", "exponential" or "arrhenius".
+        reference: Reference temperature Tref [degC].
+        affected: Temperature-dependent coefficients; all viscous ones by default.
     """
 
     law: str = "linear"
@@ -49,7 +49,7 @@ class TemperatureDependent(Wrapper):
 
     @property
     def _affected_columns(self) -> tuple[int, ...]:
-        """Columns of the inner model that follow temperature."""
+        """Columns of the inner model that depend on temperature."""
         return tuple(
             i
             for i, parameter in enumerate(self.model.parameters)
@@ -58,7 +58,7 @@ class TemperatureDependent(Wrapper):
 
     @property
     def temperature_parameters(self) -> tuple[str, ...]:
-        """Names of parameters that follow temperature."""
+        """Names of temperature-dependent parameters."""
         return tuple(self.model.parameters[i].name for i in self._affected_columns)
 
     @property

@@ -1,7 +1,7 @@
-"""A friction model around another one: all of it is the inner model's, save what a subclass says.
+"""Wrapper of a friction model: the inner model, except for overridden properties.
 
-Its terms and shapes come behind those of the inner model, so an index into the inner model's is one
-into the wrapper's too.
+Its terms and shapes follow those of the inner model, so indices of the inner model are valid for
+the wrapper.
 """
 
 from __future__ import annotations
@@ -24,34 +24,34 @@ class Wrapper(Friction):
     `transform_columns`, and `inner_model` where its shape goes into the inner model's settings.
 
     Attributes:
-        model: The friction inside.
+        model: Inner friction model.
     """
 
     model: Any = field(default_factory=Linear)
 
     @property
     def own_parameters(self) -> tuple[Parameter, ...]:
-        """Terms behind those of the model inside."""
+        """Additional parameters after those of the inner model."""
         return ()
 
     @property
     def own_shapes(self) -> tuple[ShapeParameter, ...]:
-        """Shapes behind those of the model inside."""
+        """Additional shapes after those of the inner model."""
         return ()
 
     @property
     def own_needs(self) -> frozenset[str]:
-        """Parts of the input it reads besides."""
+        """Additional inputs that it reads."""
         return frozenset()
 
     def inner_model(self, wrapper_shape: Float[Array, " o"]) -> Term:
-        """The model inside, given its wrapper's own shape."""
+        """Inner model, given the wrapper's shape parameters."""
         return cast(Term, self.model)
 
     def transform_columns(
         self, inner: Float[Array, "n k"], inputs: TermInput, wrapper_shape: Float[Array, " o"]
     ) -> Float[Array, "n m"]:
-        """Columns of all terms, from those of the model inside and the wrapper's own shape."""
+        """Columns of all terms, from those of the inner model and the wrapper's shape."""
         return inner
 
     @property
