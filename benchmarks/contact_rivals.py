@@ -17,7 +17,7 @@ import numpy as np
 from taufit.contact import ExternalTorqueBlock
 from taufit.core.arrays import Array
 from taufit.model.noise_by_state import NoiseByState
-from taufit.payload.filter.lowpass import CausalLowpass
+from taufit.payload.filter.causal_lowpass import CausalLowpass
 from taufit.terms.friction.states import STATES
 
 # Of inverse dynamics' low-pass [Hz].

@@ -35,7 +35,7 @@ def run(temperature, worn=0.0, seed=0):
     return samples.with_channels(temperature=warm)
 
 
-training = taufit.Samples.joined([run(t, seed=k) for k, t in enumerate((20, 25, 30, 35, 40))])
+training = taufit.Samples.concatenate([run(t, seed=k) for k, t in enumerate((20, 25, 30, 35, 40))])
 model = taufit.TorqueModel(robot, friction)
 model = taufit.fitted_model(model, fit_samples(model, training), training)
 

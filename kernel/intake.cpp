@@ -1,4 +1,4 @@
-// The checks of every sample that comes in; signals/intake/screen.py and spikes.py have them in NumPy.
+// Checks of every incoming sample; signals/stream/row_screen.py and spike_detector.py have them in NumPy.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 

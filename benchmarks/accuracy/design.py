@@ -50,9 +50,9 @@ def printed_motion():
 
 def _printed() -> Iterator[Row]:
     from taufit.dynamics.base_parameters import base_parameters
-    from taufit.excitation import FourierBasis, design, envelope_of
+    from taufit.excitation import FourierBasis, design, limits_of_motion
     from taufit.excitation.criteria import condition_number
-    from taufit.excitation.objective import InformationOf
+    from taufit.excitation.objective import MotionInformation
     from taufit.model.torque_model import TorqueModel
     from taufit.robot import read_robot
     from taufit.terms.friction import Linear
@@ -63,11 +63,11 @@ def _printed() -> Iterator[Row]:
     robot = read_robot("ur10")
     model = TorqueModel(robot, Linear(), rotor_inertia=False)
     columns = np.asarray(base_parameters(model, rule="leftmost").columns)
-    information = InformationOf(model, columns, np.ones(6))
+    information = MotionInformation(model, columns, np.ones(6))
     moments = (np.arange(2000) + 0.5) / 200
     theirs, _ = information.matrix(*motion.at(moments))
     yield Row("UR10 printed motion of paper U: condition number", condition_number(theirs))
-    limits = envelope_of(motion)
+    limits = limits_of_motion(motion)
     results = [
         design(robot, criterion="cond", limits=limits, seconds=5.0, seed=seed) for seed in range(3)
     ]
@@ -80,7 +80,7 @@ def _printed() -> Iterator[Row]:
     )
     # Noise as paper U's Table II, per joint: the standard deviations a 10 s motion leaves.
     noise = np.array([3.7817, 4.1789, 3.0339, 1.7334, 1.067, 0.9896])
-    weighted = InformationOf(model, columns, 1 / noise)
+    weighted = MotionInformation(model, columns, 1 / noise)
     before = np.sqrt(np.diag(np.linalg.inv(weighted.matrix(*motion.at(moments))[0])))
     ours = design(
         robot,
@@ -264,7 +264,7 @@ def _mounting() -> Iterator[Row]:
     from taufit.dynamics.base_parameters import base_parameters
     from taufit.excitation import Fourier, design
     from taufit.excitation.criteria import condition_number
-    from taufit.excitation.objective import InformationOf
+    from taufit.excitation.objective import MotionInformation
     from taufit.model.torque_model import TorqueModel
     from taufit.robot import read_robot
     from taufit.terms.friction import Linear
@@ -276,7 +276,7 @@ def _mounting() -> Iterator[Row]:
     def cond(robot, motion):
         model = TorqueModel(robot, Linear(), rotor_inertia=False, offset=False)
         columns = np.asarray(base_parameters(model, rule="leftmost").columns)
-        matrix, _ = InformationOf(model, columns, np.ones(6)).matrix(*motion.at(moments))
+        matrix, _ = MotionInformation(model, columns, np.ones(6)).matrix(*motion.at(moments))
         return condition_number(matrix)
 
     for name in ("ground", "ceiling", "wall"):

@@ -152,7 +152,7 @@ def random_starts(
     Per joint: residuals of all terms with all pairs alike, and of the terms that were kept with
     the pairs' weights, rms.
     """
-    from taufit.calibration.friction_identification import measured_pairs
+    from taufit.calibration.friction_identification import collect_friction_pairs
     from taufit.recording import read_recording
     from taufit.signals import condition
 
@@ -161,7 +161,7 @@ def random_starts(
     coefficients = fitted.values[fitted.layout.drive].reshape(fitted.robot.joints, -1)
     terms = [term.name for term in fitted.friction.parameters]
     out = {}
-    for pairs in measured_pairs(fitted.robot, samples).pairs:
+    for pairs in collect_friction_pairs(fitted.robot, samples).pairs:
         one = joints[pairs.joint]
         every = np.ones(len(terms), bool)
         least = best_start(fitted.friction, pairs, every, np.ones(len(pairs.torque)))

@@ -101,7 +101,7 @@ def fitted(one: Arm, seed: int) -> TorqueModel:
         one.run(rng, COLD + 15.0 * share, motion=motion(100 + k))
         for k, share in enumerate(np.linspace(0, 1, 9))
     ]
-    samples = Samples.joined(runs)
+    samples = Samples.concatenate(runs)
     model = TorqueModel(one.truth.robot, one.truth.friction)
     return fitted_model(model, fit_samples(model, samples, Wls()), samples)
 
@@ -169,7 +169,7 @@ def rows() -> Iterator[Row]:
     )  # fmt: skip
     blind = TorqueModel(arm().truth.robot, Linear(0.02))
     rng = np.random.default_rng(6)
-    train = Samples.joined(
+    train = Samples.concatenate(
         [arm().run(rng, COLD + 15.0 * s, motion=motion(100 + k)) for k, s in enumerate((0, 0.5, 1))]
     )
     blind = fitted_model(blind, fit_samples(blind, train, Wls()), train)

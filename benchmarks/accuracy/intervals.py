@@ -128,7 +128,7 @@ def one_arm(seed: int) -> tuple[np.ndarray, float]:
     own, waves = truth(arm, rng), rng.uniform(0, 6, JOINTS)
     repeats, runs = int(rng.integers(1, 11)), int(rng.integers(1, 5))
     path = motion(rng, repeats)
-    samples = Samples.joined([run(own, rng, path, waves) for _ in range(runs)])
+    samples = Samples.concatenate([run(own, rng, path, waves) for _ in range(runs)])
     model, estimate = fitted(arm, own.friction, samples)
     other = run(own, rng, motion(rng, 2), waves)
     held = predict_interval(model, other).inside(other.torque)
@@ -142,7 +142,7 @@ def slopes(seed: int) -> np.ndarray:
     own, waves = truth(arm, rng, warm=True), rng.uniform(0, 6, JOINTS)
     path = motion(rng, 3)
     warm = np.linspace(25.0, 45.0, 9)
-    samples = Samples.joined([run(own, rng, path, waves, warmth=w) for w in warm])
+    samples = Samples.concatenate([run(own, rng, path, waves, warmth=w) for w in warm])
     _, estimate = fitted(arm, own.friction, samples)
     names = list(estimate.base_names)
     at = [names.index(f"joint_{j + 1}.viscous_per_degree") for j in range(JOINTS)]

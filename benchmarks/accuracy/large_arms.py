@@ -95,9 +95,9 @@ def _zeros() -> Iterator[Row]:
             found = estimate_joint_zeros(
                 automatic_model(robot), samples, expected_std=float(np.radians(2.0))
             )
-            error = np.abs(found.values - true)[found.shown]
+            error = np.abs(found.values - true)[found.identifiable]
             off += error.tolist()
-            inside += (error < 1.96 * found.std[found.shown]).tolist()
+            inside += (error < 1.96 * found.std[found.identifiable]).tolist()
             shown += len(error)
         note = f"{len(seeds)} simulated arms, zeros within 3 deg, {shown} zeros identifiable"
         yield Row(

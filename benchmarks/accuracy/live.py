@@ -63,8 +63,8 @@ def _apart(model: Any, recording: Any) -> float:
     for row in playback(model, recording).rows():
         monitor.update(*row)
     monitor.finish()
-    assert monitor.payload is not None and monitor.payload.found is not None
-    found = monitor.payload.found
+    assert monitor.payload is not None and monitor.payload.newest is not None
+    found = monitor.payload.newest
     apart = np.abs(found.centre - whole.centre) / whole.centre_std
     return max(abs(found.mass - whole.mass) / whole.mass_std, float(apart.max()))
 

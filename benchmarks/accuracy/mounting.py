@@ -93,11 +93,11 @@ def rows() -> Iterator[Row]:
         samples = simulated(k, true)
         wrong = estimate_gravity(nominal, samples)
         right = estimate_gravity(nominal.with_mounting(true), samples)
-        caught = wrong is not None and wrong.wrong
+        caught = wrong is not None and wrong.contradicts_declared
         kinds[kind][0] += caught
         kinds[kind][1] += 1
         found += caught
-        silent += right is None or not right.wrong
+        silent += right is None or not right.contradicts_declared
         angles.append(np.degrees(right.angle))
     seconds = time.process_time() - start
     told = ", ".join(f"{kind} {a}/{b}" for kind, (a, b) in kinds.items())
@@ -125,9 +125,9 @@ def rows() -> Iterator[Row]:
         for said in ("ground", "ceiling", "wall", "10,0,0"):
             one = estimate_gravity(nominal.with_mounting(said), samples)
             if said == "ground":
-                right_ones += one is not None and not one.wrong
+                right_ones += one is not None and not one.contradicts_declared
             else:
-                flagged += one is not None and one.wrong
+                flagged += one is not None and one.contradicts_declared
     yield Row(
         "real UR10e runs: wrong mounting found",
         100 * flagged / (3 * len(files)),

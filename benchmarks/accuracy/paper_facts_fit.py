@@ -205,7 +205,7 @@ def _fit_known_payloads(robot, friction, runs) -> TorqueModel:  # type: ignore[n
 
     model = TorqueModel(robot, friction=friction, rotor_inertia=False)
     first = runs[0][0]
-    joined = Samples.joined([part for part, _ in runs]) if len(runs) > 1 else first
+    joined = Samples.concatenate([part for part, _ in runs]) if len(runs) > 1 else first
     extra = np.concatenate([torque for _, torque in runs])
     joined = replace(joined, torque=joined.torque - extra)
     load = joined.torque + extra

@@ -35,7 +35,7 @@ from taufit.dynamics import regressor
 from taufit.live import Monitor
 from taufit.payload import PayloadSettings
 from taufit.payload.filter.nuisance_model import DRIFT_SHARE
-from taufit.payload.run import RATED
+from taufit.payload.identification import RATED_PAYLOADS
 from taufit.robot import read_robot
 from taufit.sim import Twin, random_fourier
 from taufit.sim.payload import CarriedPayload
@@ -88,7 +88,7 @@ class Arm:
     def __init__(self, label: str, k: int) -> None:
         name, mounting = ARMS[label]
         robot = read_robot(name)
-        self.label, self.rated = label, RATED[name]
+        self.label, self.rated = label, RATED_PAYLOADS[name]
         self.robot = robot if mounting is None else robot.with_mounting(mounting)
         twin = Twin.typical(self.robot, rate_hz=125.0)
         kind = list(ARMS).index(label)

@@ -138,7 +138,9 @@ def shown(model: Any, recording: Any, carried: CarriedPayload, at: float) -> tup
     square = torque**2 / density * (IN_TIME / rows.sum())
     joint = int(square.sum(axis=0).argmax())
     speed = np.abs(np.asarray(recording.velocity)[rows, joint])
-    return float(np.sqrt(square.sum())), bool(np.mean(speed > PayloadSettings().standstill) > 0.5)
+    return float(np.sqrt(square.sum())), bool(
+        np.mean(speed > PayloadSettings().standstill_speed) > 0.5
+    )
 
 
 def _quiet(bench: Bench) -> Iterator[Row]:

@@ -12,9 +12,9 @@ from taufit.calibration.friction_identification import (
     identify_friction,
     pool_load_coefficients,
 )
-from taufit.calibration.friction_pairs import FrictionPairs, pairs_in, strokes_in
-from taufit.calibration.friction_test import fit_friction, least_rms
-from taufit.calibration.passivity import passive_cone
+from taufit.calibration.friction_pairs import FrictionPairs, find_strokes, pairs_in
+from taufit.calibration.friction_test import fit_friction, minimum_rms
+from taufit.calibration.passivity import passivity_constraints
 from taufit.cli.app import main
 from taufit.core.errors import PoorExcitationError
 from taufit.excitation import plan
@@ -56,7 +56,7 @@ def test_every_speed_is_found_in_noise(tested):
         pairs = pairs_in(parts[0], joint)
         for speed in speeds:
             assert np.min(np.abs(pairs.tested_speeds / speed - 1.0)) < 0.03
-        assert len(strokes_in(parts[0], joint)) >= 2 * len(speeds)
+        assert len(find_strokes(parts[0], joint)) >= 2 * len(speeds)
 
 
 def test_friction_comes_back_from_noisy_strokes(tested):
@@ -109,7 +109,7 @@ def test_viscous_friction_never_falls_with_speed(seed):
 def test_constrained_least_squares_is_the_best_of_all_allowed(seed):
     rng = np.random.default_rng(seed)
     model = Polynomial()
-    cone = passive_cone(model, 2.0)
+    cone = passivity_constraints(model, 2.0)
     live = np.ones(len(model.parameters), bool)
     columns, y = rng.normal(size=(30, len(model.parameters))), rng.normal(size=30)
     x = cone.solve(columns, y, live)
@@ -203,7 +203,7 @@ def test_no_random_start_leaves_less_than_the_least_rms(seed):
     for _ in range(20):
         start = np.r_[rng.uniform(-1, 2, 5), rng.uniform(low, high)]
         costs.append(2 * least_squares(residual, start, method="lm", max_nfev=1000).cost)
-    assert least_rms(pairs, model) <= np.sqrt(min(costs) / len(v)) * (1 + 1e-6)
+    assert minimum_rms(pairs, model) <= np.sqrt(min(costs) / len(v)) * (1 + 1e-6)
 
 
 def test_the_command_writes_a_model_others_read(tested, tmp_path, capsys):

@@ -72,7 +72,7 @@ def test_lengths_change_under_zeros_as_without():
 def test_zeros_off_by_degrees_are_recovered(clean):
     robot, run = clean
     found = estimate_joint_zeros(automatic_model(robot), taufit.condition(run))
-    assert found.shown.tolist() == [False, True, True, True, True, False]
+    assert found.identifiable.tolist() == [False, True, True, True, True, False]
     np.testing.assert_allclose(found.values[1:5], ZEROS[1:5], atol=np.radians(0.02))
     assert np.all(np.abs(found.values - ZEROS)[1:5] < 4.0 * found.std[1:5])
     # A vertical first axis and the last joint: nothing is said about them, and that is told.
@@ -100,7 +100,7 @@ def test_intervals_hold_the_truth_although_the_model_lacks_ripple():
         run = twin.run(random_fourier(robot, seed=seed), seed=seed).recording
         samples = taufit.condition(replace(run, position=run.position - true))
         found = estimate_joint_zeros(automatic_model(robot), samples, expected_std=0.035)
-        inside += (np.abs(found.values - true) < 1.96 * found.std)[found.shown].tolist()
+        inside += (np.abs(found.values - true) < 1.96 * found.std)[found.identifiable].tolist()
     # Of 24 intervals 22.8 hold it on average, and fewer than 21 in 3 of 100 cases. With noise alone
     # in mind 18 did.
     assert len(inside) == 24 and sum(inside) >= 21

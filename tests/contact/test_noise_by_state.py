@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from taufit.contact.external_torque import ExternalTorque
-from taufit.contact.noise import default_noise, learn_contact_free_noise
+from taufit.contact.noise import default_noise, learn_contact_free_noise, learn_noise
 from taufit.contact.noise_decomposition import (
     fit_white_noise_and_random_walk,
     velocity_noise,
@@ -19,6 +19,7 @@ from taufit.model import AlarmTail
 from taufit.model.model_file import model_from_dict, model_to_dict
 from taufit.payload import stream
 from taufit.payload.filter.time_grid import TimeGrid
+from taufit.sim import random_fourier
 from taufit.terms.friction.states import FAST, REST, STANDING, STATES
 
 
@@ -67,6 +68,16 @@ def test_free_runs_give_bands_that_hold_on_other_runs(bench):
         )
         # Three short runs on each side: 95 % within what three others allow.
         assert 0.88 < inside.mean() <= 1.0, STATES[state]
+
+
+def test_a_run_shorter_than_the_margin_around_creeping_is_learnt_from(bench):
+    noise = default_noise(bench.model)
+    run = bench.twin.run(random_fourier(bench.model.robot, seed=5, periods=1), seed=5)
+    whole = felt(bench.model, run.recording, noise)
+    fields = [field.name for field in dataclasses.fields(whole)]
+    short = dataclasses.replace(whole, **{name: getattr(whole, name)[:5] for name in fields})
+    learnt = learn_noise(bench.model, [short], noise)
+    assert np.isfinite(learnt.level).all() and np.isfinite(learnt.white).all()
 
 
 def test_a_threshold_grows_by_the_scale_for_every_factor_e():

@@ -11,27 +11,27 @@ from taufit.dynamics.base_parameters import base_parameters
 from taufit.excitation.basis import FourierBasis, SplineBasis
 from taufit.excitation.criteria import (
     AOptimal,
-    Condition,
+    ColumnNormProduct,
     ConditionAbove,
+    ConditionCriterion,
     DOptimal,
-    Product,
     WeightedBlocks,
 )
-from taufit.excitation.design import DesignProblem, _others, default_limits
+from taufit.excitation.design import DesignProblem, _robot_variations, default_limits
 from taufit.excitation.limit_scaling import LimitScaling, MotionLimits
-from taufit.excitation.objective import InformationOf, smoothed
+from taufit.excitation.objective import MotionInformation, with_smoothed_friction
 from taufit.excitation.scene import Clearances, Scene, mounting_plane, scene_for
 from taufit.model.torque_model import TorqueModel
 from taufit.robot import Drives, read_robot
 from taufit.terms.friction import Linear, LinearLoad, Polynomial
 
 CRITERIA = {
-    "condition": Condition(8.0),
-    "condition_scaled": Condition(8.0, columns_scaled=True),
+    "condition": ConditionCriterion(8.0),
+    "condition_scaled": ConditionCriterion(8.0, columns_scaled=True),
     "d": DOptimal(),
     "a": AOptimal(),
     "a_focus": AOptimal(np.linspace(1.0, 2.0, 54), (0, 3, 10)),
-    "product": Product(),
+    "product": ColumnNormProduct(),
     "three_stage": ConditionAbove(80.0),
     "blocks": WeightedBlocks(((0, 1, 2), (5, 6, 7), (40, 41, 42)), 4.0),
 }
@@ -55,7 +55,7 @@ def _problem(
     centre = np.array([0.0, -np.pi / 2, 0.3, -np.pi / 2, 0.2, 0.1])
     scene = scene or Scene()
     return DesignProblem(
-        InformationOf(smoothed(model), columns, np.linspace(0.5, 1.5, 6)),
+        MotionInformation(with_smoothed_friction(model), columns, np.linspace(0.5, 1.5, 6)),
         basis.matrices(np.linspace(0, 10, 60)),
         LimitScaling(
             MotionLimits.of(default_limits(robot), centre), basis.matrices(np.linspace(0, 10, 120))
@@ -67,7 +67,7 @@ def _problem(
         np.full(6, torque),
         basis.matrices(np.linspace(0, 10, 40)),
         projectors=basis.projectors(6),
-        others=_others(model, columns, np.ones(6), 0) if worst else (),
+        variations=_robot_variations(model, columns, np.ones(6), 0) if worst else (),
     )
 
 
@@ -92,7 +92,7 @@ def test_every_criterion_has_its_exact_slope(name):
 def test_penalties_have_their_exact_slope():
     robot = read_robot("ur10")
     scene = scene_for(robot, planes=(mounting_plane(robot),), tip_speed=0.5)
-    _slope_agrees(_problem(scene=scene, torque=60.0), Condition(4.0), 1.0)
+    _slope_agrees(_problem(scene=scene, torque=60.0), ConditionCriterion(4.0), 1.0)
 
 
 @pytest.mark.parametrize("friction", [Polynomial(), LinearLoad(width=0.02)])

@@ -18,8 +18,8 @@ from taufit.excitation import (
     SplineBasis,
     default_limits,
     design,
-    envelope_of,
     friction_strokes,
+    limits_of_motion,
     mounting_plane,
     read_motion,
     scene_for,
@@ -81,7 +81,7 @@ def test_the_condition_number_beats_the_printed_motion_in_its_own_envelope(refer
         np.array(printed["b"]),
         0.1,
     )
-    limits = envelope_of(motion)
+    limits = limits_of_motion(motion)
     result = design(read_robot("ur10"), criterion="cond", limits=limits, seconds=6.0, target=73.0)
     # In this metric the printed motion has 121; the search may stop as soon as it is below 73.
     assert result.condition_number < 74.0
@@ -345,12 +345,12 @@ def test_searches_on_an_engine_start_elsewhere_and_the_best_is_taken():
 
 
 def test_a_recording_stands_for_the_motion_it_shows():
-    from taufit.excitation.motion_kinds import recorded_motion
+    from taufit.excitation.motion_kinds import motion_from_recording
     from taufit.signals import Samples
 
     motion = Fourier(np.zeros(6), np.full((6, 3), 0.1), np.full((6, 3), 0.05), 0.2)
     q, v, a = motion.at(np.arange(0, 5, 0.005))
-    back = recorded_motion(Samples.from_arrays(q, v, a, 0 * q, rate_hz=200.0))
+    back = motion_from_recording(Samples.from_arrays(q, v, a, 0 * q, rate_hz=200.0))
     time = np.linspace(0.5, 4.0, 40)
     # A quintic through samples 10 ms apart.
     np.testing.assert_allclose(back.at(time)[1], motion.at(time)[1], atol=1e-6)

@@ -87,7 +87,7 @@ def test_smaller_parts_take_longer():
     large = plan("payload-inertia", robot, effort=effort, inertia=InertiaGoal(3.0, 0.2, 0.05))
     small = plan("payload-inertia", robot, effort=effort, inertia=InertiaGoal(1.0, 0.15, 0.05))
     assert large.inertia is not None and small.inertia is not None
-    assert large.inertia.reached and small.inertia.seconds > large.inertia.seconds
+    assert large.inertia.is_reached and small.inertia.seconds > large.inertia.seconds
     assert large.motion.duration == pytest.approx(large.inertia.seconds)
 
 

@@ -19,7 +19,7 @@ from taufit.fitting import fit_samples
 from taufit.model import read_model, write_model
 from taufit.model.torque_model import TorqueModel
 from taufit.regression.simple_terms import TrainingRegression, simple_terms, simulator_structure
-from taufit.signals.sample_source import source_of
+from taufit.signals.sample_source import as_source
 from taufit.terms import TermInput
 from taufit.terms.friction import Stribeck
 from taufit.validation.score import score
@@ -36,7 +36,7 @@ def trained(tmp_path_factory):
     samples = replace(samples, keep=keep)
     record = replace(
         model.training,
-        simple_terms=simple_terms(model, source_of(samples)),
+        simple_terms=simple_terms(model, as_source(samples)),
         score=score(model, samples),
     )
     path = tmp_path_factory.mktemp("model") / "model.json"
@@ -96,7 +96,7 @@ def test_powers_of_speed_do_not_run_away_beyond_what_was_seen():
     limits = replace(structure.robot.limits, velocity=6.0 * slow)
     structure = replace(structure, robot=replace(structure.robot, limits=limits), shape=shape)
     model = structure.with_values(theta)
-    record = replace(model.training, simple_terms=simple_terms(model, source_of(samples)))
+    record = replace(model.training, simple_terms=simple_terms(model, as_source(samples)))
     model = model.with_training(record)
     form = reduce_to_format(model, MJCF_TERMS).model
     for j, own in enumerate(form.layout.split(form.values).drive):

@@ -35,6 +35,12 @@ def samples(arm):
     return condition(simulated_arm.recording(truth, 25.0, 0), cutoff_hz=8.0)
 
 
+def test_torque_of_zero_is_refused_whatever_the_estimator(arm, samples):
+    silent = replace(samples, torque=0.0 * samples.torque)
+    with pytest.raises(RecordingError, match="every joint is zero"):
+        fit(automatic_model(arm), silent, Wls())
+
+
 def test_friction_comes_back(arm, samples):
     truth = simulated_arm.true_model(arm, load=0.05)
     model = automatic_model(arm)

@@ -14,7 +14,7 @@ from taufit.live.hub import Hub
 from taufit.live.monitor import REASONS, SampleCounts
 from taufit.live.session import Session, StreamRecorder
 from taufit.recording import read_recording
-from taufit.signals.intake import StreamCounts
+from taufit.signals.stream import StreamCounts
 from taufit.wire.source import Block, Description
 
 

@@ -162,8 +162,8 @@ def assert_every_sample_is_somewhere(monitor: Monitor, one: Recording) -> None:
 
 def read(monitor: Monitor):
     """The payload as a monitor knows it at the end."""
-    assert monitor.payload is not None and monitor.payload.found is not None
-    return monitor.payload.found
+    assert monitor.payload is not None and monitor.payload.newest is not None
+    return monitor.payload.newest
 
 
 @pytest.mark.parametrize("fault", HANDLED, ids=lambda f: f.__name__)

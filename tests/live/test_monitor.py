@@ -10,7 +10,7 @@ import pytest
 from taufit.core.errors import RecordingError, TaufitError
 from taufit.live import KINDS, Monitor
 from taufit.payload import identify_payload
-from taufit.payload.filter.event import PayloadEvent
+from taufit.payload.filter.payload_event import PayloadEvent
 from taufit.payload.stream import playback
 
 

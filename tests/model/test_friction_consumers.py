@@ -146,12 +146,12 @@ def signs_are_found(scene):
 
 def design_follows_it(scene):
     from taufit.dynamics import base_parameters
-    from taufit.excitation.objective import InformationOf
+    from taufit.excitation.objective import MotionInformation
 
     model = scene.truth.structure
     columns = np.asarray(base_parameters(model, rule="leftmost").columns)
     assert "joint_1.eccentric" in {model.names[c] for c in columns}
-    information = InformationOf(model, columns, np.ones(6))
+    information = MotionInformation(model, columns, np.ones(6))
     _, q, v, a = (x[:40] for x in motion(6, 1.0, 1))
     rows = information.rows(q, v, a)
     np.testing.assert_allclose(rows, model.regressor(q, v, a)[..., columns], atol=1e-12)

@@ -11,7 +11,7 @@ import pytest
 from taufit.model.torque_model import TorqueModel
 from taufit.robot import read_robot
 from taufit.signals.samples import Samples
-from taufit.signals.stored.column_cache import ColumnCache, FileColumnCache
+from taufit.signals.storage.column_cache import ColumnCache, FileColumnCache
 from taufit.terms import Ripple, sum_of
 from taufit.terms.friction import FRICTION_MODELS, Presliding, TemperatureDependent
 
@@ -47,7 +47,7 @@ def coupled(coupling: bool):
 def test_kept_columns_are_those_made_anew_for_any_load(friction, coupling):
     columns = TorqueModel(coupled(coupling), friction).columns
     plain = samples()
-    kept = plain.keeping()
+    kept = plain.with_column_cache()
     rng = np.random.default_rng(5)
 
     for _ in range(3):
@@ -64,10 +64,10 @@ def test_columns_in_files_are_those_in_memory(tmp_path: Path):
     columns = TorqueModel(read_robot("ur10e"), Presliding()).columns
     plain = samples()
     load = plain.torque
-    want = columns.drive_at(plain.keeping(ColumnCache()), load=load)
+    want = columns.drive_at(plain.with_column_cache(ColumnCache()), load=load)
 
     for _ in range(2):  # made, then read
-        stored = plain.keeping(FileColumnCache(tmp_path / "part.npy"))
+        stored = plain.with_column_cache(FileColumnCache(tmp_path / "part.npy"))
         np.testing.assert_array_equal(columns.drive_at(stored, load=load), want)
     assert list(tmp_path.glob("part.*.npy"))
 
@@ -77,18 +77,18 @@ def test_another_motion_or_temperature_does_not_get_kept_columns(what):
     columns = TorqueModel(
         read_robot("ur10e"), sum_of(TemperatureDependent(Presliding()), Ripple())
     ).columns
-    first = samples().keeping()
+    first = samples().with_column_cache()
     load = first.torque
     columns.drive_at(first, load=load)
     changed = {what: 1.1 * getattr(first, what)}
     other = first.with_channels(**changed) if what == "temperature" else replace(first, **changed)
 
-    want = columns.drive_at(replace(other, kept=None, kept_of=()), load=load)
+    want = columns.drive_at(replace(other, column_cache=None, cached_motion=()), load=load)
     np.testing.assert_allclose(columns.drive_at(other, load=load), want, rtol=1e-12, atol=1e-13)
 
 
 def test_parts_of_samples_keep_nothing_of_the_whole():
-    whole = samples().keeping()
+    whole = samples().with_column_cache()
 
-    assert whole.rows(slice(10, 200)).keeper is None
-    assert Samples.joined([whole, whole]).keeper is None
+    assert whole.rows(slice(10, 200)).valid_column_cache is None
+    assert Samples.concatenate([whole, whole]).valid_column_cache is None

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from taufit.dynamics import forward_kinematics
-from taufit.payload.controller_lines import FlangePayload
+from taufit.payload.controller_commands import FlangePayload
 from taufit.robot import read_robot
 
 # Distance from the last joint's frame to the flange along its axis, by the makers' drawings [m];
@@ -55,7 +55,7 @@ def test_every_line_says_the_centre_from_the_flange(name):
     robot = read_robot(name)
     assert robot.tip[2, 3] == pytest.approx(FLANGES[name], abs=1e-6)
     centre, tensor = in_last_link(robot, CENTRE, TENSOR)
-    told = FlangePayload.of(2.5, centre, tensor, robot.tip)
+    told = FlangePayload.from_last_link(2.5, centre, tensor, robot.tip)
     np.testing.assert_allclose(told.centre, CENTRE, atol=1e-12)
     np.testing.assert_allclose(told.inertia, TENSOR, atol=1e-12)
     lines = told.lines()
@@ -86,6 +86,6 @@ def test_a_turned_flange_turns_the_inertia():
     flange[:3, :3], flange[:3, 3] = rotation_zyx(30.0, -40.0, 75.0), (0.1, -0.2, 0.3)
     link = flange[:3, :3] @ TENSOR @ flange[:3, :3].T
     centre = flange[:3, :3] @ CENTRE + flange[:3, 3]
-    told = FlangePayload.of(1.0, centre, link, flange)
+    told = FlangePayload.from_last_link(1.0, centre, link, flange)
     np.testing.assert_allclose(told.centre, CENTRE, atol=1e-12)
     np.testing.assert_allclose(told.inertia, TENSOR, atol=1e-12)

@@ -8,7 +8,7 @@ import pytest
 from taufit.core.errors import RecordingError, TaufitError
 from taufit.model import TrainingRecord
 from taufit.payload import PayloadSettings, identify_payload
-from taufit.payload.run import _too_heavy
+from taufit.payload.identification import _overload_message
 from taufit.sim import random_fourier, read_preset
 from taufit.sim.payload import CarriedPayload
 from taufit.workflow import identify
@@ -91,8 +91,8 @@ def test_an_arm_without_a_rating_is_judged_by_its_own_weight(model, whole):
     arm = float(model.robot.parameters[::10].sum())
     heavy = replace(estimate, mass=arm, mass_interval=(0.9 * arm, 1.1 * arm))
 
-    assert "most arms" in _too_heavy(nameless, heavy)
-    assert _too_heavy(nameless, estimate) == ""
+    assert "most arms" in _overload_message(nameless, heavy)
+    assert _overload_message(nameless, estimate) == ""
 
 
 @pytest.mark.parametrize("lost", ["position", "velocity", "acceleration"])

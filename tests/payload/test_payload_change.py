@@ -8,19 +8,19 @@ from scipy.stats import multivariate_normal
 
 from taufit.dynamics import jacobian
 from taufit.payload import PayloadFilter, PayloadSettings, identify_payload, stream
+from taufit.payload.filter.causal_lowpass import CausalLowpass
 from taufit.payload.filter.change_detector import (
-    _CHANGES,
-    _DRIFT,
-    _SLOW,
+    _CHANGE_STD,
+    _OFFSET_STD,
+    _SLOW_FRICTION_STD,
     ChangeDetector,
     PayloadChangeEvidence,
     ReferenceEstimate,
     RowBlock,
-    quick_density,
+    short_term_density,
 )
-from taufit.payload.filter.contact_hypothesis import LATEST_S, ContactHypothesis
+from taufit.payload.filter.contact_hypothesis import DEADLINE_S, ContactHypothesis
 from taufit.payload.filter.filter_state import MassHistory
-from taufit.payload.filter.lowpass import CausalLowpass
 from taufit.sim.payload import CarriedPayload
 from taufit.sim.random_motion import random_fourier
 
@@ -60,8 +60,8 @@ def _twice_log_likelihood(chunks, belief, change):
             columns.append(rows[seen, :4])
             noise.append(np.full(seen.sum(), belief.density[j] / STEP))
             own = np.zeros((seen.sum(), 2 * JOINTS))
-            own[:, 2 * j] = _DRIFT * belief.rms[j]
-            own[:, 2 * j + 1] = _SLOW * belief.level[j] * rows[seen, SLOW]
+            own[:, 2 * j] = _OFFSET_STD * belief.rms[j]
+            own[:, 2 * j + 1] = _SLOW_FRICTION_STD * belief.level[j] * rows[seen, SLOW]
             nuisance.append(own)
     w, n = np.concatenate(columns), np.concatenate(nuisance)
     covariance = np.diag(np.concatenate(noise)) + n @ n.T + (w * change) @ w.T
@@ -75,10 +75,10 @@ def test_the_evidence_is_the_bayes_factor_of_the_rows(seed):
     detector = ChangeDetector(1.0)
     for chunk in chunks:
         detector.add(chunk)
-        found = detector.look(belief, (1.0,), light=1.0)
+        found = detector.test(belief, (1.0,), light_mass=1.0)
 
     before = _twice_log_likelihood(chunks, belief, belief.known**2)
-    after = _twice_log_likelihood(chunks, belief, belief.known**2 + _CHANGES**2)
+    after = _twice_log_likelihood(chunks, belief, belief.known**2 + _CHANGE_STD**2)
     assert found.evidence == pytest.approx(after - before, rel=1e-8)
     assert found.window == pytest.approx(0.2)
 
@@ -92,12 +92,12 @@ def test_the_length_that_says_most_counts():
         detector = ChangeDetector(max(windows))
         for chunk in chunks:
             detector.add(chunk)
-            alone = detector.look(belief, (window,), light=1.0)
+            alone = detector.test(belief, (window,), light_mass=1.0)
         single.append(alone.evidence)
     detector = ChangeDetector(max(windows))
     for chunk in chunks:
         detector.add(chunk)
-        found = detector.look(belief, windows, light=1.0)
+        found = detector.test(belief, windows, light_mass=1.0)
 
     assert found.evidence == pytest.approx(max(single))
 
@@ -112,7 +112,7 @@ def test_noise_alone_is_taken_for_a_change_no_more_often_than_the_odds_say():
             noise = rng.normal(size=len(rows)) * np.sqrt(belief.density[j] / STEP)
             rows[:, -1] = rows[:, :-1] @ belief.states[j][:-1] + noise
         detector.add(chunk)
-        said.append(detector.look(belief, (0.2,), light=1.0).evidence)
+        said.append(detector.test(belief, (0.2,), light_mass=1.0).evidence)
 
     # B has mean 1 without a change, so P(B >= b) <= 1/b.
     for odds in (5.0, 20.0):
@@ -166,7 +166,7 @@ def test_what_is_taken_back_was_there(arm, model):
     preset, twin = arm
     carried = CarriedPayload.lump(2.0, (0.0, 0.0, 0.05), pick=12.6)
     run = twin.run(preset.motion(periods=1.3), seed=71, payload=carried, rest=(0.5, 0.0))
-    live = PayloadFilter(model, PayloadSettings(memory=3.0))
+    live = PayloadFilter(model, PayloadSettings(memory_s=3.0))
     lowest = []
     for time, *sample in stream(model, run.recording).samples():
         # A gap just before the pick: rows of before it were worked on since.
@@ -175,7 +175,7 @@ def test_what_is_taken_back_was_there(arm, model):
         live.update(time, *sample)
         if live.samples % 12 == 0:
             live.estimate()
-            squares = [sums.square for sums in live.known.sums]
+            squares = [sums.gram for sums in live.filter_state.sums]
             lowest += [np.linalg.eigvalsh(s)[0] / max(np.abs(s).max(), 1e-9) for s in squares]
 
     # The recording ends before a pick can be told from a contact.
@@ -186,12 +186,12 @@ def test_what_is_taken_back_was_there(arm, model):
 
 def test_a_joint_that_turned_one_way_is_not_listened_to(model):
     live = PayloadFilter(model)
-    live.known.last = live.estimate()
-    for sums in live.known.sums:
+    live.filter_state.last_estimate = live.estimate()
+    for sums in live.filter_state.sums:
         sums.forward = sums.backward = 1.0
-    live.known.sums[4].backward = 0.0
+    live.filter_state.sums[4].backward = 0.0
 
-    density = live._belief().density
+    density = live._reference().density
 
     assert np.isinf(density[4]) and np.all(np.isfinite(np.delete(density, 4)))
 
@@ -229,13 +229,13 @@ def test_a_push_while_the_payload_is_first_read_is_no_drop_when_it_ends():
 
     # Nothing carried, a push from 9.8 s on, and the payload becomes known at 10.4 s.
     pushed = read((9.2, 0.08), (9.4, 0.07), (9.9, 0.08), (10.2, 0.2), (10.4, 0.23))
-    assert pushed.ended_contact(10.5, 0.0, 0.1)
+    assert pushed.is_contact_end(10.5, 0.0, 0.1)
     # What is carried now is not what was before; what changed was known for long.
-    assert not pushed.ended_contact(10.5, 1.0, 0.1)
-    assert not pushed.ended_contact(11.5, 0.0, 0.1)
+    assert not pushed.is_contact_end(10.5, 1.0, 0.1)
+    assert not pushed.is_contact_end(11.5, 0.0, 0.1)
     # Nothing was read a second before.
-    assert not read((9.9, 0.08), (10.4, 0.23)).ended_contact(10.5, 0.0, 0.1)
-    assert not MassHistory().ended_contact(10.5, 0.0, 0.1)
+    assert not read((9.9, 0.08), (10.4, 0.23)).is_contact_end(10.5, 0.0, 0.1)
+    assert not MassHistory().is_contact_end(10.5, 0.0, 0.1)
 
 
 def test_differentiated_noise_scatters_over_tenths_of_a_second_as_it_is_taken_to():
@@ -249,10 +249,10 @@ def test_differentiated_noise_scatters_over_tenths_of_a_second_as_it_is_taken_to
     long = left[: len(left) // 1250 * 1250].reshape(-1, 1250).mean(axis=1)
     slow, window = long.var() * 1250 / rate, cells / rate
     assert slow < 0.05 * means.var() * window
-    found = quick_density(np.array([slow]), np.array([left.std()]), cutoff)[0]
+    found = short_term_density(np.array([slow]), np.array([left.std()]), cutoff)[0]
     # A mean over 0.1 s passes the slower half of the band, where this noise has least of it.
     assert means.var() * window < found < 6.0 * means.var() * window
-    assert quick_density(np.array([9.0]), np.array([1e-3]), cutoff)[0] == 9.0
+    assert short_term_density(np.array([9.0]), np.array([1e-3]), cutoff)[0] == 9.0
 
 
 def test_an_arm_that_stands_does_not_make_a_pick_of_a_contact():
@@ -263,10 +263,10 @@ def test_an_arm_that_stands_does_not_make_a_pick_of_a_contact():
         for one in moving
     ]
     found = PayloadChangeEvidence(50.0, 1.0, 0.1)
-    assert moving[-1].time > LATEST_S
+    assert moving[-1].time > DEADLINE_S
     seen = {}
     for name, chunks in (("moves", moving), ("stands", standing)):
         rival = ContactHypothesis(0.0, 0, found, belief, 1.0, None)
-        seen[name] = [rival.look(chunk) for chunk in chunks]
+        seen[name] = [rival.test(chunk) for chunk in chunks]
     assert set(seen["stands"]) == {None}
     assert any(verdict is not None for verdict in seen["moves"])

@@ -193,7 +193,7 @@ def test_marginalising_joint_by_joint_is_marginalising_at_once(model, loaded):
         live.update(time, q, v, tau)
     live.estimate()
     by_joint = live.posterior()
-    live.known.tied = True
+    live.filter_state.is_correlated = True
     at_once = live.posterior()
 
     scale = np.sqrt(np.outer(np.diag(at_once.information), np.diag(at_once.information)))
@@ -212,7 +212,7 @@ def test_a_method_that_does_not_know_its_errors_prints_no_interval(model, loaded
     done = identify_payload(model, loaded, method=method)
     told = done.to_dict()
 
-    assert not done.estimate.judged and told["ready"] is None and told["ready_means"] == ""
+    assert not done.estimate.has_intervals and told["ready"] is None and told["ready_means"] == ""
     assert told["mass"]["low"] is None and told["com"]["high"] is None
     assert {moment["low"] for moment in told["history"]} == {None}
     json.dumps(told, allow_nan=False)

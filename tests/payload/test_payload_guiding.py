@@ -11,8 +11,8 @@ import taufit
 from taufit.cli.app import main
 from taufit.core.errors import RecordingError
 from taufit.dynamics import forward_kinematics
-from taufit.payload.guiding import force_columns, guided_force
-from taufit.payload.linear import linear_estimate
+from taufit.payload.hand_guiding import force_columns, guiding_force
+from taufit.payload.linear_estimate import linear_estimate
 
 MASS = 2.0
 
@@ -39,20 +39,20 @@ def tour():
 
 def test_what_is_left_is_what_the_hand_pushed(tour):
     robot, _, q, force, push = tour
-    found = guided_force(robot, q, force, carried(MASS))
+    found = guiding_force(robot, q, force, carried(MASS))
     np.testing.assert_allclose(found.mean_compensated, np.abs(push).mean(0), rtol=1e-9)
     np.testing.assert_allclose(found.variance_compensated, push.var(0), rtol=1e-9)
     np.testing.assert_allclose(found.mean, np.abs(force).mean(0))
     np.testing.assert_allclose(found.variance, force.var(0))
     assert np.linalg.norm(found.mean_compensated) < 0.2 * np.linalg.norm(found.mean)
     assert found.residual == pytest.approx(0.01 * 9.81, rel=1e-3)
-    assert not found.turned_round
+    assert not found.sensor_inverted
 
 
 def test_a_sensor_that_counts_the_other_way_is_noticed(tour):
     robot, _, q, force, _ = tour
-    usual, other = (guided_force(robot, q, x, carried(MASS)) for x in (force, -force))
-    assert other.turned_round
+    usual, other = (guiding_force(robot, q, x, carried(MASS)) for x in (force, -force))
+    assert other.sensor_inverted
     np.testing.assert_allclose(other.mean_compensated, usual.mean_compensated)
 
 

@@ -12,7 +12,7 @@ import taufit
 from taufit.cli.app import main
 from taufit.core.errors import RecordingError
 from taufit.payload import identify_payload
-from taufit.payload.unsigned_torque import widen_intervals, with_payload_signs
+from taufit.payload.unsigned_torque import recover_payload_signs, widen_intervals
 from taufit.signs.samples import without_signs
 from taufit.sim import CarriedPayload, read_preset
 from taufit.workflow import identify
@@ -54,7 +54,7 @@ def test_magnitudes_weigh_as_well_as_signed_torque(empty_model, loaded):
 
 
 def test_signs_are_those_that_were_recorded(empty_model, loaded):
-    found = with_payload_signs(empty_model, without_signs(loaded))
+    found = recover_payload_signs(empty_model, without_signs(loaded))
     clear = np.abs(loaded.signal) > 0.2 * np.abs(loaded.signal).max(0)
     assert np.all(found.recording.signal[clear] * loaded.signal[clear] > 0.0)
     np.testing.assert_allclose(found.recording.signal[clear], loaded.signal[clear], rtol=1e-3)
@@ -68,7 +68,7 @@ def test_joints_that_carry_their_sign_keep_it(empty_model, loaded):
     part = replace(
         loaded, signal=np.where(signed, loaded.signal, np.abs(loaded.signal)), signed=signed
     )
-    found = with_payload_signs(empty_model, part)
+    found = recover_payload_signs(empty_model, part)
     np.testing.assert_array_equal(found.recording.signal[:, signed], loaded.signal[:, signed])
     assert abs(identify_payload(empty_model, part).estimate.mass / MASS - 1.0) < 0.02
 

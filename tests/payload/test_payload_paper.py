@@ -8,10 +8,10 @@ import pytest
 from taufit.core.errors import TaufitError
 from taufit.dynamics import base_parameters, regressor
 from taufit.model.torque_model import TorqueModel
-from taufit.payload.difference import (
+from taufit.payload.parameter_difference import (
     RecursiveLeastSquares,
-    chain,
-    printed_relations,
+    paper_chain,
+    paper_relations,
     solve_difference,
 )
 from taufit.robot import read_robot
@@ -62,7 +62,7 @@ def test_the_chain_returns_any_payload(paper):
         phi = rng.normal(size=10)
         difference = folded @ phi
 
-        np.testing.assert_allclose(chain(difference, a3, a4, d5, d6), phi, atol=1e-12)
+        np.testing.assert_allclose(paper_chain(difference, a3, a4, d5, d6), phi, atol=1e-12)
 
 
 def test_all_relations_return_the_same_payload(paper):
@@ -89,7 +89,7 @@ def test_only_the_listed_parameters_change_with_a_payload(paper):
 def test_its_recursion_is_ridge_regression():
     rng = np.random.default_rng(2)
     before = rng.normal(size=20)
-    rls = RecursiveLeastSquares.begin(before)
+    rls = RecursiveLeastSquares.from_values(before)
     rows, torque = rng.normal(size=(200, 6, 20)), rng.normal(size=(200, 6)) * 5
     for y, tau in zip(rows, torque, strict=True):
         rls.update(y, tau)
@@ -156,9 +156,11 @@ def test_the_printed_relations_return_a_payload_from_any_base(robot):
     change = np.zeros(len(model.names))
     change[50:60] = phi
 
-    relations, lengths = printed_relations(model, columns, mapping)
+    relations, lengths = paper_relations(model, columns, mapping)
 
-    np.testing.assert_allclose(chain(relations @ (mapping @ change), *lengths), phi, atol=1e-9)
+    np.testing.assert_allclose(
+        paper_chain(relations @ (mapping @ change), *lengths), phi, atol=1e-9
+    )
 
 
 def test_an_arm_of_another_build_is_told_that_the_printed_relations_do_not_hold():
@@ -166,4 +168,4 @@ def test_an_arm_of_another_build_is_told_that_the_printed_relations_do_not_hold(
     base = base_parameters(model, rule="leftmost")
 
     with pytest.raises(TaufitError, match="difference"):
-        printed_relations(model, np.asarray(base.columns), base.mapping)
+        paper_relations(model, np.asarray(base.columns), base.mapping)

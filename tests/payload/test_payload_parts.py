@@ -8,7 +8,7 @@ from taufit.core.errors import TaufitError
 from taufit.payload import PayloadSettings
 from taufit.payload.filter.body import most_probable_body
 from taufit.payload.filter.body_search import _parameters
-from taufit.payload.filter.lowpass import CausalLowpass
+from taufit.payload.filter.causal_lowpass import CausalLowpass
 from taufit.payload.filter.sliding_direction import SlidingDirection
 from taufit.payload.filter.time_grid import TimeGrid
 from taufit.robot.inertia import from_centre_of_mass, pseudo_inertia
@@ -132,7 +132,7 @@ def test_samples_as_fast_as_the_grid_complete_one_cell_each(start):
     grid.push(start, np.zeros(1))
     for k in range(1, 2000):
         grid.push(start + k * 0.008, np.full(1, float(k)))
-        assert grid.complete == 1
+        assert grid.complete_bins == 1
         centres, cells = grid.take()
         # A straight line's mean is its middle; stamps of today are rounded to 0.2 us.
         np.testing.assert_allclose(cells[0, 0], (centres[0] - start) / 0.008, rtol=5e-5)

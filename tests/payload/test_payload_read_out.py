@@ -30,7 +30,7 @@ def test_the_compiled_body_is_the_readable_one(seed, box):
     target = information @ (truth + 0.01 * rng.normal(size=10))
 
     compiled = _found(_kernel.most_probable_body, information, target, box, x)
-    readable = _found(body_search.search, information, target, box, x)
+    readable = _found(body_search.minimise_cost, information, target, box, x)
 
     for one, other in zip(compiled, readable, strict=True):
         # Same rounds, other order of sums. Worst of 300 seeds: 2e-14.
@@ -43,7 +43,7 @@ def test_a_body_is_only_asked_for_with_ten_parameters():
         _found(_kernel.most_probable_body, nine, nine[0].copy(), np.full(3, np.nan), np.zeros(10))
 
 
-@pytest.mark.parametrize("without_own", [_kernel.without_own, posterior._without_own])
+@pytest.mark.parametrize("without_own", [_kernel.without_own, posterior._marginalise_joint])
 def test_a_joints_own_unknowns_are_integrated_out(without_own):
     rng = np.random.default_rng(0)
     shared, own, weight = 14, 5, 0.7

@@ -33,7 +33,7 @@ def runs_of(count: int, structure: float) -> tuple[TorqueModel, Samples]:
         torque = torque + structure * np.sin(7.0 * q) + 0.05 * rng.normal(size=q.shape)
         samples = Samples.from_arrays(q, v, a, torque, rate_hz=RATE)
         parts.append(samples.with_channels(temperature=heat))
-    return model, Samples.joined(parts)
+    return model, Samples.concatenate(parts)
 
 
 def test_columns_in_common_are_means_over_runs_of_one_motion():

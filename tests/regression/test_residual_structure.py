@@ -7,7 +7,7 @@ import pytest
 
 from taufit.model import Residuals
 from taufit.regression.residual_structure import EXTRAS, residual_structure
-from taufit.signals.noise import noise_std, too_noisy
+from taufit.signals.noise import is_velocity_too_noisy, noise_std
 from taufit.sim import read_preset
 from taufit.workflow import identify
 
@@ -72,4 +72,4 @@ def test_a_velocity_far_noisier_than_position_is_not_taken_as_measured():
     q = np.sin(t)[:, None] + 1.5e-5 * rng.standard_normal((len(t), 2))
     v = np.cos(t)[:, None] + np.array([4e-3, 4e-4]) * rng.standard_normal((len(t), 2))
 
-    np.testing.assert_array_equal(too_noisy(noise_std(v), noise_std(q)), [True, False])
+    np.testing.assert_array_equal(is_velocity_too_noisy(noise_std(v), noise_std(q)), [True, False])

@@ -34,7 +34,7 @@ def test_every_segment_is_drawn_in_the_colour_of_its_sign():
 
 def test_doubt_is_hatched_and_runs_follow_each_other():
     parts = [instance(seed, noise=0.5, friction=True, seconds=6.0) for seed in (0, 1)]
-    joined = Samples.joined([case.samples for case in parts])
+    joined = Samples.concatenate([case.samples for case in parts])
     joined = replace(joined, names=("first", "second"))
     found = find_signs(parts[0].model, joined)
     text = signs_picture(found)

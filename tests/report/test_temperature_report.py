@@ -38,7 +38,7 @@ def runs():
 @pytest.fixture(scope="module")
 def model(runs):
     truth = worn_arm.truth()
-    joined = Samples.joined(runs)
+    joined = Samples.concatenate(runs)
     free = TorqueModel(truth.robot, truth.friction)
     return fitted_model(free, fit_samples(free, joined, Wls()), joined)
 
@@ -53,7 +53,7 @@ def test_map_shows_the_friction_of_the_model(model):
 
 def test_map_is_empty_without_temperature(model, runs):
     plain = TorqueModel(model.robot, Linear(0.02))
-    joined = Samples.joined(runs)
+    joined = Samples.concatenate(runs)
     assert friction_map(fitted_model(plain, fit_samples(plain, joined, Wls()), joined)) == ""
 
 
@@ -70,7 +70,7 @@ def test_page_has_tables_and_points(model, runs):
 
 
 def test_fit_report_compares_with_single_runs_where_it_can(model, runs):
-    joined = Samples.joined(runs)
+    joined = Samples.concatenate(runs)
     text = run_by_run(model, joined)
     span = model.training.ranges.temperature
     cold, warm = (friction_at(model, getattr(span, key))[0] for key in ("low", "high"))
@@ -78,7 +78,7 @@ def test_fit_report_compares_with_single_runs_where_it_can(model, runs):
     found = [float(x) for x in re.findall(r"<td>(-?[0-9.]+)</td>", told)]
     np.testing.assert_allclose(found, 100.0 * (warm / cold - 1.0), rtol=0.01)
     assert text.count("line through the runs") == 3
-    assert run_by_run(model, Samples.joined(runs[:2])) == ""
+    assert run_by_run(model, Samples.concatenate(runs[:2])) == ""
     assert run_by_run(model, joined.with_channels(temperature=None)) == ""
     none, both = np.zeros(3), np.zeros((3, 2))
     state = ThermalState(none + 60.0, none + 600.0, both, both, none, none, none)
@@ -122,7 +122,7 @@ def test_warm_up_says_what_the_tables_of_the_literature_do(model, runs):
     span = model.training.ranges.temperature
     np.testing.assert_array_equal(warm_up(model, runs[0]).cold, span.low)
     flat = TorqueModel(model.robot, Linear(0.02))
-    joined = Samples.joined(runs)
+    joined = Samples.concatenate(runs)
     assert warm_up(fitted_model(flat, fit_samples(flat, joined, Wls()), joined), joined) is None
 
 

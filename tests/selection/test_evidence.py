@@ -14,7 +14,7 @@ from taufit.fitting import fit, fit_samples
 from taufit.fitting.selection.prior_scales import estimate_prior_scales, maximise_evidence
 from taufit.fitting.selection.ripple import with_ripple
 from taufit.model.torque_model import TorqueModel
-from taufit.signals.sample_source import source_of
+from taufit.signals.sample_source import as_source
 from taufit.terms import Ripple, level_columns
 from taufit.terms.friction import FRICTION_MODELS, Presliding
 
@@ -92,7 +92,7 @@ def test_strong_drag_makes_no_load_dependence_likely():
     model = _rated(model, 30.0)
     thick = samples.velocity * 40.0 * samples.torque.std(axis=0) / 30.0
     search = maximise_evidence(
-        model, source_of(replace(samples, torque=samples.torque + thick)), ()
+        model, as_source(replace(samples, torque=samples.torque + thick)), ()
     )
 
     assert np.all(search.viscous > 1.3) and np.all(search.load < 1.2)
@@ -104,7 +104,7 @@ def test_offsets_are_expected_as_large_as_the_arm_shows_them():
     bare, spread = samples.torque - theta[at], samples.torque.std(axis=0)
     offset = np.resize([2.0, -2.0], len(at)) * spread
     without, with_some = (
-        maximise_evidence(model, source_of(replace(samples, torque=bare + own)), ())
+        maximise_evidence(model, as_source(replace(samples, torque=bare + own)), ())
         for own in (0.0 * offset, offset)
     )
 

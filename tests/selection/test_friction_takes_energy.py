@@ -47,7 +47,7 @@ def least_power(model) -> np.ndarray:
 def samples():
     """Three joints, slower than rated, with drag that would be fitted as falling by noise alone."""
     runs = [worn_arm.samples(t, seed, path=seed) for seed, t in enumerate((24.0, 30.0, 36.0))]
-    return Samples.joined(runs)
+    return Samples.concatenate(runs)
 
 
 @pytest.mark.parametrize("name", [name for name in FRICTION_MODELS if name != "none"])

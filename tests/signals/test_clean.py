@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from taufit.recording import Recording
-from taufit.signals.clean import clean
+from taufit.signals.cleaning import clean
 from taufit.signals.drive_gains import Gains
 
 RATE, JOINTS = 100.0, 2
@@ -24,7 +24,7 @@ def recording(seed: int = 1, n: int = 600) -> Recording:
 
 
 def cleaned(one: Recording, **options):
-    return clean(one, Gains.given(np.array([2.0, 3.0])), **options)
+    return clean(one, Gains.from_values(np.array([2.0, 3.0])), **options)
 
 
 def with_spike(one: Recording) -> Recording:
@@ -62,7 +62,7 @@ FAULTS = {
 def test_a_clean_recording_is_left_as_it_is():
     one = recording()
     found = cleaned(one)
-    assert found.findings == () and len(found.sections) == 1 and found.measured.all()
+    assert found.findings == () and len(found.sections) == 1 and found.has_velocity.all()
     (section,) = found.sections
     np.testing.assert_array_equal(section.time, one.time)
     np.testing.assert_array_equal(found.channel("position", section.columns), one.position)
@@ -115,7 +115,7 @@ def test_the_stream_hears_what_the_fit_sees(kind):
 def test_velocity_is_derived_where_there_is_none():
     one = recording()
     found = cleaned(replace(one, velocity=None))
-    assert not found.measured.any()
+    assert not found.has_velocity.any()
     (section,) = found.sections
     # A central difference of a sine of 1 rad/s at 100 Hz: error below (2 pi f h)^2 / 6.
-    np.testing.assert_allclose(found.velocity_of(section)[1:-1], one.velocity[1:-1], atol=2e-5)
+    np.testing.assert_allclose(found.section_velocity(section)[1:-1], one.velocity[1:-1], atol=2e-5)

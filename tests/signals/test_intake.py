@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from taufit.core.errors import RecordingError
-from taufit.signals.intake import StreamConditioner, screen, spikes
-from taufit.signals.intake.velocities import slope
+from taufit.signals.stream import StreamConditioner, row_screen as screen, spike_detector as spikes
+from taufit.signals.stream.velocity_selection import three_point_slope
 
 RATE, JOINTS = 100.0, 2
 FLOOR = np.array([1e-2, 1e-2, 0.05, 0.05, 0.5, 0.5])
@@ -89,7 +89,7 @@ def test_velocity_comes_from_position_where_it_is_not_measured_or_too_noisy():
     noisy = velocity + rng.normal(scale=0.02, size=velocity.shape)
     one = intake()
     out = pushed(one, time, position, noisy, torque)
-    assert one.derived.all()
+    assert one.velocity_derived.all()
     np.testing.assert_allclose([s.velocity for s in out][70:-1], velocity[70:-1], atol=5e-4)
 
 
@@ -97,8 +97,8 @@ def test_the_slope_is_exact_for_parabolas_at_any_steps():
     at = np.array([0.0, 0.3, 0.4])
     value = 2.0 - at + 5.0 * at**2
     before, middle, after = ((t, np.array([x])) for t, x in zip(at, value, strict=True))
-    assert slope(*middle, before, after)[0] == pytest.approx(-1.0 + 10.0 * 0.3)
-    assert slope(*middle, None, None)[0] == 0.0
+    assert three_point_slope(*middle, before, after)[0] == pytest.approx(-1.0 + 10.0 * 0.3)
+    assert three_point_slope(*middle, None, None)[0] == 0.0
 
 
 def test_late_and_repeated_samples_are_left_out_and_order_is_kept():
@@ -135,7 +135,7 @@ needs_kernel = pytest.mark.skipif(spikes._kernel is None, reason="there is no co
 def test_compiled_and_numpy_guards_find_the_same_spikes(seed):
     rng = np.random.default_rng(seed)
     floor = rng.uniform(0.0, 0.5, 6)
-    guards = spikes.spike_guard(floor), spikes.NumpySpikeDetector(floor)
+    guards = spikes.spike_detector(floor), spikes.NumpySpikeDetector(floor)
     waiting, told = None, []
     for k in range(400):
         row = np.sin(0.05 * k + np.arange(6)) + 0.05 * rng.normal(size=6)

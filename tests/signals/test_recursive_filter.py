@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import scipy.signal
 
-from taufit.signals import recursive
-from taufit.signals.recursive import butterworth, filter_rows, filter_sections, resting_state
+from taufit.signals import recursive_filter as recursive
+from taufit.signals.recursive_filter import butterworth, filter_rows, filter_sections, resting_state
 
 
 @pytest.mark.parametrize("order", [2, 4, 6])

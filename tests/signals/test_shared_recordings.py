@@ -17,7 +17,7 @@ from taufit.signals import (
     quality_report,
     zero_phase,
 )
-from taufit.signals.windows import intervals
+from taufit.signals.motion_intervals import intervals
 
 MAPS = Path(__file__).resolve().parents[2] / "examples" / "columns"
 CONTROLLER = np.array([11.976, 11.976, 9.839, 10.763, 10.763])
@@ -152,7 +152,7 @@ def test_files_without_targets_say_what_to_do(data_dir):
 def test_noise_of_the_log_is_near_what_a_rest_shows(data_dir):
     """At rest the signal is noise on a slow drift: an independent check, within a factor."""
     recording = _ur10e(data_dir, "ur-20_01_17-p2")
-    samples = condition(recording, trim=False, cutoff_hz=None, gains=Gains.given(np.ones(6)))
+    samples = condition(recording, trim=False, cutoff_hz=None, gains=Gains.from_values(np.ones(6)))
     drift = zero_phase(samples.raw_torque, samples.rate_hz, 3.0)
     rest = np.std(samples.raw_torque - drift, axis=0)
     assert np.all((samples.noise > 0.6 * rest) & (samples.noise < 1.7 * rest))

@@ -160,7 +160,7 @@ def test_several_runs_are_searched_together():
     from taufit.signals import Samples
 
     cases = [instance(seed, noise=0.05, friction=True, seconds=5.0) for seed in (0, 0, 1)]
-    joined = Samples.joined([case.samples for case in cases])
+    joined = Samples.concatenate([case.samples for case in cases])
     found = find_signs(cases[0].model, joined)
     assert {s.run for s in found.segments} == {0, 1, 2}
     torque = np.concatenate([case.torque for case in cases])

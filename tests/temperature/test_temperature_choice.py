@@ -35,7 +35,7 @@ STATES = [(20, 20, 20), (23, 30, 21), (27, 35, 24), (31, 37, 30), (35, 38, 38), 
 
 
 def _session(**settings) -> Samples:
-    return Samples.joined(
+    return Samples.concatenate(
         [
             worn_arm.samples(state, 40 + k, path=k, name=f"run{k}", **settings)
             for k, state in enumerate(STATES)
@@ -107,7 +107,7 @@ def test_friction_that_does_not_follow_is_left_alone(plain):
 
 
 def test_one_temperature_is_not_enough(plain):
-    session = Samples.joined([worn_arm.samples(30.0, k, path=k) for k in range(3)])
+    session = Samples.concatenate([worn_arm.samples(30.0, k, path=k) for k in range(3)])
     with pytest.raises(PoorExcitationError, match="3 K are needed") as told:
         select_temperature_law(plain, session, "linear")
     assert "Record the same motion with the robot cold" in str(told.value)

@@ -44,7 +44,7 @@ def _warming(minutes_cold: float = 0.0) -> list[Samples]:
 
 @pytest.fixture(scope="module")
 def session():
-    return Samples.joined(_warming())
+    return Samples.concatenate(_warming())
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +99,7 @@ def test_a_new_recording_finds_its_own_start(heated, tmp_path):
 
 def test_friction_that_stays_is_refused():
     runs = [worn_arm.samples(30.0, k, path=k % 4) for k in range(6)]
-    still = Samples.joined(
+    still = Samples.concatenate(
         [
             replace(run.with_channels(temperature=None), names=(f"r{k}",))
             for k, run in enumerate(runs)
@@ -122,7 +122,7 @@ def test_clock_goes_on_from_run_to_run(session):
 
 def test_recordings_without_a_sensor_get_the_middle_of_training():
     runs = [worn_arm.samples(t, k, path=k) for k, t in enumerate((20.0, 30.0, 40.0))]
-    joined = Samples.joined(runs)
+    joined = Samples.concatenate(runs)
     truth = worn_arm.truth()
     model = TorqueModel(truth.robot, truth.friction)
     model = fitted_model(model, fit_samples(model, joined, Wls()), joined)

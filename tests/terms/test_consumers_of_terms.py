@@ -335,9 +335,9 @@ def test_zeros_are_found_from_the_slope_of_conservative_terms(pair):
     model = pair.more.model
     search = ZeroSearch(model.structure, pair.more.samples, np.array([1]), np.full(6, 0.01))
     zeros = search.start
-    slopes = search._slopes(zeros, model.values)[:, 1, 0]
+    slopes = search._zero_columns(zeros, model.values)[:, 1, 0]
     h = 1e-5
-    without = search._slopes(zeros, pair.plain.model.values)[:, 1, 0]
+    without = search._zero_columns(zeros, pair.plain.model.values)[:, 1, 0]
     q = np.array(search.motion[0])
     step = np.zeros(6)
     step[1] = h
@@ -379,12 +379,12 @@ def test_the_simulated_arm_refuses_by_name_what_it_cannot_hold(pair):
 
 
 def test_a_motion_is_designed_for_it_or_refused_by_name(pair):
-    from taufit.excitation.objective import InformationOf
+    from taufit.excitation.objective import MotionInformation
 
     model = replace(pair.plain.model.structure, friction=taufit.Linear(0.05))
     _, q, v, a = motion(4.0, 3)
     try:
-        found = InformationOf(model, np.arange(len(model.names)), np.ones(6)).matrix(q, v, a)[0]
+        found = MotionInformation(model, np.arange(len(model.names)), np.ones(6)).matrix(q, v, a)[0]
     except TaufitError as error:
         assert re.search(names_of(pair.term), str(error))
         return

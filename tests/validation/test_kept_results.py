@@ -19,7 +19,7 @@ from taufit.recording import read_recordings, write_recording
 from taufit.recording.files import RecordingFiles, find_recordings
 from taufit.regression import Information
 from taufit.signals import sample_source
-from taufit.signals.stored.result_cache import ResultCache
+from taufit.signals.storage.result_cache import ResultCache
 from taufit.workflow import identify, inputs, training_data
 
 
@@ -37,7 +37,7 @@ def folder(made, tmp_path, monkeypatch):
     """Recordings that count as many: nothing is fitted in memory, excerpts are short."""
     monkeypatch.setattr(training_data, "LEAD_ROWS", 100)
     monkeypatch.setattr(inputs, "LEAD_ROWS", 100)
-    monkeypatch.setattr(sample_source, "EXCERPT", 2000)
+    monkeypatch.setattr(sample_source, "MAX_EXCERPT_SAMPLES", 2000)
     for path in made[1].iterdir():
         shutil.copy(path, tmp_path)
     return tmp_path
@@ -161,7 +161,7 @@ def test_one_more_file_is_within_what_is_promised(made, folder):
 
 def test_where_parameters_stay_near_only_the_new_file_is_read(made, folder, monkeypatch):
     fitted(made[0], folder, folder, count=4)
-    always = ResultCache.settled
+    always = ResultCache.reuse_if_close
 
     def settled(self, name, value, near):
         return always(self, name, value, lambda now, known: True)

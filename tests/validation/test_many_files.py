@@ -39,7 +39,7 @@ def few(monkeypatch):
     """Recordings that count as many: nothing is fitted in memory, excerpts are short."""
     monkeypatch.setattr(training_data, "LEAD_ROWS", 100)
     monkeypatch.setattr(inputs, "LEAD_ROWS", 100)
-    monkeypatch.setattr(sample_source, "EXCERPT", 2000)
+    monkeypatch.setattr(sample_source, "MAX_EXCERPT_SAMPLES", 2000)
 
 
 def fitted(arm, paths, **keywords):
@@ -178,7 +178,7 @@ def test_a_long_file_in_sections_gives_the_estimate_of_the_whole(arm, long_file)
 def test_what_needs_all_samples_at_once_says_how_many_it_takes(
     arm, paths, few, how, what, monkeypatch
 ):
-    monkeypatch.setattr(sample_source, "AT_ONCE", 3000)
+    monkeypatch.setattr(sample_source, "MAX_GATHERED_SAMPLES", 3000)
 
     with pytest.raises(RecordingError, match=f"{what} looks at all samples at once.*3,000"):
         fitted(arm, paths, **how)

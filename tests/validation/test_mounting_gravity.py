@@ -42,9 +42,9 @@ def test_direction_is_found_and_only_wrong_declarations_are_told(arm, bolted, tr
         off = np.degrees(np.arccos(np.clip(found.direction @ direction, -1, 1)))
         assert off < 2.0
         away = np.degrees(np.arccos(np.clip(direction @ declared.gravity / 9.81, -1, 1)))
-        assert found.wrong == (away > 9.0)
+        assert found.contradicts_declared == (away > 9.0)
         told = mounting_findings(declared, samples)
-        assert bool(told) == found.wrong
+        assert bool(told) == found.contradicts_declared
         json.dumps(found.to_dict(), allow_nan=False)
 
 

@@ -1,5 +1,5 @@
-"""What must be known before a fit. In: a `Robot` and recordings. Out: drive gains, mounting, sign
-of gravity, joint zeros, friction tests.
+"""Calibration before a fit. In: a `Robot` and recordings. Out: drive gains, mounting, sign of
+gravity torque, joint zeros, friction tests.
 
 Left to others: the fit (fitting), scores (validation).
 """
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     )
     from taufit.calibration.friction_pairs import (
         FrictionPairs as FrictionPairs,
+        find_strokes as find_strokes,
         pairs_in as pairs_in,
         pairs_of as pairs_of,
-        strokes_in as strokes_in,
     )
     from taufit.calibration.friction_test import (
         FrictionFit as FrictionFit,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     )
     from taufit.calibration.known_mass import identify_gains as identify_gains
     from taufit.calibration.mounting import (
-        Gravity as Gravity,
+        GravityEstimate as GravityEstimate,
         RemountedModel as RemountedModel,
         estimate_gravity as estimate_gravity,
         mounting_findings as mounting_findings,

@@ -1,6 +1,8 @@
-"""Least squares of a friction curve: linear terms inside, shapes outside (variable projection).
+"""Least squares fit of a friction curve: linear coefficients inside, shape parameters outside.
 
-min over shapes of min over coefficients |w (columns(shape) c - torque)|,    w: of a pair
+min over shapes of min over coefficients |w (columns(shape) c - torque)|,    w: weight of a pair
+
+(variable projection)
 """
 
 from __future__ import annotations
@@ -16,234 +18,260 @@ from taufit.fitting.selection.shapes import starts_across_folds, starts_near_fol
 from taufit.terms import LOAD, TermInput
 from taufit.terms.friction import Friction
 
-# Shapes that differ by a factor exp(+-0.5) in about two of three gears.
-_ALIKE = (("coulomb_velocity", "stribeck_velocity"), ("load_velocity", "stribeck_velocity"))
-_RATIO = 0.5
-_FAR = 24
+# Pairs of shape parameters with a prior ratio: equal within a factor exp(+-0.5) in two of three
+# gears.
+_SIMILAR_SHAPES = (
+    ("coulomb_velocity", "stribeck_velocity"),
+    ("load_velocity", "stribeck_velocity"),
+)
+_LOG_RATIO_STD = 0.5
+_RANDOM_STARTS = 24
 
 
-def columns_of(
-    pairs: FrictionPairs, model: Friction, shape: Array, live: Bool[Array, " k"]
+def weighted_columns(
+    pairs: FrictionPairs, model: Friction, shape: Array, active: Bool[Array, " k"]
 ) -> Array:
-    """Columns of the terms in use, weighted as the pairs are."""
+    """Columns of the active terms, times the weights of the pairs."""
     inputs = TermInput(pairs.velocity, load=pairs.load, temperature=pairs.temperature)
-    columns = model.steady().columns(inputs, shape)[:, live]
+    columns = model.steady().columns(inputs, shape)[:, active]
     return columns if pairs.weight is None else pairs.weight[:, None] * columns
 
 
-def projected(columns: Array, y: Array) -> tuple[Array, Array, Array]:
+def linear_least_squares(columns: Array, y: Array) -> tuple[Array, Array, Array]:
     """Linear least squares: coefficients, residual, orthonormal columns."""
     size = np.linalg.norm(columns, axis=0)
     size[size == 0.0] = 1.0
-    left, values, right = np.linalg.svd(columns / size, full_matrices=False)
-    good = values > 1e-12 * values[0]
-    left, values, right = left[:, good], values[good], right[good]
-    inside = left.T @ y
-    return right.T @ (inside / values) / size, y - left @ inside, left
+    orthonormal, values, right = np.linalg.svd(columns / size, full_matrices=False)
+    nonzero = values > 1e-12 * values[0]
+    orthonormal, values, right = orthonormal[:, nonzero], values[nonzero], right[nonzero]
+    projection = orthonormal.T @ y
+    return right.T @ (projection / values) / size, y - orthonormal @ projection, orthonormal
 
 
 def shape_jacobian(
-    pairs: FrictionPairs, model: Friction, shape: Array, live: Bool[Array, " k"], c: Array
+    pairs: FrictionPairs, model: Friction, shape: Array, active: Bool[Array, " k"], c: Array
 ) -> Array:
-    """Derivative of the curve with respect to every shape, exactly."""
-    out = []
+    """Derivative of the curve with respect to each shape parameter, by complex step."""
+    derivatives = []
     for m in range(len(shape)):
         step = shape.astype(complex)
         tiny = 1e-30 * shape[m]
         step[m] += 1j * tiny
-        out.append(columns_of(pairs, model, step, live).imag @ c / tiny)
-    return np.stack(out, -1) if out else np.empty((len(pairs.torque), 0))
+        derivatives.append(weighted_columns(pairs, model, step, active).imag @ c / tiny)
+    return np.stack(derivatives, -1) if derivatives else np.empty((len(pairs.torque), 0))
 
 
 def _jacobian(
-    pairs: FrictionPairs, model: Friction, shape: Array, live: Bool[Array, " k"]
+    pairs: FrictionPairs, model: Friction, shape: Array, active: Bool[Array, " k"]
 ) -> Float[Array, "n s"]:
     """Kaufman's derivative of the residual with respect to the logarithms of the shapes."""
-    c, _, left = projected(columns_of(pairs, model, shape, live), pairs.target)
-    slope = -shape_jacobian(pairs, model, shape, live, c) * shape
-    return slope - left @ (left.T @ slope)
+    c, _, orthonormal = linear_least_squares(
+        weighted_columns(pairs, model, shape, active), pairs.target
+    )
+    slope = -shape_jacobian(pairs, model, shape, active, c) * shape
+    return slope - orthonormal @ (orthonormal.T @ slope)
 
 
 def refine_shape(
-    pairs: FrictionPairs, model: Friction, shape: Array, live: Bool[Array, " k"]
+    pairs: FrictionPairs, model: Friction, shape: Array, active: Bool[Array, " k"]
 ) -> tuple[Array, float]:
     """Variable projection from one start: Levenberg-Marquardt on the logarithms of the shapes."""
     from scipy.optimize import least_squares
 
     y = pairs.target
     if len(shape) == 0:
-        return shape, _cost(pairs, model, shape, live)
+        return shape, _cost(pairs, model, shape, active)
     low = np.log([s.lower for s in model.shapes])
     high = np.log([s.upper for s in model.shapes])
 
-    expected = _expected(pairs, model)
+    prior = _shape_prior(pairs, model)
 
     def residual(logs: Array) -> Array:
-        left = projected(columns_of(pairs, model, np.exp(logs), live), y)[1]
-        return np.r_[left, expected @ logs]
+        residuals = linear_least_squares(weighted_columns(pairs, model, np.exp(logs), active), y)[1]
+        return np.r_[residuals, prior @ logs]
 
     def jacobian(logs: Array) -> Array:
-        return np.vstack([_jacobian(pairs, model, np.exp(logs), live), expected])
+        return np.vstack([_jacobian(pairs, model, np.exp(logs), active), prior])
 
-    inside = np.clip(np.log(shape), low + 1e-9, high - 1e-9)
-    found = least_squares(
-        residual, inside, jac=jacobian, bounds=(low, high), xtol=1e-10, ftol=1e-12, max_nfev=80
+    start = np.clip(np.log(shape), low + 1e-9, high - 1e-9)
+    solution = least_squares(
+        residual, start, jac=jacobian, bounds=(low, high), xtol=1e-10, ftol=1e-12, max_nfev=80
     )
-    return np.exp(found.x), float(2.0 * found.cost)
+    return np.exp(solution.x), float(2.0 * solution.cost)
 
 
-def _expected(pairs: FrictionPairs, model: Friction) -> Float[Array, "g s"]:
-    """Rows on the logarithms of the shapes: what is believed of them, in standard deviations.
+def _shape_prior(pairs: FrictionPairs, model: Friction) -> Float[Array, "g s"]:
+    """Prior rows on the logarithms of the shape parameters, in standard deviations.
 
-    Static friction fades over about the speed at which Coulomb friction comes up, with load and
-    without; a curve with one and not yet the other has a dip no gear has. Only where the pairs have
-    weights, so that a standard deviation means something.
+    Static friction decays over about the speed at which Coulomb friction rises, with load and
+    without; a curve with only one of both would have a dip that no gear has. Zero where the pairs
+    have no weights, since residuals then have no standard deviation.
     """
     names = [shape.name for shape in model.shapes]
-    out = np.zeros((len(_ALIKE), len(names)))
-    for row, (one, other) in zip(out, _ALIKE, strict=True):
-        if pairs.weight is not None and one in names and other in names:
-            row[names.index(one)], row[names.index(other)] = 1.0 / _RATIO, -1.0 / _RATIO
-    return out
+    rows = np.zeros((len(_SIMILAR_SHAPES), len(names)))
+    for row, (first, second) in zip(rows, _SIMILAR_SHAPES, strict=True):
+        if pairs.weight is not None and first in names and second in names:
+            row[names.index(first)], row[names.index(second)] = (
+                1.0 / _LOG_RATIO_STD,
+                -1.0 / _LOG_RATIO_STD,
+            )
+    return rows
 
 
-def from_grid(
-    pairs: FrictionPairs, model: Friction, live: Bool[Array, " k"], most: int = 24
+def fit_from_grid(
+    pairs: FrictionPairs, model: Friction, active: Bool[Array, " k"], starts_per_grid: int = 24
 ) -> tuple[Array, float]:
-    """Variable projection from good points all over a dense grid."""
+    """Fit by variable projection from the best points of a dense grid of shape parameters."""
     if not model.shapes:
-        return refine_shape(pairs, model, np.empty(0), live)
+        return refine_shape(pairs, model, np.empty(0), active)
     axes = [np.geomspace(s.start[0] / 3, min(s.start[-1] * 3, s.upper), 9) for s in model.shapes]
     points = np.array(list(product(*axes)))
-    # Valleys beside a fold are thinner than the grid.
-    finer = [np.geomspace(axis[0], axis[-1], 13) for axis in axes[:2]] + axes[2:]
-    thin = starts_near_folds(finer, model.shapes)
-    far: list[Float[Array, " s"]] = []
+    # Minima near a fold are narrower than the grid.
+    fine_axes = [np.geomspace(axis[0], axis[-1], 13) for axis in axes[:2]] + axes[2:]
+    fold_points = starts_near_folds(fine_axes, model.shapes)
+    random_starts: list[Float[Array, " s"]] = []
     if pairs.weight is None:
-        # Valleys outside the grid: points spread evenly over all that is allowed.
+        # Minima outside the grid: points spread evenly over the allowed range.
         low, high = (np.log([getattr(s, end) for s in model.shapes]) for end in ("lower", "upper"))
-        far = list(np.exp(low + (high - low) * _evenly(_FAR, len(low))))
+        random_starts = list(
+            np.exp(low + (high - low) * _quasi_random_points(_RANDOM_STARTS, len(low)))
+        )
     else:
-        most //= 2
+        starts_per_grid //= 2
     starts = [
-        *_apart(pairs, model, live, points, most, 1.1),
-        *_apart(pairs, model, live, thin, most // 2, 0.5),
-        *far,
+        *_separate_starts(pairs, model, active, points, starts_per_grid, 1.1),
+        *_separate_starts(pairs, model, active, fold_points, starts_per_grid // 2, 0.5),
+        *random_starts,
     ]
-    found = sorted((refine_shape(pairs, model, start, live) for start in starts), key=itemgetter(1))
-    best = found[0]
-    for shape, _ in found[:3]:
-        for twins in starts_across_folds(shape, _gram(pairs, model, shape, live), model.shapes):
-            nearest = min(twins, key=lambda twin: _cost(pairs, model, twin, live))
-            best = min(best, refine_shape(pairs, model, nearest, live), key=itemgetter(1))
-    # A shape may sit in a valley of its own while the others are where they belong.
+    solutions = sorted(
+        (refine_shape(pairs, model, start, active) for start in starts), key=itemgetter(1)
+    )
+    best = solutions[0]
+    for shape, _ in solutions[:3]:
+        for mirror_shapes in starts_across_folds(
+            shape, _gram(pairs, model, shape, active), model.shapes
+        ):
+            nearest = min(
+                mirror_shapes, key=lambda mirror_shape: _cost(pairs, model, mirror_shape, active)
+            )
+            best = min(best, refine_shape(pairs, model, nearest, active), key=itemgetter(1))
+    # One shape parameter may be in a local minimum while the others are right.
     for m, axis in enumerate(axes):
         line = np.tile(best[0], (len(axis), 1))
         line[:, m] = axis
         for start in line:
-            best = min(best, refine_shape(pairs, model, start, live), key=itemgetter(1))
+            best = min(best, refine_shape(pairs, model, start, active), key=itemgetter(1))
     return best
 
 
-def _evenly(count: int, axes: int) -> Float[Array, "n s"]:
-    """Points in the unit cube, each axis by multiples of an irrational step."""
+def _quasi_random_points(count: int, axes: int) -> Float[Array, "n s"]:
+    """Quasi-random points in the unit cube: each axis by multiples of an irrational step."""
     steps = np.sqrt([2.0, 3.0, 5.0, 7.0, 11.0, 13.0])[:axes]
     return (0.5 + np.arange(1, count + 1)[:, None] * steps) % 1.0
 
 
-def _apart(
+def _separate_starts(
     pairs: FrictionPairs,
     model: Friction,
-    live: Bool[Array, " k"],
+    active: Bool[Array, " k"],
     points: Float[Array, "g s"],
-    most: int,
+    maximum: int,
     distance: float,
 ) -> list[Float[Array, " s"]]:
-    """Good points, far enough apart in logarithms to lie in different valleys."""
-    few = np.zeros(len(pairs.torque), bool)
-    few[:: max(1, len(few) // 100)] = True
-    pairs = pairs.chosen(few)
-    costs = [_cost(pairs, model, point, live) for point in points]
-    chosen: list[Float[Array, " s"]] = []
+    """Points of low cost, far enough apart in logarithms to lie in different minima."""
+    subset = np.zeros(len(pairs.torque), bool)
+    subset[:: max(1, len(subset) // 100)] = True
+    pairs = pairs.select(subset)
+    costs = [_cost(pairs, model, point, active) for point in points]
+    starts: list[Float[Array, " s"]] = []
     for i in np.argsort(costs):
-        gaps = [np.abs(np.log(points[i] / other)).max() for other in chosen]
+        gaps = [np.abs(np.log(points[i] / other)).max() for other in starts]
         if min(gaps, default=np.inf) > distance:
-            chosen.append(points[i])
-        if len(chosen) == most:
+            starts.append(points[i])
+        if len(starts) == maximum:
             break
-    return chosen
+    return starts
 
 
-def _cost(pairs: FrictionPairs, model: Friction, shape: Array, live: Bool[Array, " k"]) -> float:
-    return float(np.sum(projected(columns_of(pairs, model, shape, live), pairs.target)[1] ** 2))
+def _cost(pairs: FrictionPairs, model: Friction, shape: Array, active: Bool[Array, " k"]) -> float:
+    return float(
+        np.sum(
+            linear_least_squares(weighted_columns(pairs, model, shape, active), pairs.target)[1]
+            ** 2
+        )
+    )
 
 
 def _gram(
-    pairs: FrictionPairs, model: Friction, shape: Array, live: Bool[Array, " k"]
+    pairs: FrictionPairs, model: Friction, shape: Array, active: Bool[Array, " k"]
 ) -> Float[Array, "s s"]:
     """Kaufman's J'J for the logarithms of the shapes."""
-    jacobian = _jacobian(pairs, model, shape, live)
+    jacobian = _jacobian(pairs, model, shape, active)
     return jacobian.T @ jacobian
 
 
 def fit_jointly(
-    pairs: FrictionPairs, model: Friction, live: Bool[Array, " k"]
+    pairs: FrictionPairs, model: Friction, active: Bool[Array, " k"]
 ) -> tuple[Array, float]:
-    """Levenberg-Marquardt on coefficients and logarithms of shapes together, from one start."""
+    """Fit coefficients and logarithms of shapes together by Levenberg-Marquardt, from one start."""
     from scipy.optimize import least_squares
 
     start = np.array([s.start[len(s.start) // 2] for s in model.shapes])
-    count = int(live.sum())
+    count = int(active.sum())
     level = float(np.mean(np.abs(pairs.target)))
 
     def residual(x: Array) -> Array:
-        return columns_of(pairs, model, np.exp(x[count:]), live) @ x[:count] - pairs.target
+        return weighted_columns(pairs, model, np.exp(x[count:]), active) @ x[:count] - pairs.target
 
     def jacobian(x: Array) -> Array:
         shape = np.exp(x[count:])
-        slope = shape_jacobian(pairs, model, shape, live, x[:count]) * shape
-        return np.column_stack([columns_of(pairs, model, shape, live), slope])
+        slope = shape_jacobian(pairs, model, shape, active, x[:count]) * shape
+        return np.column_stack([weighted_columns(pairs, model, shape, active), slope])
 
-    first = np.concatenate([np.full(count, 0.1 * level), np.log(start)])
-    free = np.full(count, np.inf)
+    initial = np.concatenate([np.full(count, 0.1 * level), np.log(start)])
+    unbounded = np.full(count, np.inf)
     bounds = (
-        np.concatenate([-free, np.log([s.lower for s in model.shapes])]),
-        np.concatenate([free, np.log([s.upper for s in model.shapes])]),
+        np.concatenate([-unbounded, np.log([s.lower for s in model.shapes])]),
+        np.concatenate([unbounded, np.log([s.upper for s in model.shapes])]),
     )
-    found = least_squares(residual, first, jac=jacobian, bounds=bounds, x_scale="jac", max_nfev=500)
-    shape = np.exp(found.x[count:])
-    left = projected(columns_of(pairs, model, shape, live), pairs.target)[1]
-    return shape, float(np.sum(left**2))
+    solution = least_squares(
+        residual, initial, jac=jacobian, bounds=bounds, x_scale="jac", max_nfev=500
+    )
+    shape = np.exp(solution.x[count:])
+    residuals = linear_least_squares(weighted_columns(pairs, model, shape, active), pairs.target)[1]
+    return shape, float(np.sum(residuals**2))
 
 
 def bic(
-    cost: float, n: int, pairs: FrictionPairs, model: Friction, shape: Array, live: Array
+    cost: float, n: int, pairs: FrictionPairs, model: Friction, shape: Array, active: Array
 ) -> float:
     """n ln(cost/n) + k ln n (1 + k/(2 (n - k))); infinite for as many parameters as strokes.
 
-    The last factor matters for a handful of strokes, which many parameters fit by chance.
-    Shapes that move no remaining term are not counted.
-    Friction that grows with load is expected of every gear: the term `load` is not counted.
+    The last factor corrects for few strokes, which many parameters fit by chance. Shapes without
+    effect on an active term are not counted. Every gear has friction that grows with load: the
+    term `load` is not counted.
     """
-    counted = live & np.array([one.group != LOAD or bool(one.modifies) for one in model.parameters])
-    moved = shape_jacobian(pairs, model, shape, counted, np.ones(int(counted.sum())))
-    shapes = int(np.count_nonzero(np.any(np.abs(moved) > 0, axis=0)))
+    counted = active & np.array(
+        [term.group != LOAD or bool(term.modifies) for term in model.parameters]
+    )
+    derivative = shape_jacobian(pairs, model, shape, counted, np.ones(int(counted.sum())))
+    shapes = int(np.count_nonzero(np.any(np.abs(derivative) > 0, axis=0)))
     floor = 1e-24 * float(np.sum(pairs.target**2))
     # Bins of one pair of strokes share the gear's position: a stroke counts once.
     count = n if pairs.stroke is None else len(np.unique(pairs.stroke))
     k = int(counted.sum()) + shapes
     if k >= count:
         return np.inf
-    few = 1.0 + 0.5 * k / (count - k)
-    return count * np.log(max(cost, floor) / n) + few * k * np.log(count)
+    small_sample_factor = 1.0 + 0.5 * k / (count - k)
+    return count * np.log(max(cost, floor) / n) + small_sample_factor * k * np.log(count)
 
 
 def covariance(
-    pairs: FrictionPairs, model: Friction, shape: Array, live: Bool[Array, " k"], c: Array
+    pairs: FrictionPairs, model: Friction, shape: Array, active: Bool[Array, " k"], c: Array
 ) -> Float[Array, "m m"]:
-    """Of the live coefficients, then the shapes, from the residuals; strokes are independent."""
-    columns = columns_of(pairs, model, shape, live)
-    jacobian = np.column_stack([columns, shape_jacobian(pairs, model, shape, live, c)])
+    """Covariance of the active coefficients and the shapes; strokes are independent."""
+    columns = weighted_columns(pairs, model, shape, active)
+    jacobian = np.column_stack([columns, shape_jacobian(pairs, model, shape, active, c)])
     size = np.linalg.norm(jacobian, axis=0)
     size[size == 0.0] = 1.0
     n, used = jacobian.shape

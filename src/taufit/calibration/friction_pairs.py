@@ -1,14 +1,14 @@
-"""Strokes of a friction test, found in noisy samples, and friction from pairs of them.
+"""Strokes of a friction test in noisy samples, and friction from pairs of strokes.
 
 At equal position and opposite velocity the links' torque is the same and friction is opposite:
 
     friction = (tau_forward - tau_backward) / 2,        load = (tau_forward + tau_backward) / 2.
 
-Any offset cancels in the first and stays in the second. Velocity is the position's difference over
-a quarter of a second (less for fast strokes), so that strokes far slower than the noise of a
-velocity signal are found; a stroke goes on as long as that velocity keeps its sign and size. Of a
-stroke that begins with a reversal the first part is left out: friction may build up over some
-tenths of a radian.
+An offset cancels in the first and stays in the second. Velocity is the position difference over a
+quarter of a second (less for fast strokes), so that strokes far slower than the noise of a velocity
+signal are found; a stroke lasts as long as that velocity keeps its sign and magnitude. The first
+part of a stroke after a reversal is left out: pre-sliding friction builds up over tenths of a
+radian.
 """
 
 from __future__ import annotations
@@ -22,37 +22,38 @@ from taufit.core.arrays import Array, Bool, Float, Int
 from taufit.core.errors import PoorExcitationError, TaufitError
 from taufit.signals.samples import Samples
 
-# Velocity is averaged over the first window for slow strokes, over the second for fast ones.
+# Averaging windows of velocity: for slow strokes, for fast strokes; limit between both [rad/s].
 _WINDOWS_S = (0.25, 0.06)
-_FAST = 0.15
-_SHORTEST_S = 0.15
-_SLOWEST = 4e-4
-_ALIKE = 0.1
-_AHEAD = 5
-# A joint has turned round when it has gone back this far; friction is there after the second.
-_TURN = 1e-3
-_BUILT_UP = 0.5
-# Bins longer than this have noise of their own; no curve follows friction closer than the share.
+_FAST_SPEED = 0.15
+_MINIMUM_STROKE_S = 0.15
+_MINIMUM_SPEED = 4e-4
+_SPEED_TOLERANCE = 0.1
+_PARTNER_SEARCH = 5
+# Travel after which a joint counts as reversed, and travel after which friction is built up [rad].
+_REVERSAL_TRAVEL = 1e-3
+_FRICTION_TRAVEL = 0.5
+# Bins longer than this have independent noise [s].
 _INDEPENDENT_S = 0.5
-# Scatter of four bins: its median over its mean, and what chance hardly reaches.
-_MEDIAN = 0.79
-_SHAKES = 4.0
+# Median over mean of the variance of four bins; variance ratio that chance hardly reaches; relative
+# error of any friction curve.
+_MEDIAN_OVER_MEAN = 0.79
+_EXCESS_VARIANCE = 4.0
 _CURVE_ERROR = 0.01
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FrictionPairs:
-    """Friction of one joint at positive speeds, and the load it was measured under.
+    """Friction of one joint at positive speeds, and the load at which it was measured.
 
     Attributes:
         velocity: Speed of each pair [rad/s].
         torque: Friction [N m].
         load: Torque of the links [N m].
         joint: Number of the joint, from 1, for messages.
-        stroke: Which pair of strokes each belongs to; all to one where None.
-        temperature: Of the joint [degC], where it was recorded.
-        seconds: Time the mean behind each pair was taken over; unknown where None.
-        weight: Of each pair in a fit, 1/standard deviation; all alike where None.
+        stroke: Index of the pair of strokes of each sample; None: all from one.
+        temperature: Joint temperature [degC], where recorded.
+        seconds: Averaging time of each pair [s]; None: unknown.
+        weight: Weight of each pair in a fit, 1/standard deviation; None: equal weights.
     """
 
     velocity: Float[Array, " n"]
@@ -65,13 +66,13 @@ class FrictionPairs:
     weight: Float[Array, " n"] | None = None
 
     @classmethod
-    def joined(cls, parts: Sequence[FrictionPairs]) -> FrictionPairs:
+    def concatenate(cls, parts: Sequence[FrictionPairs]) -> FrictionPairs:
         """Pairs of one joint from several recordings: payloads, days, temperatures."""
-        labels, ahead = [], 0
+        labels, offset = [], 0
         for part in parts:
-            own = part.labels
-            labels.append(own + ahead)
-            ahead += int(own.max(initial=-1)) + 1
+            part_labels = part.labels
+            labels.append(part_labels + offset)
+            offset += int(part_labels.max(initial=-1)) + 1
         return cls(
             np.concatenate([part.velocity for part in parts]),
             np.concatenate([part.torque for part in parts]),
@@ -79,13 +80,13 @@ class FrictionPairs:
             parts[0].joint,
             np.concatenate(labels),
             *(
-                _all_or_none([getattr(part, name) for part in parts])
+                _concatenate_if_complete([getattr(part, name) for part in parts])
                 for name in ("temperature", "seconds", "weight")
             ),
         )
 
-    def chosen(self, rows: Bool[Array, " n"]) -> FrictionPairs:
-        """Some of them."""
+    def select(self, rows: Bool[Array, " n"]) -> FrictionPairs:
+        """Pairs of the selected rows."""
         return FrictionPairs(
             self.velocity[rows],
             self.torque[rows],
@@ -100,12 +101,12 @@ class FrictionPairs:
 
     @property
     def target(self) -> Float[Array, " n"]:
-        """Friction times weight: what a weighted fit is to explain."""
+        """Weighted friction, the right-hand side of a weighted fit."""
         return self.torque if self.weight is None else self.weight * self.torque
 
     @property
     def labels(self) -> Int[Array, " n"]:
-        """Pair of strokes of each, from 0."""
+        """Index of the pair of strokes of each sample, from 0."""
         return np.zeros(len(self.torque), int) if self.stroke is None else self.stroke
 
     @property
@@ -119,13 +120,13 @@ class FrictionPairs:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stroke:
-    """A steady movement of one joint, the others at rest.
+    """Constant-velocity motion of one joint, the others standing.
 
     Attributes:
-        rows: Samples of its steady part.
-        speed: Signed [rad/s].
-        settled: Which of them have gone far enough since the joint turned round for friction that
-            builds up slowly to be there.
+        rows: Samples of its constant-velocity part.
+        speed: Signed velocity [rad/s].
+        settled: Samples far enough after the last reversal for pre-sliding friction to have built
+            up.
     """
 
     rows: Int[Array, " n"]
@@ -133,156 +134,167 @@ class Stroke:
     settled: Bool[Array, " n"]
 
 
-def strokes_in(samples: Samples, joint: int) -> list[Stroke]:
-    """Strokes of one joint (from 1), in order of time."""
-    found: list[Stroke] = []
+def find_strokes(samples: Samples, joint: int) -> list[Stroke]:
+    """Find the strokes of one joint (from 1), in order of time."""
+    strokes: list[Stroke] = []
     for run in samples.run_slices():
         rows = np.arange(run.start, run.stop)
         q = samples.position[run]
-        here: list[Stroke] = []
-        turned = _since_turn(q[:, joint - 1], samples.rate_hz)
-        for window, slow in zip(_WINDOWS_S, (True, False), strict=True):
+        run_strokes: list[Stroke] = []
+        travel = _travel_since_reversal(q[:, joint - 1], samples.rate_hz)
+        for window, is_slow in zip(_WINDOWS_S, (True, False), strict=True):
             half = max(1, round(0.5 * window * samples.rate_hz))
             if len(rows) <= 6 * half:
                 continue
             smooth = np.zeros_like(q)
             smooth[half:-half] = (q[2 * half :] - q[: -2 * half]) * (samples.rate_hz / (2 * half))
-            here += [
-                Stroke(rows[part], speed, _settled(turned[part]))
-                for part, speed in _steady(smooth, joint - 1, half, samples.rate_hz)
-                if (abs(speed) < _FAST) == slow
+            run_strokes += [
+                Stroke(rows[part], speed, _after_friction_built_up(travel[part]))
+                for part, speed in _constant_velocity_segments(
+                    smooth, joint - 1, half, samples.rate_hz
+                )
+                if (abs(speed) < _FAST_SPEED) == is_slow
             ]
-        found += sorted(here, key=lambda one: int(one.rows[0]))
-    return found
+        strokes += sorted(run_strokes, key=lambda stroke: int(stroke.rows[0]))
+    return strokes
 
 
-def _steady(
+def _constant_velocity_segments(
     smooth: Float[Array, "n j"], i: int, half: int, rate_hz: float
 ) -> list[tuple[Int[Array, " m"], float]]:
-    """Steady movements of joint i while the others rest: samples and signed speed."""
+    """Constant-velocity segments of joint i while the others stand: samples and signed velocity."""
     v = smooth[:, i]
-    # A good part of the time a joint keeps its velocity; the change it has then is noise, whose
-    # lower quartile is 0.32 standard deviations.
+    # A joint keeps its velocity a good part of the time; its change is then noise, whose lower
+    # quartile is 0.32 standard deviations.
     change = np.zeros_like(v)
     change[half:-half] = v[2 * half :] - v[: -2 * half]
     noise = float(np.quantile(np.abs(change[half:-half]), 0.25)) / (0.32 * np.sqrt(2.0))
     others = np.abs(np.delete(smooth, i, axis=1)).max(axis=1, initial=0.0)
     size = np.abs(v)
-    steady = (size > max(_SLOWEST, 4.0 * noise)) & (np.abs(change) < 0.05 * size + 4.0 * noise)
+    steady = (size > max(_MINIMUM_SPEED, 4.0 * noise)) & (
+        np.abs(change) < 0.05 * size + 4.0 * noise
+    )
     steady &= others < 0.03 * size + 4.0 * noise + 2e-4
     edges = np.flatnonzero(np.diff(steady.astype(int)) | np.diff(np.sign(v).astype(int))) + 1
-    least = max(4, round(_SHORTEST_S * rate_hz))
+    minimum_length = max(4, round(_MINIMUM_STROKE_S * rate_hz))
     return [
         (part, float(np.median(v[part])))
         for part in np.split(np.arange(len(v)), edges)
-        if steady[part[0]] and len(part) >= least
+        if steady[part[0]] and len(part) >= minimum_length
     ]
 
 
-def _since_turn(q: Float[Array, " n"], rate_hz: float) -> Float[Array, " n"]:
-    """How far a joint has gone since it last turned round; rests do not count as turns."""
+def _travel_since_reversal(q: Float[Array, " n"], rate_hz: float) -> Float[Array, " n"]:
+    """Travel of a joint since its last velocity reversal; standing does not count as reversal."""
     step = max(1, round(0.02 * rate_hz))
     coarse = q[::step]
-    turns, last, way = [0], 0, 0.0
+    reversals, last, direction = [0], 0, 0.0
     for k, x in enumerate(coarse.tolist()):
-        gone = x - coarse[last]
-        if way == 0.0 and abs(gone) > _TURN:
-            way, last = float(np.sign(gone)), k
-        elif gone * way > 0.0:
+        travel = x - coarse[last]
+        if direction == 0.0 and abs(travel) > _REVERSAL_TRAVEL:
+            direction, last = float(np.sign(travel)), k
+        elif travel * direction > 0.0:
             last = k
-        elif way != 0.0 and abs(gone) > _TURN:
-            turns.append(last)
-            way, last = -way, k
-    place = np.searchsorted(np.array(turns) * step, np.arange(len(q)), side="right") - 1
-    return np.abs(q - coarse[turns][place])
+        elif direction != 0.0 and abs(travel) > _REVERSAL_TRAVEL:
+            reversals.append(last)
+            direction, last = -direction, k
+    reversal = np.searchsorted(np.array(reversals) * step, np.arange(len(q)), side="right") - 1
+    return np.abs(q - coarse[reversals][reversal])
 
 
-def _settled(gone: Float[Array, " n"]) -> Bool[Array, " n"]:
-    """Samples far enough after the turn: 0.5, less in a short stroke, of which most stays."""
-    return gone >= min(_BUILT_UP, float(np.quantile(gone, 0.35)))
+def _after_friction_built_up(travel: Float[Array, " n"]) -> Bool[Array, " n"]:
+    """Samples far enough after the reversal: 0.5 rad, less in short strokes."""
+    return travel >= min(_FRICTION_TRAVEL, float(np.quantile(travel, 0.35)))
 
 
 def pairs_in(samples: Samples, joint: int, *, points: int = 8) -> FrictionPairs:
-    """Friction of one joint (from 1) in samples of its constant-velocity strokes both ways.
+    """Friction of one joint (from 1) from its constant-velocity strokes in both directions.
 
     Neighbouring strokes of opposite direction and equal speed (within 10 per cent) are compared at
-    the positions they share, in `points` bins each; strokes without a partner are left out.
+    their common positions, in `points` bins each; strokes without a partner are left out.
     """
-    strokes = strokes_in(samples, joint)
+    strokes = find_strokes(samples, joint)
     i = joint - 1
-    found: list[FrictionPairs] = []
+    pairs: list[FrictionPairs] = []
     used: set[int] = set()
-    for k, one in enumerate(strokes):
-        for m in range(k + 1, min(k + 1 + _AHEAD, len(strokes))):
-            two = strokes[m]
-            alike = abs(one.speed + two.speed) < _ALIKE * max(abs(one.speed), abs(two.speed))
-            if k in used or m in used or not alike:
+    for k, first in enumerate(strokes):
+        for m in range(k + 1, min(k + 1 + _PARTNER_SEARCH, len(strokes))):
+            second = strokes[m]
+            has_equal_speed = abs(first.speed + second.speed) < _SPEED_TOLERANCE * max(
+                abs(first.speed), abs(second.speed)
+            )
+            if k in used or m in used or not has_equal_speed:
                 continue
-            pair = _binned(samples, i, one, two, points)
+            pair = _pair_in_bins(samples, i, first, second, points)
             if pair is not None:
-                found.append(pair)
+                pairs.append(pair)
                 used |= {k, m}
-    if not found:
+    if not pairs:
         raise PoorExcitationError(
             f"joint {joint} has no constant-velocity strokes both ways at one speed over the same "
             f"positions ({len(strokes)} strokes were found). Drive it alone, forwards and "
             "backwards, at several speeds: `taufit design --kind friction-test` plans that."
         )
-    return FrictionPairs.joined(found)
+    return FrictionPairs.concatenate(pairs)
 
 
-def _binned(
-    samples: Samples, i: int, one: Stroke, two: Stroke, points: int
+def _pair_in_bins(
+    samples: Samples, i: int, first: Stroke, second: Stroke, points: int
 ) -> FrictionPairs | None:
-    """Both strokes in bins of the positions they share; None where they share few.
+    """Both strokes in bins of their common positions; None if these are too few.
 
-    A bin's means are of slightly different positions there and back, in the other joints too: these
-    give way while the load moves. Gravity comes from a potential U, so
+    The mean positions of a bin differ slightly between both directions, in the other joints too,
+    since these yield while the load moves. Gravity comes from a potential U, so
 
         d tau_i / d q_k = d^2 U / d q_i d q_k = d tau_k / d q_i
 
-    and the slopes of all joints' torque along the stroke carry joint i's torque to one position.
+    and the slopes of all joints' torque along the stroke give the torque of joint i at one
+    position.
     """
-    forward, backward = (one, two) if one.speed > 0 else (two, one)
+    forward, backward = (first, second) if first.speed > 0 else (second, first)
     rows_of = [stroke.rows[stroke.settled] for stroke in (forward, backward)]
     q = [samples.position[rows, i] for rows in rows_of]
     low, high = max(x.min() for x in q), min(x.max() for x in q)
     if high - low < 0.3 * min(np.ptp(x) for x in q) or high <= low:
         return None
     edges = np.linspace(low, high, points + 1)
-    there, back = (_Bins.of(samples, i, rows, edges) for rows in rows_of)
-    good = (there.count > 0) & (back.count > 0)
-    if not np.any(good):
+    forward_bins, backward_bins = (_Bins.of(samples, i, rows, edges) for rows in rows_of)
+    is_filled = (forward_bins.count > 0) & (backward_bins.count > 0)
+    if not np.any(is_filled):
         return None
-    square, product = there.square + back.square, there.product + back.product
-    slope = product / np.where(square > 0.0, square, np.inf)[:, None]
-    at = 0.5 * (there.position + back.position)
-    at[:, i] = 0.5 * (edges[1:] + edges[:-1])
-    ahead, behind = (
-        bins.torque[:, i] - np.sum(slope * (bins.position - at), axis=1) for bins in (there, back)
+    square, product = (
+        forward_bins.square + backward_bins.square,
+        forward_bins.product + backward_bins.product,
     )
-    warm = None
-    if there.temperature is not None and back.temperature is not None:
-        warm = 0.5 * (there.temperature + back.temperature)[good]
+    slope = product / np.where(square > 0.0, square, np.inf)[:, None]
+    centre = 0.5 * (forward_bins.position + backward_bins.position)
+    centre[:, i] = 0.5 * (edges[1:] + edges[:-1])
+    forward_torque, backward_torque = (
+        bins.torque[:, i] - np.sum(slope * (bins.position - centre), axis=1)
+        for bins in (forward_bins, backward_bins)
+    )
+    temperature = None
+    if forward_bins.temperature is not None and backward_bins.temperature is not None:
+        temperature = 0.5 * (forward_bins.temperature + backward_bins.temperature)[is_filled]
     return FrictionPairs(
-        0.5 * (there.velocity - back.velocity)[good],
-        0.5 * (ahead - behind)[good],
-        0.5 * (ahead + behind)[good],
+        0.5 * (forward_bins.velocity - backward_bins.velocity)[is_filled],
+        0.5 * (forward_torque - backward_torque)[is_filled],
+        0.5 * (forward_torque + backward_torque)[is_filled],
         i + 1,
-        np.zeros(int(good.sum()), int),
-        warm,
-        0.5 * (there.count + back.count)[good] / samples.rate_hz,
+        np.zeros(int(is_filled.sum()), int),
+        temperature,
+        0.5 * (forward_bins.count + backward_bins.count)[is_filled] / samples.rate_hz,
     )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Bins:
-    """A stroke of joint i in bins of its position.
+    """Means of a stroke of joint i in bins of its position.
 
     Attributes:
         count: Samples in each bin.
-        position, torque: Their means, all joints.
-        velocity, temperature: Their means, joint i.
+        position, torque: Mean per bin, all joints.
+        velocity, temperature: Mean per bin, joint i.
         square, product: Sums of (q_i - mean)^2 and of (q_i - mean) torque, for the slopes.
     """
 
@@ -298,45 +310,45 @@ class _Bins:
     def of(
         cls, samples: Samples, i: int, rows: Int[Array, " n"], edges: Float[Array, " e"]
     ) -> _Bins:
-        """The samples between the edges."""
-        which = np.digitize(samples.position[rows, i], edges) - 1
-        inside = (which >= 0) & (which < len(edges) - 1)
-        rows, which = rows[inside], which[inside]
-        count = np.bincount(which, minlength=len(edges) - 1)
+        """Bin the samples between the edges."""
+        bin_index = np.digitize(samples.position[rows, i], edges) - 1
+        inside = (bin_index >= 0) & (bin_index < len(edges) - 1)
+        rows, bin_index = rows[inside], bin_index[inside]
+        count = np.bincount(bin_index, minlength=len(edges) - 1)
 
         def total(x: Float[Array, " n"]) -> Float[Array, " b"]:
-            return np.bincount(which, x, minlength=len(count))
+            return np.bincount(bin_index, x, minlength=len(count))
 
         def mean(x: Float[Array, " n"]) -> Float[Array, " b"]:
             return total(x) / np.maximum(count, 1)
 
-        q, torque, warm = samples.position[rows], samples.torque[rows], samples.temperature
-        left = q[:, i] - mean(q[:, i])[which]
+        q, torque, temperature = samples.position[rows], samples.torque[rows], samples.temperature
+        deviation = q[:, i] - mean(q[:, i])[bin_index]
         return cls(
             count,
             np.stack([mean(x) for x in q.T], axis=1),
             np.stack([mean(x) for x in torque.T], axis=1),
             mean(samples.velocity[rows, i]),
-            None if warm is None else mean(warm[rows, i]),
-            total(left**2),
-            np.stack([total(left * x) for x in torque.T], axis=1),
+            None if temperature is None else mean(temperature[rows, i]),
+            total(deviation**2),
+            np.stack([total(deviation * x) for x in torque.T], axis=1),
         )
 
 
-def _all_or_none(
+def _concatenate_if_complete(
     parts: Sequence[Float[Array, " n"] | None],
 ) -> Float[Array, " m"] | None:
-    known = [part for part in parts if part is not None]
-    return np.concatenate(known) if len(known) == len(parts) else None
+    available = [part for part in parts if part is not None]
+    return np.concatenate(available) if len(available) == len(parts) else None
 
 
-def weighted(pairs: FrictionPairs) -> FrictionPairs:
-    """The pairs with weights from their own scatter, whatever the friction.
+def with_weights(pairs: FrictionPairs) -> FrictionPairs:
+    """Add weights from the scatter of the pairs, independent of the friction model.
 
-    Variance of a pair of strokes' mean: a/T by its duration T, a from strokes long enough for
-    their bins to be independent; what its own bins scatter where that is much more (an arm that
-    shakes at the start of a fast stroke); and a hundredth of the friction, for what no curve
-    follows. Bins share it evenly.
+    Variance of the mean of a pair of strokes: a/T with its duration T, a from strokes long enough
+    for their bins to be independent; the scatter of its bins where that is much larger (vibration
+    at the start of a fast stroke); and 1 % of the friction for the error of any curve. Bins share
+    it evenly.
     """
     if pairs.stroke is None or pairs.seconds is None:
         return pairs
@@ -347,11 +359,20 @@ def weighted(pairs: FrictionPairs) -> FrictionPairs:
     time = np.bincount(labels, pairs.seconds, minlength=count)
     level = np.bincount(labels, pairs.torque, minlength=count) / bins_or_one
     scatter = np.bincount(labels, (pairs.torque - level[labels]) ** 2, minlength=count)
-    own = scatter / np.maximum(bins - 1.0, 1.0) / bins_or_one
+    bin_variance = scatter / np.maximum(bins - 1.0, 1.0) / bins_or_one
     slow = (bins >= 3) & (time / bins_or_one > _INDEPENDENT_S)
-    rate = float(np.median(own[slow] * time[slow])) / _MEDIAN if slow.sum() >= 3 else 0.0
-    usual = rate / np.maximum(time, 1e-9)
-    variance = np.where(own > _SHAKES * usual, own, usual) + (_CURVE_ERROR * level) ** 2
+    rate = (
+        float(np.median(bin_variance[slow] * time[slow])) / _MEDIAN_OVER_MEAN
+        if slow.sum() >= 3
+        else 0.0
+    )
+    expected_variance = rate / np.maximum(time, 1e-9)
+    variance = (
+        np.where(
+            bin_variance > _EXCESS_VARIANCE * expected_variance, bin_variance, expected_variance
+        )
+        + (_CURVE_ERROR * level) ** 2
+    )
     floor = 1e-12 * float(np.mean(pairs.torque**2))
     return replace(pairs, weight=1.0 / np.sqrt(np.maximum(variance * bins_or_one, floor))[labels])
 
@@ -363,11 +384,11 @@ def pairs_of(
     points: int = 40,
     joint: int = 1,
 ) -> FrictionPairs:
-    """Pairs from one run each way: (position, velocity, torque) of the joint that moved.
+    """Pairs from one run in each direction: (position, velocity, torque) of the moving joint.
 
-    Both runs are read at the same positions, evenly over the range they share.
+    Both runs are interpolated at the same positions, evenly over their common range.
     """
-    (qf, vf, tf), (qb, vb, tb) = (_by_position(run) for run in (forward, backward))
+    (qf, vf, tf), (qb, vb, tb) = (_sort_by_position(run) for run in (forward, backward))
     low, high = max(qf[0], qb[0]), min(qf[-1], qb[-1])
     if not low < high:
         raise PoorExcitationError(
@@ -382,7 +403,7 @@ def pairs_of(
     return FrictionPairs(speed, 0.5 * (f - b), 0.5 * (f + b), joint)
 
 
-def _by_position(run: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+def _sort_by_position(run: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
     q, v, t = (np.asarray(x, float) for x in run)
     order = np.argsort(q, kind="stable")
     return q[order], v[order], t[order]

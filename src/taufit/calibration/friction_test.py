@@ -1,8 +1,8 @@
-"""A joint's friction curve from pairs of strokes.
+"""Friction curve of a joint from pairs of strokes.
 
-Nonlinear parameters by variable projection from many starts, terms dropped by BIC. A term whose
-value changes sign when the fastest speed is left out has no support and is dropped too, and the
-viscous part is passive: it never falls with speed, up to the speed the joint can reach.
+Shape parameters are found by variable projection from many starts, terms are dropped by BIC. A term
+whose value changes sign without the fastest speed is dropped too, and the viscous part is passive:
+it never falls with speed, up to the maximum speed of the joint.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ import numpy as np
 
 from taufit.calibration.friction_curve import (
     bic,
-    columns_of,
     covariance,
+    fit_from_grid,
     fit_jointly,
-    from_grid,
-    projected,
+    linear_least_squares,
     refine_shape,
+    weighted_columns,
 )
 from taufit.calibration.friction_pairs import FrictionPairs
-from taufit.calibration.passivity import PassivityConstraints, passive_cone
+from taufit.calibration.passivity import PassivityConstraints, passivity_constraints
 from taufit.core.arrays import Array, Bool, Float
 from taufit.core.errors import PoorExcitationError, TaufitError
 from taufit.core.threads import one_blas_thread
@@ -29,31 +29,31 @@ from taufit.terms import LEVEL, LOAD, TermInput, needs
 from taufit.terms.friction import Friction
 
 METHODS = ("variable_projection", "levenberg_marquardt")
-# How much extrapolated friction may differ between what the data allow.
-_TRUSTED = 0.15
-# Share of the friction to which what a load adds must be known.
-_VAGUE = 0.05
+# Largest relative uncertainty of extrapolated friction.
+_EXTRAPOLATION_ERROR = 0.15
+# Largest uncertainty of load friction, as a fraction of the friction.
+_LOAD_UNCERTAINTY = 0.05
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FrictionFit:
-    """A joint's friction curve.
+    """Friction curve of a joint.
 
     Attributes:
-        model: Whose terms and shapes these are.
-        coefficients, coefficient_std: Of the terms; dropped ones are 0.
+        model: Friction model of the coefficients and shapes.
+        coefficients, coefficient_std: Linear coefficients; dropped ones are 0.
         shape, shape_std: Nonlinear parameters.
         cost: Sum of squared residuals [N m squared].
-        rms: Of the residuals [N m].
-        correlation: Between friction measured and fitted.
-        dropped: Terms the data do not support, by BIC or by leaving the fastest speed out.
+        rms: RMS residual [N m].
+        correlation: Correlation of measured and fitted friction.
+        dropped: Terms without support, by BIC or by leaving out the fastest speed.
         fastest: Highest speed tested [rad/s].
-        warnings: What the user should know.
-        full_rms: Least there is with all terms, no constraint and all pairs alike [N m]; NaN
-            where the pairs have weights (`least_rms` finds it then).
-        valid_to: Speed up to which the curve is known within 15 % [rad/s]; `predict` refuses
-            faster ones.
-        tested_speeds: Of the pairs of strokes [rad/s].
+        warnings: Messages for the user.
+        full_rms: Smallest RMS residual with all terms, no constraint and equal weights [N m]; NaN
+            if the pairs have weights (see `least_rms`).
+        valid_to: Speed up to which the curve is certain within 15 % [rad/s]; `predict` raises an
+            error above it.
+        tested_speeds: Speeds of the pairs of strokes [rad/s].
         score: BIC, to compare models on the same pairs.
     """
 
@@ -79,14 +79,14 @@ class FrictionFit:
         load: Float[Array, " n"] | None = None,
         temperature: Float[Array, " n"] | None = None,
     ) -> Float[Array, " n"]:
-        """Friction at other speeds and loads, whether or not they were tested."""
+        """Friction at given speeds and loads, extrapolated where not tested [N m]."""
         inputs = TermInput(velocity, load=load, temperature=temperature)
         return self.model.steady().columns(inputs, self.shape) @ self.coefficients
 
     def predict(
         self, velocity: Float[Array, " n"], load: Float[Array, " n"] | None = None
     ) -> Float[Array, " n"]:
-        """Friction at speeds up to `valid_to`; faster ones are refused."""
+        """Friction at speeds up to `valid_to` [N m]; PoorExcitationError above it."""
         top = float(np.abs(velocity).max(initial=0.0))
         if top > self.valid_to * (1 + 1e-9):
             raise PoorExcitationError(
@@ -106,16 +106,16 @@ def fit_friction(
     passive: bool | None = None,
     top_speed: float | None = None,
 ) -> FrictionFit:
-    """The friction curve that explains the pairs best.
+    """Fit a friction curve to pairs of strokes.
 
     Args:
-        pairs: Friction samples of one joint, with their weights where they have some.
-        model: Any friction model; with memory its steady curve is fitted.
-        method: "variable_projection" from the valleys of a grid, or "levenberg_marquardt" on
-            all parameters at once from its middle, as the literature does.
-        drop: Leave out terms without support (BIC; change of sign without the fastest speed).
-        passive: Keep the viscous part from falling with speed; as `drop` where None.
-        top_speed: Speed up to which it must not fall [rad/s]; twice the fastest by default.
+        pairs: Friction pairs of one joint, with weights if they have some.
+        model: Any friction model; of one with memory, the steady-state curve is fitted.
+        method: "variable_projection" from the minima of a grid, or "levenberg_marquardt" on all
+            parameters at once from the middle of the grid, as in the literature.
+        drop: Drop terms without support (BIC; sign change without the fastest speed).
+        passive: Constrain the viscous part not to fall with speed; None: as `drop`.
+        top_speed: Speed up to which it must not fall [rad/s]; default: twice the fastest.
     """
     if method not in METHODS:
         raise TaufitError(f"method {method!r} is not known: use {' or '.join(METHODS)}.")
@@ -124,209 +124,231 @@ def fit_friction(
         if len(bad):
             raise TaufitError(f"{name} of friction pair {bad[0]} is not finite. Leave it out.")
     terms = tuple(term.name for term in model.parameters)
-    _refuse_unloaded(pairs, model)
-    live = np.ones(len(terms), bool)
+    _require_load(pairs, model)
+    active = np.ones(len(terms), bool)
     if method == "levenberg_marquardt":
-        shape, cost = fit_jointly(pairs, model, live)
+        shape, cost = fit_jointly(pairs, model, active)
     else:
-        shape, cost = from_grid(pairs, model, live)
+        shape, cost = fit_from_grid(pairs, model, active)
     full = float(np.sqrt(cost / len(pairs.torque))) if pairs.weight is None else np.nan
     if drop:
-        shape, live = _supported(pairs, model, shape, live, cost)
-    cone = None
+        shape, active = _drop_unsupported(pairs, model, shape, active, cost)
+    constraints = None
     if drop if passive is None else passive:
         fastest = float(pairs.velocity.max())
-        cone = passive_cone(model, max(top_speed or 0.0, 2.0 * fastest))
-        shape = _within(pairs, model, shape, live, cone)
-    return _result(pairs, model, shape, live, cone, full)
+        constraints = passivity_constraints(model, max(top_speed or 0.0, 2.0 * fastest))
+        shape = _fit_passive_shape(pairs, model, shape, active, constraints)
+    return _make_fit(pairs, model, shape, active, constraints, full)
 
 
-def least_rms(pairs: FrictionPairs, model: Friction) -> float:
-    """RMS of the residuals of the best curve of this form, all pairs alike [N m].
+def minimum_rms(pairs: FrictionPairs, model: Friction) -> float:
+    """Smallest RMS residual of this model with equal weights [N m].
 
-    No term dropped, no constraint: what a plain least-squares fit of all parameters reaches at
-    best.
+    No term is dropped and there is no constraint.
     """
-    plain = replace(pairs, weight=None)
-    cost = from_grid(plain, model, np.ones(len(model.parameters), bool))[1]
+    unweighted = replace(pairs, weight=None)
+    cost = fit_from_grid(unweighted, model, np.ones(len(model.parameters), bool))[1]
     return float(np.sqrt(cost / len(pairs.torque)))
 
 
-def _supported(
-    pairs: FrictionPairs, model: Friction, shape: Array, live: Bool[Array, " k"], cost: float
+def _drop_unsupported(
+    pairs: FrictionPairs, model: Friction, shape: Array, active: Bool[Array, " k"], cost: float
 ) -> tuple[Array, Bool[Array, " k"]]:
-    """Shape and terms left after BIC, and after the fastest speed was left out."""
+    """Shapes and active terms after dropping terms by BIC and without the fastest speed."""
     n = len(pairs.torque)
-    rest = _without_fastest(pairs)
-    while _droppable(model, live):
-        score = bic(cost, n, pairs, model, shape, live)
+    slower_pairs = _without_fastest(pairs)
+    while _droppable_terms(model, active):
+        score = bic(cost, n, pairs, model, shape, active)
         trials = []
-        for i in _droppable(model, live):
-            fewer = live.copy()
-            fewer[i] = False
-            again, less = refine_shape(pairs, model, shape, fewer)
-            trials.append((bic(less, n, pairs, model, again, fewer), i, again, less))
-        best, i, again, less = min(trials, key=lambda one: one[0])
+        for i in _droppable_terms(model, active):
+            reduced = active.copy()
+            reduced[i] = False
+            trial_shape, trial_cost = refine_shape(pairs, model, shape, reduced)
+            trials.append(
+                (bic(trial_cost, n, pairs, model, trial_shape, reduced), i, trial_shape, trial_cost)
+            )
+        best, i, trial_shape, trial_cost = min(trials, key=lambda trial: trial[0])
         if best >= score:
-            turned = _turned(pairs, rest, model, shape, live)
-            if turned is None:
-                turned = _unknown_load(pairs, model, shape, live)
-            if turned is None:
+            rejected = _sign_changing_power(pairs, slower_pairs, model, shape, active)
+            if rejected is None:
+                rejected = _weak_load_term(pairs, model, shape, active)
+            if rejected is None:
                 break
-            live = live.copy()
-            live[turned] = False
-            shape, cost = refine_shape(pairs, model, shape, live)
+            active = active.copy()
+            active[rejected] = False
+            shape, cost = refine_shape(pairs, model, shape, active)
             continue
-        live = live.copy()
-        live[i] = False
-        shape, cost = again, less
-    return shape, live
+        active = active.copy()
+        active[i] = False
+        shape, cost = trial_shape, trial_cost
+    return shape, active
 
 
-def _droppable(model: Friction, live: Bool[Array, " k"]) -> list[int]:
-    """Live terms that may go: never Coulomb friction, of powers of speed the highest first.
+def _droppable_terms(model: Friction, active: Bool[Array, " k"]) -> list[int]:
+    """Active terms that may be dropped: not Coulomb friction; of powers of speed the highest first.
 
-    What a term adds per degree or per load goes before the term.
+    Temperature and load dependences of a term are dropped before the term.
     """
-    known = model.parameters
-    kept = [known[i] for i in np.flatnonzero(live)]
-    highest = max(one.power for one in kept) if kept else 0
-    changed = {one.modifies for one in kept}
+    parameters = model.parameters
+    active_terms = [parameters[i] for i in np.flatnonzero(active)]
+    highest = max(term.power for term in active_terms) if active_terms else 0
+    modified = {term.modifies for term in active_terms}
     return [
         int(i)
-        for i in np.flatnonzero(live)
-        if known[i].group != LEVEL
-        and known[i].power in (0, highest)
-        and known[i].name not in changed
+        for i in np.flatnonzero(active)
+        if parameters[i].group != LEVEL
+        and parameters[i].power in (0, highest)
+        and parameters[i].name not in modified
     ]
 
 
 def _without_fastest(pairs: FrictionPairs) -> FrictionPairs | None:
-    """The pairs but those of the fastest speed; None where too few speeds are left."""
+    """Pairs without those of the fastest speed; None if too few speeds remain."""
     speeds = pairs.tested_speeds
     if len(speeds) < 4:
         return None
     slower = pairs.velocity < 0.5 * (speeds[-1] + speeds[-2])
-    return pairs.chosen(slower) if slower.sum() > 10 else None
+    return pairs.select(slower) if slower.sum() > 10 else None
 
 
-def _turned(
+def _sign_changing_power(
     pairs: FrictionPairs,
-    rest: FrictionPairs | None,
+    slower_pairs: FrictionPairs | None,
     model: Friction,
     shape: Array,
-    live: Bool[Array, " k"],
+    active: Bool[Array, " k"],
 ) -> int | None:
-    """The highest power of speed whose coefficient changes sign without the fastest speed."""
-    if rest is None:
+    """Highest power of speed whose coefficient changes sign without the fastest speed, or None."""
+    if slower_pairs is None:
         return None
-    powers = [one.power for one in model.parameters]
-    all_speeds, *_ = projected(columns_of(pairs, model, shape, live), pairs.target)
-    slower, *_ = projected(columns_of(rest, model, shape, live), rest.target)
-    kept = np.flatnonzero(live)
-    turned = [
-        int(i) for i, a, b in zip(kept, all_speeds, slower, strict=True) if powers[i] and a * b < 0
+    powers = [term.power for term in model.parameters]
+    all_speeds, *_ = linear_least_squares(
+        weighted_columns(pairs, model, shape, active), pairs.target
+    )
+    slower, *_ = linear_least_squares(
+        weighted_columns(slower_pairs, model, shape, active), slower_pairs.target
+    )
+    active_indices = np.flatnonzero(active)
+    sign_changes = [
+        int(i)
+        for i, a, b in zip(active_indices, all_speeds, slower, strict=True)
+        if powers[i] and a * b < 0
     ]
-    return max(turned, key=lambda i: powers[i]) if turned else None
+    return max(sign_changes, key=lambda i: powers[i]) if sign_changes else None
 
 
-def _unknown_load(
-    pairs: FrictionPairs, model: Friction, shape: Array, live: Bool[Array, " k"]
+def _weak_load_term(
+    pairs: FrictionPairs, model: Friction, shape: Array, active: Bool[Array, " k"]
 ) -> int | None:
-    """The load term where the loads tested do not show it.
+    """Index of the load term if the tested loads do not identify it, else None.
 
-    It is negative, or what it adds at the largest load is known no better than to a twentieth of
-    the friction and is less than twice its standard deviation.
+    It is negative, or its torque at the largest load is uncertain by more than 5 % of the friction
+    and less than twice its standard deviation.
     """
-    kept = [model.parameters[i] for i in np.flatnonzero(live)]
-    loads = [i for i, one in enumerate(kept) if one.group == LOAD]
-    if not loads or any(kept[i].modifies for i in loads):
+    active_terms = [model.parameters[i] for i in np.flatnonzero(active)]
+    loads = [i for i, term in enumerate(active_terms) if term.group == LOAD]
+    if not loads or any(active_terms[i].modifies for i in loads):
         return None
-    c, *_ = projected(columns_of(pairs, model, shape, live), pairs.target)
+    c, *_ = linear_least_squares(weighted_columns(pairs, model, shape, active), pairs.target)
     i = loads[0]
-    deviation = float(np.sqrt(max(covariance(pairs, model, shape, live, c)[i, i], 0.0)))
-    reach = deviation * float(np.abs(pairs.load).max())
-    vague = reach > _VAGUE * float(np.mean(np.abs(pairs.torque))) and c[i] < 2.0 * deviation
-    return int(np.flatnonzero(live)[i]) if c[i] <= 0.0 or vague else None
+    deviation = float(np.sqrt(max(covariance(pairs, model, shape, active, c)[i, i], 0.0)))
+    torque_std = deviation * float(np.abs(pairs.load).max())
+    is_uncertain = (
+        torque_std > _LOAD_UNCERTAINTY * float(np.mean(np.abs(pairs.torque)))
+        and c[i] < 2.0 * deviation
+    )
+    return int(np.flatnonzero(active)[i]) if c[i] <= 0.0 or is_uncertain else None
 
 
 def load_column(model: Friction) -> int:
-    """Column of friction that grows with load; -1 where the model has none."""
-    own = [k for k, one in enumerate(model.parameters) if one.group == LOAD and not one.modifies]
-    return own[0] if own else -1
+    """Column of load friction; -1 if the model has none."""
+    candidates = [
+        k for k, term in enumerate(model.parameters) if term.group == LOAD and not term.modifies
+    ]
+    return candidates[0] if candidates else -1
 
 
 def load_factor(pairs: FrictionPairs, fit: FrictionFit) -> tuple[float, float]:
-    """What these pairs say of the term `load` beside a curve's other terms, and its deviation.
+    """Load coefficient from these pairs, next to the other terms of a curve, and its std.
 
-    (0, infinite) where they carry no load.
+    (0, infinite) if the pairs carry no load.
     """
     if not carries_load(pairs):
         return 0.0, np.inf
-    known = fit.model.parameters
+    parameters = fit.model.parameters
     load = load_column(fit.model)
-    live = np.array([k == load or one.name not in fit.dropped for k, one in enumerate(known)])
-    c, *_ = projected(columns_of(pairs, fit.model, fit.shape, live), pairs.target)
-    i = int(live[:load].sum())
-    spread = covariance(pairs, fit.model, fit.shape, live, c)
-    return float(c[i]), float(np.sqrt(max(spread[i, i], 0.0)))
+    active = np.array(
+        [k == load or term.name not in fit.dropped for k, term in enumerate(parameters)]
+    )
+    c, *_ = linear_least_squares(
+        weighted_columns(pairs, fit.model, fit.shape, active), pairs.target
+    )
+    i = int(active[:load].sum())
+    variance = covariance(pairs, fit.model, fit.shape, active, c)
+    return float(c[i]), float(np.sqrt(max(variance[i, i], 0.0)))
 
 
-def _within(
+def _fit_passive_shape(
     pairs: FrictionPairs,
     model: Friction,
     shape: Array,
-    live: Bool[Array, " k"],
-    cone: PassivityConstraints,
+    active: Bool[Array, " k"],
+    constraints: PassivityConstraints,
 ) -> Array:
-    """The shape again where the unconstrained curve is not passive."""
+    """Fit the shapes again with constraints if the unconstrained curve is not passive."""
     from scipy.optimize import least_squares
 
-    free, *_ = projected(columns_of(pairs, model, shape, live), pairs.target)
-    if len(shape) == 0 or cone.holds(free, live):
+    unconstrained, *_ = linear_least_squares(
+        weighted_columns(pairs, model, shape, active), pairs.target
+    )
+    if len(shape) == 0 or constraints.holds(unconstrained, active):
         return shape
     low = np.log([s.lower for s in model.shapes])
     high = np.log([s.upper for s in model.shapes])
 
     def residual(logs: Array) -> Array:
-        columns = columns_of(pairs, model, np.exp(logs), live)
-        return columns @ cone.solve(columns, pairs.target, live) - pairs.target
+        columns = weighted_columns(pairs, model, np.exp(logs), active)
+        return columns @ constraints.solve(columns, pairs.target, active) - pairs.target
 
     middle = np.array([s.start[len(s.start) // 2] for s in model.shapes])
-    found = []
+    solutions = []
     for start in (shape, middle):
         inside = np.clip(np.log(start), low + 1e-9, high - 1e-9)
-        found.append(least_squares(residual, inside, bounds=(low, high), max_nfev=40))
-    return np.exp(min(found, key=lambda one: one.cost).x)
+        solutions.append(least_squares(residual, inside, bounds=(low, high), max_nfev=40))
+    return np.exp(min(solutions, key=lambda solution: solution.cost).x)
 
 
-def _result(
+def _make_fit(
     pairs: FrictionPairs,
     model: Friction,
     shape: Array,
-    live: Bool[Array, " k"],
-    cone: PassivityConstraints | None,
-    full: float,
+    active: Bool[Array, " k"],
+    constraints: PassivityConstraints | None,
+    full_rms: float,
 ) -> FrictionFit:
-    """Coefficients, their spread, how far they reach, and what to say about them."""
+    """Assemble the result: coefficients, their std, range of validity and warnings."""
     terms = tuple(term.name for term in model.parameters)
-    columns = columns_of(pairs, model, shape, live)
-    c = projected(columns, pairs.target)[0]
-    if cone is not None and not cone.holds(c, live):
-        c = cone.solve(columns, pairs.target, live)
-    weighed = float(np.sum((pairs.target - columns @ c) ** 2))
-    residual = pairs.torque - columns_of(replace(pairs, weight=None), model, shape, live) @ c
+    columns = weighted_columns(pairs, model, shape, active)
+    c = linear_least_squares(columns, pairs.target)[0]
+    if constraints is not None and not constraints.holds(c, active):
+        c = constraints.solve(columns, pairs.target, active)
+    weighted_cost = float(np.sum((pairs.target - columns @ c) ** 2))
+    residual = (
+        pairs.torque - weighted_columns(replace(pairs, weight=None), model, shape, active) @ c
+    )
     cost = float(np.sum(residual**2))
     coefficients = np.zeros(len(terms))
-    coefficients[live] = c
-    spread = covariance(pairs, model, shape, live, c)
-    std = np.sqrt(np.maximum(np.diag(spread), 0.0))
+    coefficients[active] = c
+    parameter_covariance = covariance(pairs, model, shape, active, c)
+    std = np.sqrt(np.maximum(np.diag(parameter_covariance), 0.0))
     coefficient_std = np.zeros(len(terms))
-    coefficient_std[live] = std[: live.sum()]
+    coefficient_std[active] = std[: active.sum()]
     fitted = pairs.torque - residual
     fastest = float(pairs.velocity.max())
-    dropped = tuple(name for name, kept in zip(terms, live, strict=True) if not kept)
-    valid = _valid_to(pairs, model, shape, live, cone, spread[: len(c), : len(c)], c)
+    dropped = tuple(name for name, is_active in zip(terms, active, strict=True) if not is_active)
+    valid = _validity_limit(
+        pairs, model, shape, active, constraints, parameter_covariance[: len(c), : len(c)], c
+    )
     warnings = []
     if dropped:
         warnings.append(f"the data do not support {', '.join(dropped)}; set to zero")
@@ -334,72 +356,76 @@ def _result(
         warnings.append(
             f"tested up to {fastest:.3g} rad/s; above {valid:.3g} rad/s friction is not known"
         )
-    both = np.std(fitted) > 0 and np.std(pairs.torque) > 0
+    has_variation = np.std(fitted) > 0 and np.std(pairs.torque) > 0
     return FrictionFit(
         model=model,
         coefficients=coefficients,
         coefficient_std=coefficient_std,
         shape=shape,
-        shape_std=std[live.sum() :],
+        shape_std=std[active.sum() :],
         cost=cost,
         rms=float(np.sqrt(cost / len(residual))),
-        correlation=float(np.corrcoef(fitted, pairs.torque)[0, 1]) if both else 0.0,
+        correlation=float(np.corrcoef(fitted, pairs.torque)[0, 1]) if has_variation else 0.0,
         dropped=dropped,
         fastest=fastest,
         warnings=tuple(warnings),
-        full_rms=full,
+        full_rms=full_rms,
         valid_to=valid,
         tested_speeds=pairs.tested_speeds,
-        score=bic(weighed, len(residual), pairs, model, shape, live),
+        score=bic(weighted_cost, len(residual), pairs, model, shape, active),
     )
 
 
-def _valid_to(
+def _validity_limit(
     pairs: FrictionPairs,
     model: Friction,
     shape: Array,
-    live: Bool[Array, " k"],
-    cone: PassivityConstraints | None,
-    known: Float[Array, "l l"],
+    active: Bool[Array, " k"],
+    constraints: PassivityConstraints | None,
+    parameter_covariance: Float[Array, "l l"],
     c: Array,
 ) -> float:
-    """Speed up to which the curve is known within 15 %: by its covariance and without the fastest.
+    """Speed up to which the curve is certain within 15 %, by covariance and without the fastest.
 
-    At most twice the fastest speed tested, at least that speed.
+    Between the fastest tested speed and twice that speed.
     """
     fastest = float(pairs.velocity.max())
     grid = np.linspace(fastest, 2.0 * fastest, 41)
     load = np.full_like(grid, float(np.median(np.abs(pairs.load))))
-    warm = None
+    temperature = None
     if pairs.temperature is not None:
-        warm = np.full_like(grid, float(np.median(pairs.temperature)))
-    probe = FrictionPairs(grid, grid, load, pairs.joint, None, warm)
-    columns = columns_of(probe, model, shape, live)
+        temperature = np.full_like(grid, float(np.median(pairs.temperature)))
+    probe = FrictionPairs(grid, grid, load, pairs.joint, None, temperature)
+    columns = weighted_columns(probe, model, shape, active)
     curve = columns @ c
-    spread = 2.0 * np.sqrt(np.maximum(np.einsum("nk,kl,nl->n", columns, known, columns), 0.0))
-    rest = _without_fastest(pairs)
-    if rest is not None:
-        other_columns = columns_of(rest, model, shape, live)
-        other = projected(other_columns, rest.target)[0]
-        if cone is not None and not cone.holds(other, live):
-            other = cone.solve(other_columns, rest.target, live)
-        spread = np.maximum(spread, np.abs(columns @ other - curve))
-    unknown = spread > _TRUSTED * np.maximum(np.abs(curve), 1e-12)
-    return float(grid[max(0, int(np.argmax(unknown)) - 1)] if np.any(unknown) else grid[-1])
+    uncertainty = 2.0 * np.sqrt(
+        np.maximum(np.einsum("nk,kl,nl->n", columns, parameter_covariance, columns), 0.0)
+    )
+    slower_pairs = _without_fastest(pairs)
+    if slower_pairs is not None:
+        slower_columns = weighted_columns(slower_pairs, model, shape, active)
+        slower_coefficients = linear_least_squares(slower_columns, slower_pairs.target)[0]
+        if constraints is not None and not constraints.holds(slower_coefficients, active):
+            slower_coefficients = constraints.solve(slower_columns, slower_pairs.target, active)
+        uncertainty = np.maximum(uncertainty, np.abs(columns @ slower_coefficients - curve))
+    is_uncertain = uncertainty > _EXTRAPOLATION_ERROR * np.maximum(np.abs(curve), 1e-12)
+    return float(
+        grid[max(0, int(np.argmax(is_uncertain)) - 1)] if np.any(is_uncertain) else grid[-1]
+    )
 
 
 def carries_load(pairs: FrictionPairs) -> bool:
-    """Whether load-dependent terms could matter: load above a twentieth of the friction."""
+    """Whether load-dependent terms matter: load above 5 % of the friction."""
     return bool(np.mean(pairs.load**2) >= 0.05**2 * np.mean(pairs.torque**2))
 
 
-def _refuse_unloaded(pairs: FrictionPairs, model: Friction) -> None:
+def _require_load(pairs: FrictionPairs, model: Friction) -> None:
     if not needs(model, "load") or carries_load(pairs):
         return
     level = np.sqrt(np.mean(pairs.torque**2))
-    carried = np.sqrt(np.mean(pairs.load**2))
+    load = np.sqrt(np.mean(pairs.load**2))
     raise PoorExcitationError(
-        f"joint {pairs.joint} carries no load here ({carried:.2g} N m against {level:.2g} N m "
+        f"joint {pairs.joint} carries no load here ({load:.2g} N m against {level:.2g} N m "
         f"of friction), as the first joint of a floor-mounted arm does: load-dependent terms "
         "have no effect. Use the model without load, e.g. stribeck, for this joint."
     )

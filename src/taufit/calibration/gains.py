@@ -1,4 +1,4 @@
-"""Drive gains from a known mass: two recordings, one with it and one without."""
+"""Drive gains from recordings with and without a known mass."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from taufit.robot import Robot
 from taufit.signals import Gains, Samples, condition
 from taufit.terms import friction_model
 
-# Rows per second handed on: after the low-pass neighbours repeat each other.
+# Rows per second used: neighbouring samples are correlated by the low-pass.
 _RATE_HZ = 25.0
 
 
@@ -31,29 +31,31 @@ def gains_from_mass(
     method: str = "total_least_squares",
     cutoff_hz: float = 5.0,
 ) -> Gains:
-    """Joint torque per unit of the recorded signal.
+    """Estimate drive gains: joint torque per unit of the recorded signal.
 
     Args:
-        robot: The arm, mounted as it was.
-        unloaded: Runs without the mass.
-        loaded: Runs with it on the last link; the same motion is best.
-        mass: [kg].
-        mass_std: Its standard deviation [kg].
+        robot: Robot with its mounting.
+        unloaded: Recordings without the mass.
+        loaded: Recordings with it on the last link, ideally of the same motion.
+        mass: Known mass [kg].
+        mass_std: Standard deviation of the mass [kg].
         method: "total_least_squares", "least_squares" or "constrained".
-        cutoff_hz: Of the low-pass on motion and signal.
+        cutoff_hz: Cut-off of the low-pass on motion and signal [Hz].
     """
     model = TorqueModel(
         robot, friction_model("presliding", load=False), rotor_inertia=True, offset=True
     )
-    empty, full = (_in_units(runs, robot, cutoff_hz) for runs in (unloaded, loaded))
-    bare, carrying = _rows(model, empty), _rows(model, full)
-    own = robot.layout.link(-1)
+    unloaded_samples, loaded_samples = (
+        _condition_unscaled(runs, robot, cutoff_hz) for runs in (unloaded, loaded)
+    )
+    unloaded_rows, loaded_rows = _rows(model, unloaded_samples), _rows(model, loaded_samples)
+    last_link = robot.layout.link(-1)
     return identify_gains(
-        bare[0],
-        bare[1],
-        carrying[0],
-        carrying[1],
-        carrying[1][:, :, own],
+        unloaded_rows[0],
+        unloaded_rows[1],
+        loaded_rows[0],
+        loaded_rows[1],
+        loaded_rows[1][:, :, last_link],
         mass,
         method=method,
         mass_std=mass_std,
@@ -61,22 +63,22 @@ def gains_from_mass(
     )
 
 
-def _in_units(runs: Sequence[Recording], robot: Robot, cutoff_hz: float) -> Samples:
-    """Conditioned with a gain of one: the signal in its own unit."""
+def _condition_unscaled(runs: Sequence[Recording], robot: Robot, cutoff_hz: float) -> Samples:
+    """Condition recordings with a gain of one: the signal in its recorded unit."""
     if not runs:
         raise RecordingError("gains from a known mass need a recording with it and one without.")
     for run in runs:
         require_joints(run.joints, robot.joints, name=run.name, robot=robot.name)
-    one = np.ones(robot.joints)
-    plain = [
-        replace(run, gain=one, gain_std=0 * one, meta={**run.meta, "gains": "given"})
+    unit_gains = np.ones(robot.joints)
+    unscaled = [
+        replace(run, gain=unit_gains, gain_std=0 * unit_gains, meta={**run.meta, "gains": "given"})
         for run in runs
     ]
-    return condition(plain, cutoff_hz=cutoff_hz)
+    return condition(unscaled, cutoff_hz=cutoff_hz)
 
 
 def _rows(
     model: TorqueModel, samples: Samples
 ) -> tuple[Float[Array, "n j"], Float[Array, "n j p"]]:
-    chosen = np.flatnonzero(samples.in_motion)[:: max(1, round(samples.rate_hz / _RATE_HZ))]
-    return samples.torque[chosen], predicted_rows(model, samples)[chosen]
+    rows = np.flatnonzero(samples.in_motion)[:: max(1, round(samples.rate_hz / _RATE_HZ))]
+    return samples.torque[rows], predicted_rows(model, samples)[rows]

@@ -1,14 +1,14 @@
-"""Where the joints' zeros are: positions that every encoder is off by, from motion and torque.
+"""Joint zero offsets, the position errors of the encoders, from motion and torque.
 
     tau = W(q + zero, v, a) theta
 
-is linear in theta and, for small zeros, in the zeros too: their columns are the slopes of the
-torque with each position, d tau / d q_k, at the parameters found so far. A few rounds of both
-together (Gauss-Newton) move the arm's frames until no step is left.
+is linear in theta and, for small zeros, in the zeros too: their columns are the derivatives
+d tau / d q_k at the current parameters. A few Gauss-Newton steps of both together move the joint
+frames until they converge.
 
-Some zeros cannot be told from torque whatever the motion. About a vertical first axis gravity is
-the same from every side, and a shift of the last joint is a turn of the last link's own parameters.
-Such zeros stay at what is expected of them, with its standard deviation.
+Some zeros are not identifiable from torque, whatever the motion: of a vertical first axis, since
+gravity is symmetric about it, and of the last joint, since its offset is a rotation of the
+parameters of the last link. Such zeros keep their prior mean and standard deviation.
 """
 
 from __future__ import annotations
@@ -27,70 +27,77 @@ from taufit.robot import Robot
 from taufit.signals.sample_source import SampleSource
 from taufit.signals.samples import Samples
 
-# A zero whose standard deviation is still this share of the expected one was not shown.
-_SHOWN = 0.7
+# A zero is identifiable if its standard deviation is below this fraction of the prior one.
+_IDENTIFIABLE_FRACTION = 0.7
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JointZeros:
-    """Zeros of the joints.
+    """Joint zero offsets.
 
     Attributes:
-        values: Added to recorded positions [rad or m].
-        std: Standard deviation; that of the expectation where the motion says nothing.
-        shown: Which of them the recording determines; those not asked for are not.
-        expected_std: What was expected of each before [rad or m].
-        searched: Which were asked for.
+        values: Offsets added to recorded positions [rad or m].
+        std: Standard deviation; that of the prior if not identifiable [rad or m].
+        identifiable: True if requested and identifiable from the recording.
+        expected_std: Prior standard deviation [rad or m].
+        requested: True if requested.
     """
 
     values: Float[Array, " j"]
     std: Float[Array, " j"]
-    shown: Bool[Array, " j"]
+    identifiable: Bool[Array, " j"]
     expected_std: Float[Array, " j"]
-    searched: Bool[Array, " j"]
+    requested: Bool[Array, " j"]
 
-    def hidden(self, robot: Robot) -> tuple[str, ...]:
-        """Joints whose zero was asked for and is not identifiable."""
-        return tuple(robot.joint_names[k] for k in np.flatnonzero(self.searched & ~self.shown))
+    def unidentifiable_joints(self, robot: Robot) -> tuple[str, ...]:
+        """Joints whose zero was requested and is not identifiable."""
+        return tuple(
+            robot.joint_names[k] for k in np.flatnonzero(self.requested & ~self.identifiable)
+        )
 
     def warnings(self, robot: Robot) -> tuple[str, ...]:
-        """What of this a user has to know."""
-        hidden = self.hidden(robot)
-        if not hidden:
+        """Messages for the user."""
+        names = self.unidentifiable_joints(robot)
+        if not names:
             return ()
         return (
-            f"the zero of {', '.join(hidden)} is not identifiable from this motion and is left "
+            f"the zero of {', '.join(names)} is not identifiable from this motion and is left "
             "where it was: the first joint's is hidden when its axis is vertical or slides, the "
             "last joint's always. Others need a motion in which the joints before and behind "
             "accelerate.",
         )
 
 
-def joint_numbers(robot: Robot, wanted: str | Sequence[str]) -> tuple[int, ...]:
-    """Joints by name or number from 1; "all" is every one."""
-    parts = [part.strip() for part in wanted.split(",")] if isinstance(wanted, str) else wanted
+def joint_numbers(robot: Robot, requested: str | Sequence[str]) -> tuple[int, ...]:
+    """Joint indices by name or number from 1; "all" gives every joint."""
+    parts = (
+        [part.strip() for part in requested.split(",")] if isinstance(requested, str) else requested
+    )
     if list(parts) == ["all"]:
         return tuple(range(robot.joints))
-    known = {name: k for k, name in enumerate(robot.joint_names)}
-    known.update({str(k + 1): k for k in range(robot.joints) if str(k + 1) not in known})
-    strange = [part for part in parts if part not in known]
-    if strange or not parts:
+    index_by_name = {name: k for k, name in enumerate(robot.joint_names)}
+    index_by_name.update(
+        {str(k + 1): k for k in range(robot.joints) if str(k + 1) not in index_by_name}
+    )
+    unknown_names = [part for part in parts if part not in index_by_name]
+    if unknown_names or not parts:
         raise RobotError(
-            f"{robot.name} has no joint {strange[0] if strange else ''!r}: use all, or some of "
+            f"{robot.name} has no joint {unknown_names[0] if unknown_names else ''!r}: use all, or "
+            "some of "
             f"{', '.join(robot.joint_names)}."
         )
-    return tuple(dict.fromkeys(known[part] for part in parts))
+    return tuple(dict.fromkeys(index_by_name[part] for part in parts))
 
 
 def estimate_requested_zeros(
     model: TorqueModel,
     source: SampleSource,
-    wanted: str | Sequence[str],
+    requested: str | Sequence[str],
     expected_std: float = DEFAULT_ZERO_STD,
     expected_slide_std: float = DEFAULT_SLIDE_ZERO_STD,
 ) -> JointZeros:
-    """Zeros of the joints asked for."""
-    joints = joint_numbers(model.robot, wanted)
+    """Estimate the zeros of the requested joints."""
+    joints = joint_numbers(model.robot, requested)
     samples = source.excerpt
     if samples.signed is not None and not np.all(samples.signed):
         raise RecordingError(
@@ -109,55 +116,64 @@ def estimate_joint_zeros(
     expected_std: float = DEFAULT_ZERO_STD,
     expected_slide_std: float = DEFAULT_SLIDE_ZERO_STD,
 ) -> JointZeros:
-    """Zeros that explain the torque best, together with all other parameters of the model.
+    """Estimate joint zeros together with all other parameters of the model.
 
     Args:
-        model: Robot and friction; zeros the robot has already are where the search begins.
+        model: Robot and friction; the search starts at the zeros of the robot.
         samples: Conditioned motion and torque.
-        joints: Those whose zero is unknown, from 0; by default all.
-        expected_std: Standard deviation of a zero before anything is measured [rad].
-        expected_slide_std: The same of joints that slide [m].
+        joints: Joints whose zero is unknown, from 0; default: all.
+        expected_std: Prior standard deviation of the zero of a revolute joint [rad]. Larger
+            values let the data decide more.
+        expected_slide_std: Prior standard deviation for prismatic joints [m].
 
     Raises:
-        RecordingError: Too little motion, or zeros too far off for a search of this kind.
+        RecordingError: Too little motion, or zeros too large for a local search.
     """
     robot = model.robot
-    chosen = np.arange(robot.joints) if joints is None else np.array(sorted(joints), int)
+    requested_joints = np.arange(robot.joints) if joints is None else np.array(sorted(joints), int)
     if not (expected_std > 0.0 and expected_slide_std > 0.0):
         raise RobotError("the expected standard deviation of joint zeros must be above 0.")
-    slides = np.array([link.prismatic for link in robot.links])
-    expected = np.where(slides, expected_slide_std, expected_std)
+    is_prismatic = np.array([link.prismatic for link in robot.links])
+    prior_std = np.where(is_prismatic, expected_slide_std, expected_std)
     moving = int(np.count_nonzero(samples.in_motion & samples.keep.any(axis=1)))
     if moving < 20 * robot.joints:
         raise RecordingError(
             f"joint zeros need motion; {moving} samples of this recording move. Record a motion "
             "in which all joints accelerate and reverse (`taufit design`)."
         )
-    told = chosen[~np.isin(chosen, joints_with_unobservable_zero(robot))]
-    found = ZeroSearch(model, samples, tuple(told), expected).run()
-    searched = np.isin(np.arange(robot.joints), chosen)
-    std = np.where(searched, expected, 0.0)
-    std[told] = np.sqrt(np.diag(found.covariance))
-    shown = np.isin(np.arange(robot.joints), told) & (std < _SHOWN * expected)
-    own = np.array(robot.joint_zeros) if robot.joint_zeros else np.zeros(robot.joints)
-    return JointZeros(np.where(shown, found.zeros, own), std, shown, expected, searched)
+    searched = requested_joints[~np.isin(requested_joints, joints_with_unobservable_zero(robot))]
+    result = ZeroSearch(model, samples, tuple(searched), prior_std).run()
+    is_requested = np.isin(np.arange(robot.joints), requested_joints)
+    std = np.where(is_requested, prior_std, 0.0)
+    std[searched] = np.sqrt(np.diag(result.covariance))
+    identifiable = np.isin(np.arange(robot.joints), searched) & (
+        std < _IDENTIFIABLE_FRACTION * prior_std
+    )
+    nominal_zeros = np.array(robot.joint_zeros) if robot.joint_zeros else np.zeros(robot.joints)
+    return JointZeros(
+        np.where(identifiable, result.zeros, nominal_zeros),
+        std,
+        identifiable,
+        prior_std,
+        is_requested,
+    )
 
 
 def joints_with_unobservable_zero(robot: Robot) -> tuple[int, ...]:
-    """Joints whose zero no torque shows.
+    """Joints whose zero has no effect on torque.
 
-    The last one, since its shift is another choice of the last link's parameters. Sliding joints
-    that come first, since dynamics are the same everywhere. The first turning joint, where it and
-    all that slide before it are vertical.
+    The last one, since its offset is equivalent to other parameters of the last link. Leading
+    prismatic joints, since the dynamics do not depend on their position. The first revolute joint,
+    if it and all prismatic joints before it are vertical.
     """
-    out, turned, upright = {robot.joints - 1}, np.eye(3), True
+    joints, rotation, is_vertical = {robot.joints - 1}, np.eye(3), True
     down = robot.gravity / np.linalg.norm(robot.gravity)
     for k, link in enumerate(robot.links):
-        turned = turned @ link.placement[:3, :3]
-        axis = turned @ (link.screw[3:] if link.prismatic else link.screw[:3])
-        upright = upright and bool(np.linalg.norm(np.cross(axis, down)) < 1e-9)
-        if link.prismatic or upright:
-            out.add(k)
+        rotation = rotation @ link.placement[:3, :3]
+        axis = rotation @ (link.screw[3:] if link.prismatic else link.screw[:3])
+        is_vertical = is_vertical and bool(np.linalg.norm(np.cross(axis, down)) < 1e-9)
+        if link.prismatic or is_vertical:
+            joints.add(k)
         if not link.prismatic:
             break
-    return tuple(sorted(out))
+    return tuple(sorted(joints))

@@ -1,12 +1,11 @@
-"""Drive gains from one known mass: the arm is run with it and without it.
+"""Drive gains from one known mass: the robot is run with it and without it.
 
-With gains K, recorded signal s, parameters theta of the bare arm and phi of the payload, joint by
-joint
+With gains K, recorded signal s, parameters theta of the robot and phi of the payload, per joint
 
     K_j s_j = W_j theta                      without the payload,
     K_j s_j = W_j theta + Y_j phi            with it,          phi = (m, h, I), m known.
 
-Everything but m is unknown, and linear; without m the equations fix only ratios.
+All but m is unknown, and linear; without m the equations fix only ratios.
 """
 
 from __future__ import annotations
@@ -41,31 +40,32 @@ def identify_gains(  # noqa: PLR0913 - the public call has one keyword per choic
     mass_std: float = 0.0,
     block: int = 100,
 ) -> Gains:
-    """Joint torque per unit of the signal, from runs with and without a known mass.
+    """Estimate drive gains from runs with and without a known mass.
 
-    The noise is in the signal, and the signal multiplies the unknown, so plain least squares
-    shrinks the gains. Total least squares does not; it minimises
+    The noise is in the signal, and the signal multiplies the unknown, so ordinary least squares
+    underestimates the gains. Total least squares does not; it minimises
 
         |A x|^2 / (x' C x),      x = (K, h, I, 1),    A = (1 - Q Q') [S, -Y, -Y_m m],
 
-    where Q spans the bare arm's columns and C is the noise of the signal's columns alone: motion
-    and mass count as exact. "constrained" minimises x' (A'A - lambda C) x, lambda being that
-    smallest ratio, over K >= 0 and payloads whose pseudo-inertia is positive semidefinite, as a
-    body's is.
+    where Q spans the columns of the robot without payload and C is the noise of the signal columns
+    alone: motion and mass count as exact. "constrained" minimises x' (A'A - lambda C) x, lambda
+    being that smallest ratio, over K >= 0 and physically consistent payloads (positive semidefinite
+    pseudo-inertia).
 
     Args:
-        unloaded_signal, loaded_signal: Conditioned, e.g. `Samples.torque` with gains of one.
-        unloaded_regressor, loaded_regressor: Of the bare arm with friction and offsets, filtered
-            alike; columns may depend on each other.
-        payload_regressor: Per m, hx, hy, hz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz of the payload in the
-            last link's frame.
-        mass: Of the payload [kg].
+        unloaded_signal, loaded_signal: Conditioned signals, e.g. `Samples.torque` with unit gains.
+        unloaded_regressor, loaded_regressor: Regressors of the robot without payload, with
+            friction and offsets, filtered like the signals; columns may depend on each other.
+        payload_regressor: Columns of m, hx, hy, hz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz of the payload in
+            the frame of the last link.
+        mass: Payload mass [kg].
         method: "total_least_squares", "least_squares" or "constrained".
-        mass_std: Its standard deviation [kg].
-        block: Samples over which residuals may be correlated, for the standard deviations.
+        mass_std: Standard deviation of the mass [kg].
+        block: Number of samples over which residuals may be correlated, for the standard
+            deviations.
 
     Raises:
-        PoorExcitationError: The payload does not show in some joint's signal.
+        PoorExcitationError: The payload has no effect on the signal of some joint.
     """
     if not (np.isfinite(mass) and mass > 0):
         raise RecordingError(f"the known mass is {mass:g} kg; gains need a positive one.")
@@ -81,7 +81,7 @@ def identify_gains(  # noqa: PLR0913 - the public call has one keyword per choic
     )
     weight = np.ones(joints)
     for _ in range(4):
-        reduced = rows.reduced(weight)
+        reduced = rows.project_out_robot(weight)
         x, curvature = _solve(reduced, rows, method, mass)
         gains = x[:joints]
         if not np.all(gains > 0):
@@ -91,15 +91,15 @@ def identify_gains(  # noqa: PLR0913 - the public call has one keyword per choic
                 "the payload, use a heavier one, or read the gains from the controller."
             )
         residual = reduced @ x / weight[rows.joint]
-        spread = np.array([np.std(residual[rows.joint == j]) for j in range(joints)])
-        weight = 1.0 / np.maximum(spread, 1e-9 * max(float(spread.max()), 1e-300))
+        residual_std = np.array([np.std(residual[rows.joint == j]) for j in range(joints)])
+        weight = 1.0 / np.maximum(residual_std, 1e-9 * max(float(residual_std.max()), 1e-300))
 
-    # Residuals are correlated over a block: its scores count as one.
+    # Residuals are correlated within a block: its scores are summed.
     residual = reduced @ x
     scores = np.zeros((int(rows.block.max()) + 1, len(x) - 1))
     np.add.at(scores, rows.block, reduced[:, :-1] * residual[:, None])
-    bread = np.linalg.pinv(curvature[:-1, :-1], rcond=1e-12, hermitian=True)
-    covariance = bread @ (scores.T @ scores) @ bread
+    inverse_curvature = np.linalg.pinv(curvature[:-1, :-1], rcond=1e-12, hermitian=True)
+    covariance = inverse_curvature @ (scores.T @ scores) @ inverse_curvature
     std = np.sqrt(np.maximum(np.diag(covariance)[:joints], 0.0))
     return Gains(
         gains,
@@ -110,25 +110,25 @@ def identify_gains(  # noqa: PLR0913 - the public call has one keyword per choic
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _KnownMassRows:
-    """Joint after joint: signal K = arm theta + payload (h, I) + known."""
+    """Rows, sorted by joint, of signal K = arm theta + payload (h, I) + known."""
 
     signal: Float[Array, " r"]
     joint: Int[Array, " r"]
     block: Int[Array, " r"]
     arm: Float[Array, "r q"]
     payload: Float[Array, "r 9"]
-    known: Float[Array, " r"]
+    mass_torque: Float[Array, " r"]
 
     @property
     def joints(self) -> int:
         return int(self.joint[-1]) + 1
 
-    def reduced(self, weight: Float[Array, " j"]) -> Float[Array, "r x"]:
-        """A: weighted columns of K, (h, I) and 1, with the arm's own projected away."""
+    def project_out_robot(self, weight: Float[Array, " j"]) -> Float[Array, "r x"]:
+        """A: weighted columns of K, (h, I) and 1, projected orthogonal to the robot's columns."""
         columns = np.zeros((len(self.signal), self.joints + PER_LINK))
         columns[np.arange(len(self.signal)), self.joint] = self.signal
         columns[:, self.joints : -1] = -self.payload
-        columns[:, -1] = -self.known
+        columns[:, -1] = -self.mass_torque
         w = weight[self.joint][:, None]
         basis = np.linalg.qr(self.arm * w)[0]
         columns *= w
@@ -145,7 +145,7 @@ def _stack(
     n, joints = signal.shape
     arm = arm.transpose(1, 0, 2).reshape(joints * n, -1)
     payload = payload.transpose(1, 0, 2).reshape(joints * n, PER_LINK)
-    # Columns that depend on others add nothing to what they span together.
+    # Dependent columns add nothing to the span.
     size = np.linalg.norm(arm, axis=0)
     arm = arm[:, size > 1e-10 * size.max()]
     arm = arm / np.linalg.norm(arm, axis=0)
@@ -157,14 +157,14 @@ def _stack(
         block=np.tile(np.arange(n) // block, joints),
         arm=arm[:, order[: np.count_nonzero(pivots > 1e-8 * pivots[0])]],
         payload=payload[:, 1:],
-        known=mass * payload[:, 0],
+        mass_torque=mass * payload[:, 0],
     )
 
 
 def _solve(
     reduced: Float[Array, "r x"], rows: _KnownMassRows, method: str, mass: float
 ) -> tuple[Float[Array, " x"], Float[Array, "x x"]]:
-    """x = (K, h, I, 1) and the curvature of what was minimised."""
+    """x = (K, h, I, 1) and the curvature of the minimised cost."""
     joints = rows.joints
     scale = np.linalg.norm(reduced, axis=0)
     if np.any(scale[:joints] == 0) or scale[-1] == 0:
@@ -182,23 +182,23 @@ def _solve(
     noise = np.zeros_like(normal)
     ratio = 0.0
     for _ in range(50):
-        # Rows are weighted by their residual K e, so the signal's own noise e is 1 / K in them.
+        # Rows are weighted by their residual K e, so the noise e of the signal is 1 / K in them.
         gains = np.maximum(np.abs(x[:joints] * scale[-1] / scale[:joints]), 1e-12)
         noise[diagonal, diagonal] = counts / np.square(gains * scale[:joints])
         # The smallest ratio x'Nx / x'Cx is one over the largest eigenvalue of the swapped pair.
         values, vectors = scipy.linalg.eigh(
             noise, normal + 1e-14 * np.eye(len(normal)), subset_by_index=[len(x) - 1, len(x) - 1]
         )
-        before, x, ratio = x, vectors[:, 0] / vectors[-1, 0], 1.0 / float(values[0])
-        if np.allclose(x, before, rtol=1e-9, atol=1e-12):
+        previous, x, ratio = x, vectors[:, 0] / vectors[-1, 0], 1.0 / float(values[0])
+        if np.allclose(x, previous, rtol=1e-9, atol=1e-12):
             break
     corrected = normal - ratio * noise
     if method == "constrained":
-        x = _constrained(corrected, scale, joints, mass)
+        x = _solve_constrained(corrected, scale, joints, mass)
     return x * scale[-1] / scale, corrected * np.outer(scale, scale)
 
 
-def _constrained(
+def _solve_constrained(
     curvature: Float[Array, "x x"], scale: Float[Array, " x"], joints: int, mass: float
 ) -> Float[Array, " x"]:
     """min x' H x over K >= 0 and P(m, h, I) >= 0, with the last entry of x one."""
@@ -207,13 +207,13 @@ def _constrained(
 
     size = len(curvature) - 1
     hessian = curvature[:-1, :-1]
-    # Rounding may leave the smallest eigenvalue a hair below zero.
+    # Rounding may leave the smallest eigenvalue slightly below zero.
     hessian = hessian + 1e-12 * np.trace(hessian) / size * np.eye(size)
     upper = np.triu_indices(4)
     order = np.lexsort(upper)
     row, column = upper[0][order], upper[1][order]
     scale_entries = np.where(row == column, 1.0, np.sqrt(2.0))
-    # Metres and kilograms to decimetres: the entries of P come to one size.
+    # Metres to decimetres: the entries of P get similar magnitudes.
     length = np.array([10.0, 10.0, 10.0, 1.0])
     entries = pseudo_inertia(np.eye(10)) * np.outer(length, length)
     triangle = (entries[:, row, column] * scale_entries).T

@@ -56,7 +56,7 @@ class Space:
     @property
     def kept(self) -> Float[Array, " k"]:
         """Distance kept by every pair [m]."""
-        return self.clearances.kept
+        return self.clearances.required
 
     def slack(self, largest: float) -> Float[Array, " k"]:
         """Part of the kept distance that a proof may leave open, at most a fifth [m]."""

@@ -139,9 +139,9 @@ def _summary(plan: Plan) -> dict[str, Any]:
     if plan.inertia is not None:
         data["inertia"] = {
             "seconds": plan.inertia.seconds,
-            "wanted": plan.inertia.wanted,
+            "wanted": plan.inertia.required_std,
             "expected_deviation": plan.inertia.deviation,
-            "reached": plan.inertia.reached,
+            "reached": plan.inertia.is_reached,
         }
     return data
 

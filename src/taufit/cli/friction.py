@@ -80,7 +80,7 @@ def command(
     Next: `taufit fit ROBOT RECORDING --friction MODEL` fits the links with this friction; `taufit
     payload` and `taufit export` read the file as it is.
     """
-    from taufit.calibration.friction_identification import BESIDE, identify_friction
+    from taufit.calibration.friction_identification import COMPARISON_MODELS, identify_friction
     from taufit.model.model_file import read_model, write_model
     from taufit.signals import condition
     from taufit.terms.friction import FRICTION_MODELS
@@ -109,7 +109,7 @@ def command(
             joints=curve.joint,
             passive=not curve.not_passive,
             links=known,
-            beside=() if report is None else BESIDE,
+            beside=() if report is None else COMPARISON_MODELS,
         )
         bar.advance(task)
     write_model(found.model, output)
@@ -122,7 +122,7 @@ def command(
         "robot": arm.name,
         "model": found.name,
         "scores": found.scores,
-        "compared": found.compared,
+        "compared": found.rms_by_model,
         "joints": [_joint(one) for one in found.joints],
         "warnings": list(found.warnings),
         "output": str(output),

@@ -133,7 +133,7 @@ def command(
     if pace.replay:
         with _display(pace.speed, as_json) as watch:
             done = identify_payload(
-                fitted, carried, method=method, settings=chosen, template=empty, watch=watch
+                fitted, carried, method=method, settings=chosen, template=empty, callback=watch
             )
     else:
         with progress("payload") as bar:
@@ -144,7 +144,7 @@ def command(
                 method=method,
                 settings=chosen,
                 template=empty,
-                watch=lambda live, _: bar.update(task, completed=live.samples),
+                callback=lambda live, _: bar.update(task, completed=live.samples),
             )
     if report is not None:
         from taufit.core.files import write_text
@@ -258,10 +258,10 @@ def _heading(done: PayloadRun, robot: str) -> list[Text]:
 
     found = done.estimate
     if done.refusal:
-        word = "not ready" if found.judged and not found.ready else "no result"
+        word = "not ready" if found.has_intervals and not found.ready else "no result"
         return [headline(word, f"  {robot}: what it carries is not known.", "bold yellow")]
     low, high = found.mass_interval
-    if not found.judged:
+    if not found.has_intervals:
         return [headline(f"{robot} carries {found.mass:.3f} kg", "  by a method without interval")]
     if found.empty:
         return [headline(f"{robot} carries nothing", f" that shows: below {high:.3f} kg (95 %).")]
@@ -302,14 +302,14 @@ def _show(done: PayloadRun, robot: str, report: Path | None) -> None:
 def _show_lines(done: PayloadRun, robot: str) -> None:
     """What the arm's controller is told: the line of its make, all where that is not known."""
     from taufit.cli.common import plain_console
-    from taufit.payload.controller_lines import make_of
+    from taufit.payload.controller_commands import manufacturer
 
     console, told = plain_console(), done.set_payload()
     assert told is not None
     centre = ", ".join(f"{1e3 * x:.1f}" for x in told["cog"])
     console.print(f"For the controller, frame {told['frame']}: centre {centre} mm")
     for make, line in told["lines"].items():
-        if make_of(robot) in (None, make):
+        if manufacturer(robot) in (None, make):
             console.print(f"  {make:<7}{line}", soft_wrap=True)
     console.print(
         "Next: give the controller that line, or plan a better motion with `taufit design ROBOT "

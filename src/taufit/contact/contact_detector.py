@@ -33,7 +33,7 @@ from taufit.model.friction_level import friction_level
 from taufit.model.model_stream import require_temperature, stream_conditioner
 from taufit.model.noise_by_state import NoiseByState
 from taufit.payload.filter.time_grid import TimeGrid
-from taufit.signals.intake import StreamConditioner
+from taufit.signals.stream import StreamConditioner
 from taufit.terms.friction.states import FAST, TURNING
 
 # Size of contacts before anything is known, in friction levels and in levels of noise.
@@ -89,7 +89,9 @@ class ContactDetector:
         self.step = 1.0 / noise.rate_hz
         self.friction = np.maximum(friction_level(model), 1e-3)
         self._felt = ExternalTorque.of(model, noise)
-        self._grid = TimeGrid(self.step, self._felt.channels, max(0.1, 3.5 * self.step), room=64)
+        self._grid = TimeGrid(
+            self.step, self._felt.channels, max(0.1, 3.5 * self.step), capacity=64
+        )
         self._row = np.empty(self._felt.channels)
         self.intake: StreamConditioner | None = None
         self._prior = np.maximum(_PRIOR_FRICTION * self.friction, _PRIOR_NOISE * noise.level[FAST])
@@ -124,7 +126,7 @@ class ContactDetector:
     ) -> ContactReading | None:
         """One sample as it comes, and what is felt then; None before the first step of the grid.
 
-        It goes through an intake (`taufit.signals.intake`): what is no measurement, late or a spike
+        It goes through an intake (`taufit.signals.stream`): what is no measurement, late or a spike
         is left out, noisy velocity is replaced, and motion is shifted by the model's delay.
 
         Args:
@@ -168,7 +170,7 @@ class ContactDetector:
             self._commanded = time - self._ordered < _COMMAND_LASTS_S
         self._grid.push(time, row)
         self.felt = None
-        if self._grid.complete:
+        if self._grid.complete_bins:
             self.felt = felt = self._felt(*self._grid.take())
             if felt is not None:
                 for i in range(len(felt)):

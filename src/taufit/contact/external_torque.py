@@ -27,7 +27,7 @@ from taufit.dynamics import RegressorEngine
 from taufit.model.fitted_model import FittedModel
 from taufit.model.friction_tape import FrictionTape
 from taufit.model.noise_by_state import NoiseByState
-from taufit.signals.recursive import filter_rows
+from taufit.signals.recursive_filter import filter_rows
 from taufit.terms import CONSTANT, DISSIPATIVE, INERTIAL, needs
 from taufit.terms.friction.states import FAST, FrictionStates, StateSettings
 

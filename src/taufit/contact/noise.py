@@ -251,8 +251,8 @@ class _NoiseRun:
         settled = first & (felt.jolt <= 0.0)
         # An arm at rest whose joints creep is about to start, or has just stopped.
         creeps = (np.abs(felt.velocity) >= standstill).any(axis=1)
-        wide = np.ones(2 * round(_CREEP_S / step) + 1)
-        near = np.convolve(creeps, wide, "same") > 0.5
+        margin = round(_CREEP_S / step)
+        near = np.convolve(creeps, np.ones(2 * margin + 1))[margin : margin + len(creeps)] > 0.5
         self.counts = settled[:, None] & ~((felt.state == REST) & near[:, None])
         # An increment across the moment a joint begins to stand is one of definition.
         self.jumps = np.cumsum(felt.switched | (felt.jolt > 0.0)[:, None], axis=0)

@@ -8,7 +8,7 @@ from taufit.core.arrays import Array, Bool, Float
 from taufit.recording import Recording
 from taufit.recording.finding import Finding
 from taufit.recording.map.remedy import Remedy
-from taufit.signals.windows import intervals
+from taufit.signals.motion_intervals import intervals
 
 # A position that does not change at all for this long [s] while the joint was moving this fast
 # [rad/s or m/s] just before is a stuck sensor: arms slow down before they stop.
@@ -109,7 +109,7 @@ def _torque_findings(recording: Recording, j: int, moving: Bool[Array, " n"]) ->
     x = x[np.isfinite(x)]
     if len(x) == 0:
         return []
-    if np.ptp(x) <= 1e-9 * max(float(np.abs(x).max()), 1e-300):
+    if np.ptp(x) <= 1e-9 * max(float(np.abs(x).max()), 1e-6):
         return [
             Finding(
                 "no_variation",

@@ -151,7 +151,9 @@ def sample_causes(
     if samples.joints == robot.joints and not unsigned and np.any(robot.parameters):
         # Only the presence of drive gains in all recordings matters there.
         representative = [next((r for r in recordings if r.gain is None), recordings[0])]
-        if source is None or not source.of_excerpt(_is_free_of_faults, robot, representative):
+        if source is None or not source.compute_on_excerpt(
+            _is_free_of_faults, robot, representative
+        ):
             causes += _robot_causes(robot, representative, samples, evidence)
     return [*causes, *_invalid_row_causes(recordings)]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from taufit.calibration.mounting import Gravity, describe_mounting, mounting_option
+from taufit.calibration.mounting import GravityEstimate, describe_mounting, mounting_option
 from taufit.diagnosis.correction import (
     Correction,
     change_mounting,
@@ -36,7 +36,7 @@ class RankedCorrection:
     log_odds: float
 
 
-def hypotheses(evidence: HypothesisTest, gravity: Gravity | None) -> Iterator[Correction]:
+def hypotheses(evidence: HypothesisTest, gravity: GravityEstimate | None) -> Iterator[Correction]:
     """All corrections to test, simplest first; continuous ones at a few values."""
     robot = evidence.rows.robot
     joints = robot.joints

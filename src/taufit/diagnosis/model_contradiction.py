@@ -34,7 +34,7 @@ from taufit.recording.map.remedy import Remedy
 from taufit.robot import Robot, bundled_robots
 
 if TYPE_CHECKING:
-    from taufit.calibration.mounting import Gravity
+    from taufit.calibration.mounting import GravityEstimate
 
 
 # Gravity of a joint is evaluated if it varies by at least these fractions of the most loaded
@@ -265,7 +265,10 @@ def _is_suspicious(evidence: HypothesisTest, scales: Float[Array, " j"]) -> bool
 
 
 def _best_correction(
-    evidence: HypothesisTest, gravity: Gravity | None, scales: Float[Array, " j"], measured: bool
+    evidence: HypothesisTest,
+    gravity: GravityEstimate | None,
+    scales: Float[Array, " j"],
+    measured: bool,
 ) -> tuple[Correction, HypothesisComparison] | None:
     """Best correction that resolves the contradiction with its comparison, or None."""
     from taufit.diagnosis.hypotheses import hypotheses, rank_corrections
@@ -480,7 +483,10 @@ def _unit_correction(scale: float) -> Correction:
 
 
 def _cause(
-    correction: Correction, comparison: HypothesisComparison, gravity: Gravity | None, robot: Robot
+    correction: Correction,
+    comparison: HypothesisComparison,
+    gravity: GravityEstimate | None,
+    robot: Robot,
 ) -> Cause:
     """Cause with its finding: an error if the evidence is overwhelming, else a warning."""
     message = correction.message
@@ -493,7 +499,7 @@ def _cause(
     )
     is_error |= correction.kind in _GRAVITY_KINDS or _restores_nominal(correction, comparison)
     if correction.kind == "mounting":
-        is_error &= gravity is not None and gravity.wrong
+        is_error &= gravity is not None and gravity.contradicts_declared
     if correction.kind == "unit":
         is_error = not _is_moderate_scale(correction)
     # A model of another robot may predict the torque and still estimate payloads wrongly.

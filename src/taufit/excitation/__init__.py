@@ -1,6 +1,6 @@
 """Excitation trajectories. In: a `Robot`, limits, a criterion. Out: a `Motion`.
 
-Left to others: playing it (live, sim) and fitting what it showed (estimation).
+Left to others: playing it (live, sim) and fitting its recording (estimation).
 """
 
 from taufit.excitation.basis import FourierBasis, SplineBasis
@@ -9,7 +9,7 @@ from taufit.excitation.design import Design, default_limits, design
 from taufit.excitation.fourier import Fourier
 from taufit.excitation.motion import Motion
 from taufit.excitation.motion_file import MOTIONS, read_motion, write_motion
-from taufit.excitation.motion_kinds import envelope_of, warm_up
+from taufit.excitation.motion_kinds import limits_of_motion, warm_up
 from taufit.excitation.payload_inertia import InertiaGoal, InertiaPlan
 from taufit.excitation.plan import KINDS, Plan, SearchEffort, plan
 from taufit.excitation.robot_programs import to_csv, to_joint_trajectory, to_urscript
@@ -42,9 +42,9 @@ __all__ = [
     "Strokes",
     "default_limits",
     "design",
-    "envelope_of",
     "friction_strokes",
     "friction_test",
+    "limits_of_motion",
     "mounting_plane",
     "plan",
     "read_motion",

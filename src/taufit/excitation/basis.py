@@ -1,8 +1,8 @@
-"""Motions that are linear in their coefficients, at rest at both ends by construction.
+"""Families of motions, linear in their coefficients, that start and end at rest.
 
 Every joint moves as q(t) = centre + Phi(t) c; the conditions "velocity and acceleration are zero at
-both ends" (and, where asked, "starts at the centre") are linear in c and are eliminated once, so
-any c gives a motion that starts and ends at rest.
+both ends" (and, optionally, "starts at the centre") are linear in c and are eliminated once, so any
+c gives a motion that starts and ends at rest.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Basis(Protocol):
 
     @property
     def period(self) -> float:
-        """Length of one run through the motion [s]."""
+        """Duration of one period of the motion [s]."""
         ...
 
     def matrices(self, time: Float[Array, " n"]) -> Float[Array, "4 n m"]:
@@ -36,11 +36,11 @@ class Basis(Protocol):
         ...
 
     def projectors(self, joints: int) -> Float[Array, "j m m"] | None:
-        """Per joint, what leaves of any coefficients only those it may use; None for all."""
+        """Projectors onto the coefficients that each joint may use; None if it may use all."""
         ...
 
     def motion(self, centre: Float[Array, " j"], coefficients: Float[Array, "j m"]) -> Motion:
-        """The motion with these coefficients."""
+        """Motion with these coefficients."""
         ...
 
 
@@ -56,12 +56,13 @@ class FourierBasis:
     """Fourier series of `harmonics` terms with a free offset.
 
     Attributes:
-        harmonics: How many; at least 3, since rest at the ends takes two conditions away.
-        frequency_hz: Of the first.
-        fixed_start: Start and end at the centre pose itself.
-        periods: How often it is played.
-        form: How the coefficients are written down in the end.
-        joint_harmonics: How many of them each joint may use; all where None. A slow wide arm with
+        harmonics: Number of harmonics; at least 3 are useful, since rest at both ends takes two
+            conditions. More harmonics excite faster dynamics.
+        frequency_hz: Frequency of the first harmonic [Hz].
+        fixed_start: Start and end at the centre pose.
+        periods: Number of periods played.
+        form: Form of the written coefficients, "amplitude" or "velocity".
+        joint_harmonics: Number of harmonics each joint may use; None: all. A slow wide arm with
             a fast wrist is (2, 2, 2, 8, 8, 8).
     """
 
@@ -91,57 +92,57 @@ class FourierBasis:
         return 1.0 / self.frequency_hz
 
     def projectors(self, joints: int) -> Float[Array, "j m m"] | None:
-        """Per joint, what leaves of any coefficients only the harmonics it may use."""
+        """Projectors onto the harmonics that each joint may use; None if it may use all."""
         if self.joint_harmonics is None:
             return None
         if len(self.joint_harmonics) != joints:
             raise InfeasibleError(
                 f"{len(self.joint_harmonics)} numbers of harmonics were given for {joints} joints."
             )
-        free, h = self._free(), self.harmonics
-        out = []
+        directions, h = self._free_directions(), self.harmonics
+        projectors = []
         for count in self.joint_harmonics:
-            above = np.r_[1 + count : 1 + h, 1 + h + count : 1 + 2 * h]
-            rows = free[above]
-            keep = _null_space(rows) if len(rows) else np.eye(free.shape[1])
-            out.append(keep @ keep.T)
-        return np.array(out)
+            unused = np.r_[1 + count : 1 + h, 1 + h + count : 1 + 2 * h]
+            rows = directions[unused]
+            allowed = _null_space(rows) if len(rows) else np.eye(directions.shape[1])
+            projectors.append(allowed @ allowed.T)
+        return np.array(projectors)
 
     @property
     def pulsations(self) -> Float[Array, " h"]:
         return 2 * np.pi * self.frequency_hz * np.arange(1, self.harmonics + 1)
 
-    def _free(self) -> Float[Array, "m k"]:
-        """Free directions of (offset, a_1.., b_1..), amplitude form, scaled to equal speeds."""
+    def _free_directions(self) -> Float[Array, "m k"]:
+        """Basis of the allowed (offset, a_1.., b_1..), amplitude form, scaled to equal speeds."""
         w, h = self.pulsations, self.harmonics
         rows = [np.r_[0.0, w, np.zeros(h)], np.r_[0.0, np.zeros(h), w**2 / w[-1]]]
         if self.fixed_start:
             rows.append(np.r_[1.0, np.zeros(h), -np.ones(h)])
-        # Unit coefficients move at comparable speed whatever their harmonic.
+        # Unit coefficients give similar speeds for every harmonic.
         scale = np.r_[1.0, w[0] / w, w[0] / w]
         return scale[:, None] * _null_space(np.array(rows) * scale)
 
     @property
     def size(self) -> int:
-        return self._free().shape[1]
+        return self._free_directions().shape[1]
 
     def matrices(self, time: Float[Array, " n"]) -> Float[Array, "4 n m"]:
         w = self.pulsations
         phase = np.asarray(time)[:, None] * w
         s, c = np.sin(phase), np.cos(phase)
-        one, nil = np.ones((len(phase), 1)), np.zeros((len(phase), 1))
+        ones, zeros = np.ones((len(phase), 1)), np.zeros((len(phase), 1))
         raw = np.stack(
             [
-                np.hstack([one, s, -c]),
-                np.hstack([nil, c * w, s * w]),
-                np.hstack([nil, -s * w**2, c * w**2]),
-                np.hstack([nil, -c * w**3, -s * w**3]),
+                np.hstack([ones, s, -c]),
+                np.hstack([zeros, c * w, s * w]),
+                np.hstack([zeros, -s * w**2, c * w**2]),
+                np.hstack([zeros, -c * w**3, -s * w**3]),
             ]
         )
-        return raw @ self._free()
+        return raw @ self._free_directions()
 
     def motion(self, centre: Float[Array, " j"], coefficients: Float[Array, "j m"]) -> Fourier:
-        full = np.asarray(coefficients) @ self._free().T
+        full = np.asarray(coefficients) @ self._free_directions().T
         h = self.harmonics
         motion = Fourier(
             centre + full[:, 0],
@@ -156,12 +157,12 @@ class FourierBasis:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SplineBasis:
-    """Quintic B-splines with equal knots: local in time, for motions that are not periodic.
+    """Quintic B-splines with equidistant knots: local in time, for motions without a period.
 
     Attributes:
         pieces: Polynomial pieces over the duration.
-        seconds: Duration.
-        fixed_start: Start at the centre pose itself (the end is free).
+        seconds: Duration [s].
+        fixed_start: Start at the centre pose (the end is free).
     """
 
     pieces: int = 16
@@ -195,7 +196,7 @@ class SplineBasis:
         t = np.clip(time, 0.0, self.seconds)
         return [spline.derivative(k)(t) if k else spline(t) for k in range(4)]
 
-    def _free(self) -> Float[Array, "m k"]:
+    def _free_directions(self) -> Float[Array, "m k"]:
         ends = self._raw(np.array([0.0, self.seconds]))
         # Derivatives grow with powers of pieces/seconds; rows are scaled before the null space.
         rows = [row / np.linalg.norm(row) for order in (1, 2) for row in ends[order]]
@@ -205,11 +206,11 @@ class SplineBasis:
 
     @property
     def size(self) -> int:
-        return self._free().shape[1]
+        return self._free_directions().shape[1]
 
     def matrices(self, time: Float[Array, " n"]) -> Float[Array, "4 n m"]:
-        return np.stack(self._raw(np.asarray(time))) @ self._free()
+        return np.stack(self._raw(np.asarray(time))) @ self._free_directions()
 
     def motion(self, centre: Float[Array, " j"], coefficients: Float[Array, "j m"]) -> Spline:
-        full = np.asarray(coefficients) @ self._free().T
+        full = np.asarray(coefficients) @ self._free_directions().T
         return Spline(self._knots(), (np.asarray(centre)[:, None] + full).T)

@@ -1,4 +1,4 @@
-"""Is a motion allowed? Every constraint on a fine grid, with the tightest moment of each."""
+"""Certificate of a motion: every constraint checked on a time grid, with its smallest margin."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ POINTS = 5000
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
-    """One constraint over the whole motion.
+class ConstraintCheck:
+    """Result for one constraint over the motion.
 
     Attributes:
-        name: e.g. "velocity of joint 3".
-        margin: Room left at the tightest moment, as a fraction of the limit; in metres for
-            distances. Negative is a violation.
-        time: Of that moment [s].
+        name: Constraint, e.g. "velocity of joint 3".
+        margin: Smallest margin, as a fraction of the limit; in metres for distances. Negative is a
+            violation.
+        time: Time of the smallest margin [s].
         unit: "1" or "m".
     """
 
@@ -37,18 +37,18 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """All constraints of a motion, checked on `points` moments.
+    """All constraints of a motion, checked at `points` times.
 
     Attributes:
-        checks: One per constraint, in no particular order.
-        points: How many moments were looked at.
+        checks: One per constraint.
+        points: Number of times checked.
     """
 
-    checks: tuple[Check, ...]
+    checks: tuple[ConstraintCheck, ...]
     points: int
 
     @property
-    def tightest(self) -> Check:
+    def tightest(self) -> ConstraintCheck:
         return min(self.checks, key=lambda check: check.margin)
 
     @property
@@ -66,42 +66,61 @@ def certify(
     *,
     seconds: float | None = None,
 ) -> Certificate:
-    """Look at every constraint at `points` moments of the motion, or of its first `seconds`."""
+    """Check every constraint at `points` times of the motion, or of its first `seconds`."""
     points = POINTS if points is None else points
     time = np.linspace(0.0, motion.duration if seconds is None else seconds, points)
     q, v, a = motion.at(time)
     jerk = np.gradient(a, time, axis=0)
-    moved = np.stack([q - envelope.centre, v, a, jerk])
+    deviations = np.stack([q - envelope.centre, v, a, jerk])
     checks = []
-    ratios = np.abs(envelope.ratios(moved))
+    ratios = np.abs(envelope.ratios(deviations))
     bounds = (envelope.above, envelope.velocity, envelope.acceleration, envelope.jerk)
     names = ("position", "velocity", "acceleration", "jerk")
     for name, ratio, bound in zip(names, ratios, bounds, strict=True):
         for joint in np.flatnonzero(np.isfinite(bound)):
-            at = int(np.argmax(ratio[:, joint]))
-            checks.append(Check(f"{name} of joint {joint + 1}", 1.0 - ratio[at, joint], time[at]))
+            worst_index = int(np.argmax(ratio[:, joint]))
+            checks.append(
+                ConstraintCheck(
+                    f"{name} of joint {joint + 1}",
+                    1.0 - ratio[worst_index, joint],
+                    time[worst_index],
+                )
+            )
     if np.any(np.isfinite(torque)):
         load = np.abs(predicted_torque(model, q, v, a)) / torque
         for joint in np.flatnonzero(np.isfinite(torque)):
-            at = int(np.argmax(load[:, joint]))
-            checks.append(Check(f"torque of joint {joint + 1}", 1.0 - load[at, joint], time[at]))
+            worst_index = int(np.argmax(load[:, joint]))
+            checks.append(
+                ConstraintCheck(
+                    f"torque of joint {joint + 1}",
+                    1.0 - load[worst_index, joint],
+                    time[worst_index],
+                )
+            )
     if np.isfinite(scene.tip_speed):
         speed = np.linalg.norm(np.einsum("nij,nj->ni", jacobian(model.robot, q)[:, 3:], v), axis=1)
-        at = int(np.argmax(speed))
-        checks.append(Check("speed of the tip", 1.0 - speed[at] / scene.tip_speed, time[at]))
+        worst_index = int(np.argmax(speed))
+        checks.append(
+            ConstraintCheck(
+                "speed of the tip", 1.0 - speed[worst_index] / scene.tip_speed, time[worst_index]
+            )
+        )
     clearances = Clearances(model.robot, scene)
     if clearances.names:
-        worst = np.full(len(clearances.names), np.inf)
-        when = np.zeros(len(clearances.names))
+        smallest = np.full(len(clearances.names), np.inf)
+        smallest_time = np.zeros(len(clearances.names))
         for start in range(0, points, 1000):
-            free = clearances.values(q[start : start + 1000])
-            low = free.min(0)
-            at = np.argmin(free, 0)
-            better = low < worst
-            worst[better], when[better] = low[better], time[start + at[better]]
+            clearance = clearances.values(q[start : start + 1000])
+            low = clearance.min(0)
+            worst_index = np.argmin(clearance, 0)
+            is_smaller = low < smallest
+            smallest[is_smaller], smallest_time[is_smaller] = (
+                low[is_smaller],
+                time[start + worst_index[is_smaller]],
+            )
         checks += [
-            Check(f"clearance of {name}", float(margin), float(t), "m")
-            for name, margin, t in zip(clearances.names, worst, when, strict=True)
+            ConstraintCheck(f"clearance of {name}", float(margin), float(t), "m")
+            for name, margin, t in zip(clearances.names, smallest, smallest_time, strict=True)
         ]
     return Certificate(tuple(checks), points)
 
@@ -112,27 +131,32 @@ def predicted_torque(
     v: Float[Array, "n j"],
     a: Float[Array, "n j"],
 ) -> Float[Array, "n j"]:
-    """Joint torque of the links as the robot describes them, fitted or nominal."""
+    """Joint torque of the robot's links without friction [N m]."""
     return inverse_dynamics(model.robot, q, v, a)
 
 
-def require_rest_is_allowed(
+def require_feasible_pose(
     model: TorqueModel, envelope: MotionLimits, scene: Scene, torque: Float[Array, " j"]
 ) -> None:
-    """Standing at the centre must break nothing: every motion is shrunk towards it if need be."""
+    """InfeasibleError if standing at the centre pose violates a constraint.
+
+    Motions that violate a constraint are shrunk towards this pose.
+    """
     q = envelope.centre[None]
-    free = Clearances(model.robot, scene).values(q)
-    if free.size and free.min() < 0:
-        name = Clearances(model.robot, scene).names[int(np.argmin(free[0]))]
+    clearance = Clearances(model.robot, scene).values(q)
+    if clearance.size and clearance.min() < 0:
+        name = Clearances(model.robot, scene).names[int(np.argmin(clearance[0]))]
         raise InfeasibleError(
-            f"the start pose itself breaks the clearance of {name} by {-free.min() * 1000:.0f} mm."
+            f"the start pose itself breaks the clearance of {name} by "
+            f"{-clearance.min() * 1000:.0f} mm."
         )
     if np.any(np.isfinite(torque)):
-        hold = np.abs(predicted_torque(model, q, 0 * q, 0 * q))[0]
-        if np.any(hold > torque):
-            joint = int(np.argmax(hold / torque))
+        holding_torque = np.abs(predicted_torque(model, q, 0 * q, 0 * q))[0]
+        if np.any(holding_torque > torque):
+            joint = int(np.argmax(holding_torque / torque))
             raise InfeasibleError(
-                f"holding the start pose takes {hold[joint]:.3g} N m in joint {joint + 1}, above "
+                f"holding the start pose takes {holding_torque[joint]:.3g} N m in joint "
+                f"{joint + 1}, above "
                 f"its torque limit of {torque[joint]:.3g} N m."
             )
     if not scene.tip_speed > 0:

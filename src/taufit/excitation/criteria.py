@@ -1,10 +1,10 @@
-"""How informative a motion is, as functions of its information matrix.
+"""Optimality criteria of a motion, as functions of its information matrix.
 
-M = W'W/N is the mean over samples of the weighted base regressor's products. Each criterion is a
-smooth function of M to be minimised, with its exact derivative with respect to M.
+M = W'W/N is the mean over samples of the products of the weighted base regressor. Each criterion is
+a smooth function of M to be minimised, with its exact derivative with respect to M.
 
-A low condition number is not information: it can be reached by shrinking what is large. Criteria
-"a" and "d" ask for small standard deviations instead.
+A low condition number is not information: it can be reached by shrinking large columns. Criteria
+"a" and "d" minimise standard deviations instead.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Gradient = Float[Array, "b b"]
 
 @runtime_checkable
 class Criterion(Protocol):
-    """A function of the information matrix, smaller is better."""
+    """Function of the information matrix to be minimised."""
 
     def evaluate(self, matrix: Float[Array, "b b"]) -> tuple[float, Gradient]:
         """Value and derivative: d value = sum(gradient * dM)."""
@@ -30,18 +30,18 @@ class Criterion(Protocol):
 
 def _eigen(matrix: Float[Array, "b b"]) -> tuple[Float[Array, " b"], Float[Array, "b b"]]:
     values, vectors = np.linalg.eigh(matrix)
-    # What a motion does not show at all is finitely bad, so that a search can leave it.
+    # Unexcited directions get a finite value, so that a search can leave them.
     return np.maximum(values, 1e-14 * values[-1]), vectors
 
 
 def _inverse(matrix: Float[Array, "b b"]) -> tuple[Float[Array, "b b"], float]:
-    """M^-1 and ln det M; what a motion does not show at all is finitely bad."""
+    """M^-1 and ln det M; finite also for unexcited directions."""
     from scipy.linalg import lapack
 
     root = 1.0 / np.sqrt(np.maximum(np.diag(matrix), 1e-300))
-    factor, failed = lapack.dpotrf(matrix * np.outer(root, root), lower=1)
+    factor, status = lapack.dpotrf(matrix * np.outer(root, root), lower=1)
     diagonal = np.diag(factor)
-    if failed == 0 and diagonal.min() > 1e-5:
+    if status == 0 and diagonal.min() > 1e-5:
         half, _ = lapack.dpotri(factor, lower=1)
         lower = np.tril(half)
         inverse = (lower + np.tril(half, -1).T) * np.outer(root, root)
@@ -51,30 +51,30 @@ def _inverse(matrix: Float[Array, "b b"]) -> tuple[Float[Array, "b b"], float]:
 
 
 def condition_number(matrix: Float[Array, "b b"]) -> float:
-    """Of the regressor: the root of M's."""
+    """Condition number of the regressor, the square root of that of M."""
     values = np.linalg.eigvalsh(matrix)
     return float(np.sqrt(values[-1] / values[0])) if values[0] > 0 else np.inf
 
 
-def scaled(matrix: Float[Array, "b b"]) -> Float[Array, "b b"]:
+def scale_to_unit_columns(matrix: Float[Array, "b b"]) -> Float[Array, "b b"]:
     """M with every column of the regressor scaled to unit length."""
     inverse = 1.0 / np.sqrt(np.maximum(np.diag(matrix), 1e-300))
     return matrix * np.outer(inverse, inverse)
 
 
 def log_determinant(matrix: Float[Array, "b b"]) -> float:
-    """ln det M; -inf where something is not shown."""
+    """ln det M; -inf if a parameter is not excited."""
     sign, value = np.linalg.slogdet(matrix)
     return float(value) if sign > 0 else -np.inf
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class ConditionCriterion:
     """ln of the condition number, smoothed: (ln |lambda|_P + ln |1/lambda|_P)/2.
 
     Attributes:
-        norm: P; the larger, the closer to the true number and the rougher.
-        columns_scaled: Of the regressor with unit columns.
+        norm: P. Larger values are closer to the true condition number and less smooth.
+        columns_scaled: Scale the columns of the regressor to unit length first.
     """
 
     norm: float = 32.0
@@ -84,14 +84,14 @@ class Condition:
         if self.columns_scaled:
             root = 1.0 / np.sqrt(np.maximum(np.diag(matrix), 1e-300))
             unit = matrix * np.outer(root, root)
-            value, inner = self._plain(unit)
+            value, inner = self._evaluate_unscaled(unit)
             gradient = inner * np.outer(root, root)
             # d root_i = -root_i^3/2 dM_ii, and unit_ik has root_i in row and column i.
             gradient[np.diag_indices(len(matrix))] -= np.sum(inner * unit, 1) * root**2
             return value, gradient
-        return self._plain(matrix)
+        return self._evaluate_unscaled(matrix)
 
-    def _plain(self, matrix: Float[Array, "b b"]) -> tuple[float, Gradient]:
+    def _evaluate_unscaled(self, matrix: Float[Array, "b b"]) -> tuple[float, Gradient]:
         values, vectors = _eigen(matrix)
         half = 0.5 * self.norm
         up, down = values / values[-1], values[0] / values
@@ -105,7 +105,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class DOptimal:
-    """-ln det M: the volume of the confidence ellipsoid, whatever the units."""
+    """-ln det M: volume of the confidence ellipsoid, independent of units."""
 
     def evaluate(self, matrix: Float[Array, "b b"]) -> tuple[float, Gradient]:
         inverse, log_det = _inverse(matrix)
@@ -114,11 +114,11 @@ class DOptimal:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AOptimal:
-    """ln of the mean squared standard deviation, each in units of `scale`.
+    """ln of the mean variance, in units of `scale`.
 
     Attributes:
-        scale: What counts as one unit of each parameter's standard deviation; ones when None.
-        focus: Indices of the parameters that matter, the rest being nuisance; all when None.
+        scale: Unit of each parameter's standard deviation; None: ones.
+        focus: Indices of the parameters of interest, the others being nuisance; None: all.
     """
 
     scale: Float[Array, " b"] | None = None
@@ -128,17 +128,17 @@ class AOptimal:
         inverse, _ = _inverse(matrix)
         weight = np.ones(len(matrix)) if self.scale is None else self.scale**-2.0
         if self.focus is not None:
-            chosen = np.zeros(len(matrix))
-            chosen[list(self.focus)] = 1.0
-            weight = weight * chosen
+            is_focus = np.zeros(len(matrix))
+            is_focus[list(self.focus)] = 1.0
+            weight = weight * is_focus
         total = float(np.sum(weight * np.diag(inverse)))
         gradient = -(inverse * weight) @ inverse / total
         return float(np.log(total)), gradient
 
 
 @dataclass(frozen=True, slots=True)
-class Product:
-    """-sum of ln column norms: an upper bound on the information, quick and crude (F)."""
+class ColumnNormProduct:
+    """-sum of ln column norms: upper bound on the information, quick and coarse (paper F)."""
 
     def evaluate(self, matrix: Float[Array, "b b"]) -> tuple[float, Gradient]:
         norms = np.maximum(np.diag(matrix), 1e-300)
@@ -147,18 +147,18 @@ class Product:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WeightedBlocks:
-    """10 cond(J) + 5 cond(J_inertia) + cond(J_moment) + cond(J_friction), as paper U weighs them.
+    """10 cond(J) + 5 cond(J_inertia) + cond(J_moment) + cond(J_friction), as in paper U.
 
     Attributes:
         blocks: Parameter indices of inertias, first moments (and masses), joint terms.
-        norm: Of the smoothed condition number.
+        norm: Norm P of the smoothed condition number.
     """
 
     blocks: tuple[tuple[int, ...], ...]
     norm: float = 32.0
 
     def evaluate(self, matrix: Float[Array, "b b"]) -> tuple[float, Gradient]:
-        smooth = Condition(self.norm)
+        smooth = ConditionCriterion(self.norm)
         everything = tuple(range(len(matrix)))
         total, gradient = 0.0, np.zeros_like(matrix)
         for weight, block in zip((10.0, 5.0, 1.0, 1.0), (everything, *self.blocks), strict=True):
@@ -174,32 +174,32 @@ class WeightedBlocks:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ConditionAbove:
-    """The condition number, with information kept: smoothed cond + a wall at ln det M = `floor`.
+    """Smoothed condition number plus a penalty for ln det M below `floor`.
 
-    The second stage of paper F: minimise cond while ln det stays at least what stage one reached.
+    Second stage of paper F: minimise cond while ln det stays at least that of stage one.
 
     Attributes:
-        floor: Least ln det M.
-        norm: Of the smoothed condition number.
+        floor: Minimum ln det M.
+        norm: Norm P of the smoothed condition number.
     """
 
     floor: float
     norm: float = 32.0
 
     def evaluate(self, matrix: Float[Array, "b b"]) -> tuple[float, Gradient]:
-        value, gradient = Condition(self.norm).evaluate(matrix)
+        value, gradient = ConditionCriterion(self.norm).evaluate(matrix)
         information, slope = DOptimal().evaluate(matrix)
-        short = max(0.0, self.floor + information)
-        return value + 0.5 * short**2, gradient + short * slope
+        shortfall = max(0.0, self.floor + information)
+        return value + 0.5 * shortfall**2, gradient + shortfall * slope
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ConditionLimited:
-    """A criterion with a wall before a column-scaled condition number.
+    """Criterion with a penalty on a large column-scaled condition number.
 
     Attributes:
-        criterion: What is minimised.
-        ceiling: Condition number of the regressor with unit columns from which the wall rises.
+        criterion: Criterion to be minimised.
+        ceiling: Condition number of the regressor with unit columns from which the penalty grows.
     """
 
     criterion: Criterion
@@ -207,11 +207,11 @@ class ConditionLimited:
 
     def evaluate(self, matrix: Float[Array, "b b"]) -> tuple[float, Gradient]:
         value, gradient = self.criterion.evaluate(matrix)
-        if condition_number(scaled(matrix)) < 0.7 * self.ceiling:
+        if condition_number(scale_to_unit_columns(matrix)) < 0.7 * self.ceiling:
             return value, gradient
-        height, slope = Condition(32.0, columns_scaled=True).evaluate(matrix)
-        over = max(0.0, height - float(np.log(self.ceiling)))
-        return value + 10.0 * over**2, gradient + 20.0 * over * slope
+        height, slope = ConditionCriterion(32.0, columns_scaled=True).evaluate(matrix)
+        excess = max(0.0, height - float(np.log(self.ceiling)))
+        return value + 10.0 * excess**2, gradient + 20.0 * excess * slope
 
 
 CRITERIA = (

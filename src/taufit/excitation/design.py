@@ -1,8 +1,8 @@
-"""Plan an excitation trajectory: searched from several starts, certified, or refused with a reason.
+"""Excitation design: search a trajectory from several starts, and certify it or raise an error.
 
-Every constraint of the result is checked on a fine grid. A motion that shows too little (its
-column-scaled condition number is above the limit) is searched again about other poses and then
-refused, naming the constraint that stands in the way and what the motion cannot show.
+Every constraint of the result is checked on a fine grid. A motion with too little excitation (its
+column-scaled condition number is above the limit) is searched again about other poses; after that
+InfeasibleError names the limiting constraint and the parameters that are not identifiable.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from taufit.core.errors import InfeasibleError, TaufitError
 from taufit.core.threads import one_blas_thread
 from taufit.dynamics.base_parameters import base_parameters
 from taufit.excitation.basis import Basis, FourierBasis
-from taufit.excitation.certificate import Certificate, Check, require_rest_is_allowed
+from taufit.excitation.certificate import Certificate, ConstraintCheck, require_feasible_pose
 from taufit.excitation.criteria import (
     CRITERIA,
     condition_number,
     log_determinant,
-    scaled,
+    scale_to_unit_columns,
 )
 from taufit.excitation.limit_scaling import LimitScaling, MotionLimits
 from taufit.excitation.motion import Motion
-from taufit.excitation.objective import InformationOf, smoothed
+from taufit.excitation.objective import MotionInformation, with_smoothed_friction
 from taufit.excitation.problem import DesignProblem
-from taufit.excitation.scene import Clearances, Scene, free_centre
+from taufit.excitation.scene import Clearances, Scene, find_free_pose
 from taufit.excitation.search import Budget, Candidate, MotionSearch, SearchGoal
 from taufit.model.torque_model import TorqueModel
 from taufit.robot import Limits, Robot
@@ -38,39 +38,39 @@ from taufit.terms import friction_model
 
 SAMPLES = 200
 REPORT_SAMPLES = 2000
-# Evaluations one second of the budget stands for, whatever the machine.
+# Evaluations per second of budget, on any machine.
 PER_SECOND = 170
 # Column-scaled condition number above which a motion with linear friction is refused.
 CONDITION_LIMIT = 30.0
 _ATTEMPTS = 5
-# ln det per parameter a repair may cost before the search goes on about another pose, and how often
-# it does so for that alone.
-_LOST = 0.6
-_AGAIN = 2
+# Loss of ln det per parameter by a repair, above which the search restarts about another pose; and
+# the maximum number of such restarts.
+_ACCEPTED_LOSS = 0.6
+_MAXIMUM_RESTARTS = 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Design:
-    """A planned motion and what it is worth.
+    """Planned motion with its excitation and certificate.
 
     Attributes:
-        motion: What to play.
-        criterion: What it was chosen for.
+        motion: Motion to play.
+        criterion: Optimality criterion.
         certificate: Every constraint on a fine grid.
-        names: Of the base parameters it is to show.
-        condition_number: Of the weighted base regressor (true sign of velocity).
-        condition_number_scaled: The same with unit columns.
+        names: Names of the base parameters to identify.
+        condition_number: Condition number of the weighted base regressor (true sign of velocity).
+        condition_number_scaled: Condition number with unit columns.
         log_det: ln det of W'W/N.
-        standard_deviation: Of each base parameter per unit of weighted noise, for `samples` rows
-            per joint.
-        samples: Grid on which those numbers were computed.
-        cpu_seconds: Spent.
-        starts: How many the search was started from.
-        history: (CPU seconds, criterion) whenever a better motion was found.
-        shrunk_to: Share of the searched motion the certificate left; 1 is all of it.
-        iterations: Evaluations of value and gradient spent.
-        warnings: What the user should know.
-        figure: The criterion's own number; smaller is better.
+        standard_deviation: Standard deviation of each base parameter per unit of weighted noise,
+            for `samples` rows per joint.
+        samples: Number of samples behind those numbers.
+        cpu_seconds: CPU time spent [s].
+        starts: Number of starts of the search.
+        history: (CPU seconds, criterion) at each improvement.
+        shrunk_to: Fraction of the amplitude left by the certificate; 1 is all of it.
+        iterations: Evaluations of value and gradient.
+        warnings: Messages for the user.
+        figure: Value of the criterion; smaller is better.
     """
 
     motion: Motion
@@ -95,24 +95,24 @@ class Design:
         return self.certificate.feasible
 
     @property
-    def worst(self) -> Check:
+    def worst(self) -> ConstraintCheck:
         return self.certificate.tightest
 
 
 def default_limits(robot: Robot) -> Limits:
-    """The robot's own limits; where it names none, half a turn about zero, 2 rad/s, 10 rad/s^2.
+    """Limits of the robot; where missing, half a turn about zero, 2 rad/s, 10 rad/s^2.
 
-    Sliding joints without limits get half a metre either way, 1 m/s and 10 m/s^2.
+    Prismatic joints without limits get half a metre either way, 1 m/s and 10 m/s^2.
     """
-    own = robot.limits
-    slides = np.array([link.prismatic for link in robot.links])
-    reach, speed = np.where(slides, 0.5, np.pi), np.where(slides, 1.0, 2.0)
+    limits = robot.limits
+    is_prismatic = np.array([link.prismatic for link in robot.links])
+    travel, speed = np.where(is_prismatic, 0.5, np.pi), np.where(is_prismatic, 1.0, 2.0)
     return Limits(
-        np.where(np.isfinite(own.lower), own.lower, -reach),
-        np.where(np.isfinite(own.upper), own.upper, reach),
-        np.where(np.isfinite(own.velocity), own.velocity, speed),
-        np.where(np.isfinite(own.acceleration), own.acceleration, 10.0),
-        own.torque,
+        np.where(np.isfinite(limits.lower), limits.lower, -travel),
+        np.where(np.isfinite(limits.upper), limits.upper, travel),
+        np.where(np.isfinite(limits.velocity), limits.velocity, speed),
+        np.where(np.isfinite(limits.acceleration), limits.acceleration, 10.0),
+        limits.torque,
     )
 
 
@@ -138,31 +138,32 @@ def design(  # noqa: PLR0913 - the public call has one keyword per choice
     condition_limit: float | None = None,
     progress: Callable[[float, float], object] | None = None,
 ) -> Design:
-    """Plan a motion that shows the model's base parameters.
+    """Plan a motion that excites the base parameters of a model.
 
-    The same arguments give the same motion: the budget counts evaluations. Time is a ceiling only,
-    at ten times `seconds` and at least a minute.
+    Equal arguments give equal motions: the budget counts evaluations. Time is only an upper limit,
+    ten times `seconds` and at least a minute.
 
     Args:
-        robot: The arm.
-        model: What is to be identified; by default the links with Coulomb, viscous and offset.
+        robot: The robot.
+        model: Model to be identified; default: links with Coulomb and viscous friction and offset.
         criterion: One of CRITERIA.
-        basis: Family of motions; five harmonics of 0.1 Hz by default.
-        limits: Instead of the robot's own.
-        jerk: Largest jerk.
-        scene: What not to touch; nothing by default.
-        start: Pose to start and end at; free by default.
-        weights: 1/noise of each joint; equal by default.
-        prior: Information the earlier recordings brought (W'W per sample of the new motion).
-        columns: Base columns of the model; the leftmost independent ones by default.
+        basis: Family of motions; default: five harmonics of 0.1 Hz.
+        limits: Joint limits; default: those of the robot.
+        jerk: Maximum jerk [rad/s^3].
+        scene: Obstacles and bodies; default: none.
+        start: Pose to start and end at; default: free.
+        weights: 1/noise of each joint; default: equal.
+        prior: Information of earlier recordings (W'W per sample of the new motion).
+        columns: Base columns of the model; default: the leftmost independent ones.
         focus: Positions among `columns` that matter for criterion "a".
-        seconds: The budget as CPU seconds of a usual machine: 170 evaluations each.
-        iterations: The budget in evaluations, instead of `seconds`. Repairs may take more.
-        seed: Of the starts.
-        target: Stop when the criterion's number (condition number for "cond") is this low.
-        condition_limit: Column-scaled condition number above which the result is refused; by
-            default 30 for linear friction, more for friction whose columns are alike.
-        progress: Called with (share of the budget, best criterion).
+        seconds: Budget in CPU seconds of a usual machine, 170 evaluations each. More gives a
+            better motion.
+        iterations: Budget in evaluations, instead of `seconds`. Repairs may take more.
+        seed: Seed of the random starts.
+        target: Value of the criterion (condition number for "cond") at which the search stops.
+        condition_limit: Column-scaled condition number above which InfeasibleError is raised;
+            default: 30 for linear friction, more for friction with similar columns.
+        progress: Called with (fraction of the budget, best criterion).
 
     Example:
         >>> import taufit
@@ -189,52 +190,58 @@ def design(  # noqa: PLR0913 - the public call has one keyword per choice
     if columns is None:
         columns = np.asarray(base_parameters(model).columns)
     weights = np.ones(robot.joints) if weights is None else np.asarray(weights, float)
-    limit = condition_limit_of(model) if condition_limit is None else condition_limit
+    limit = default_condition_limit(model) if condition_limit is None else condition_limit
     if prior is not None:
-        # What earlier recordings showed need not be shown again.
+        # Parameters identified by earlier recordings need no excitation.
         limit = np.inf
     goal = SearchGoal(criterion, model, columns, focus, limit, target)
-    asked = max(1, round(PER_SECOND * seconds)) if iterations is None else iterations
-    budget = Budget(asked, max(10.0 * seconds, 60.0))
+    evaluations = max(1, round(PER_SECOND * seconds)) if iterations is None else iterations
+    budget = Budget(evaluations, max(10.0 * seconds, 60.0))
 
-    def about(centre: Float[Array, " j"], number: int) -> MotionSearch:
+    def search_at(centre: Float[Array, " j"], number: int) -> MotionSearch:
         envelope = MotionLimits.of(limits, centre, jerk)
-        require_rest_is_allowed(model, envelope, scene, limits.torque)
+        require_feasible_pose(model, envelope, scene, limits.torque)
         problem = _problem(goal, basis, envelope, scene, limits.torque, weights, prior, seed)
-        tell = None if progress is None else lambda used, best: progress(used / asked, best)
-        return MotionSearch(problem, goal, basis, envelope, seed + 7919 * number, budget, tell)
+        report_progress = (
+            None if progress is None else lambda used, best: progress(used / evaluations, best)
+        )
+        return MotionSearch(
+            problem, goal, basis, envelope, seed + 7919 * number, budget, report_progress
+        )
 
-    found: list[Candidate] = []
+    candidates: list[Candidate] = []
     history: list[tuple[float, float]] = []
     starts = 0
     for number in range(_ATTEMPTS):
-        centre = free_centre(robot, limits, scene, seed + 101 * number) if start is None else start
-        search = about(centre, number)
-        found += search.run(asked if number == 0 else max(asked, 300))
+        centre = (
+            find_free_pose(robot, limits, scene, seed + 101 * number) if start is None else start
+        )
+        search = search_at(centre, number)
+        candidates += search.run(evaluations if number == 0 else max(evaluations, 300))
         starts += search.starts
         history += search.history
-        best = min(found, key=search.rank)
-        fair = best.lost < _LOST or number >= _AGAIN
-        if (fair and not search.rank(best)[0]) or budget.out_of_time:
+        best = min(candidates, key=search.rank)
+        is_acceptable = best.information_loss < _ACCEPTED_LOSS or number >= _MAXIMUM_RESTARTS
+        if (is_acceptable and not search.rank(best)[0]) or budget.out_of_time:
             break
     if target is None:
-        _refuse_poor(best, goal, search, limit)
+        _require_excitation(best, goal, search, limit)
     return _report(best, goal, basis, weights, prior, budget, starts, tuple(history))
 
 
-def condition_limit_of(model: TorqueModel) -> float:
-    """Column-scaled condition number a good motion stays below, for this friction.
+def default_condition_limit(model: TorqueModel) -> float:
+    """Column-scaled condition number that a good motion stays below, for this friction model.
 
-    30 with linear friction. Columns that are alike whatever the motion (v, v|v|, v^3) raise it by
-    how much worse one joint's own columns are conditioned over a swing of 2 rad/s.
+    30 with linear friction. Friction columns that are similar for any motion (v, v|v|, v^3) raise
+    it in proportion to the condition number of one joint's columns over a swing of 2 rad/s.
     """
 
-    def alone(one: TorqueModel) -> float:
+    def joint_condition_number(torque_model: TorqueModel) -> float:
         phase = np.linspace(0.0, 2 * np.pi, 400, endpoint=False)[:, None]
-        joints = one.robot.joints
+        joints = torque_model.robot.joints
         swing = np.tile(2.0 * np.sin(phase), (1, joints))
         load = np.tile(10.0 + 10.0 * np.sin(3.0 * phase + 1.0), (1, joints))
-        columns = one.joint_columns(
+        columns = torque_model.joint_columns(
             swing,
             np.tile(4.0 * np.cos(phase), (1, joints)),
             position=np.tile(-np.cos(phase), (1, joints)),
@@ -244,12 +251,12 @@ def condition_limit_of(model: TorqueModel) -> float:
         columns = columns[:, np.linalg.norm(columns, axis=0) > 0]
         if columns.shape[1] < 2:
             return 1.0
-        return condition_number(scaled(columns.T @ columns))
+        return condition_number(scale_to_unit_columns(columns.T @ columns))
 
-    plain = TorqueModel(
+    linear_model = TorqueModel(
         model.robot, friction_model("linear"), rotor_inertia=False, offset=model.has("offset")
     )
-    ratio = alone(model) / alone(plain)
+    ratio = joint_condition_number(model) / joint_condition_number(linear_model)
     return CONDITION_LIMIT * (max(1.0, ratio) if np.isfinite(ratio) else np.inf)
 
 
@@ -263,15 +270,15 @@ def _problem(
     prior: Float[Array, "b b"] | None,
     seed: int,
 ) -> DesignProblem:
-    """Grids, gauge and information of one search."""
+    """Grids, limit scaling and information of one search."""
     model, columns = goal.model, goal.columns
     grid = (np.arange(SAMPLES) + 0.5) / SAMPLES * basis.period
     harmonics = getattr(basis, "harmonics", 8)
     fine = np.linspace(0.0, basis.period, max(120, 24 * harmonics))
     coarse = np.linspace(0.0, basis.period, max(120, 24 * harmonics))
-    worst = goal.criterion == "worst_case"
+    is_worst_case = goal.criterion == "worst_case"
     return DesignProblem(
-        InformationOf(smoothed(model), columns, weights),
+        MotionInformation(with_smoothed_friction(model), columns, weights),
         basis.matrices(grid),
         LimitScaling(envelope, basis.matrices(fine)),
         envelope.centre,
@@ -282,30 +289,32 @@ def _problem(
         basis.matrices(coarse),
         margin=0.01,
         projectors=basis.projectors(model.robot.joints),
-        others=_others(model, columns, weights, seed) if worst else (),
+        variations=_robot_variations(model, columns, weights, seed) if is_worst_case else (),
     )
 
 
-def _refuse_poor(best: Candidate, goal: SearchGoal, search: MotionSearch, limit: float) -> None:
-    """Refuse a motion that shows too little, with the constraint and the parameters concerned."""
+def _require_excitation(
+    best: Candidate, goal: SearchGoal, search: MotionSearch, limit: float
+) -> None:
+    """InfeasibleError for insufficient excitation, with the limiting constraint and parameters."""
     if best.shrunk_to > 0 and best.condition_scaled <= limit:
         return
-    tight = best.certificate.tightest
-    blamed = f"The tightest constraint is {tight.name}"
+    tightest = best.certificate.tightest
+    reason = f"The tightest constraint is {tightest.name}"
     if best.shrunk_to < 0.9:
-        blamed += f", which left {100 * best.shrunk_to:.0f} % of the motion searched"
+        reason += f", which left {100 * best.shrunk_to:.0f} % of the motion searched"
     if best.shrunk_to == 0:
         raise InfeasibleError(
-            f"no motion about this pose keeps all constraints. {blamed}. Loosen it or choose "
+            f"no motion about this pose keeps all constraints. {reason}. Loosen it or choose "
             "another start pose."
         )
-    matrix = scaled(search.information(best))
+    matrix = scale_to_unit_columns(search.information(best))
     vector = np.linalg.eigh(matrix)[1][:, 0]
     names = [goal.model.names[goal.columns[i]] for i in np.argsort(-np.abs(vector))[:3]]
     raise InfeasibleError(
         f"the best motion found has a column-scaled condition number of "
         f"{best.condition_scaled:.3g}; {limit:.3g} or less is needed. It cannot separate "
-        f"{', '.join(names)}. {blamed}. Loosen the limits or the cell, raise the frequency, or "
+        f"{', '.join(names)}. {reason}. Loosen the limits or the cell, raise the frequency, or "
         "identify fewer terms (--no-offset, a simpler friction model)."
     )
 
@@ -320,14 +329,16 @@ def _report(
     starts: int,
     history: tuple[tuple[float, float], ...],
 ) -> Design:
-    """The chosen motion with its numbers, for the true sign of velocity."""
+    """Design with its numbers, for the true sign of velocity."""
     motion = basis.motion(best.centre, best.coefficients)
-    hard = InformationOf(goal.model, goal.columns, weights)
-    moments = (np.arange(REPORT_SAMPLES) + 0.5) / REPORT_SAMPLES * basis.period
-    matrix, _ = hard.matrix(*motion.at(moments))
-    known = matrix if prior is None else matrix + prior
+    information = MotionInformation(goal.model, goal.columns, weights)
+    times = (np.arange(REPORT_SAMPLES) + 0.5) / REPORT_SAMPLES * basis.period
+    matrix, _ = information.matrix(*motion.at(times))
+    total = matrix if prior is None else matrix + prior
     with np.errstate(all="ignore"):
-        spread = np.sqrt(np.maximum(np.diag(np.linalg.pinv(known, hermitian=True)), 0.0))
+        standard_deviation = np.sqrt(
+            np.maximum(np.diag(np.linalg.pinv(total, hermitian=True)), 0.0)
+        )
     warnings = []
     if best.shrunk_to < 0.9:
         warnings.append(
@@ -344,9 +355,9 @@ def _report(
         best.certificate,
         tuple(goal.model.names[c] for c in goal.columns),
         condition_number(matrix),
-        condition_number(scaled(matrix)),
+        condition_number(scale_to_unit_columns(matrix)),
         log_determinant(matrix),
-        spread / np.sqrt(REPORT_SAMPLES),
+        standard_deviation / np.sqrt(REPORT_SAMPLES),
         REPORT_SAMPLES,
         budget.spent,
         starts,
@@ -358,25 +369,27 @@ def _report(
     )
 
 
-def _others(
+def _robot_variations(
     model: TorqueModel, columns: Int[Array, " b"], weights: Float[Array, " j"], seed: int
-) -> tuple[InformationOf, ...]:
-    """The same arm as it may turn out to be: other noise, other friction shapes, other inertia.
+) -> tuple[MotionInformation, ...]:
+    """Information for random variations of the robot: other noise, friction shapes and inertia.
 
-    Noise of each joint within a factor 2, shapes within a factor 2, links' parameters (they matter
-    where friction follows load) within 30 %; four draws.
+    Noise of each joint within a factor 2, shapes within a factor 2, link parameters (they matter
+    for load-dependent friction) within 30 %; four draws.
     """
     rng = np.random.default_rng(seed + 104729)
-    out = []
+    variations = []
     for _ in range(4):
         robot = model.robot.with_parameters(
             model.robot.parameters * rng.uniform(0.7, 1.3, model.robot.parameters.shape)
         )
         shape = model.joint_shape * 2.0 ** rng.uniform(-1.0, 1.0, model.joint_shape.shape)
-        other = replace(model, robot=robot, shape=shape)
+        variation = replace(model, robot=robot, shape=shape)
         noise = 2.0 ** rng.uniform(-1.0, 1.0, weights.shape)
-        out.append(InformationOf(smoothed(other), columns, weights * noise))
-    return tuple(out)
+        variations.append(
+            MotionInformation(with_smoothed_friction(variation), columns, weights * noise)
+        )
+    return tuple(variations)
 
 
 def design_in_parallel(
@@ -388,36 +401,36 @@ def design_in_parallel(
     engine: Engine | None = None,
     **settings: Any,
 ) -> Design:
-    """The best of `workers` searches; cpu_seconds and starts are those of all together.
+    """Run `workers` searches and return the best; cpu_seconds and starts are totals.
 
     Args:
-        robot: As for `design`, and so are the settings.
-        workers: Searches, each from starts of its own.
-        seed: Of the first of them.
-        progress: Of a search in this process.
-        engine: Where they are made; by default in as many processes of this computer.
-        **settings: Of `design`.
+        robot: The robot.
+        workers: Number of searches, each from other starts.
+        seed: Seed of the first search.
+        progress: Callback of the search in this process.
+        engine: Engine to run them on; default: processes on this computer.
+        **settings: Arguments of `design`.
     """
     if workers <= 1:
         return design(robot, seed=seed, progress=progress, **settings)
     if engine is not None:
-        asked = ((robot, seed + 1009 * k, settings) for k in range(workers))
-        found = [one for one in engine.map(_designed, asked) if isinstance(one, Design)]
-        if not found:
+        jobs = ((robot, seed + 1009 * k, settings) for k in range(workers))
+        designs = [result for result in engine.map(_run_design, jobs) if isinstance(result, Design)]
+        if not designs:
             raise TaufitError("no worker could finish a search. Look at the workers' logs.")
-        return _best(found)
+        return _best(designs)
     from concurrent.futures import ProcessPoolExecutor
 
     with ProcessPoolExecutor(workers) as pool:
-        jobs = [
+        futures = [
             pool.submit(design, robot, seed=seed + 1009 * k, **settings) for k in range(1, workers)
         ]
         results = [design(robot, seed=seed, progress=progress, **settings)]
-        results += [job.result() for job in jobs]
+        results += [job.result() for job in futures]
     return _best(results)
 
 
-def _designed(robot: Robot, seed: int, settings: dict[str, Any]) -> Design:
+def _run_design(robot: Robot, seed: int, settings: dict[str, Any]) -> Design:
     return design(robot, seed=seed, **settings)
 
 
@@ -432,9 +445,9 @@ def _best(results: list[Design]) -> Design:
 
 __all__ = [
     "Design",
-    "condition_limit_of",
+    "default_condition_limit",
     "default_limits",
     "design",
     "design_in_parallel",
-    "free_centre",
+    "find_free_pose",
 ]

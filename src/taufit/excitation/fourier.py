@@ -1,9 +1,9 @@
-"""A finite Fourier series per joint: periodic, smooth, with exact derivatives.
+"""Finite Fourier series per joint: periodic, smooth, with exact derivatives.
 
     amplitude form   q = q0 + sum_l  a_l sin(l w t) - b_l cos(l w t)
     velocity form    q = q0 + sum_l (a_l sin(l w t) - b_l cos(l w t)) / (l w)
 
-with w = 2 pi f and l = 1, 2, ...; the two name the same motions.
+with w = 2 pi f and l = 1, 2, ...; both forms describe the same motions.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ FORMS = ("amplitude", "velocity")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fourier:
-    """A Fourier series, played for some periods.
+    """Fourier series, played for some periods.
 
     Attributes:
         offset: q0 [rad or m].
         sine: a_l, one row per joint, one column per harmonic.
-        cosine: b_l, likewise.
-        frequency_hz: Of the first harmonic.
-        form: "amplitude" or "velocity", what the coefficients mean.
-        periods: How often it is played; need not be whole.
+        cosine: b_l, one row per joint, one column per harmonic.
+        frequency_hz: Frequency of the first harmonic [Hz].
+        form: "amplitude" or "velocity", the meaning of the coefficients.
+        periods: Number of periods; need not be an integer.
     """
 
     offset: Float[Array, " j"]
@@ -87,13 +87,13 @@ class Fourier:
         return 2.0 * np.pi * self.frequency_hz * np.arange(1, self.harmonics + 1)
 
     def amplitudes(self) -> tuple[Float[Array, "j h"], Float[Array, "j h"]]:
-        """Sine and cosine coefficients of the position, whatever the form."""
+        """Sine and cosine coefficients of the position, for either form."""
         if self.form == "amplitude":
             return self.sine, self.cosine
         return self.sine / self.pulsations, self.cosine / self.pulsations
 
     def with_form(self, form: str) -> Fourier:
-        """The same motion, its coefficients in the other form."""
+        """Copy with coefficients in the given form."""
         sine, cosine = self.amplitudes()
         scale = 1.0 if form == "amplitude" else self.pulsations
         return replace(self, sine=sine * scale, cosine=cosine * scale, form=form)
@@ -101,7 +101,7 @@ class Fourier:
     def at(
         self, time: Float[Array, " n"]
     ) -> tuple[Float[Array, "n j"], Float[Array, "n j"], Float[Array, "n j"]]:
-        """Position, velocity, acceleration; at rest before 0 and after `duration`."""
+        """Position, velocity, acceleration at times [s]; standing before 0 and after `duration`."""
         t = np.asarray(time, float)
         inside = (t >= 0.0) & (t <= self.duration)
         w = self.pulsations

@@ -1,4 +1,4 @@
-"""A motion the robot can play: position, velocity and acceleration at any time."""
+"""Interface of motions: position, velocity and acceleration at any time."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from taufit.core.arrays import Array, Float
 
 @runtime_checkable
 class Motion(Protocol):
-    """What the twin plays, the player sends and `design` returns."""
+    """Motion for the simulated robot, the player and `design`."""
 
     @property
     def joints(self) -> int: ...
 
     @property
     def duration(self) -> float:
-        """Length [s]."""
+        """Duration [s]."""
         ...
 
     def at(
         self, time: Float[Array, " n"]
     ) -> tuple[Float[Array, "n j"], Float[Array, "n j"], Float[Array, "n j"]]:
-        """Position, velocity, acceleration; at rest before 0 and after `duration`."""
+        """Position, velocity, acceleration at times [s]; standing before 0 and after `duration`."""
         ...
 
     def to_dict(self) -> dict[str, Any]:

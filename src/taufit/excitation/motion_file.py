@@ -16,8 +16,8 @@ from taufit.excitation.sampled import Sampled
 from taufit.excitation.spline import Spline
 from taufit.excitation.stroke_motion import Strokes
 
-# Two hours: what is computed along a motion takes memory in proportion.
-LONGEST = 7200.0
+# Maximum duration [s]: memory grows in proportion.
+MAXIMUM_DURATION_S = 7200.0
 MOTIONS: dict[str, Any] = {
     "fourier": Fourier,
     "sampled": Sampled,
@@ -38,7 +38,7 @@ def motion_to_dict(motion: Motion) -> dict[str, Any]:
 
 
 def motion_from_dict(data: dict[str, Any], where: str = "this motion") -> Motion:
-    """Inverse of `motion_to_dict`; keys it does not know are left to others."""
+    """Inverse of `motion_to_dict`; unknown keys are ignored."""
     kind = data.get("kind") if isinstance(data, dict) else None
     if not isinstance(kind, str) or kind not in MOTIONS:
         raise TaufitError(
@@ -49,9 +49,10 @@ def motion_from_dict(data: dict[str, Any], where: str = "this motion") -> Motion
         motion: Motion = MOTIONS[kind].from_dict(data)
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise TaufitError(f"{where} is incomplete or damaged: {error!r}.") from None
-    if not (0.0 < motion.duration <= LONGEST or limits_are_lifted()):
+    if not (0.0 < motion.duration <= MAXIMUM_DURATION_S or limits_are_lifted()):
         raise TaufitError(
-            f"{where} lasts {motion.duration:g} s; a motion lasts at most {LONGEST:g} s. If it is "
+            f"{where} lasts {motion.duration:g} s; a motion lasts at most {MAXIMUM_DURATION_S:g} "
+            "s. If it is "
             "really that long, give --large."
         )
     return motion
@@ -67,10 +68,10 @@ def write_motion(
     """Write a motion file.
 
     Args:
-        motion: To be written.
-        path: Of the file.
-        clearance: Cell, limits, clear leg and digests, as `clearance.clearance_block` makes them.
-        notes: Kept beside it under "notes": robot, mounting, criterion, ...
+        motion: Motion to be written.
+        path: File to write.
+        clearance: Cell, limits, approach and digests, made by `clearance.clearance_block`.
+        notes: Further data under "notes": robot, mounting, criterion, ...
     """
     data = motion_to_dict(motion)
     if notes:

@@ -1,4 +1,4 @@
-"""What a motion is for: which columns matter, what is known already, who may be fast."""
+"""Kinds of motion: their regressor columns, prior information and speed limits."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from taufit.core.errors import InfeasibleError
 from taufit.dynamics.base_parameters import base_parameters
 from taufit.excitation.fourier import Fourier
 from taufit.excitation.motion import Motion
-from taufit.excitation.objective import InformationOf
+from taufit.excitation.objective import MotionInformation
 from taufit.excitation.sampled import Sampled
 from taufit.excitation.scene import Clearances, Scene
 from taufit.model.torque_model import TorqueModel
@@ -20,25 +20,27 @@ from taufit.signals import Samples
 
 
 def payload_columns(model: TorqueModel) -> tuple[Int[Array, " b"], tuple[int, ...]]:
-    """Columns for a payload on a known arm: the last link's ten, with the joints' as nuisance.
+    """Columns for a payload on an identified robot: the last link, with the joints as nuisance.
 
-    Returns the columns and the positions of mass and first moments among them, which a payload
-    run has to show first.
+    Returns the columns and the positions of mass and first moments among them, the parameters of
+    interest.
     """
     columns = np.r_[model.layout.link(-1), model.layout.after_links]
     return columns, tuple(range(4))
 
 
 def limit_arm_speed(limits: Limits, arm_speed: float = 0.5) -> Limits:
-    """Joints up to the third slow (half their speed), the wrist free: friction signs of the arm
-    separate and position ripple averages, while the wrist shows the inertia."""
+    """Halve the speed limits of the first three joints; the wrist keeps its own.
+
+    Slow arm joints separate friction from inertia and average ripple; the wrist excites inertia.
+    """
     factor = np.ones(len(limits.velocity))
     factor[: min(3, len(factor))] = arm_speed
     return replace(limits, velocity=limits.velocity * factor)
 
 
-def recorded_motion(samples: Samples) -> Sampled:
-    """The motion a recording shows, so that a next one can be planned around it."""
+def motion_from_recording(samples: Samples) -> Sampled:
+    """Motion of a recording, as input for planning the next one."""
     moving = samples.in_motion & (samples.run == samples.run[0])
     step = max(1, round(samples.rate_hz / 100.0))
     return Sampled(samples.time[moving][::step], samples.position[moving][::step])
@@ -47,10 +49,10 @@ def recorded_motion(samples: Samples) -> Sampled:
 def prior_information(
     model: TorqueModel, motions: list[Motion], columns: Int[Array, " b"] | None = None
 ) -> Float[Array, "b b"]:
-    """What earlier motions have shown, as W'W per sample of one of them."""
+    """Information of earlier motions, W'W per sample of one of them."""
     if columns is None:
         columns = np.asarray(base_parameters(model).columns)
-    information = InformationOf(model, columns, np.ones(model.robot.joints))
+    information = MotionInformation(model, columns, np.ones(model.robot.joints))
     total = np.zeros((len(columns), len(columns)))
     for motion in motions:
         if motion.joints != model.robot.joints:
@@ -73,12 +75,12 @@ def warm_up(
     centre: Float[Array, " j"],
     minutes: float = 10.0,
 ) -> Fourier:
-    """All joints to and fro at up to 70 % of their speed, at different rhythms, for some minutes.
+    """Plan a warm-up: all joints swing at up to 70 % of their speed, at different frequencies.
 
-    Swings are made smaller until nothing in the scene is touched.
+    Amplitudes are reduced until all clearances of the scene are kept.
     """
-    for share in np.r_[np.arange(1.0, 0.05, -0.05), 0.03]:
-        motion = _swings(robot, limits, centre, minutes, share)
+    for scale in np.r_[np.arange(1.0, 0.05, -0.05), 0.03]:
+        motion = _swings(robot, limits, centre, minutes, scale)
         if scene is None:
             return motion
         q, _, _ = motion.at(np.linspace(0.0, motion.period, 4000))
@@ -90,7 +92,7 @@ def warm_up(
 
 
 def _swings(
-    robot: Robot, limits: Limits, centre: Float[Array, " j"], minutes: float, share: float
+    robot: Robot, limits: Limits, centre: Float[Array, " j"], minutes: float, scale: float
 ) -> Fourier:
     joints = robot.joints
     frequency = 0.05
@@ -101,7 +103,7 @@ def _swings(
         room = min(limits.upper[i] - centre[i], centre[i] - limits.lower[i])
         w = 2 * np.pi * frequency * k
         amplitude = (
-            share * 0.7 * min(limits.velocity[i] / w, limits.acceleration[i] / w**2, room) / 2
+            scale * 0.7 * min(limits.velocity[i] / w, limits.acceleration[i] / w**2, room) / 2
         )
         # Two neighbouring harmonics that cancel in velocity and acceleration at the ends.
         cosine[i, k - 1] = amplitude
@@ -111,8 +113,8 @@ def _swings(
     return Fourier(offset, sine, cosine, frequency, "amplitude", float(periods))
 
 
-def envelope_of(motion: Motion, torque: Float[Array, " j"] | None = None) -> Limits:
-    """The range, speeds and accelerations another motion uses, as limits for a new one."""
+def limits_of_motion(motion: Motion, torque: Float[Array, " j"] | None = None) -> Limits:
+    """Ranges, speeds and accelerations of a motion, as limits for a new one."""
     q, v, a = motion.at(np.linspace(0.0, motion.duration, 20001))
     return Limits(
         q.min(0),

@@ -1,11 +1,11 @@
-"""A wrist motion that shows the moments of inertia of what an arm carries, and its duration.
+"""Wrist motion that identifies the moments of inertia of a payload, and its duration.
 
 Mass and centre show in any slow motion; moments of inertia only while the wrist accelerates. The
-search is for their standard deviations alone, all of the arm's friction being nuisance, with limits
-of torque kept for the arm with the part. From noise and bandwidth of the torque follows how many
-periods bring the deviations below what is wanted:
+search minimises their standard deviations alone, with the robot's friction as nuisance and the
+torque limits kept with payload. From noise and bandwidth of the torque follows the number of
+periods for the required standard deviation:
 
-    deviation after k periods = deviation of one sample / sqrt(2 bandwidth period k)
+    std after k periods = std of one sample / sqrt(2 bandwidth period k)
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from taufit.core.errors import InfeasibleError
 from taufit.excitation.basis import FourierBasis
 from taufit.excitation.design import Design, design_in_parallel
 from taufit.excitation.motion_kinds import payload_columns
-from taufit.excitation.objective import InformationOf
+from taufit.excitation.objective import MotionInformation
 from taufit.excitation.scene import Scene
 from taufit.model.torque_model import TorqueModel
 from taufit.robot import Limits, Robot
@@ -30,16 +30,16 @@ _SAMPLES = 2000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InertiaGoal:
-    """What is carried, roughly, and how well its inertia is wanted.
+    """Approximate payload and the required accuracy of its inertia.
 
     Attributes:
-        mass: Of the part [kg].
-        size: Its edge or diameter [m].
-        relative: Wanted standard deviation, relative to the moment of a cube, m size^2/6.
-        noise: Torque a fitted model leaves unexplained, per joint [N m]; 0.5 % of the torque
-            limits (of the largest load where there are none) by default.
-        bandwidth_hz: Of that residual: 2 bandwidth samples a second are independent.
-        longest_s: Longest run to plan.
+        mass: Payload mass [kg].
+        size: Edge length or diameter [m].
+        relative: Required standard deviation, relative to the moment of a cube, m size^2/6.
+        noise: Residual torque of a fitted model, per joint [N m]; default: 0.5 % of the torque
+            limits (of the largest load where there are none).
+        bandwidth_hz: Bandwidth of that residual [Hz]: 2 bandwidth samples a second are independent.
+        longest_s: Maximum duration [s].
     """
 
     mass: float = 3.0
@@ -50,27 +50,27 @@ class InertiaGoal:
     longest_s: float = 60.0
 
     @property
-    def wanted(self) -> float:
-        """Standard deviation that is wanted [kg m^2]."""
+    def required_std(self) -> float:
+        """Required standard deviation [kg m^2]."""
         return self.relative * self.mass * self.size**2 / 6.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InertiaPlan:
-    """What a payload-inertia motion is expected to give.
+    """Expected accuracy of a payload-inertia motion.
 
     Attributes:
-        seconds: Of all periods.
-        wanted: Standard deviation asked for [kg m^2].
-        deviation: Expected of Ixx, Iyy, Izz after those seconds [kg m^2].
-        reached: Whether all three are as low as wanted.
-        noise: Per joint, as assumed [N m].
+        seconds: Duration of all periods [s].
+        required_std: Required standard deviation [kg m^2].
+        deviation: Expected standard deviation of Ixx, Iyy, Izz after that time [kg m^2].
+        is_reached: Whether all three are below `required_std`.
+        noise: Assumed noise per joint [N m].
     """
 
     seconds: float
-    wanted: float
+    required_std: float
     deviation: dict[str, float]
-    reached: bool
+    is_reached: bool
     noise: Float[Array, " j"]
 
 
@@ -87,16 +87,16 @@ def plan_inertia(  # noqa: PLR0913 - the public call has one keyword per choice
     seed: int = 0,
     workers: int = 1,
 ) -> tuple[Design, InertiaPlan]:
-    """A motion for the moments of inertia of a part like `goal`'s, played as often as it takes."""
+    """Plan a motion for the moments of inertia of a payload, with as many periods as needed."""
     if not (goal.mass > 0 and goal.size > 0 and goal.relative > 0):
         raise InfeasibleError("mass, size and wanted deviation of the part must be positive.")
     noise = _noise(model, limits) if goal.noise is None else np.asarray(goal.noise, float)
-    loaded = replace(model, robot=_carrying(model, goal))
+    loaded = replace(model, robot=_robot_with_payload(model, goal))
     columns, _ = payload_columns(loaded)
-    what = [loaded.layout.what[c] for c in columns[:10]]
-    focus = tuple(what.index(name) for name in _MOMENTS)
+    parameter_names = [loaded.layout.what[c] for c in columns[:10]]
+    focus = tuple(parameter_names.index(name) for name in _MOMENTS)
     basis = FourierBasis(5, _frequency(limits))
-    found = design_in_parallel(
+    result = design_in_parallel(
         loaded.robot,
         workers=workers,
         model=loaded,
@@ -113,26 +113,26 @@ def plan_inertia(  # noqa: PLR0913 - the public call has one keyword per choice
         iterations=iterations,
         seed=seed,
     )
-    information = InformationOf(loaded, columns, 1.0 / noise)
-    moments = (np.arange(_SAMPLES) + 0.5) / _SAMPLES * basis.period
-    matrix, _ = information.matrix(*found.motion.at(moments))
-    single = np.sqrt(np.diag(np.linalg.inv(matrix))[list(focus)])
-    per_period = single / np.sqrt(2.0 * goal.bandwidth_hz * basis.period)
-    most = max(1, int(goal.longest_s / basis.period))
-    periods = int(np.clip(np.ceil(np.max(per_period / goal.wanted) ** 2), 1, most))
+    information = MotionInformation(loaded, columns, 1.0 / noise)
+    times = (np.arange(_SAMPLES) + 0.5) / _SAMPLES * basis.period
+    matrix, _ = information.matrix(*result.motion.at(times))
+    sample_std = np.sqrt(np.diag(np.linalg.inv(matrix))[list(focus)])
+    per_period = sample_std / np.sqrt(2.0 * goal.bandwidth_hz * basis.period)
+    maximum_periods = max(1, int(goal.longest_s / basis.period))
+    periods = int(np.clip(np.ceil(np.max(per_period / goal.required_std) ** 2), 1, maximum_periods))
     deviation = per_period / np.sqrt(periods)
-    motion = replace(found.motion, periods=float(periods))  # type: ignore[type-var]
-    return replace(found, motion=motion), InertiaPlan(
+    motion = replace(result.motion, periods=float(periods))  # type: ignore[type-var]
+    return replace(result, motion=motion), InertiaPlan(
         periods * basis.period,
-        goal.wanted,
+        goal.required_std,
         dict(zip(_MOMENTS, (float(x) for x in deviation), strict=True)),
-        bool(np.all(deviation <= goal.wanted)),
+        bool(np.all(deviation <= goal.required_std)),
         noise,
     )
 
 
-def _carrying(model: TorqueModel, goal: InertiaGoal) -> Robot:
-    """The arm with a cube of the part's size held half its size beyond the flange."""
+def _robot_with_payload(model: TorqueModel, goal: InertiaGoal) -> Robot:
+    """Robot with a cube of the payload's size centred half its size beyond the flange."""
     robot = model.robot
     centre = robot.tip[:3, 3] + robot.tip[:3, 2] * 0.5 * goal.size
     m, c = goal.mass, centre
@@ -145,18 +145,18 @@ def _carrying(model: TorqueModel, goal: InertiaGoal) -> Robot:
 
 
 def _noise(model: TorqueModel, limits: Limits) -> Float[Array, " j"]:
-    """0.5 % of what each joint is built for."""
+    """Default noise: 0.5 % of each joint's torque limit [N m]."""
     from taufit.dynamics import inverse_dynamics
 
     rng = np.random.default_rng(0)
     q = rng.uniform(limits.lower, limits.upper, size=(200, model.robot.joints))
-    holding = 3.0 * np.abs(inverse_dynamics(model.robot, q, 0 * q, 0 * q)).max(0)
-    built_for = np.where(np.isfinite(limits.torque), limits.torque, holding)
-    return 0.005 * np.maximum(built_for, 0.02 * built_for.max())
+    holding_torque = 3.0 * np.abs(inverse_dynamics(model.robot, q, 0 * q, 0 * q)).max(0)
+    rated_torque = np.where(np.isfinite(limits.torque), limits.torque, holding_torque)
+    return 0.005 * np.maximum(rated_torque, 0.02 * rated_torque.max())
 
 
 def _frequency(limits: Limits) -> float:
-    """First harmonic at which the third one reaches the wrist's speed and acceleration at once."""
+    """First harmonic [Hz] whose third multiple reaches the wrist's motion limits."""
     wrist = slice(len(limits.velocity) // 2, None)
     ratio = np.median(limits.acceleration[wrist] / limits.velocity[wrist])
     return float(np.clip(ratio / (2.0 * np.pi * 3.0), 0.1, 0.5))

@@ -1,11 +1,11 @@
-"""One call for every kind of motion: `plan("validation", robot)`.
+"""Planning of all kinds of motion: `plan("validation", robot)`.
 
-identification   shows the model's base parameters
-validation       another frequency and other starts: a motion the fit has not been tuned to
-payload          wide slow arm, fast wrist: mass and centre of what the arm carries
-payload-inertia  wrist motion that shows a payload's moments of inertia, as long as it takes
+identification   excites the base parameters of the model
+validation       other frequency and starts: a motion independent of the training motion
+payload          wide slow arm, fast wrist: mass and centre of mass of a payload
+payload-inertia  wrist motion that identifies the moments of inertia of a payload
 friction-test    constant-speed strokes, joint after joint
-warm-up          all joints to and fro
+warm-up          swings of all joints
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import InfeasibleError
 from taufit.excitation.basis import Basis, FourierBasis, SplineBasis
-from taufit.excitation.design import Design, default_limits, design_in_parallel, free_centre
+from taufit.excitation.design import Design, default_limits, design_in_parallel, find_free_pose
 from taufit.excitation.motion import Motion
 from taufit.excitation.motion_kinds import (
     limit_arm_speed,
@@ -38,14 +38,15 @@ CLEARANCE = 0.02
 
 @dataclass(frozen=True, slots=True)
 class SearchEffort:
-    """How long to search, and from which starts.
+    """Budget and seed of a search.
 
     Attributes:
-        seconds: Budget as CPU seconds of a usual machine (170 evaluations each).
+        seconds: Budget as CPU seconds of a usual machine (170 evaluations each). More gives a
+            better motion.
         iterations: Budget in evaluations, instead of `seconds`.
-        seed: Of the random starts.
+        seed: Seed of the random starts.
         workers: Processes to search in, each with this budget.
-        progress: Called with (share of the budget, best criterion).
+        progress: Called with (fraction of the budget, best criterion).
     """
 
     seconds: float = 3.0
@@ -57,15 +58,15 @@ class SearchEffort:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
-    """A motion for a purpose.
+    """Planned motion of a kind.
 
     Attributes:
         kind: One of KINDS.
-        motion: What to play.
-        limits: It was planned within.
-        design: What the search found; None for motions without one.
+        motion: Motion to play.
+        limits: Joint limits it was planned with.
+        design: Result of the search; None for motions without one.
         friction_test: Speeds and pose of a friction test.
-        inertia: Expected deviations of a payload's inertia and the time they take.
+        inertia: Expected accuracy of a payload's inertia and the duration.
     """
 
     kind: str
@@ -77,7 +78,7 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Request:
+class _PlanRequest:
     robot: Robot
     model: TorqueModel
     criterion: str
@@ -114,32 +115,32 @@ def plan(  # noqa: PLR0913 - the public call has one keyword per choice
     minutes: float = 10.0,
     inertia: InertiaGoal | None = None,
 ) -> Plan:
-    """Plan a motion of any kind, clear of the arm itself and of the surface it is mounted on.
+    """Plan a motion of any kind, free of collisions with the robot and its mounting surface.
 
     Args:
         kind: One of KINDS.
-        robot: The arm.
-        model: What is to be identified; links with Coulomb, viscous and offset by default.
-        criterion: What the motion is worth, one of CRITERIA (identification and payload).
-        basis: Family of motions; five harmonics of 0.1 Hz by default.
-        limits: Instead of the robot's own.
-        jerk: Largest jerk.
-        scene: What not to touch; the arm itself and its mounting surface by default.
-        start: Pose to start at; found by default.
-        earlier: Motions there are already: plan what they did not show.
+        robot: The robot.
+        model: Model to be identified; default: links with Coulomb and viscous friction and offset.
+        criterion: Optimality criterion, one of CRITERIA (identification and payload).
+        basis: Family of motions; default: five harmonics of 0.1 Hz.
+        limits: Joint limits; default: those of the robot.
+        jerk: Maximum jerk [rad/s^3].
+        scene: Obstacles and bodies; default: the robot itself and its mounting surface.
+        start: Start pose; default: a pose with much free space.
+        earlier: Earlier motions: excite the parameters that they did not.
         effort: Budget, seed and processes.
-        joints: Of a friction test, from 1; all by default.
-        speeds: Of a friction test [rad/s]; planned by default.
-        passes: How often a friction test makes every stroke; by default once, twice
-            (and longer) where torque is measured behind the gear.
-        minutes: Of a warm-up.
-        inertia: What a payload-inertia motion is to reach.
+        joints: Joints of a friction test, from 1; default: all.
+        speeds: Speeds of a friction test [rad/s]; default: planned.
+        passes: Repetitions of every stroke of a friction test; default: 1, or 2 (and longer
+            strokes) where torque is measured on the link side.
+        minutes: Duration of a warm-up [min].
+        inertia: Payload and required accuracy of a payload-inertia motion.
     """
     if kind not in KINDS:
         raise InfeasibleError(f"kind {kind!r} is not known: use one of {', '.join(KINDS)}.")
     if scene is None:
         scene = scene_for(robot, planes=(mounting_plane(robot),), clearance=CLEARANCE)
-    request = _Request(
+    request = _PlanRequest(
         robot,
         model or TorqueModel(robot, friction_model("linear"), rotor_inertia=False, offset=True),
         criterion,
@@ -159,8 +160,8 @@ def plan(  # noqa: PLR0913 - the public call has one keyword per choice
     return KINDS[kind](kind, request)
 
 
-def _searched(kind: str, request: _Request) -> Plan:
-    """Identification, validation and payload: a search for columns of the model."""
+def _plan_by_search(kind: str, request: _PlanRequest) -> Plan:
+    """Plan identification, validation and payload motions by a search."""
     columns = focus = None
     limits, criterion, basis = request.limits, request.criterion, request.basis
     seed = request.effort.seed
@@ -176,7 +177,7 @@ def _searched(kind: str, request: _Request) -> Plan:
     prior = None
     if request.earlier:
         prior = prior_information(request.model, list(request.earlier), columns)
-    found = design_in_parallel(
+    result = design_in_parallel(
         request.robot,
         workers=request.effort.workers,
         model=request.model,
@@ -194,11 +195,11 @@ def _searched(kind: str, request: _Request) -> Plan:
         seed=seed,
         progress=request.effort.progress,
     )
-    return Plan(kind, found.motion, limits, found)
+    return Plan(kind, result.motion, limits, result)
 
 
-def _payload_inertia(kind: str, request: _Request) -> Plan:
-    found, expected = plan_inertia(
+def _payload_inertia(kind: str, request: _PlanRequest) -> Plan:
+    result, inertia_plan = plan_inertia(
         request.model,
         request.limits,
         request.scene,
@@ -210,10 +211,10 @@ def _payload_inertia(kind: str, request: _Request) -> Plan:
         seed=request.effort.seed,
         workers=request.effort.workers,
     )
-    return Plan(kind, found.motion, request.limits, found, inertia=expected)
+    return Plan(kind, result.motion, request.limits, result, inertia=inertia_plan)
 
 
-def _friction_test(kind: str, request: _Request) -> Plan:
+def _friction_test(kind: str, request: _PlanRequest) -> Plan:
     test = friction_test(
         request.robot,
         request.limits,
@@ -227,20 +228,20 @@ def _friction_test(kind: str, request: _Request) -> Plan:
     return Plan(kind, test.motion, request.limits, friction_test=test)
 
 
-def _warm_up(kind: str, request: _Request) -> Plan:
+def _warm_up(kind: str, request: _PlanRequest) -> Plan:
     centre = request.start
     if centre is None:
-        centre = free_centre(request.robot, request.limits, request.scene, request.effort.seed)
+        centre = find_free_pose(request.robot, request.limits, request.scene, request.effort.seed)
     motion = warm_up(
         request.robot, request.limits, request.scene, centre=centre, minutes=request.minutes
     )
     return Plan(kind, motion, request.limits)
 
 
-KINDS: dict[str, Callable[[str, _Request], Plan]] = {
-    "identification": _searched,
-    "validation": _searched,
-    "payload": _searched,
+KINDS: dict[str, Callable[[str, _PlanRequest], Plan]] = {
+    "identification": _plan_by_search,
+    "validation": _plan_by_search,
+    "payload": _plan_by_search,
     "payload-inertia": _payload_inertia,
     "friction-test": _friction_test,
     "warm-up": _warm_up,

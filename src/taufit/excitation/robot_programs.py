@@ -1,4 +1,4 @@
-"""A motion in the forms controllers take: URScript, a ROS 2 joint trajectory, a table."""
+"""Robot programs of a motion: URScript, ROS 2 joint trajectory, CSV table."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from taufit.wire.ur_player import approach_lines
 
 
 def to_csv(motion: Motion, rate_hz: float = 100.0) -> str:
-    """t, q_1.., v_1.., a_1.. at a fixed rate, SI units."""
+    """CSV table of t, q_1.., v_1.., a_1.. at a fixed rate, SI units."""
     time = _times(motion, rate_hz)
     table = np.hstack([time[:, None], *motion.at(time)])
     header = ["t"] + [f"{letter}_{i + 1}" for letter in "qva" for i in range(motion.joints)]
@@ -37,13 +37,13 @@ def to_csv(motion: Motion, rate_hz: float = 100.0) -> str:
 def to_joint_trajectory(
     motion: Motion, joint_names: tuple[str, ...], rate_hz: float = 50.0, approach_s: float = 5.0
 ) -> str:
-    """A trajectory_msgs/JointTrajectory as YAML; the first point gives time to reach the start.
+    """trajectory_msgs/JointTrajectory as YAML; the first point leaves time to reach the start.
 
     Args:
-        motion: What to play.
-        joint_names: As the controller knows them.
-        rate_hz: Of the points; the controller interpolates in between.
-        approach_s: Time given to get from wherever the arm is to the first point.
+        motion: Motion to play.
+        joint_names: Joint names of the controller.
+        rate_hz: Rate of the points [Hz]; the controller interpolates between them.
+        approach_s: Time to move from the current pose to the first point [s].
     """
     time = _times(motion, rate_hz)
     q, v, a = motion.at(time)
@@ -59,10 +59,10 @@ def to_joint_trajectory(
     return "\n".join(lines) + "\n"
 
 
-# Output register in which a program says what it is doing, for whoever records it.
+# Output register with the phase of the program, for the recorder.
 PHASE_REGISTER = 24
 _SERVO = "servoj(q, t=step, lookahead_time=0.03, gain=1000)"
-# Between the knots of a motion that is no Fourier series [s].
+# Time between the knots of a motion that is not a Fourier series [s].
 KNOTS_S = 0.1
 
 
@@ -79,30 +79,28 @@ def to_urscript(  # noqa: PLR0913 - the public call has one keyword per choice
     back: Approach | None = None,
     knots_s: float = KNOTS_S,
 ) -> str:
-    """A URScript program with the whole motion inside, evaluated on the controller.
+    """URScript program with the complete motion, evaluated on the controller.
 
-    Nothing on a network can disturb the motion, and whoever is responsible for the cell can read
-    it before it runs. The program moves to the start pose with movej first, waits, then plays the
-    motion with servoj at the controller's own step.
+    The motion does not depend on the network, and the program can be read before it runs. It moves
+    to the start pose with movej, waits, then plays the motion with servoj at the controller's step.
 
     Args:
-        motion: Of six joints. A Fourier series is evaluated from its coefficients, any other
-            motion from knots.
-        name: Of the program; `taufit_` is put in front where it does not begin so, for a word of
-            the language or one of its functions would be a program that does something else.
-        step_s: 0.002 for e-Series, 0.008 for CB3.
-        slow: Play one period (or the motion, where it has none) at this share of the speed
-            first; 0 for none.
-        warm_up_s: Play the motion for this long before it counts [s].
-        phases: Say in output register PHASE_REGISTER what is going on: APPROACH, PREPARATION
-            (slow and warm-up), RECORDED (half a second of rest, the motion, half a second of
-            rest), FINISHED.
-        call: End with a call of the program, as a script file needs it; a program sent to the
-            controller needs none.
-        approach: Proved legs to the start, from where the arm must then stand; a straight `movej`
-            from anywhere where None.
-        back: Proved legs from the end to the start; one straight leg where None.
-        knots_s: Time between the knots of a motion that is no Fourier series.
+        motion: Motion of six joints. A Fourier series is evaluated from its coefficients, any
+            other motion from knots.
+        name: Program name; `taufit_` is put in front unless it begins so, to avoid keywords and
+            functions of URScript.
+        step_s: Controller step [s]: 0.002 for e-Series, 0.008 for CB3.
+        slow: Play one period (or the motion, if it has none) at this fraction of the speed first;
+            0 for none.
+        warm_up_s: Play the motion for this long before the recording [s].
+        phases: Write the phase to output register PHASE_REGISTER: APPROACH, PREPARATION (slow and
+            warm-up), RECORDED (half a second of rest, the motion, half a second of rest), FINISHED.
+        call: End with a call of the program, needed in a script file but not in a program sent to
+            the controller.
+        approach: Verified legs to the start, from the current pose of the robot; None: a straight
+            `movej`.
+        back: Verified legs from the end to the start; None: one straight leg.
+        knots_s: Time between the knots of a motion that is not a Fourier series [s].
     """
     if motion.joints != 6:
         raise TaufitError(
@@ -129,12 +127,12 @@ def to_urscript(  # noqa: PLR0913 - the public call has one keyword per choice
     if slow > 0.0 or warm_up_s > 0.0:
         lines += phase(PREPARATION)
     if slow > 0.0:
-        lines += [*player.once(slow), "  stopj(2.0)", "  sleep(0.5)"]
+        lines += [*player.single_period(slow), "  stopj(2.0)", "  sleep(0.5)"]
     if warm_up_s > 0.0:
         lines += [*player.warm_up(warm_up_s), "  stopj(2.0)"]
     lines += phase(RECORDED)
     lines += ["  sleep(0.5)"] if phases else []
-    lines += [*player.whole(), "  stopj(2.0)"]
+    lines += [*player.complete(), "  stopj(2.0)"]
     lines += ["  sleep(0.5)"] if phases else []
     lines += [*phase(FINISHED), "end"]
     if call:
@@ -144,7 +142,7 @@ def to_urscript(  # noqa: PLR0913 - the public call has one keyword per choice
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _FourierProgram:
-    """A Fourier series, evaluated on the controller from its coefficients."""
+    """Program of a Fourier series, evaluated on the controller from its coefficients."""
 
     motion: Fourier
     step_s: float
@@ -166,15 +164,15 @@ class _FourierProgram:
         zero = ["  local duration = 0.0", "  local t = 0.0", "  local pace = 1.0"]
         return [*lines, *zero, f"  local q = {_row(self.start)}"]
 
-    def once(self, pace: float) -> list[str]:
-        """One period at a share of the speed."""
+    def single_period(self, pace: float) -> list[str]:
+        """One period at a fraction of the speed."""
         return self._loop(self.motion.period, pace)
 
     def warm_up(self, seconds: float) -> list[str]:
-        """Whole periods for at least some time."""
+        """Complete periods for at least some time."""
         return self._loop(float(np.ceil(seconds / self.motion.period)) * self.motion.period, 1.0)
 
-    def whole(self) -> list[str]:
+    def complete(self) -> list[str]:
         return self._loop(self.motion.duration, 1.0)
 
     def _loop(self, duration: float, pace: float) -> list[str]:
@@ -195,10 +193,10 @@ class _FourierProgram:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _MotionTable:
-    """Any other motion: evenly spaced knots, with cubic Hermite curves in between.
+    """Program of any other motion: equidistant knots with cubic Hermite interpolation.
 
     q(s) = (1 + 2 s) (1 - s)^2 q_a + s (1 - s)^2 u_a + s^2 (3 - 2 s) q_b + s^2 (s - 1) u_b, u being
-    the velocity times the time between knots: the pace only changes how many steps it takes.
+    the velocity times the time between knots: the pace only changes the number of steps.
     """
 
     motion: Motion
@@ -209,15 +207,15 @@ class _MotionTable:
 
     def head(self) -> list[str]:
         time, q, v = knots(self.motion, self.knots_s)
-        between = float(time[1])
+        interval = float(time[1])
         lines = [
             "  # A motion through knots: run it at low speed first; set the payload to what is",
             "  # mounted, and the speed slider to 100 % for the recording itself.",
             f"  global step = {self.step_s:.9g}",
-            f"  global steps = {between / self.step_s:.9g}",
+            f"  global steps = {interval / self.step_s:.9g}",
             "  global done = 0.0",
             f"  global qa = {_row(q[0])}",
-            f"  global ua = {_row(between * v[0])}",
+            f"  global ua = {_row(interval * v[0])}",
             "  def to(qb, ub):",
             f"    local q = {_row(q[0])}",
             "    while done < steps:",
@@ -242,14 +240,14 @@ class _MotionTable:
             "  def motion():",
             "    done = 0.0",
             f"    qa = {_row(q[0])}",
-            f"    ua = {_row(between * v[0])}",
+            f"    ua = {_row(interval * v[0])}",
         ]
         lines += [
-            f"    to({_row(a)}, {_row(between * b)})" for a, b in zip(q[1:], v[1:], strict=True)
+            f"    to({_row(a)}, {_row(interval * b)})" for a, b in zip(q[1:], v[1:], strict=True)
         ]
         return [*lines, "  end"]
 
-    def once(self, pace: float) -> list[str]:
+    def single_period(self, pace: float) -> list[str]:
         slow = [f"  steps = steps / {pace:.9g}", "  motion()", f"  steps = steps * {pace:.9g}"]
         return [*slow, *self._back()]
 
@@ -258,22 +256,25 @@ class _MotionTable:
         return ["  motion()", *self._back()] * times
 
     def _back(self) -> list[str]:
-        """To the start again, where the motion does not end there."""
-        end = self.motion.at(np.array([self.motion.duration]))[0][0]
-        if np.abs(end - self.start).max() <= 1e-6:
+        """Return to the start if the motion ends elsewhere."""
+        end_pose = self.motion.at(np.array([self.motion.duration]))[0][0]
+        if np.abs(end_pose - self.start).max() <= 1e-6:
             return []
-        back = self.back or Approach(np.stack([end, self.start]))
-        moves = f"a={back.acceleration:.9g}, v={back.speed:.9g}"
-        return ["  stopj(2.0)", *(f"  movej({_row(pose)}, {moves})" for pose in back.poses[1:])]
+        return_path = self.back or Approach(np.stack([end_pose, self.start]))
+        moves = f"a={return_path.acceleration:.9g}, v={return_path.speed:.9g}"
+        return [
+            "  stopj(2.0)",
+            *(f"  movej({_row(pose)}, {moves})" for pose in return_path.poses[1:]),
+        ]
 
-    def whole(self) -> list[str]:
+    def complete(self) -> list[str]:
         return ["  motion()"]
 
 
 def knots(
     motion: Motion, between: float
 ) -> tuple[Float[Array, " n"], Float[Array, "n j"], Float[Array, "n j"]]:
-    """Times, positions and velocities of a table, evenly spaced by at most `between` seconds."""
+    """Times, positions and velocities of equidistant knots, at most `between` seconds apart."""
     count = max(1, int(np.ceil(motion.duration / between)))
     time = np.linspace(0.0, motion.duration, count + 1)
     q, v, _ = motion.at(time)

@@ -1,4 +1,4 @@
-"""A motion given as a table of positions: splines through samples, with their derivatives."""
+"""Motion through a table of positions: splines with their derivatives."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Sampled:
     """Quintic splines through given positions; acceleration is twice differentiable.
 
     Attributes:
-        time: Of the samples [s], increasing, starting at 0.
-        position: At those times [rad or m].
+        time: Sample times [s], increasing, starting at 0.
+        position: Positions at those times [rad or m].
     """
 
     time: Float[Array, " n"]
@@ -51,13 +51,13 @@ class Sampled:
 
     @property
     def duration(self) -> float:
-        """Length [s]."""
+        """Duration [s]."""
         return float(self.time[-1])
 
     def at(
         self, time: Float[Array, " n"]
     ) -> tuple[Float[Array, "n j"], Float[Array, "n j"], Float[Array, "n j"]]:
-        """Position, velocity, acceleration; at rest before 0 and after `duration`."""
+        """Position, velocity, acceleration at times [s]; standing before 0 and after `duration`."""
         t = np.asarray(time, float)
         inside = (t >= 0.0) & (t <= self.duration)
         position, velocity, acceleration = (

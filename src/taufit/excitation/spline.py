@@ -1,4 +1,4 @@
-"""A motion made of quintic B-splines."""
+"""Motion of quintic B-splines."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Spline:
     """Quintic B-splines, one control point per row and joint.
 
     Attributes:
-        knots: From 0 to the duration, ends repeated six times.
+        knots: Knot times from 0 to the duration [s], ends repeated six times.
         control: Control points [rad or m].
     """
 
@@ -50,7 +50,7 @@ class Spline:
     def at(
         self, time: Float[Array, " n"]
     ) -> tuple[Float[Array, "n j"], Float[Array, "n j"], Float[Array, "n j"]]:
-        """Position, velocity, acceleration; at rest before 0 and after `duration`."""
+        """Position, velocity, acceleration at times [s]; standing before 0 and after `duration`."""
         from scipy.interpolate import BSpline
 
         t = np.asarray(time, float)

@@ -1,4 +1,4 @@
-"""Straight moves of single joints one after the other, each at a steady speed with smooth turns.
+"""Consecutive moves of single joints, each at constant speed with smooth ramps.
 
 A move of length x at speed v ramps up and down within r and lasts T = x/v + r; with the smooth step
 S(u) = u - sin(2 pi u)/(2 pi), u = t/r between 0 and 1,
@@ -17,8 +17,8 @@ import numpy as np
 from taufit.core.arrays import Array, Float, Int
 from taufit.core.errors import TaufitError
 
-_SHORTEST_RAMP = 0.1
-_PAUSE = 0.2
+_MINIMUM_RAMP_S = 0.1
+_PAUSE_S = 0.2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,11 +26,11 @@ class Strokes:
     """Moves of single joints about a pose, with a short rest after each.
 
     Attributes:
-        pose: Where every joint is at the start.
-        joint: Which joint each move is of, from 0.
-        displacement: Of that joint from the pose when the move ends [rad or m].
-        speed: Of the steady part [rad/s].
-        ramp: Time of each turn [s].
+        pose: Start pose [rad or m].
+        joint: Joint of each move, from 0.
+        displacement: Displacement of that joint from the pose at the end of the move [rad or m].
+        speed: Speed of the constant part [rad/s].
+        ramp: Duration of each ramp [s].
     """
 
     pose: Float[Array, " j"]
@@ -46,37 +46,37 @@ class Strokes:
     def of(
         cls, pose: Float[Array, " j"], moves: Sequence[tuple[int, float, float, float]]
     ) -> Strokes:
-        """From moves (joint, displacement, speed, acceleration); too short ones are slowed down."""
-        here = np.zeros(len(pose))
-        kept = []
+        """Make strokes of (joint, displacement, speed, acceleration); short ones are slowed."""
+        position = np.zeros(len(pose))
+        strokes = []
         for joint, target, speed, acceleration in moves:
-            travel = abs(target - here[joint])
+            travel = abs(target - position[joint])
             if travel < 1e-6:
                 continue
-            v = min(speed, travel / _SHORTEST_RAMP, float(np.sqrt(0.5 * acceleration * travel)))
-            kept.append((joint, target, v, max(_SHORTEST_RAMP, 2.0 * v / acceleration)))
-            here[joint] = target
-        joints, *rest = zip(*kept, strict=True)
-        return cls(np.asarray(pose, float), np.array(joints, int), *(np.array(x) for x in rest))
+            v = min(speed, travel / _MINIMUM_RAMP_S, float(np.sqrt(0.5 * acceleration * travel)))
+            strokes.append((joint, target, v, max(_MINIMUM_RAMP_S, 2.0 * v / acceleration)))
+            position[joint] = target
+        joints, *values = zip(*strokes, strict=True)
+        return cls(np.asarray(pose, float), np.array(joints, int), *(np.array(x) for x in values))
 
     def __post_init__(self) -> None:
         values = (self.pose, self.displacement, self.speed, self.ramp)
         if not all(np.all(np.isfinite(x)) for x in values) or len(self.joint) == 0:
             raise TaufitError("a motion of strokes needs finite numbers and at least one move.")
-        same = {len(self.joint), len(self.displacement), len(self.speed), len(self.ramp)}
-        if len(same) != 1 or np.any((self.joint < 0) | (self.joint >= len(self.pose))):
+        lengths = {len(self.joint), len(self.displacement), len(self.speed), len(self.ramp)}
+        if len(lengths) != 1 or np.any((self.joint < 0) | (self.joint >= len(self.pose))):
             raise TaufitError("every stroke has a joint of the arm, a target, a speed and a ramp.")
         if np.any(self.speed <= 0) or np.any(self.ramp <= 0):
             raise TaufitError("speeds and ramps of strokes must be positive.")
-        here = np.zeros(len(self.pose))
+        position = np.zeros(len(self.pose))
         begin, start, standing, clock = [], [], [], 0.0
         for k, joint in enumerate(self.joint):
             begin.append(clock)
-            start.append(here[joint])
-            standing.append(here.copy())
-            travel = abs(self.displacement[k] - here[joint])
-            clock += travel / self.speed[k] + self.ramp[k] + _PAUSE
-            here[joint] = self.displacement[k]
+            start.append(position[joint])
+            standing.append(position.copy())
+            travel = abs(self.displacement[k] - position[joint])
+            clock += travel / self.speed[k] + self.ramp[k] + _PAUSE_S
+            position[joint] = self.displacement[k]
         object.__setattr__(self, "_begin", np.array([*begin, clock]))
         object.__setattr__(self, "_from", np.array(start))
         object.__setattr__(self, "_standing", np.array(standing))
@@ -87,23 +87,23 @@ class Strokes:
 
     @property
     def duration(self) -> float:
-        """Length [s]."""
+        """Duration [s]."""
         return float(self._begin[-1])
 
     def at(
         self, time: Float[Array, " n"]
     ) -> tuple[Float[Array, "n j"], Float[Array, "n j"], Float[Array, "n j"]]:
-        """Position, velocity, acceleration; at rest before 0 and after `duration`."""
+        """Position, velocity, acceleration at times [s]; standing before 0 and after `duration`."""
         t = np.clip(np.asarray(time, float), 0.0, self.duration)
         k = np.clip(np.searchsorted(self._begin, t, side="right") - 1, 0, len(self.joint) - 1)
         travel = self.displacement[k] - self._from[k]
         ramp, speed = self.ramp[k], self.speed[k]
-        steady = np.abs(travel) / speed
-        inside = t - self._begin[k]
+        constant_time = np.abs(travel) / speed
+        stroke_time = t - self._begin[k]
         q = self.pose + self._standing[k]
         v, a = np.zeros_like(q), np.zeros_like(q)
         rows = np.arange(len(t))
-        up, down = _ramped(inside, ramp), _ramped(inside - steady, ramp)
+        up, down = _smooth_step(stroke_time, ramp), _smooth_step(stroke_time - constant_time, ramp)
         sign = np.sign(travel) * speed
         q[rows, self.joint[k]] += sign * (up[0] - down[0])
         v[rows, self.joint[k]] = sign * (up[1] - down[1])
@@ -132,7 +132,7 @@ class Strokes:
         )
 
 
-def _ramped(t: Float[Array, " n"], ramp: Float[Array, " n"]) -> tuple[Array, Array, Array]:
+def _smooth_step(t: Float[Array, " n"], ramp: Float[Array, " n"]) -> tuple[Array, Array, Array]:
     """Integral, value and slope of a smooth step of length `ramp` that begins at 0."""
     u = np.clip(t / ramp, 0.0, 1.0)
     turn = 2.0 * np.pi * u

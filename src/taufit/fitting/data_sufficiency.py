@@ -10,7 +10,7 @@ from taufit.core.arrays import Array, Float
 from taufit.core.errors import PoorExcitationError, RecordingError
 from taufit.model.torque_model import TorqueModel
 from taufit.recording import require_joints
-from taufit.signals.sample_source import SampleSource, source_of
+from taufit.signals.sample_source import SampleSource, as_source
 from taufit.signals.samples import Samples
 
 # Independent samples per parameter required without priors.
@@ -89,7 +89,7 @@ class DataAmount:
         Residuals of many parameters fitted to few rows are too small and would give these rows,
         and single joints, too much weight.
         """
-        size = np.hypot(source.summary.torque_std, source.summary.mean)
+        size = np.hypot(source.summary.torque_std, source.summary.torque_mean)
         return np.asarray(
             np.sqrt(self.prior_dependence) * _TYPICAL_NOISE_RATIO * np.nan_to_num(size)
         )
@@ -109,11 +109,11 @@ def require_sufficient_data(
     model: TorqueModel, samples: Samples | SampleSource, *, with_prior: bool = False
 ) -> None:
     """Raise if the robot differs, joints do not move, or the recording is too short."""
-    source = source_of(samples)
+    source = as_source(samples)
     joints = model.robot.joints
     require_joints(source.joints, joints, name=source.names[0], robot=model.robot.name)
     summary = source.summary
-    kept_count, span = summary.kept_moving, summary.extents["position"].span
+    kept_count, span = summary.kept_moving, summary.extents["position"].width
     unusable = np.flatnonzero((span >= _MIN_RANGE) & (kept_count == 0))
     if len(unusable):
         joint_text = ", ".join(f"{i + 1} ({model.robot.joint_names[i]})" for i in unusable)

@@ -33,7 +33,7 @@ from taufit.model.training_record import (
 from taufit.regression.estimate import Estimate
 from taufit.regression.result_reuse import SEARCH_LOAD_TOLERANCE, reusable_load_parameters
 from taufit.robot import Robot
-from taufit.signals.sample_source import SampleSource, source_of
+from taufit.signals.sample_source import SampleSource, as_source
 from taufit.signals.samples import Samples
 from taufit.terms import STATES, Term, friction_model, further_term
 from taufit.terms.friction import Friction
@@ -171,7 +171,7 @@ def fit(
         True
     """
     automatic = estimator is None
-    source = source_of(samples)
+    source = as_source(samples)
     require_sufficient_data(model, source, with_prior=automatic)
     amount = DataAmount.from_samples(model, source)
     confounded = confounded_terms(model, source.excerpt)
@@ -267,7 +267,7 @@ def fitted_model(
         samples: Training samples.
         thermal: State of the thermal model, if temperature was estimated.
     """
-    source = source_of(samples)
+    source = as_source(samples)
     fitted = replace(
         model, shape=estimate.shape if estimate.shape is not None else model.shape
     ).with_values(estimate.values)
@@ -381,7 +381,7 @@ def unidentifiable_findings(
 
 def _residual_findings(model: TorqueModel, source: SampleSource, estimate: Estimate) -> list[str]:
     """Warnings on implausible residuals; raises if the model does not explain the torque."""
-    std = np.where(source.summary.kept > 0, source.summary.torque_std, 1.0)
+    std = np.where(source.summary.kept_rows > 0, source.summary.torque_std, 1.0)
     nrmse = estimate.torque_rms / np.maximum(std, 1e-12)
     if np.median(nrmse) > _MAX_NRMSE:
         nrmse_text = ", ".join(f"{100 * x:.0f} %" for x in nrmse)

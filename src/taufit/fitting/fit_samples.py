@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from taufit.core.arrays import Array, Float
-from taufit.core.errors import PoorExcitationError, TaufitError
+from taufit.core.errors import PoorExcitationError, RecordingError, TaufitError
 from taufit.core.threads import one_blas_thread
 from taufit.dynamics.base_parameters import BaseParameters, base_parameters, sampled_regressor
 from taufit.estimators.estimator import EstimationProblem, Estimator, EstimatorSolution
@@ -22,7 +22,7 @@ from taufit.regression.regression import Regression, expand_to_standard_paramete
 from taufit.regression.rows import Load, RowBuilder, SampleRows, weighted_sum
 from taufit.regression.run_variability import estimate_run_variability
 from taufit.regression.weights import WEIGHTINGS, NoiseFloorWeights, Weighting, Weights
-from taufit.signals.sample_source import SampleSource, source_of
+from taufit.signals.sample_source import SampleSource, as_source
 from taufit.signals.samples import Samples
 from taufit.terms import Term, needs
 
@@ -58,7 +58,7 @@ def fit_samples(
     """
     estimator = estimator or Wls()
     term = model.term_sum
-    source = source_of(samples)
+    source = as_source(samples)
     _require_signs(source)
     has_shapes = bool(term.shapes)
     fit_needed = has_shapes and (model.shape is None if shapes is None else shapes)
@@ -176,6 +176,11 @@ def solve_rows(
     if estimator.weighting not in WEIGHTINGS:
         raise TaufitError(
             f"weighting {estimator.weighting!r} is not known: use {', '.join(WEIGHTINGS)}."
+        )
+    if not np.any(regression.torque.largest > 0.0):
+        raise RecordingError(
+            "the torque of every joint is zero throughout: there is nothing to fit. Name the "
+            "torque columns in the column map, or record torque or motor current."
         )
     rule: Weighting = WEIGHTINGS[estimator.weighting]
     base = regression.base

@@ -182,7 +182,7 @@ class AccumulateFiles:
         ordered, _ = apply_declared_torque_kind(robot, ordered)
         samples = counted(condition(ordered, cutoff_hz=self.cutoff_hz), ordered)
         found = self._diagnosed(ordered, samples) if diagnose else ((), np.zeros(3), 0.0)
-        return self._summed(samples.keeping(), rows, *found)
+        return self._summed(samples.with_column_cache(), rows, *found)
 
     def _diagnosed(
         self, runs: list[Recording], samples: Samples

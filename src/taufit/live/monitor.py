@@ -28,11 +28,11 @@ from taufit.live.sources import Opened, Row, open_rows
 from taufit.model.fitted_model import FittedModel, require_fitted
 from taufit.model.friction_level import friction_level
 from taufit.payload import PayloadEstimate, PayloadFilter, PayloadSettings
-from taufit.payload.filter.event import PayloadEvent
-from taufit.payload.reader import PayloadReader
-from taufit.payload.run import minimum_gain_std
+from taufit.payload.filter.payload_event import PayloadEvent
+from taufit.payload.identification import minimum_gain_std
+from taufit.payload.periodic_reader import PayloadReader
 from taufit.recording import Recording
-from taufit.signals.intake import CleanSample, StreamCounts
+from taufit.signals.stream import CleanSample, StreamCounts
 from taufit.terms.friction.states import STATES
 from taufit.wire.source import Source
 
@@ -316,7 +316,7 @@ class Monitor:
             seen.evidence,
             seen.threshold,
             seen.contact,
-            None if self.payload is None else self.payload.found,
+            None if self.payload is None else self.payload.newest,
             sample.temperature,
             self._friction.index,
             self._friction.std,
@@ -355,7 +355,7 @@ class Monitor:
     def _payload_known(self) -> bool:
         if self.payload is None:
             return True
-        return self._known and not self.payload.filter.undecided
+        return self._known and not self.payload.filter.is_undecided
 
     def _mute(self) -> None:
         """In motion an unknown payload looks like contact: nothing is told until it is known."""
@@ -372,7 +372,7 @@ class Monitor:
 
     def _read(self, found: PayloadEstimate) -> None:
         """A read-out of the payload: from now on the model expects it."""
-        if not found.ready or (self.payload is not None and self.payload.filter.undecided):
+        if not found.ready or (self.payload is not None and self.payload.filter.is_undecided):
             return
         if not self._known:
             self._tell_ready(found)

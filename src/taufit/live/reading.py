@@ -10,7 +10,7 @@ import numpy as np
 from taufit.contact import Contact
 from taufit.core.arrays import Array, Float
 from taufit.payload import PayloadEstimate
-from taufit.signals.intake import NOTICES
+from taufit.signals.stream import NOTICES
 
 # Of payload, contact, health and of the samples themselves.
 KINDS = (

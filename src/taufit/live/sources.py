@@ -13,7 +13,7 @@ from taufit.model.model_stream import stream_conditioner
 from taufit.payload.stream import playback, require_side
 from taufit.recording import Recording
 from taufit.recording.joint_order import require_joints
-from taufit.signals.intake import StreamConditioner
+from taufit.signals.stream import StreamConditioner
 from taufit.wire.source import Description, Source
 
 # Samples of a robot are asked for this often [s].

@@ -162,7 +162,7 @@ class RegressorColumns:
         inputs = self.inputs_at(samples, load).require(self.term.needs, self.term)
         if not filtered:
             return self._unfiltered_columns(samples, inputs)
-        cache = samples.keeper
+        cache = samples.valid_column_cache
         proportional = self.term.by_load
         if cache is None or self.term.shapes or proportional is None:
             return self._lowpass_columns(samples, self._unfiltered_columns(samples, inputs))

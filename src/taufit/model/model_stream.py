@@ -8,15 +8,15 @@ from taufit.core.arrays import Array, Float
 from taufit.core.errors import RecordingError
 from taufit.model.fitted_model import FittedModel
 from taufit.model.training_record import Range
-from taufit.signals.intake import StreamConditioner
-from taufit.signals.intake.intake import GAP_S
-from taufit.signals.windows import SLOWEST
+from taufit.signals.motion_intervals import STANDSTILL_SPEED
+from taufit.signals.stream import StreamConditioner
+from taufit.signals.stream.conditioner import GAP_S
 
 UNITS = ("N m", "A")
 # Smallest spike: fraction of its channel's range, fraction of the widest channel's, and absolute
 # (1 mrad, a few times the slowest motion, any torque).
 _CHANNEL_FRACTION, _WIDEST_FRACTION = 0.02, 0.005
-_MIN_SPIKES = (1e-3, 5.0 * SLOWEST, 1e-6)
+_MIN_SPIKES = (1e-3, 5.0 * STANDSTILL_SPEED, 1e-6)
 # Factor on training range and limits above which torque and velocity are invalid.
 _IMPOSSIBLE_FACTOR = 10.0
 _MAX_VALUE = 1e12
@@ -58,8 +58,8 @@ def stream_conditioner(
         coupling=model.columns.coupling if coupling is None else coupling,
         delay_s=conditioning.delay_s,
         floor=floor,
-        largest=largest,
-        longest=max(GAP_S, 3.5 / conditioning.rate_hz),
+        maximum=largest,
+        max_gap_s=max(GAP_S, 3.5 / conditioning.rate_hz),
     )
 
 

@@ -13,7 +13,7 @@ from taufit.dynamics import base_parameters
 from taufit.excitation import Sampled
 from taufit.papers.exhibit import Entry, Exhibit
 from taufit.payload import identify_payload
-from taufit.payload.difference import RecursiveLeastSquares, printed_relations
+from taufit.payload.parameter_difference import RecursiveLeastSquares, paper_relations
 from taufit.payload.stream import stream
 from taufit.report.charts import Series, chart
 from taufit.sim import CarriedPayload
@@ -119,8 +119,8 @@ def recursion(own: Xu2024) -> tuple[Float[Array, " n"], Float[Array, "n 6"]]:
     base = base_parameters(model.structure)
     columns = np.asarray(base.columns)
     before = base.mapping @ np.asarray(model.values)
-    relations, _ = printed_relations(model, columns, base.mapping)
-    rls = RecursiveLeastSquares.begin(before)
+    relations, _ = paper_relations(model, columns, base.mapping)
+    rls = RecursiveLeastSquares.from_values(before)
     assert source.commanded is not None
     q, v, a = source.commanded
     whole = model.structure.regressor(q, v, a)[:, :, columns]

@@ -1,6 +1,6 @@
-"""What a known arm carries. In: a fitted model and samples. Out: mass, centre of mass, inertia.
+"""Payload identification. In: a fitted model and a recording. Out: mass, centre of mass, inertia.
 
-Left to others: pictures and the wire (report).
+Not here: plots and HTML pages (report), connections to robots (wire).
 """
 
 from __future__ import annotations
@@ -14,18 +14,21 @@ if TYPE_CHECKING:
 
     from taufit.payload.estimate import PayloadEstimate as PayloadEstimate
     from taufit.payload.filter import PayloadEvent as PayloadEvent, PayloadFilter as PayloadFilter
-    from taufit.payload.run import PayloadRun as PayloadRun, identify_payload as identify_payload
+    from taufit.payload.identification import (
+        PayloadRun as PayloadRun,
+        identify_payload as identify_payload,
+    )
     from taufit.payload.settings import PayloadSettings as PayloadSettings
     from taufit.payload.stream import Stream as Stream, stream as stream
 
 METHODS: Registry[Callable[..., PayloadRun]] = Registry(
     {
-        "filter": "taufit.payload.run:run_filter",
-        "direct": "taufit.payload.direct:run_direct",
-        "difference": "taufit.payload.difference:run_difference",
-        "printed": "taufit.payload.difference:run_printed",
-        "khalil": "taufit.payload.direct:run_khalil",
-        "static": "taufit.payload.direct:run_static",
+        "filter": "taufit.payload.identification:run_filter",
+        "direct": "taufit.payload.direct_regression:run_direct",
+        "difference": "taufit.payload.parameter_difference:run_difference",
+        "printed": "taufit.payload.parameter_difference:run_printed",
+        "khalil": "taufit.payload.direct_regression:run_khalil",
+        "static": "taufit.payload.direct_regression:run_static",
     }
 )
 __all__ = ["METHODS"]

@@ -1,4 +1,4 @@
-"""What is carried, as far as it is known."""
+"""Result of a payload estimation."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.core.statistics import NORMAL_95
-from taufit.payload.controller_lines import FlangePayload
+from taufit.payload.controller_commands import FlangePayload
 from taufit.robot.inertia import tensor_entries
-
-# Half width of a 95 % interval in standard deviations.
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -20,19 +18,19 @@ class PayloadEstimate:
     """A payload in the last link's frame, with 95 % intervals.
 
     Attributes:
-        time: Of the newest sample it rests on [s].
-        parameters: Ten inertial parameters, physically possible.
-        mass: [kg], with `mass_interval`.
-        centre: Of mass in the last link's frame [m], with `centre_interval` (low, high).
-        inertia: About the centre of mass, axes of the last link's frame [kg m^2].
+        time: Time of the newest sample used [s].
+        parameters: Ten inertial parameters, physically consistent.
+        mass: Mass [kg], with `mass_interval`.
+        centre: Centre of mass in the last link's frame [m], with `centre_interval` (low, high).
+        inertia: Inertia about the centre of mass, axes of the last link's frame [kg m^2].
         inertia_interval: Low and high of the six entries Ixx, Ixy, Iyy, Ixz, Iyz, Izz.
         mass_std, centre_std: Standard deviations.
-        ready: Whether the motion so far can tell friction from load.
-        accurate: Whether the wanted accuracy is reached.
-        empty: Whether the arm may be carrying nothing.
-        from_prior: Whether the inertia is mostly the prior shape.
-        warnings: What the user should know.
-        unexplained: Why the model is not that of this arm, where it is not; else "".
+        ready: Whether the motion so far separates friction from load.
+        accurate: Whether the required accuracy is reached.
+        empty: Whether zero mass is consistent with the data.
+        from_prior: Whether the inertia is determined mostly by the prior shape.
+        warnings: Messages for the user.
+        unexplained: Reason why the model does not describe this robot; "" if it does.
     """
 
     time: float
@@ -53,12 +51,12 @@ class PayloadEstimate:
     unexplained: str = ""
 
     @property
-    def judged(self) -> bool:
-        """Whether the method knows how far off it may be; without that there are no intervals."""
+    def has_intervals(self) -> bool:
+        """Whether the method gives standard deviations; without them there are no intervals."""
         return bool(np.isfinite(self.mass_std))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data: value, low and high of mass, com and inertia; None without interval."""
+        """Value, low and high of mass, com and inertia for JSON; None without interval."""
         return {
             "mass": {
                 "value": self.mass,
@@ -80,13 +78,15 @@ class PayloadEstimate:
         }
 
     def set_payload(self, flange: Float[Array, "4 4"] | None = None) -> dict[str, Any]:
-        """What a controller is set to: mass, centre of gravity and inertia, in the flange's frame.
+        """Mass, centre of gravity and inertia in the flange frame, as controllers expect them.
 
         Args:
-            flange: In the last link's frame (`robot.tip`); by default they are the same.
+            flange: Flange frame in the last link's frame (`robot.tip`); by default the identity.
         """
-        where = np.eye(4) if flange is None else flange
-        return FlangePayload.of(self.mass, self.centre, self.inertia, where).to_dict()
+        placement = np.eye(4) if flange is None else flange
+        return FlangePayload.from_last_link(
+            self.mass, self.centre, self.inertia, placement
+        ).to_dict()
 
 
 def _number(value: float) -> float | None:

@@ -1,4 +1,4 @@
-"""What a user may set about payload estimation; the defaults fit any arm."""
+"""Settings of payload estimation; the defaults suit any robot."""
 
 from __future__ import annotations
 
@@ -8,64 +8,69 @@ import numpy as np
 
 from taufit.core.errors import TaufitError
 
-# Gains that are wrong by more than themselves say nothing about torque.
+# Upper limit of relative standard deviations of drive gains.
 _LARGEST_GAIN_STD = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class PayloadSettings:
-    """How a payload is estimated.
+    """Settings of the payload filter.
 
     Attributes:
-        mass_accuracy: Stop when the mass has this relative standard deviation, drive gains apart.
-        com_accuracy: ... and every coordinate of the centre of mass this one [m].
-        ready_mass: Ready when the mass is known to this share of itself or of `light`.
-        light: Below this mass accuracies count as if the payload weighed this [kg].
-        box: Outer size of the payload along the last link's axes [m], or None.
-        density: Of the payload [kg/m^3], or None where unknown.
-        com_spread: Prior standard deviation of the centre of mass about the frame's origin [m].
-        gain_std: Relative standard deviation of the drive gains, at least: drives of one type
-            differ from each other by that much.
-        gain_common: Relative standard deviation of what all drive gains have in common (motors that
-            are warmer than when the model was fitted).
-        lever_std: Standard deviation of the arm's geometry: levers differ by that much [m].
-        friction_change: Relative change of friction since the model was fitted (one sigma).
-        noise_factor: Factor on the noise density of the training data: new motion is not fitted.
-        standstill: Slower than this friction is anywhere in its band [rad/s or m/s].
-        chunk: Cells of the grid worked on at a time.
-        fastest_hz: Of the grid.
-        memory: Time after which old samples count 1/e [s]; infinite for ever.
-        detect: Whether picks and drops are looked for.
-        alarm: Evidence for a changed payload that counts: twice the logarithm of how much better
-            a change explains the last moments than noise does.
-        windows: Over which a change is looked for: the short ones are quick, the long ones see
-            small changes [s].
+        mass_accuracy: Relative standard deviation of the mass, without the uncertainty of drive
+            gains, at which `stopped_at` is set. Smaller values need longer motion.
+        com_accuracy: Standard deviation of each coordinate of the centre of mass required as well
+            [m].
+        ready_mass: Standard deviation of the mass at which an estimate is ready, relative to the
+            mass or to `light_mass`, whichever is larger.
+        light_mass: Mass below which accuracies are absolute: relative to this mass [kg].
+        box: Outer size of the payload along the last link's axes [m]; None if unknown.
+        density: Density of the payload [kg/m^3]; None if unknown.
+        com_std: Prior standard deviation of the centre of mass about the frame's origin [m].
+        gain_std: Lower bound of the relative standard deviation of the drive gains. Larger values
+            widen all intervals.
+        gain_common: Relative standard deviation of an error common to all drive gains (motors
+            warmer than at the time of the fit).
+        lever_std: Standard deviation of the robot's geometry, as error of lever arms [m].
+        friction_change: Relative standard deviation of the change of friction since the fit.
+            Larger values widen the intervals.
+        noise_factor: Factor on the noise density of the training data, for motion not fitted to.
+        standstill_speed: Speed below which friction lies anywhere within its stiction band
+            [rad/s or m/s].
+        bins_per_update: Time bins processed together.
+        max_rate_hz: Upper limit of the rate of the time grid [Hz].
+        memory_s: Time constant of exponential forgetting [s]; infinite for none.
+        detect_changes: Whether picks and drops are detected.
+        change_threshold: Detection threshold of a payload change, as 2 ln of its Bayes factor
+            against noise. Larger values give fewer false alarms and later detection.
+        change_windows: Window lengths of the change detection [s]. Short windows detect quickly,
+            long ones detect small changes.
     """
 
     mass_accuracy: float = 0.01
     com_accuracy: float = 0.005
     ready_mass: float = 0.05
-    light: float = 1.0
+    light_mass: float = 1.0
     box: tuple[float, float, float] | None = None
     density: float | None = None
-    com_spread: float = 0.2
+    com_std: float = 0.2
     gain_std: float = 0.015
     gain_common: float = 0.015
     lever_std: float = 0.0007
     friction_change: float = 0.04
     noise_factor: float = 1.15
-    standstill: float = 0.02
-    chunk: int = 3
-    fastest_hz: float = 125.0
-    memory: float = np.inf
-    detect: bool = True
-    alarm: float = 8.0
-    windows: tuple[float, ...] = (0.1, 0.2, 0.4, 0.8)
+    standstill_speed: float = 0.02
+    bins_per_update: int = 3
+    max_rate_hz: float = 125.0
+    memory_s: float = np.inf
+    detect_changes: bool = True
+    change_threshold: float = 8.0
+    change_windows: tuple[float, ...] = (0.1, 0.2, 0.4, 0.8)
 
     @property
     def ready_means(self) -> str:
-        """In words, how well the mass is known when an estimate is ready."""
-        share, light = 100.0 * self.ready_mass, self.light
+        """Description of the accuracy at which an estimate is ready."""
+        share, light = 100.0 * self.ready_mass, self.light_mass
         return (
             f"the mass has a standard deviation of at most {share:g} % of itself, or of "
             f"{1e3 * self.ready_mass * light:.0f} g for payloads below {light:g} kg; the joints "
@@ -73,7 +78,14 @@ class PayloadSettings:
         )
 
     def __post_init__(self) -> None:
-        positive = ("mass_accuracy", "com_accuracy", "ready_mass", "light", "com_spread", "memory")
+        positive = (
+            "mass_accuracy",
+            "com_accuracy",
+            "ready_mass",
+            "light_mass",
+            "com_std",
+            "memory_s",
+        )
         for name in positive:
             if not getattr(self, name) > 0.0:
                 raise TaufitError(f"payload setting {name} is positive, not {getattr(self, name)}.")

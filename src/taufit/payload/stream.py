@@ -1,6 +1,6 @@
-"""A recording as the stream of samples it was: clean, in newton metres, at its own time stamps.
+"""A recording as a stream of conditioned samples: torque in N m, at the recorded time stamps.
 
-Its rows go through the same intake as those of a robot that is on, one by one.
+The rows pass the same stream conditioning as the samples of a live robot, one by one.
 """
 
 from __future__ import annotations
@@ -15,30 +15,30 @@ from taufit.core.errors import RecordingError
 from taufit.model.fitted_model import FittedModel
 from taufit.model.model_stream import stream_conditioner
 from taufit.recording import Recording, in_order
-from taufit.signals.clean import check_channels
+from taufit.signals.cleaning import check_channels
 from taufit.signals.drive_gains import Gains, joint_gains
-from taufit.signals.intake import CleanSample, StreamConditioner
 from taufit.signals.outliers import interpolate_outliers
+from taufit.signals.stream import CleanSample, StreamConditioner
 
-# Gains that differ from the model's by more than this make the arm's own torque another one.
-_SAME_GAINS = 0.005
+# Largest relative difference of drive gains between recording and model without a warning.
+_GAIN_TOLERANCE = 0.005
 
 _COMMANDED = ("commanded_position", "commanded_velocity", "commanded_acceleration")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stream:
-    """Motion and joint torque, sample by sample.
+    """Motion and joint torque of a recording, sample by sample.
 
     Attributes:
-        time: From the first sample [s].
-        position, velocity, torque: Of the joints.
-        temperature: Or None.
-        gain_std: Relative standard deviation of the drive gains, or None where unknown.
-        commanded: Commanded position, velocity and acceleration, where all were recorded.
+        time: Time from the first sample [s].
+        position, velocity, torque: Joint positions, velocities and torques.
+        temperature: Joint temperatures [degC], or None.
+        gain_std: Relative standard deviation of the drive gains; None if unknown.
+        commanded: Commanded position, velocity and acceleration, if all were recorded.
         start: First time stamp [s].
-        name: Of the recording.
-        warnings: What the user should know.
+        name: Name of the recording.
+        warnings: Messages for the user.
     """
 
     time: Float[Array, " n"]
@@ -57,27 +57,27 @@ class Stream:
 
     def samples(self) -> Iterator[tuple[float, Array, Array, Array, Array | None]]:
         """Time, position, velocity, torque, temperature of each sample."""
-        warm = self.temperature
+        temperature = self.temperature
         for i in range(len(self.time)):
             yield (
                 float(self.time[i]),
                 self.position[i],
                 self.velocity[i],
                 self.torque[i],
-                None if warm is None else warm[i],
+                None if temperature is None else temperature[i],
             )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordingPlayback:
-    """A recording of the model's own robot, about to be heard row by row.
+    """A recording of the model's robot, prepared for playback row by row.
 
     Attributes:
-        recording: Its joints in the robot's order.
-        intake: For its torque channel.
-        gain_std: Relative standard deviation of the drive gains, or None where unknown.
-        name: Of the recording.
-        warnings: What the user should know.
+        recording: The recording, joints in the robot's order.
+        intake: Stream conditioner for its torque channel.
+        gain_std: Relative standard deviation of the drive gains; None if unknown.
+        name: Name of the recording.
+        warnings: Messages for the user.
     """
 
     recording: Recording
@@ -90,24 +90,27 @@ class RecordingPlayback:
         self,
     ) -> Iterator[tuple[float, Array, Array | None, Array, Array | None, Array | None]]:
         """Time, position, velocity, torque channel, temperature, commanded velocity as recorded."""
-        one = self.recording
-        velocity, warm, told = one.velocity, one.temperature, one.commanded_velocity
-        for i, time in enumerate(np.asarray(one.time, float)):
+        recording = self.recording
+        velocity, temperature, commanded_velocity = (
+            recording.velocity,
+            recording.temperature,
+            recording.commanded_velocity,
+        )
+        for i, time in enumerate(np.asarray(recording.time, float)):
             yield (
                 float(time),
-                one.position[i],
+                recording.position[i],
                 None if velocity is None else velocity[i],
-                one.signal[i],
-                None if warm is None else warm[i],
-                None if told is None else told[i],
+                recording.signal[i],
+                None if temperature is None else temperature[i],
+                None if commanded_velocity is None else commanded_velocity[i],
             )
 
 
 def playback(model: FittedModel, recording: Recording) -> RecordingPlayback:
-    """A recording ready to be heard; refused where it is not of the model's robot and drives.
+    """Prepare a recording for playback; raises if it is not of the model's robot and drives.
 
-    A recording in amperes whose map gives no gains in numbers gets the model's, since it is the
-    same robot.
+    A recording in amperes without numeric gains in its column map gets the model's gains.
     """
     name, robot = recording.name, model.robot
     recording = in_order(recording, robot.joint_names, robot=robot.name)
@@ -129,46 +132,47 @@ def playback(model: FittedModel, recording: Recording) -> RecordingPlayback:
 
 
 def stream(model: FittedModel, recording: Recording) -> Stream:
-    """A recording of the model's own robot as the intake hears it, ready to be fed to a filter.
+    """Condition a recording of the model's robot sample by sample, for a payload filter.
 
     Velocities that were not measured are central differences of position.
     """
     source = playback(model, recording)
     intake, name, recording = source.intake, source.name, source.recording
-    heard: list[CleanSample] = []
+    conditioned: list[CleanSample] = []
     for row in source.rows():
-        heard += intake.push(*row)
-    heard += intake.flush()
-    if len(heard) < 20:
+        conditioned += intake.push(*row)
+    conditioned += intake.flush()
+    if len(conditioned) < 20:
         raise RecordingError(f"{name} has fewer than 20 samples with rising time stamps.")
     warnings = list(source.warnings)
-    if not intake.measured.all():
+    if not intake.velocity_measured.all():
         warnings.append("velocity was not recorded: it is the derivative of position.")
     if intake.counts.spike:
         warnings.append(
             f"{intake.counts.spike} samples of {name} have single spikes far from their "
             "neighbours: left out"
         )
-    time = np.array([sample.time for sample in heard])
-    warm = None
+    time = np.array([sample.time for sample in conditioned])
+    temperature = None
     if recording.temperature is not None:
-        warm = np.array([sample.temperature for sample in heard])
+        temperature = np.array([sample.temperature for sample in conditioned])
     return Stream(
         time - time[0],
-        np.array([sample.position for sample in heard]),
-        np.array([sample.velocity for sample in heard]),
-        np.array([sample.torque for sample in heard]),
-        warm,
+        np.array([sample.position for sample in conditioned]),
+        np.array([sample.velocity for sample in conditioned]),
+        np.array([sample.torque for sample in conditioned]),
+        temperature,
         source.gain_std,
-        _commanded(recording, np.array([sample.number for sample in heard])),
+        _commands_at(recording, np.array([sample.number for sample in conditioned])),
         float(time[0]),
         name,
         tuple(warnings),
     )
 
 
-def _commanded(recording: Recording, rows: Int[Array, " m"]) -> tuple[Array, Array, Array] | None:
-    """Commanded position, velocity and acceleration at rows, holes bridged; None without them."""
+def _commands_at(recording: Recording, rows: Int[Array, " m"]) -> tuple[Array, Array, Array] | None:
+    """Commanded position, velocity and acceleration at rows, gaps interpolated; None without "
+    "them."""
     out = []
     for channel in _COMMANDED:
         values = getattr(recording, channel)
@@ -183,7 +187,7 @@ def _commanded(recording: Recording, rows: Int[Array, " m"]) -> tuple[Array, Arr
 
 
 def require_side(model: FittedModel, torque_source: str, name: str) -> None:
-    """Refuse torque from the other side of the gear than the model was fitted to."""
+    """Raise if torque is from the other side of the gear than in the model's training data."""
     side = "link" if torque_source == "joint_torque_sensor" else "motor"
     if side != model.robot.drives.side:
         raise RecordingError(
@@ -195,30 +199,30 @@ def require_side(model: FittedModel, torque_source: str, name: str) -> None:
 def _gains(
     model: FittedModel, recording: Recording, name: str
 ) -> tuple[Gains, Array | None, list[str]]:
-    """Drive gains K, their relative standard deviation where it is known, and warnings."""
+    """Drive gains K, their relative standard deviation (None if exact), and warnings."""
     conditioning = model.training.conditioning
-    known = conditioning.gain
-    own = recording.gain
-    lacking = own is None or not np.all(np.isfinite(own))
-    if lacking and recording.signal_unit != "N m" and known is not None:
-        given = Gains.given(known, conditioning.gain_std, "of the model")
-        return given, conditioning.relative_gain_std, []
+    model_gain = conditioning.gain
+    recorded_gain = recording.gain
+    is_missing = recorded_gain is None or not np.all(np.isfinite(recorded_gain))
+    if is_missing and recording.signal_unit != "N m" and model_gain is not None:
+        model_gains = Gains.from_values(model_gain, conditioning.gain_std, "of the model")
+        return model_gains, conditioning.relative_gain_std, []
     gains = joint_gains([recording], None)[0][0]
-    if gains.exact:
+    if gains.is_torque:
         return gains, None, []
     warnings = []
-    if known is None:
+    if model_gain is None:
         warnings.append(
             f"{name} is in amperes and the model was fitted to torques in N m: the drive "
             "gains are taken from the recording alone."
         )
     else:
-        off = np.abs(gains.value / known - 1.0)
-        j = int(off.argmax())
-        if off[j] > _SAME_GAINS:
+        deviation = np.abs(gains.value / model_gain - 1.0)
+        j = int(deviation.argmax())
+        if deviation[j] > _GAIN_TOLERANCE:
             warnings.append(
                 f"the drive gain of joint {j + 1} is {gains.value[j]:.4g} in {name} and "
-                f"{known[j]:.4g} in the model: the arm's own torque is then off by "
-                f"{100 * off[j]:.1f} %. Use one column map for both."
+                f"{model_gain[j]:.4g} in the model: the arm's own torque is then off by "
+                f"{100 * deviation[j]:.1f} %. Use one column map for both."
             )
     return gains, np.abs(gains.std / gains.value), warnings

@@ -1,7 +1,7 @@
-"""The same motion recorded empty: what the model leaves over there is taken off here.
+"""Residual template: residual of the same motion recorded without payload, subtracted.
 
 With y the residual of the model and the same motion twice, y_loaded - y_empty = W_n phi + friction
-that changed + noise of both: errors of the arm's model and ripple are the same in both and cancel.
+changes + noise of both: errors of the robot model and ripple are equal in both and cancel.
 """
 
 from __future__ import annotations
@@ -20,135 +20,147 @@ from taufit.payload.stream import Stream
 if TYPE_CHECKING:
     from taufit.payload.filter import PayloadFilter
 
-# Positions further apart than this are another motion [rad or m].
-_SAME = 0.03
-# How far the phase may jump from cell to cell, back and ahead.
-_BACK, _AHEAD = 4, 30
-# Velocity counts like this much time of position [s].
-_HORIZON = 0.1
-# Share of a further run that has to be the same motion.
-_ENOUGH = 0.7
-# Motions have their power below this [Hz].
+# Largest distance of positions in the same motion [rad or m].
+_MATCH_DISTANCE = 0.03
+# Largest change of phase from one time bin to the next, backwards and forwards [bins].
+_BINS_BACK, _BINS_AHEAD = 4, 30
+# Weight of velocity against position in the distance [s].
+_VELOCITY_WEIGHT_S = 0.1
+# Smallest fraction of a further run that must match the first.
+_MATCH_FRACTION = 0.7
+# Upper limit of the frequency band of motions [Hz].
 _BAND_HZ = 2.0
-# What is left of the arm's own uncertainty when it cancels, in variance.
-_CANCELLED = 1e-2
+# Remaining fraction of the model's error variance after cancellation.
+_REMAINING_VARIANCE = 1e-2
 
 
 class Template:
-    """Residuals of empty runs of one motion, averaged, and found again by where the arm is.
+    """Mean residual of runs of one motion without payload, looked up by position and velocity.
 
-    n runs leave S / n of their noise in the average, and from the second on what differs between
-    them says how large S is; friction that changes from run to run has columns of its own and is
-    taken out of the differences first.
+    The mean of n runs has noise density S / n; with two or more runs, S is estimated from their
+    differences, after removal of friction changes between runs.
 
     Attributes:
-        runs: How many there are.
-        missed: Cells whose motion was not in the template.
-        seen: All cells.
+        runs: Number of runs.
+        missed: Number of time bins whose motion is not in the template.
+        bins: Number of all time bins.
     """
 
-    def __init__(self, model: FittedModel, sources: Sequence[Stream], owner: PayloadFilter) -> None:
-        played = [_played(model, source, owner) for source in sources]
-        q, v, y = played[0]
-        self._key = np.concatenate([q, _HORIZON * v], 1)
-        self._at = 0
-        self.seen = self.missed = 0
-        self.runs = len(played)
+    def __init__(
+        self, model: FittedModel, sources: Sequence[Stream], payload_filter: PayloadFilter
+    ) -> None:
+        replays = [_replay(model, source, payload_filter) for source in sources]
+        q, v, y = replays[0]
+        self._key = np.concatenate([q, _VELOCITY_WEIGHT_S * v], 1)
+        self._phase = 0
+        self.bins = self.missed = 0
+        self.runs = len(replays)
         total, count = y.copy(), np.ones(len(y))
-        others = []
-        for source, (q_other, v_other, y_other) in zip(sources[1:], played[1:], strict=True):
-            at, there = self._found(q_other, v_other)
-            if there.mean() < _ENOUGH:
+        aligned_runs = []
+        for source, (q_other, v_other, y_other) in zip(sources[1:], replays[1:], strict=True):
+            match_phases, is_matched = self._match(q_other, v_other)
+            if is_matched.mean() < _MATCH_FRACTION:
                 raise RecordingError(
                     f"{source.name} is another motion than {sources[0].name}: only "
-                    f"{100 * there.mean():.0f} % of it agree. Templates are runs of one motion."
+                    f"{100 * is_matched.mean():.0f} % of it agree. Templates are runs of one "
+                    f"motion."
                 )
-            places, first = np.unique(at[there], return_index=True)
-            own = np.full_like(y, np.nan)
-            own[places] = y_other[there][first]
-            total[places] += own[places]
-            count[places] += 1.0
-            others.append(own)
-            self._at = 0
-        self._left = total / count[:, None]
-        self.seen = self.missed = 0
+            phases, first_index = np.unique(match_phases[is_matched], return_index=True)
+            aligned = np.full_like(y, np.nan)
+            aligned[phases] = y_other[is_matched][first_index]
+            total[phases] += aligned[phases]
+            count[phases] += 1.0
+            aligned_runs.append(aligned)
+            self._phase = 0
+        self._mean_residual = total / count[:, None]
+        self.bins = self.missed = 0
         density = None
-        if len(played) > 1:
-            density = _scatter([y, *others], self._left, v, owner)
-        owner.cancel_arm(_CANCELLED, density, self.runs)
+        if len(replays) > 1:
+            density = _run_noise_density([y, *aligned_runs], self._mean_residual, v, payload_filter)
+        payload_filter.cancel_arm(_REMAINING_VARIANCE, density, self.runs)
 
-    def _found(self, q: Array, v: Array) -> tuple[Int[Array, " n"], Bool[Array, " n"]]:
-        """Where in the template each cell is, and whether it is there at all."""
-        keys = np.concatenate([q, _HORIZON * v], 1)
-        at, there = np.zeros(len(q), int), np.zeros(len(q), bool)
+    def _match(self, q: Array, v: Array) -> tuple[Int[Array, " n"], Bool[Array, " n"]]:
+        """Phase in the template of each time bin, and whether its motion matches."""
+        keys = np.concatenate([q, _VELOCITY_WEIGHT_S * v], 1)
+        phases, is_matched = np.zeros(len(q), int), np.zeros(len(q), bool)
         last = len(self._key) - 1
         for i, key in enumerate(keys):
-            low, high = max(self._at - _BACK, 0), min(self._at + _AHEAD, last)
-            away = np.abs(self._key[low : high + 1] - key).max(axis=1)
-            best = int(away.argmin())
-            self.seen += 1
-            if away[best] > _SAME:
+            low, high = max(self._phase - _BINS_BACK, 0), min(self._phase + _BINS_AHEAD, last)
+            distances = np.abs(self._key[low : high + 1] - key).max(axis=1)
+            nearest = int(distances.argmin())
+            self.bins += 1
+            if distances[nearest] > _MATCH_DISTANCE:
                 self.missed += 1
-                self._at = min(self._at + 1, last)
+                self._phase = min(self._phase + 1, last)
                 continue
-            self._at = low + best
-            at[i], there[i] = self._at, True
-        return at, there
+            self._phase = low + nearest
+            phases[i], is_matched[i] = self._phase, True
+        return phases, is_matched
 
     def residual(
         self, q: Float[Array, "n j"], v: Float[Array, "n j"]
     ) -> tuple[Float[Array, "n j"], Float[Array, " n"]]:
-        """Residuals of the model at this motion, and 1 where there was such a motion, else 0."""
-        at, there = self._found(q, v)
-        return np.where(there[:, None], self._left[at], 0.0), there.astype(float)
+        """Template residual at this motion, and 1 if the motion matches, else 0."""
+        phases, is_matched = self._match(q, v)
+        return np.where(is_matched[:, None], self._mean_residual[phases], 0.0), is_matched.astype(
+            float
+        )
 
     @property
-    def matched(self) -> float:
-        """Share of cells found in the template."""
-        return 1.0 - self.missed / max(self.seen, 1)
+    def match_fraction(self) -> float:
+        """Fraction of time bins found in the template."""
+        return 1.0 - self.missed / max(self.bins, 1)
 
 
-def _played(model: FittedModel, source: Stream, owner: PayloadFilter) -> tuple[Array, Array, Array]:
-    """Position, velocity and residual of an empty run, from just before it starts to move."""
+def _replay(
+    model: FittedModel, source: Stream, payload_filter: PayloadFilter
+) -> tuple[Array, Array, Array]:
+    """Position, velocity and residual of a run without payload, from the start of its motion."""
     from taufit.payload.filter import PayloadFilter
 
-    play = PayloadFilter(model, replace(owner.settings, detect=False), gain_std=owner.gain_std)
-    play.kept = []
+    replay = PayloadFilter(
+        model,
+        replace(payload_filter.settings, detect_changes=False),
+        gain_std=payload_filter.gain_std,
+    )
+    replay.residual_log = []
     for sample in source.samples():
-        play.feed(*sample)
-    play.flush()
-    if not play.kept:
+        replay.feed(*sample)
+    replay.flush()
+    if not replay.residual_log:
         raise RecordingError(f"the template {source.name} is too short to be one.")
-    q, v, y = (np.concatenate([part[k] for part in play.kept]) for k in range(3))
-    moving = np.flatnonzero(np.any(np.abs(v) > owner.settings.standstill, axis=1))
+    q, v, y = (np.concatenate([part[k] for part in replay.residual_log]) for k in range(3))
+    moving = np.flatnonzero(np.any(np.abs(v) > payload_filter.settings.standstill_speed, axis=1))
     if len(moving) == 0:
         raise RecordingError(f"nothing moves in the template {source.name}.")
-    # Rest before the motion has no phase.
+    # Standstill before the motion has no phase.
     first = max(int(moving[0]) - 5, 0)
     return q[first:], v[first:], y[first:]
 
 
-def _scatter(
-    runs: list[Array], middle: Array, v: Array, owner: PayloadFilter
+def _run_noise_density(
+    runs: list[Array], mean_residual: Array, v: Array, payload_filter: PayloadFilter
 ) -> Float[Array, " j"]:
-    """Noise density of one run, from how runs differ where motions have their power."""
-    n, rate = len(runs), owner.rate_hz
+    """Noise density of one run, from the differences of runs in the frequency band of motions."""
+    n, rate = len(runs), payload_filter.rate_hz
     out = np.zeros(v.shape[1])
-    frequency = np.fft.rfftfreq(len(middle), 1.0 / rate)
+    frequency = np.fft.rfftfreq(len(mean_residual), 1.0 / rate)
     band = (frequency > 0.0) & (frequency <= _BAND_HZ)
     for j in range(v.shape[1]):
-        fast = np.abs(v[:, j]) > owner.settings.standstill
+        moving = np.abs(v[:, j]) > payload_filter.settings.standstill_speed
         columns = np.column_stack([np.ones(len(v)), np.sign(v[:, j]), v[:, j]])
         powers = []
         for run in runs:
-            keep = fast & np.isfinite(run[:, j])
+            keep = moving & np.isfinite(run[:, j])
             if np.count_nonzero(keep) < rate:
                 continue
-            apart = run[keep, j] - middle[keep, j]
-            apart = apart - columns[keep] @ np.linalg.lstsq(columns[keep], apart, rcond=None)[0]
-            whole = np.zeros(len(v))
-            whole[keep] = apart
-            power = np.abs(np.fft.rfft(whole))[band] ** 2 / (rate * np.count_nonzero(keep))
+            deviation = run[keep, j] - mean_residual[keep, j]
+            deviation = (
+                deviation - columns[keep] @ np.linalg.lstsq(columns[keep], deviation, rcond=None)[0]
+            )
+            padded = np.zeros(len(v))
+            padded[keep] = deviation
+            power = np.abs(np.fft.rfft(padded))[band] ** 2 / (rate * np.count_nonzero(keep))
             powers.append(power.mean())
         out[j] = np.mean(powers) * n / (n - 1) if powers else np.nan
     return out

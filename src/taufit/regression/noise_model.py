@@ -14,7 +14,7 @@ from numpy.fft import irfft, rfft
 
 from taufit.core.arrays import Array, Bool, Float, Int
 from taufit.signals.estimates.periodicity import fast_length
-from taufit.signals.recursive import filter_rows
+from taufit.signals.recursive_filter import filter_rows
 
 MAX_LAGS = 40
 

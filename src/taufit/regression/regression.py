@@ -43,7 +43,7 @@ class Regression:
         self._source, self._row_builder, self.base = source, row_builder, base
         self.names: tuple[str, ...] = base.parameter_names
         self.joints = source.joints
-        if not np.any(source.summary.kept):
+        if not np.any(source.summary.kept_rows):
             raise RecordingError(
                 "no sample is left to fit: every one was set aside as standing still or an "
                 "outlier. Record the arm in motion."
@@ -53,7 +53,7 @@ class Regression:
         self, step: Callable[..., Any], arguments: Sequence[Any] | None = None
     ) -> Iterator[Any]:
         """Results of step(rows) for all parts, in order; one pass."""
-        return self._source.each(_StepOnRows(self._row_builder, step), arguments)
+        return self._source.map_parts(_StepOnRows(self._row_builder, step), arguments)
 
     def total(self, step: Callable[..., Any], add: Add) -> Any:
         """Sum of step(rows) over all parts; one pass."""
@@ -68,7 +68,7 @@ class Regression:
     def reuse_if_close(self, name: Any, value: Any, is_close: Callable[[Any, Any], bool]) -> Any:
         """`value`, or a close one for which results are cached."""
         full_name = (name, self._row_builder.model, self._row_builder.dropped)
-        return self._source.settled(full_name, value, is_close)
+        return self._source.reuse_if_close(full_name, value, is_close)
 
     @cached_property
     def excerpt(self) -> RegressionRows:
@@ -103,7 +103,7 @@ class Regression:
         self, plan: list[list[Fold]]
     ) -> tuple[tuple[tuple[Information, ...], ...], Float[Array, " j"]]:
         """By-joint information of each fold on base columns, and the largest torque per joint."""
-        if all(fold.whole for part_folds in plan for fold in part_folds):
+        if all(fold.is_whole_part for part_folds in plan for fold in part_folds):
             return self._pass_of_whole_parts([part_folds[0].index for part_folds in plan])
         folds: dict[int, tuple[Information, ...]] = {}
         largest = np.zeros(self.joints)
@@ -259,7 +259,7 @@ class _FoldInformation:
         used = np.asarray(rows.keep.any(axis=1))
         fold_information = []
         for fold in folds:
-            first, last = fold.span(used)
+            first, last = fold.index_range(used)
             if first < last:
                 fold_information.append(
                     (fold.index, rows.information_by_joint(first, last, self.columns))

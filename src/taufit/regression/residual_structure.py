@@ -32,7 +32,7 @@ from taufit.regression.result_reuse import reusable_model
 from taufit.regression.rows import RowBuilder
 from taufit.signals.estimates.periodicity import find_period
 from taufit.signals.filtering import lowpass
-from taufit.signals.sample_source import SampleSource, source_of
+from taufit.signals.sample_source import SampleSource, as_source
 from taufit.signals.samples import Samples
 
 # Orders of torque ripple considered [cycles per turn or per metre].
@@ -78,7 +78,7 @@ def residual_structure(model: FittedModel, samples: Samples | SampleSource) -> R
         model: Fitted model.
         samples: Training samples.
     """
-    source = source_of(samples)
+    source = as_source(samples)
     joints = source.joints
     stride = max(1, int(source.rate_hz / (_PER_CUTOFF * source.cutoff_hz)))
     names = () if model.training.base is None else model.training.base.names

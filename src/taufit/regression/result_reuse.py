@@ -80,7 +80,7 @@ def reusable_model(model: FittedModel, source: SampleSource) -> FittedModel:
         return bool(np.all(change <= RESIDUAL_TOLERANCE**2 * residual_power))
 
     name = ("model", model.term_sum, model.names)
-    structure, values = source.settled(name, (model.structure, model.values), is_close)
+    structure, values = source.reuse_if_close(name, (model.structure, model.values), is_close)
     return model if values is model.values else FittedModel(structure, values, model.training)
 
 
@@ -100,4 +100,4 @@ def reusable_load_parameters(
         change = np.abs(rows.rigid_torque(cached) - rigid_torque).max(initial=0.0)
         return bool(change <= tolerance * np.abs(rigid_torque).max(initial=0.0))
 
-    return source.settled(("load", tolerance, model), load, is_close)  # type: ignore[no-any-return]
+    return source.reuse_if_close(("load", tolerance, model), load, is_close)  # type: ignore[no-any-return]

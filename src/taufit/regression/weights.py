@@ -118,10 +118,11 @@ def _require_positive(scale: Float[Array, " j"]) -> Float[Array, " j"]:
 def apply_noise_floor(
     std: Float[Array, " j"], size: Float[Array, " j"] | float
 ) -> Float[Array, " j"]:
-    """Limit standard deviations to at least 1e-9 of `size`: noise-free joints must not get infinite
-    weight.
+    """Bound standard deviations from below, so that noise-free joints get no infinite weight.
+
+    The bound is 1e-9 of `size`, and 1e-100 N m, so that squares of weights stay finite.
     """
-    return np.asarray(np.maximum(std, np.maximum(1e-9 * size, np.finfo(float).tiny)))
+    return np.asarray(np.maximum(std, np.maximum(1e-9 * size, 1e-100)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,7 +71,7 @@ def _models(found: FrictionIdentification) -> str:
     """RMS of the residuals of every joint for every model that was tried."""
     joints = [one.joint for one in found.joints]
     rows = [
-        [name, *(f"{rms:.3g}" for rms in found.compared[name]), f"{found.scores[name]:.0f}"]
+        [name, *(f"{rms:.3g}" for rms in found.rms_by_model[name]), f"{found.scores[name]:.0f}"]
         for name in sorted(found.scores, key=lambda name: found.scores[name])
     ]
     header = ["model", *(f"joint {joint}" for joint in joints), "BIC"]

@@ -69,10 +69,10 @@ def _verdict(done: PayloadRun) -> str:
     found = done.estimate
     low, high = found.mass_interval
     span = f"95 % interval {low:.3f} to {high:.3f} kg."
-    if not found.judged:
+    if not found.has_intervals:
         span = "This method has no interval that holds: compare it with the method filter."
     if done.refusal:
-        word = "Not ready" if found.judged and not found.ready else "No result"
+        word = "Not ready" if found.has_intervals and not found.ready else "No result"
         return verdict("bad", word, done.refusal)
     head = "Nothing that shows" if found.empty else f"{found.mass:.3f} kg"
     figures = [
@@ -83,7 +83,9 @@ def _verdict(done: PayloadRun) -> str:
         figures += [
             (
                 f"centre {axis} [mm]",
-                f"{1e3 * x:.1f} ± {1e3 * NORMAL_95 * s:.1f}" if found.judged else f"{1e3 * x:.1f}",
+                f"{1e3 * x:.1f} ± {1e3 * NORMAL_95 * s:.1f}"
+                if found.has_intervals
+                else f"{1e3 * x:.1f}",
             )
             for axis, x, s in zip("xyz", found.centre, found.centre_std, strict=True)
         ]
@@ -100,7 +102,7 @@ def _history(done: PayloadRun) -> str:
     time = np.array([m.t for m in moments])
     mass = np.array([m.mass for m in moments])
     series = [Series("mass", mass)]
-    if done.estimate.judged:
+    if done.estimate.has_intervals:
         low, high = np.array([m.low for m in moments]), np.array([m.high for m in moments])
         series = [Series("mass with 95 % interval", mass, low=low, high=high)]
     return chart(
@@ -116,7 +118,7 @@ def _history(done: PayloadRun) -> str:
 def _replay(done: PayloadRun) -> str:
     """The same, played in the time it took: one drawing that grows."""
     moments = _shown(done)
-    judged = done.estimate.judged
+    judged = done.estimate.has_intervals
     lows = np.array([max(m.low if judged else m.mass, 0.0) for m in moments])
     highs = np.array([m.high if judged else m.mass for m in moments])
     # The first moments may be anywhere; the scale is that of most of the run.

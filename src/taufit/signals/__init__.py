@@ -1,6 +1,6 @@
-"""From what was measured to what can be fitted. In: a `Recording`. Out: `Samples`.
+"""Conditioning: from measured channels to uniform samples. In: a `Recording`. Out: `Samples`.
 
-Left to others: models of torque (dynamics, friction).
+Not here: models of torque (dynamics, terms).
 """
 
 from typing import TYPE_CHECKING
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         known_gains as known_gains,
     )
     from taufit.signals.filtering import lowpass as lowpass, zero_phase as zero_phase
-    from taufit.signals.quality import quality_report as quality_report
+    from taufit.signals.quality_report import quality_report as quality_report
     from taufit.signals.samples import Samples as Samples
 
 lazy_room(__name__)

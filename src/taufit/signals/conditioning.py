@@ -1,4 +1,4 @@
-"""Recording -> Samples: one grid, one low-pass, derivatives, and which rows belong in a fit."""
+"""Conditioning of recordings: uniform grid, low-pass, derivatives, selection of rows for a fit."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ import numpy as np
 from taufit.core.arrays import Array, Bool, Float
 from taufit.core.errors import RecordingError
 from taufit.recording import Recording
-from taufit.signals.clean import CleanRecording, clean
+from taufit.signals.cleaning import CleanRecording, clean
 from taufit.signals.differentiation import DIFFERENTIATIONS
 from taufit.signals.drive_gains import Gains, joint_gains
 from taufit.signals.estimates.periodicity import find_period, fold
 from taufit.signals.filtering import dilate_mask, settling_time, zero_phase
-from taufit.signals.grid import check_cutoff, common_rate, on_grid
-from taufit.signals.samples import Samples
-from taufit.signals.uniform_run import UniformRun
-from taufit.signals.windows import (
-    SLOWEST,
+from taufit.signals.motion_intervals import (
+    STANDSTILL_SPEED,
     after_breakaway,
     motion_mask,
     speed_threshold,
     standing_mask,
 )
+from taufit.signals.samples import Samples
+from taufit.signals.uniform_grid import common_rate, require_valid_cutoff, resample
+from taufit.signals.uniform_run import UniformRun
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Smoothing:
-    """What is done to one run on its grid; attributes as the arguments of `condition`."""
+    """Settings of the filters for one run; attributes as the arguments of `condition`."""
 
     rate_hz: float
-    cutoff: float
+    cutoff_hz: float
     differentiation: str
     friction_delay: Float[Array, " j"]
     friction_cutoff: float | None
@@ -44,14 +44,14 @@ class _Smoothing:
     periodic: bool
 
     def smooth(self, columns: Float[Array, "n c"], hz: float | None = None) -> Float[Array, "n c"]:
-        """Through the zero-phase low-pass."""
-        cutoff = self.cutoff if hz is None else hz
+        """Apply the zero-phase low-pass."""
+        cutoff = self.cutoff_hz if hz is None else hz
         return zero_phase(columns, self.rate_hz, cutoff, periodic=self.periodic)
 
-    def derive(self, columns: Float[Array, "n c"]) -> Float[Array, "n c"]:
-        """Differentiated in time."""
+    def differentiate(self, columns: Float[Array, "n c"]) -> Float[Array, "n c"]:
+        """Time derivative by the selected method."""
         method = DIFFERENTIATIONS[self.differentiation]
-        return method(columns, self.rate_hz, self.cutoff, self.periodic)
+        return method(columns, self.rate_hz, self.cutoff_hz, self.periodic)
 
 
 def condition(  # noqa: PLR0913 - the public call has one keyword per choice
@@ -72,38 +72,35 @@ def condition(  # noqa: PLR0913 - the public call has one keyword per choice
     average_periods: bool = False,
     gains: Gains | Float[Array, " j"] | None = None,
 ) -> Samples:
-    """Turn what was measured into what can be fitted.
+    """Condition recordings: uniform grid, low-pass, derivatives, rows for a fit.
 
-    Time stamps are taken as they came: values move to a uniform grid by local cubic interpolation,
-    spikes are bridged, and position, velocity, acceleration and torque pass the same zero-phase
-    low-pass (Butterworth, order 4, run forwards and backwards). A step in time too long to bridge
-    cuts the run; nothing is filtered across the cut. Rows in motion are marked in `motion`, rows
-    that belong in a fit in `keep`.
+    Values are resampled from their time stamps to a uniform grid by local cubic interpolation,
+    spikes are interpolated, and position, velocity, acceleration and torque pass the same
+    zero-phase low-pass (Butterworth, order 4, forwards and backwards). Long gaps split a run;
+    filters do not cross them. `motion` marks samples in motion, `keep` rows to be fitted.
 
     Args:
-        recording: One, or several of the same robot (each stays a run of its own).
-        cutoff_hz: Of the low-pass; "auto" reads it from the spectrum and says why in
-            `Samples.reason`; None for no low-pass.
-        rate_hz: Of the grid. By default the logger's own rate, at most 250 Hz (faster recordings
-            are decimated by a whole number, with a filter against aliasing), or ten times the
-            cut-off where that is more.
+        recording: One recording, or several of the same robot (each becomes a run).
+        cutoff_hz: Cut-off of the low-pass [Hz]; lower values remove noise and fast dynamics.
+            "auto" estimates it from the spectrum (see `Samples.reason`); None for no low-pass.
+        rate_hz: Rate of the grid [Hz]. Default: the recorded rate, at most 250 Hz (faster
+            recordings are decimated by an integer factor with an anti-aliasing filter), or ten
+            times the cut-off if that is more.
         differentiation: "central", "savgol" or "fourier".
-        delay_s: By how much torque was recorded later than the motion it belongs to; the motion is
-            shifted to meet it. "auto" estimates it.
-        friction_delay_s: By how much `friction_velocity` lags behind on top of that; one number or
-            one per joint.
-        velocity: "auto" uses the measured velocity where there is one, unless it is far noisier
-            than what position tells; "derived" always differentiates the position.
+        delay_s: Delay of torque behind motion [s]; motion is shifted by it. "auto" estimates it.
+        friction_delay_s: Additional delay of `friction_velocity` [s]; one number or one per joint.
+        velocity: "auto" uses measured velocity unless it is much noisier than differentiated
+            position; "derived" always differentiates position.
         acceleration: "derived" from the velocity, or "measured" as recorded.
-        friction_cutoff_hz: Low-pass of `friction_velocity`. By default none where velocity was
-            measured, five times the cut-off where it had to be derived from position.
-        trim: Leave rest out of `motion` and, per joint, standstill out of `keep`.
-        margin_s: Rest kept before and after each motion.
-        dead_zone: Speed below which a joint's rows are left out of `keep`, widened by the filter;
-            one number or one per joint [rad/s].
-        outliers: Bridge single impossible samples.
+        friction_cutoff_hz: Low-pass of `friction_velocity` [Hz]. Default: none for measured
+            velocity, five times the cut-off for differentiated position.
+        trim: Exclude standstill from `motion` and, per joint, from `keep`.
+        margin_s: Time before and after each motion that still counts as motion [s].
+        dead_zone: Speed below which rows of a joint are excluded from `keep`, extended by the
+            filter's settling time [rad/s]; one number or one per joint.
+        outliers: Interpolate single spikes.
         average_periods: Fold a periodic motion onto one averaged period.
-        gains: Joint torque per unit of the recorded signal, instead of the recording's own.
+        gains: Joint torque per unit of the recorded signal; overrides those of the recording.
 
     Example:
         >>> import taufit
@@ -117,21 +114,25 @@ def condition(  # noqa: PLR0913 - the public call has one keyword per choice
         )
     recordings = [recording] if isinstance(recording, Recording) else list(recording)
     joints = _joint_count(recordings)
-    scale, gain_findings = joint_gains(recordings, gains)
+    drive_gains, gain_findings = joint_gains(recordings, gains)
 
-    cleaned = [clean(r, g, outliers=outliers) for r, g in zip(recordings, scale, strict=True)]
-    fixed, rate_hz = _grid(cleaned, cutoff_hz, rate_hz)
-    derived = velocity == "derived"
-    runs = [run for one in cleaned for run in on_grid(one, rate_hz, fixed, derived=derived)]
-    cutoff, why_cutoff = (fixed, "") if cutoff_hz != "auto" else _cutoff(runs, rate_hz)
-    delay, why_delay = (float(delay_s), "") if delay_s != "auto" else _delay(runs, rate_hz)
-    runs = [run.shifted(delay) for run in runs]
+    cleaned = [clean(r, g, outliers=outliers) for r, g in zip(recordings, drive_gains, strict=True)]
+    grid_cutoff, rate_hz = _grid(cleaned, cutoff_hz, rate_hz)
+    derive_velocity = velocity == "derived"
+    runs = [
+        run
+        for recording_clean in cleaned
+        for run in resample(recording_clean, rate_hz, grid_cutoff, derive_velocity=derive_velocity)
+    ]
+    cutoff, cutoff_reason = (grid_cutoff, "") if cutoff_hz != "auto" else _cutoff(runs, rate_hz)
+    delay, delay_reason = (float(delay_s), "") if delay_s != "auto" else _delay(runs, rate_hz)
+    runs = [run.with_motion_delay(delay) for run in runs]
     if average_periods:
-        runs, rate_hz = _folded(runs, rate_hz)
+        runs, rate_hz = _average_periods(runs, rate_hz)
 
-    how = _Smoothing(
+    smoothing = _Smoothing(
         rate_hz=float(rate_hz),
-        cutoff=float(cutoff),
+        cutoff_hz=float(cutoff),
         differentiation=differentiation,
         friction_delay=np.broadcast_to(np.asarray(friction_delay_s, float), (joints,)),
         friction_cutoff=friction_cutoff_hz,
@@ -141,35 +142,35 @@ def condition(  # noqa: PLR0913 - the public call has one keyword per choice
         dead_zone=np.broadcast_to(np.asarray(dead_zone, float), (joints,)),
         periodic=average_periods,
     )
-    samples = Samples.joined([_samples(run, how) for run in runs])
+    samples = Samples.concatenate([_samples(run, smoothing) for run in runs])
     if trim:
         _require_motion(samples, recordings)
-    torque_already = all(g.exact for g in scale)
+    is_torque = all(g.is_torque for g in drive_gains)
     return replace(
         samples,
         delay_s=delay,
-        reason="; ".join(filter(None, (why_cutoff, why_delay))),
-        gain=None if torque_already else scale[0].value,
-        gain_std=None if torque_already else scale[0].std,
+        reason="; ".join(filter(None, (cutoff_reason, delay_reason))),
+        gain=None if is_torque else drive_gains[0].value,
+        gain_std=None if is_torque else drive_gains[0].std,
         findings=(*gain_findings, *samples.findings),
     )
 
 
 def _grid(
-    cleaned: Sequence[CleanRecording],
+    recordings: Sequence[CleanRecording],
     cutoff_hz: float | Literal["auto"] | None,
     rate_hz: float | None,
 ) -> tuple[float, float]:
-    """Cut-off and rate of the grid as asked for, or as the recordings allow."""
-    fixed = 10.0 if cutoff_hz == "auto" else np.inf if cutoff_hz is None else float(cutoff_hz)
-    if not fixed > 0:
-        raise RecordingError(f"a cut-off of {fixed:g} Hz makes no sense; give a positive one.")
-    rate_hz = common_rate(cleaned, fixed) if rate_hz is None else rate_hz
+    """Cut-off and grid rate [Hz], validated, with defaults from the recordings."""
+    cutoff = 10.0 if cutoff_hz == "auto" else np.inf if cutoff_hz is None else float(cutoff_hz)
+    if not cutoff > 0:
+        raise RecordingError(f"a cut-off of {cutoff:g} Hz makes no sense; give a positive one.")
+    rate_hz = common_rate(recordings, cutoff) if rate_hz is None else rate_hz
     if not 0 < rate_hz < np.inf:
         raise RecordingError(f"a grid of {rate_hz:g} Hz makes no sense; give a positive rate.")
     if cutoff_hz != "auto":
-        check_cutoff(cleaned, fixed, rate_hz)
-    return fixed, rate_hz
+        require_valid_cutoff(recordings, cutoff, rate_hz)
+    return cutoff, rate_hz
 
 
 def _cutoff(runs: Sequence[UniformRun], rate_hz: float) -> tuple[float, str]:
@@ -183,21 +184,22 @@ def _delay(runs: Sequence[UniformRun], rate_hz: float) -> tuple[float, str]:
     """Delay of torque behind motion, and its reason."""
     from taufit.signals.delay import estimate_delay
 
-    found = estimate_delay([(run.position, run.velocity, run.torque) for run in runs], rate_hz)
-    return found.seconds, found.reason
+    estimate = estimate_delay([(run.position, run.velocity, run.torque) for run in runs], rate_hz)
+    return estimate.seconds, estimate.reason
 
 
 def _require_motion(samples: Samples, recordings: Sequence[Recording]) -> None:
     if not samples.in_motion.any():
         names = ", ".join(r.name for r in recordings)
         raise RecordingError(
-            f"nothing moves in {names}: no joint is faster than {1e3 * SLOWEST:g} mrad/s for long. "
+            f"nothing moves in {names}: no joint is faster than {1e3 * STANDSTILL_SPEED:g} mrad/s "
+            "for long. "
             "Static poses are conditioned with trim=False; a fit needs motion."
         )
 
 
 def _joint_count(recordings: Sequence[Recording]) -> int:
-    """How many joints all of them have."""
+    """Number of joints, which must be equal in all recordings."""
     if not recordings:
         raise RecordingError("there is no recording to condition.")
     joints = recordings[0].joints
@@ -210,8 +212,8 @@ def _joint_count(recordings: Sequence[Recording]) -> int:
     return joints
 
 
-def _folded(runs: list[UniformRun], rate_hz: float) -> tuple[list[UniformRun], float]:
-    """Every run as one averaged period, all on the grid that divides it evenly."""
+def _average_periods(runs: list[UniformRun], rate_hz: float) -> tuple[list[UniformRun], float]:
+    """Average each run over its periods, on a grid that divides the period evenly."""
     periods = []
     for run in runs:
         moving = motion_mask(run.velocity, rate_hz, threshold=_threshold(run))
@@ -236,25 +238,31 @@ def _threshold(run: UniformRun) -> Float[Array, " j"]:
     return speed_threshold(run.velocity, run.velocity_noise)
 
 
-def _samples(run: UniformRun, how: _Smoothing) -> Samples:
-    """One run through the low-pass, with its derivatives and the rows that belong in a fit."""
-    rate_hz, cutoff = how.rate_hz, how.cutoff
-    position, velocity, torque = (how.smooth(c) for c in (run.position, run.velocity, run.torque))
-    if not run.measured.all():
-        velocity = np.where(run.measured, velocity, how.derive(position))
-    if how.measured_acceleration and run.acceleration is not None:
-        acceleration = how.smooth(run.acceleration)
+def _samples(run: UniformRun, smoothing: _Smoothing) -> Samples:
+    """Filter and differentiate one run and select the rows for a fit."""
+    rate_hz, cutoff = smoothing.rate_hz, smoothing.cutoff_hz
+    position, velocity, torque = (
+        smoothing.smooth(c) for c in (run.position, run.velocity, run.torque)
+    )
+    if not run.velocity_measured.all():
+        velocity = np.where(run.velocity_measured, velocity, smoothing.differentiate(position))
+    if smoothing.measured_acceleration and run.acceleration is not None:
+        acceleration = smoothing.smooth(run.acceleration)
     else:
-        acceleration = how.derive(velocity)
+        acceleration = smoothing.differentiate(velocity)
 
-    friction_velocity = run.friction_velocity(how.friction_delay)
-    gentle = 5.0 * cutoff if how.friction_cutoff is None else how.friction_cutoff
-    if gentle < 0.45 * rate_hz and (how.friction_cutoff is not None or not run.measured.all()):
-        softened = how.smooth(friction_velocity, gentle)
-        chosen = run.measured & (how.friction_cutoff is None)
-        friction_velocity = np.where(chosen, friction_velocity, softened)
+    friction_velocity = run.friction_velocity(smoothing.friction_delay)
+    friction_cutoff = (
+        5.0 * cutoff if smoothing.friction_cutoff is None else smoothing.friction_cutoff
+    )
+    if friction_cutoff < 0.45 * rate_hz and (
+        smoothing.friction_cutoff is not None or not run.velocity_measured.all()
+    ):
+        filtered = smoothing.smooth(friction_velocity, friction_cutoff)
+        unfiltered_joints = run.velocity_measured & (smoothing.friction_cutoff is None)
+        friction_velocity = np.where(unfiltered_joints, friction_velocity, filtered)
 
-    motion, keep = _rows(run, velocity, friction_velocity, how)
+    motion, keep = _rows(run, velocity, friction_velocity, smoothing)
     return Samples(
         time=run.time,
         position=position,
@@ -272,7 +280,7 @@ def _samples(run: UniformRun, how: _Smoothing) -> Samples:
         names=(run.name,),
         motion=motion,
         raw_torque=run.torque,
-        periodic=how.periodic,
+        periodic=smoothing.periodic,
         findings=run.findings,
     )
 
@@ -281,35 +289,39 @@ def _rows(
     run: UniformRun,
     velocity: Float[Array, "n j"],
     friction_velocity: Float[Array, "n j"],
-    how: _Smoothing,
+    smoothing: _Smoothing,
 ) -> tuple[Bool[Array, " n"], Bool[Array, "n j"]]:
-    """Rows in motion, and per joint the rows that belong in a fit."""
-    rate_hz, cutoff, n = how.rate_hz, how.cutoff, len(run.time)
-    # The low-pass leaves this much of white noise; 2 fc / rate is its share of the band.
-    left = min(1.0, np.sqrt(2.0 * cutoff / rate_hz)) if np.isfinite(cutoff) else 1.0
-    fine = speed_threshold(run.velocity, run.velocity_noise)
-    clear = run.measured & (fine <= np.maximum(5 * SLOWEST, 0.01 * np.abs(run.velocity).max(0)))
-    speed = np.where(clear, run.velocity, velocity)
-    threshold = np.where(clear, fine, speed_threshold(velocity, left * run.velocity_noise))
+    """Mask of samples in motion and, per joint, of rows to be fitted."""
+    rate_hz, cutoff, n = smoothing.rate_hz, smoothing.cutoff_hz, len(run.time)
+    # Factor by which the low-pass reduces the std of white noise: sqrt(2 fc / rate).
+    noise_factor = min(1.0, np.sqrt(2.0 * cutoff / rate_hz)) if np.isfinite(cutoff) else 1.0
+    raw_threshold = speed_threshold(run.velocity, run.velocity_noise)
+    is_clear = run.velocity_measured & (
+        raw_threshold <= np.maximum(5 * STANDSTILL_SPEED, 0.01 * np.abs(run.velocity).max(0))
+    )
+    speed = np.where(is_clear, run.velocity, velocity)
+    threshold = np.where(
+        is_clear, raw_threshold, speed_threshold(velocity, noise_factor * run.velocity_noise)
+    )
 
-    keep = ~dilate_mask(run.bad, rate_hz, settling_time(cutoff), periodic=how.periodic)
+    keep = ~dilate_mask(run.bad, rate_hz, settling_time(cutoff), periodic=smoothing.periodic)
     motion = np.ones(n, bool)
     reach = 0.5 * settling_time(cutoff)
-    if how.trim and not how.periodic:
-        motion = motion_mask(speed, rate_hz, threshold=threshold, margin_s=how.margin_s)
+    if smoothing.trim and not smoothing.periodic:
+        motion = motion_mask(speed, rate_hz, threshold=threshold, margin_s=smoothing.margin_s)
         motion = after_breakaway(run.position, motion, rate_hz)
         standing = standing_mask(speed, rate_hz, threshold=threshold)
         keep &= ~dilate_mask(standing, rate_hz, reach)
-    if not how.periodic:
-        # At rest the continuation beyond the end is exact; in motion it is a guess.
+    if not smoothing.periodic:
+        # Padding beyond the ends is exact at standstill only.
         edge = int(np.ceil(settling_time(cutoff) * rate_hz))
         moving = np.any(np.abs(speed) > threshold, axis=1)
         if moving[: edge // 4].any():
             motion[:edge] = False
         if moving[n - edge // 4 :].any():
             motion[n - edge :] = False
-    if np.any(how.dead_zone > 0):
-        slow = np.abs(friction_velocity) < how.dead_zone
-        keep &= ~dilate_mask(slow, rate_hz, reach, periodic=how.periodic)
+    if np.any(smoothing.dead_zone > 0):
+        slow = np.abs(friction_velocity) < smoothing.dead_zone
+        keep &= ~dilate_mask(slow, rate_hz, reach, periodic=smoothing.periodic)
     keep &= motion[:, None]
     return motion, keep

@@ -1,4 +1,4 @@
-"""By how much torque is recorded later than the motion it belongs to."""
+"""Delay of recorded torque behind recorded motion."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from taufit.core.arrays import Array, Float, Int
 from taufit.core.errors import RecordingError
 from taufit.signals.differentiation import central
 from taufit.signals.filtering import settling_time, zero_phase
+from taufit.signals.motion_intervals import motion_mask
 from taufit.signals.resampling import interpolate
-from taufit.signals.windows import motion_mask
 
-# Joints whose own delays differ by more do not have one in common [s].
-_APART = 0.01
+# Largest difference between joint delays for a common delay [s].
+_MAX_DIFFERENCE_S = 0.01
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Delay:
-    """How much later torque is than motion.
+    """Delay of torque behind motion.
 
     Attributes:
-        seconds: Over all joints, rounded to 0.1 ms.
-        joints: Joint by joint; nan where none stands out.
-        reason: How it was found, in words.
+        seconds: Common delay of all joints, rounded to 0.1 ms [s].
+        joints: Delay per joint [s]; nan if undetermined.
+        reason: Explanation for users.
     """
 
     seconds: float
@@ -39,42 +39,43 @@ Run = tuple[Float[Array, "_ j"], Float[Array, "_ j"], Float[Array, "_ j"]]
 
 
 def estimate_delay(
-    runs: Sequence[Run], rate_hz: float, *, cutoff_hz: float = 20.0, longest_s: float = 0.06
+    runs: Sequence[Run], rate_hz: float, *, cutoff_hz: float = 20.0, max_delay_s: float = 0.06
 ) -> Delay:
-    """Delay of torque behind motion, without a model of the arm.
+    """Estimate the delay of torque behind motion, without a robot model.
 
-    Torque is regressed on what any arm's torque is made of: accelerations, products of velocities,
-    sines and cosines of sums of neighbouring joint angles, friction. The delay d is where
+    Torque is regressed on generic robot terms: accelerations, products of velocities, sines and
+    cosines of sums of neighbouring joint angles, friction. The delay d minimises
 
         sum over joints of  n log |tau(t + d) - best fit of X(t)|^2
 
-    is smallest; a parabola through the neighbours gives fractions of the grid's step.
+    with parabolic interpolation between grid steps.
 
     Args:
         runs: Position, velocity and torque on the uniform grid, unfiltered.
-        rate_hz: Of the grid.
-        cutoff_hz: Of the low-pass put on both sides, at most a fifth of the rate; friction's steps
-            show the delay best, so it may be higher than for a fit.
-        longest_s: Delays from -longest/3 to longest are tried."""
+        rate_hz: Rate of the grid [Hz].
+        cutoff_hz: Cut-off of the low-pass on both sides [Hz], at most a fifth of the rate. May be
+            higher than for a fit, since steps of friction show the delay best.
+        max_delay_s: Delays from -longest/3 to longest are tried.
+    """
     cutoff = min(cutoff_hz, 0.2 * rate_hz)
-    lags = np.arange(-longest_s / 3, longest_s + 1e-9, 0.002)
-    columns, shifted = [], []
+    lags = np.arange(-max_delay_s / 3, max_delay_s + 1e-9, 0.002)
+    columns, advanced_torque = [], []
     for position, velocity, torque in runs:
         n = len(position)
         moving = motion_mask(velocity, rate_hz)
-        edge = int((settling_time(cutoff) + longest_s) * rate_hz)
+        edge = int((settling_time(cutoff) + max_delay_s) * rate_hz)
         rows = np.flatnonzero(moving)
         rows = rows[(rows >= edge) & (rows < n - edge)]
         if len(rows) < 50:
             continue
         columns.append(_basis(position, velocity, rate_hz, cutoff)[rows])
-        shifted.append(_advanced(zero_phase(torque, rate_hz, cutoff), rate_hz, lags, rows))
+        advanced_torque.append(_advance(zero_phase(torque, rate_hz, cutoff), rate_hz, lags, rows))
     if not columns:
         raise RecordingError(
             "the delay between motion and torque cannot be estimated: too little motion. "
             "Give delay_s in seconds (0 for none)."
         )
-    x, y = np.concatenate(columns), np.concatenate(shifted, axis=1)
+    x, y = np.concatenate(columns), np.concatenate(advanced_torque, axis=1)
     step = max(1, len(x) // 12_000)
     x, y = x[::step], y[:, ::step]
     scale = np.linalg.norm(x, axis=0)
@@ -87,33 +88,37 @@ def estimate_delay(
     q, upper, _ = qr(x, mode="economic", pivoting=True)
     pivots = np.abs(np.diag(upper))
     q = q[:, pivots > 1e-8 * pivots[0]]
-    left = np.stack([np.sum(np.square(t), 0) - np.sum(np.square(q.T @ t), 0) for t in y])
-    left = np.maximum(left, 1e-12 * np.sum(np.square(y), 1).max(axis=0) + 1e-300)
-    cost = len(x) * np.log(left)
-    each = np.array([_minimum(lags, c) for c in cost.T])
-    best = _minimum(lags, cost.sum(axis=1))
-    listed = ", ".join("-" if np.isnan(d) else f"{1e3 * d:.0f}" for d in each)
+    residual_power = np.stack([np.sum(np.square(t), 0) - np.sum(np.square(q.T @ t), 0) for t in y])
+    residual_power = np.maximum(
+        residual_power, 1e-12 * np.sum(np.square(y), 1).max(axis=0) + 1e-300
+    )
+    cost = len(x) * np.log(residual_power)
+    joint_delays = np.array([_find_minimum(lags, c) for c in cost.T])
+    best = _find_minimum(lags, cost.sum(axis=1))
+    joint_text = ", ".join("-" if np.isnan(d) else f"{1e3 * d:.0f}" for d in joint_delays)
     if np.isnan(best):
         return Delay(
             0.0,
-            each,
+            joint_delays,
             f"no delay between motion and torque stands out within {1e3 * lags[0]:.0f} to "
-            f"{1e3 * lags[-1]:.0f} ms (joint by joint {listed})",
+            f"{1e3 * lags[-1]:.0f} ms (joint by joint {joint_text})",
         )
-    apart = np.abs(each[np.isfinite(each)] - best)
-    if not len(apart) or np.percentile(apart, 75.0) > _APART:
+    differences = np.abs(joint_delays[np.isfinite(joint_delays)] - best)
+    if not len(differences) or np.percentile(differences, 75.0) > _MAX_DIFFERENCE_S:
         return Delay(
-            0.0, each, f"the joints agree on no delay between motion and torque ({listed} ms)"
+            0.0,
+            joint_delays,
+            f"the joints agree on no delay between motion and torque ({joint_text} ms)",
         )
     delay = round(best, 4)
-    reason = f"torque lags motion by {1e3 * delay:.1f} ms (joint by joint {listed})"
-    if np.ptp(each[np.isfinite(each)]) > _APART:
+    reason = f"torque lags motion by {1e3 * delay:.1f} ms (joint by joint {joint_text})"
+    if np.ptp(joint_delays[np.isfinite(joint_delays)]) > _MAX_DIFFERENCE_S:
         reason += "; friction seems to lag more than inertia"
-    return Delay(delay, each, reason)
+    return Delay(delay, joint_delays, reason)
 
 
-def _minimum(lags: Float[Array, " d"], cost: Float[Array, " d"]) -> float:
-    """Where the cost is smallest, between the lags tried; nan at the ends of their range."""
+def _find_minimum(lags: Float[Array, " d"], cost: Float[Array, " d"]) -> float:
+    """Location of the minimum, interpolated between lags; nan at the ends of the range."""
     best = int(np.argmin(cost))
     if best in (0, len(lags) - 1):
         return np.nan
@@ -124,7 +129,7 @@ def _minimum(lags: Float[Array, " d"], cost: Float[Array, " d"]) -> float:
 def tracking_delay(
     commanded: Float[Array, "n j"], measured: Float[Array, "n j"], rate_hz: float
 ) -> float:
-    """By how much the measured position lags the commanded one, in closed form [s].
+    """Delay of measured position behind commanded position, in closed form [s].
 
     With q_m(t) = q_c(t - d) + b to first order, d = -sum v_c (q_m - q_c - b) / sum v_c^2, improved
     by Newton's method on the shifted command; b is a constant offset per joint.
@@ -143,13 +148,13 @@ def tracking_delay(
     return delay
 
 
-def _advanced(
+def _advance(
     signal: Float[Array, "n j"],
     rate_hz: float,
     lags: Float[Array, " d"],
     rows: Int[Array, " m"],
 ) -> Float[Array, "d m j"]:
-    """x(t + d) for every lag, by a turn of phase.
+    """Signal x(t + d) for every lag d, by phase shift in the Fourier domain.
 
     Interpolation would weaken noise more between the samples than on them, and so prefer lags of
     half a step.
@@ -157,12 +162,12 @@ def _advanced(
     n = len(signal)
     ramp = np.linspace(0.0, 1.0, n)[:, None] * (signal[-1] - signal[0])
     spectrum = np.fft.rfft(signal - ramp, axis=0)
-    turn = 2j * np.pi * np.fft.rfftfreq(n, 1.0 / rate_hz)
+    phase_rate = 2j * np.pi * np.fft.rfftfreq(n, 1.0 / rate_hz)
     out = []
     for d in lags:
-        moved = np.fft.irfft(spectrum * np.exp(turn * d)[:, None], n, axis=0)
+        advanced = np.fft.irfft(spectrum * np.exp(phase_rate * d)[:, None], n, axis=0)
         slope = (signal[-1] - signal[0]) * (d * rate_hz / max(n - 1, 1))
-        out.append((moved + ramp + slope)[rows])
+        out.append((advanced + ramp + slope)[rows])
     return np.stack(out)
 
 
@@ -171,8 +176,8 @@ def _basis(
 ) -> Float[Array, "n c"]:
     joints = position.shape[1]
     # Noise must not decide the sign of a slow velocity.
-    clean = zero_phase(velocity, rate_hz, min(3.0 * cutoff, 0.45 * rate_hz))
-    friction = zero_phase(np.tanh(clean / 0.005), rate_hz, cutoff)
+    smooth_velocity = zero_phase(velocity, rate_hz, min(3.0 * cutoff, 0.45 * rate_hz))
+    friction = zero_phase(np.tanh(smooth_velocity / 0.005), rate_hz, cutoff)
     q = zero_phase(position, rate_hz, cutoff)
     v = zero_phase(velocity, rate_hz, cutoff)
     a = central(v, rate_hz, cutoff)
@@ -183,9 +188,9 @@ def _basis(
             parts += [np.sin(angle), np.cos(angle)]
         parts.append(v[:, first : first + 1] * v[:, first + 1 :])
         # Inertia changes most with the next two joints' angles.
-        for other in range(first + 1, min(first + 3, joints)):
+        for neighbour in range(first + 1, min(first + 3, joints)):
             parts += [
-                a[:, first : first + 1] * np.cos(q[:, other : other + 1]),
-                a[:, other : other + 1] * np.cos(q[:, other : other + 1]),
+                a[:, first : first + 1] * np.cos(q[:, neighbour : neighbour + 1]),
+                a[:, neighbour : neighbour + 1] * np.cos(q[:, neighbour : neighbour + 1]),
             ]
     return np.concatenate(parts, axis=1)

@@ -1,4 +1,4 @@
-"""Derivatives on a uniform grid, each named as the literature names it."""
+"""Differentiation on a uniform grid: central differences, Savitzky-Golay, Fourier."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ def central(
     """Five-point central differences: relative error (w h)^4 / 30 at angular frequency w."""
     h = 1.0 / rate_hz
     if periodic:
-        one = np.roll(signal, -1, 0) - np.roll(signal, 1, 0)
-        two = np.roll(signal, -2, 0) - np.roll(signal, 2, 0)
-        return np.asarray((8.0 * one - two) / (12.0 * h))
+        first_difference = np.roll(signal, -1, 0) - np.roll(signal, 1, 0)
+        second_difference = np.roll(signal, -2, 0) - np.roll(signal, 2, 0)
+        return np.asarray((8.0 * first_difference - second_difference) / (12.0 * h))
     out = np.empty_like(signal)
     if len(signal) < 5:
         return np.gradient(signal, h, axis=0) if len(signal) > 1 else np.zeros_like(signal)
@@ -32,7 +32,7 @@ def central(
 def savgol(
     signal: Float[Array, "n j"], rate_hz: float, cutoff_hz: float, periodic: bool = False
 ) -> Float[Array, "n j"]:
-    """Slope of a cubic fitted around each sample over half a period of the cut-off (at least 5)."""
+    """Savitzky-Golay slope: cubic over half a period of the cut-off (at least five samples)."""
     from scipy.signal import savgol_filter
 
     window = 5 if not np.isfinite(cutoff_hz) else max(5, int(0.25 * rate_hz / cutoff_hz) * 2 + 1)
@@ -56,19 +56,19 @@ def fourier(
 ) -> Float[Array, "n j"]:
     """Multiplication by i w in the Fourier domain: exact for band-limited periodic motion.
 
-    A run that is not one period is continued by its mirror image, which is right where it starts
-    and ends at rest.
+    A run that is not periodic is continued by its mirror image, exact if it starts and ends at
+    standstill.
     """
     n = len(signal)
     if n < 2:
         return np.zeros_like(signal)
-    whole = signal if periodic else np.concatenate([signal, signal[-2:0:-1]])
-    frequency = np.fft.rfftfreq(len(whole), 1.0 / rate_hz)
+    continued = signal if periodic else np.concatenate([signal, signal[-2:0:-1]])
+    frequency = np.fft.rfftfreq(len(continued), 1.0 / rate_hz)
     factor = 2j * np.pi * frequency
-    if len(whole) % 2 == 0:
+    if len(continued) % 2 == 0:
         factor[-1] = 0.0  # the Nyquist line has no derivative on the grid
-    spectrum = np.fft.rfft(whole, axis=0) * factor[:, None]
-    return np.fft.irfft(spectrum, len(whole), axis=0)[:n]
+    spectrum = np.fft.rfft(continued, axis=0) * factor[:, None]
+    return np.fft.irfft(spectrum, len(continued), axis=0)[:n]
 
 
 Differentiation = Callable[[Array, float, float, bool], Array]

@@ -1,11 +1,11 @@
-"""Joint torque per ampere: given, read from the controller, or found with a known mass.
+"""Drive gains: joint torque per ampere, given, read from the controller, or from a known mass.
 
-A controller that logs both its target moment m and its target current i shows its own drive gains
-K = m / i wherever a joint stands still. In motion the target current also carries a friction term,
+A controller that logs target moment m and target current i shows its drive gain K = m / i at
+standstill. In motion the target current also contains a friction term,
 
     i = m / K + sign(v) f(|v|),
 
-so there K comes from a regression and is worth about one per cent.
+so K comes from a regression, with about 1 % uncertainty.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from taufit.core.errors import RecordingError
 from taufit.recording import Recording
 from taufit.recording.finding import Finding
 from taufit.signals.filtering import dilate_mask
-from taufit.signals.windows import SLOWEST
+from taufit.signals.motion_intervals import STANDSTILL_SPEED
 
-# A gain known worse than this from standstill is not used.
-_GOOD = 0.01
-# How well the regression in motion has been seen to agree with standstill, 1 sigma.
+# Largest relative std of a gain from standstill that is used.
+_MAX_STANDSTILL_STD = 0.01
+# Relative std of the regression in motion against standstill.
 _MOTION_STD = 0.015
-# The controller's constant is that of the drive's type; the drive at hand differs from it.
+# Relative std between drives of one type; the controller's constant is that of the type.
 _TYPE_STD = 0.01
-# Gains of one drive size agree this well between standstill and motion.
-_SAME_SIZE = 0.03
-# Printed tables come without an uncertainty, and drives of one type differ from unit to unit.
-_PRINTED_STD = 0.05
+# Largest relative difference between standstill and motion for drives of one size.
+_SAME_SIZE_TOLERANCE = 0.03
+# Relative std of published gains, which come without uncertainty.
+_TABLE_STD = 0.05
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,10 +39,10 @@ class Gains:
     """Joint torque per unit of the recorded signal, gear included.
 
     Attributes:
-        value: Per joint [N m per A].
+        value: Drive gain per joint [N m/A].
         std: Standard deviation of `value`.
-        source: Where each joint's value comes from, in words.
-        findings: What the user should know about them.
+        source: Origin of each joint's value, for messages.
+        findings: Findings about the gains for the user.
     """
 
     value: Float[Array, " j"]
@@ -51,12 +51,12 @@ class Gains:
     findings: tuple[Finding, ...] = field(default=())
 
     @property
-    def exact(self) -> bool:
-        """Whether the signal is a joint torque already."""
+    def is_torque(self) -> bool:
+        """Whether the signal already is joint torque (gain 1, no uncertainty)."""
         return bool(np.all(self.value == 1.0) and not np.any(self.std))
 
     @classmethod
-    def given(
+    def from_values(
         cls, value: Float[Array, " j"], std: Float[Array, " j"] | None = None, source: str = "given"
     ) -> Gains:
         value = np.asarray(value, float)
@@ -64,19 +64,19 @@ class Gains:
         return cls(value, std, (source,) * len(value))
 
 
-def _printed(value: Sequence[float] | Float[Array, " j"], source: str) -> Gains:
+def _table_gains(value: Sequence[float] | Float[Array, " j"], source: str) -> Gains:
     gains = np.array(value, float)
-    return Gains.given(gains, _PRINTED_STD * gains, source)
+    return Gains.from_values(gains, _TABLE_STD * gains, source)
 
 
 # tau = 101 Kt i for the UR3 and UR5: the table prints the motors' torque constants.
 KNOWN_GAINS: dict[str, Gains] = {
-    "ur10_xu2024": _printed([14.73, 14.33, 11.55, 11.25, 11.5, 11.5], "UR10, [Xu2024] Table V"),
-    "ur3_raviola2021": _printed(
+    "ur10_xu2024": _table_gains([14.73, 14.33, 11.55, 11.25, 11.5, 11.5], "UR10, [Xu2024] Table V"),
+    "ur3_raviola2021": _table_gains(
         101 * np.array([0.1249, 0.1249, 0.0934, 0.0453, 0.0453, 0.0453]),
         "UR3, [Raviola2021] Table 1 times the gear ratio 101",
     ),
-    "ur5_raviola2021": _printed(
+    "ur5_raviola2021": _table_gains(
         101 * np.array([0.135, 0.1361, 0.1355, 0.0957, 0.0865, 0.0893]),
         "UR5, [Raviola2021] Table 1 times the gear ratio 101",
     ),
@@ -84,7 +84,7 @@ KNOWN_GAINS: dict[str, Gains] = {
 
 
 def known_gains(name: str) -> Gains:
-    """A printed set by name, e.g. "ur10_xu2024"."""
+    """Published drive gains by name, e.g. "ur10_xu2024"."""
     if name not in KNOWN_GAINS:
         raise RecordingError(
             f"no drive gains are known by the name {name!r}; there are {', '.join(KNOWN_GAINS)}."
@@ -92,7 +92,7 @@ def known_gains(name: str) -> Gains:
     return KNOWN_GAINS[name]
 
 
-def _with_targets(recordings: Sequence[Recording]) -> list[Recording]:
+def _recordings_with_targets(recordings: Sequence[Recording]) -> list[Recording]:
     """Recordings that have the controller's target moment and target current."""
     usable = [r for r in recordings if r.target_current is not None and r.target_torque is not None]
     if not usable:
@@ -107,47 +107,53 @@ def _with_targets(recordings: Sequence[Recording]) -> list[Recording]:
 
 
 def controller_gains(recording: Recording | Sequence[Recording]) -> Gains:
-    """Drive gains from the controller's own target moment and target current.
+    """Estimate drive gains from the controller's target moment and target current.
 
-    Per joint, over the rows in which that joint stands still (other joints may move, which is what
-    shows a vertical first axis): K = sum m i / sum i^2. Where a joint never carries load at
-    standstill, K is taken from the joint whose gain agrees with the regression in motion, or from
-    that regression itself; `findings` says so and `std` is larger.
+    Per joint, over samples in which it stands still (others may move): K = sum m i / sum i^2. For a
+    joint without load at standstill, K is that of the joint whose gain agrees with the regression
+    in motion, or the regression's value; then `findings` has a warning and `std` is larger.
 
     Args:
-        recording: One, or several of the same robot, whose evidence is pooled.
+        recording: One recording, or several of the same robot, which are pooled.
     """
-    usable = _with_targets([recording] if isinstance(recording, Recording) else list(recording))
+    usable = _recordings_with_targets(
+        [recording] if isinstance(recording, Recording) else list(recording)
+    )
     joints = usable[0].joints
     value, std = np.full(joints, np.nan), np.full(joints, np.nan)
     source = [""] * joints
     findings: list[Finding] = []
     for j in range(joints):
         value[j], std[j] = _at_standstill(usable, j)
-        if std[j] <= _GOOD * abs(value[j]):
+        if std[j] <= _MAX_STANDSTILL_STD * abs(value[j]):
             source[j] = "controller's target moment / target current at standstill"
-    settled = [j for j in range(joints) if source[j]]
-    for j in sorted({*range(joints)} - {*settled}):
-        moving, moving_std = _in_motion(usable, j)
-        seen = "never carries load at standstill"
+    measured_joints = [j for j in range(joints) if source[j]]
+    for j in sorted({*range(joints)} - {*measured_joints}):
+        moving_gain, moving_std = _in_motion(usable, j)
+        problem = "never carries load at standstill"
         if std[j] < abs(value[j]):
-            seen = f"carries too little load at standstill: {value[j]:.4g} +- {std[j]:.2g} N m/A"
-        twin = _same_size(value[settled], moving, j, settled)
-        if twin is not None:
-            assumed = f"that of joint {twin + 1} ({value[twin]:.5g} N m/A)"
-            why = f"which it matches in motion ({moving:.4g} +- {moving_std:.2g} N m/A)"
-            value[j], std[j] = value[twin], max(abs(moving - value[twin]), 0.5 * moving_std)
-        elif np.isfinite(moving):
-            assumed = f"the value while moving, {moving:.4g} N m/A"
-            why = "from a regression that also fits the controller's friction term"
-            value[j], std[j] = moving, moving_std
+            problem = f"carries too little load at standstill: {value[j]:.4g} +- {std[j]:.2g} N m/A"
+        same_size_joint = _joint_of_same_size(
+            value[measured_joints], moving_gain, j, measured_joints
+        )
+        if same_size_joint is not None:
+            assumed = f"that of joint {same_size_joint + 1} ({value[same_size_joint]:.5g} N m/A)"
+            reason = f"which it matches in motion ({moving_gain:.4g} +- {moving_std:.2g} N m/A)"
+            value[j], std[j] = (
+                value[same_size_joint],
+                max(abs(moving_gain - value[same_size_joint]), 0.5 * moving_std),
+            )
+        elif np.isfinite(moving_gain):
+            assumed = f"the value while moving, {moving_gain:.4g} N m/A"
+            reason = "from a regression that also fits the controller's friction term"
+            value[j], std[j] = moving_gain, moving_std
         elif np.isfinite(value[j]) and std[j] <= 0.1 * abs(value[j]):
-            assumed, why = f"{value[j]:.4g} N m/A", "from the little load there is"
-        elif settled:
-            twin = min(settled, key=lambda k: (abs(k - j), -k))
-            assumed = f"that of joint {twin + 1} ({value[twin]:.5g} N m/A)"
-            why = "the nearest joint that could be measured, without evidence"
-            value[j], std[j] = value[twin], 0.1 * abs(value[twin])
+            assumed, reason = f"{value[j]:.4g} N m/A", "from the little load there is"
+        elif measured_joints:
+            same_size_joint = min(measured_joints, key=lambda k: (abs(k - j), -k))
+            assumed = f"that of joint {same_size_joint + 1} ({value[same_size_joint]:.5g} N m/A)"
+            reason = "the nearest joint that could be measured, without evidence"
+            value[j], std[j] = value[same_size_joint], 0.1 * abs(value[same_size_joint])
         else:
             raise RecordingError(
                 f"the drive gains cannot be read from {_names(usable)}: no joint carries load at "
@@ -157,13 +163,14 @@ def controller_gains(recording: Recording | Sequence[Recording]) -> Gains:
                 "add a recording with a standstill."
             )
         source[j] = f"assumed: {assumed}"
-        spread = np.hypot(std[j] / abs(value[j]), _TYPE_STD)
+        relative_std = np.hypot(std[j] / abs(value[j]), _TYPE_STD)
         findings.append(
             Finding(
                 "drive_gain",
                 "warning",
-                f"the drive gain of joint {j + 1} is not measurable (it {seen})",
-                f"assumed {assumed}, {why}; its standard deviation is set to {100 * spread:.1f} %",
+                f"the drive gain of joint {j + 1} is not measurable (it {problem})",
+                f"assumed {assumed}, {reason}; its standard deviation is set to "
+                f"{100 * relative_std:.1f} %",
                 joint=j + 1,
             )
         )
@@ -173,36 +180,37 @@ def controller_gains(recording: Recording | Sequence[Recording]) -> Gains:
 def joint_gains(
     recordings: Sequence[Recording], gains: Gains | Float[Array, " j"] | None
 ) -> tuple[list[Gains], tuple[Finding, ...]]:
-    """The gains of each recording: asked for, its own, or pooled from the controllers' targets."""
+    """Gains of each recording: the argument, those of its column map, or controller targets."""
     if gains is not None:
-        given = gains if isinstance(gains, Gains) else Gains.given(np.asarray(gains, float))
-        if len(given.value) != recordings[0].joints:
+        fixed = gains if isinstance(gains, Gains) else Gains.from_values(np.asarray(gains, float))
+        if len(fixed.value) != recordings[0].joints:
             raise RecordingError(
-                f"{len(given.value)} drive gains were given for {recordings[0].joints} joints."
+                f"{len(fixed.value)} drive gains were given for {recordings[0].joints} joints."
             )
-        return [given] * len(recordings), given.findings
+        return [fixed] * len(recordings), fixed.findings
     pooled: Gains | None = None
     out: list[Gains] = []
     for recording in recordings:
-        own = recording.gain
-        if own is not None and np.all(np.isfinite(own)):
-            out.append(Gains.given(own, recording.gain_std, "given in the column map"))
-        elif own is None and recording.signal_unit == "N m":
-            out.append(Gains.given(np.ones(recording.joints), source="torque as recorded"))
+        map_gain = recording.gain
+        if map_gain is not None and np.all(np.isfinite(map_gain)):
+            out.append(Gains.from_values(map_gain, recording.gain_std, "given in the column map"))
+        elif map_gain is None and recording.signal_unit == "N m":
+            out.append(Gains.from_values(np.ones(recording.joints), source="torque as recorded"))
         else:
             if pooled is None:
                 pooled = controller_gains(recordings)
             value, std = np.array(pooled.value), np.array(pooled.std)
-            if own is not None:
-                known = np.isfinite(own)
-                value[known] = own[known]
-                std[known] = 0.0 if recording.gain_std is None else recording.gain_std[known]
+            if map_gain is not None:
+                is_given = np.isfinite(map_gain)
+                value[is_given] = map_gain[is_given]
+                std[is_given] = 0.0 if recording.gain_std is None else recording.gain_std[is_given]
             out.append(Gains(value, std, pooled.source, pooled.findings))
     return out, () if pooled is None else pooled.findings
 
 
 def _at_standstill(recordings: Sequence[Recording], j: int) -> tuple[float, float]:
-    """K and its standard deviation where joint j stands still; nan without any load.
+    """Gain K and its std at standstill of joint j, averaged over recordings by inverse variance;
+    nan if there is no load.
 
     Recordings are weighted by what each of them tells.
     """
@@ -210,12 +218,12 @@ def _at_standstill(recordings: Sequence[Recording], j: int) -> tuple[float, floa
     for recording in recordings:
         speed = np.abs(np.nan_to_num(_velocity(recording, j), nan=np.inf))
         rate = 1.0 / max(float(np.median(np.diff(recording.time))), 1e-6)
-        # The controller's target starts before the joint does, and the log is a cycle late.
-        still = ~dilate_mask(~(speed <= SLOWEST), rate, 0.25)
+        # The controller's target changes before the joint moves, and the log is one cycle late.
+        standing = ~dilate_mask(~(speed <= STANDSTILL_SPEED), rate, 0.25)
         assert recording.target_current is not None and recording.target_torque is not None
-        i, m = recording.target_current[still, j], recording.target_torque[still, j]
-        fine = np.isfinite(i) & np.isfinite(m)
-        i, m = i[fine], m[fine]
+        i, m = recording.target_current[standing, j], recording.target_torque[standing, j]
+        is_valid = np.isfinite(i) & np.isfinite(m)
+        i, m = i[is_valid], m[is_valid]
         power = float(i @ i)
         if len(i) < 10 or power == 0.0:
             continue
@@ -223,8 +231,8 @@ def _at_standstill(recordings: Sequence[Recording], j: int) -> tuple[float, floa
         # Rounding does not average out at one pose, so it counts once per distinct current.
         rounding = np.hypot(_resolution(m), gain * _resolution(i)) / np.sqrt(12.0)
         poses = min(len(np.unique(i)), 100)
-        scatter = float(np.std(m - gain * i)) / np.sqrt(power)
-        std = float(np.hypot(scatter, rounding / np.sqrt(power / len(i) * poses)))
+        residual_std = float(np.std(m - gain * i)) / np.sqrt(power)
+        std = float(np.hypot(residual_std, rounding / np.sqrt(power / len(i) * poses)))
         gains.append(gain)
         weights.append(1.0 / max(std, 1e-9 * abs(gain), 1e-12) ** 2)
     if not gains:
@@ -239,10 +247,10 @@ def _in_motion(recordings: Sequence[Recording], j: int) -> tuple[float, float]:
         assert recording.target_current is not None and recording.target_torque is not None
         v = _velocity(recording, j)
         i, m = recording.target_current[:, j], recording.target_torque[:, j]
-        fine = np.isfinite(v) & np.isfinite(i) & np.isfinite(m) & (np.abs(v) > 0.02)
-        v, s = v[fine], np.sign(v[fine])
-        rows.append(np.stack([m[fine], s, v, v * np.abs(v), np.ones_like(v)], axis=1))
-        targets.append(i[fine])
+        is_valid = np.isfinite(v) & np.isfinite(i) & np.isfinite(m) & (np.abs(v) > 0.02)
+        v, s = v[is_valid], np.sign(v[is_valid])
+        rows.append(np.stack([m[is_valid], s, v, v * np.abs(v), np.ones_like(v)], axis=1))
+        targets.append(i[is_valid])
     if not rows or sum(map(len, rows)) < 200:
         return np.nan, np.inf
     columns, target = np.concatenate(rows), np.concatenate(targets)
@@ -252,29 +260,35 @@ def _in_motion(recordings: Sequence[Recording], j: int) -> tuple[float, float]:
         residual = target - columns @ solution
         scale = max(1.4826 * float(np.median(np.abs(residual))), 1e-9)
         weight = np.sqrt(np.minimum(1.0, 2.0 * scale / np.maximum(np.abs(residual), 1e-12)))
-    share = solution[0]
-    part = float(np.std(columns[:, 0]) * abs(share) / max(float(np.std(target)), 1e-300))
-    if share <= 0 or part < 0.03:
+    inverse_gain = solution[0]
+    moment_fraction = float(
+        np.std(columns[:, 0]) * abs(inverse_gain) / max(float(np.std(target)), 1e-300)
+    )
+    if inverse_gain <= 0 or moment_fraction < 0.03:
         return np.nan, np.inf
     # Where friction is nearly all of the current, its shape leaks into the gain.
-    return 1.0 / float(share), _MOTION_STD * max(1.0, 0.15 / part) / float(share)
+    return 1.0 / float(inverse_gain), _MOTION_STD * max(1.0, 0.15 / moment_fraction) / float(
+        inverse_gain
+    )
 
 
-def _same_size(
-    settled: Float[Array, " s"], moving: float, joint: int, joints: list[int]
+def _joint_of_same_size(
+    measured_gains: Float[Array, " s"], moving_gain: float, joint: int, joints: list[int]
 ) -> int | None:
-    """The joint whose measured gain the one in motion agrees with; the nearest of several."""
-    if not np.isfinite(moving):
+    """Nearest joint whose measured gain agrees with the gain in motion; None if there is none."""
+    if not np.isfinite(moving_gain):
         return None
-    near = [
-        k for k, gain in zip(joints, settled, strict=True) if abs(moving / gain - 1.0) < _SAME_SIZE
+    similar_joints = [
+        k
+        for k, gain in zip(joints, measured_gains, strict=True)
+        if abs(moving_gain / gain - 1.0) < _SAME_SIZE_TOLERANCE
     ]
-    return min(near, key=lambda k: (abs(k - joint), -k), default=None)
+    return min(similar_joints, key=lambda k: (abs(k - joint), -k), default=None)
 
 
 def _velocity(recording: Recording, j: int) -> Float[Array, " n"]:
-    """As recorded, or the slope of the position over two tenths of a second: the last digit of an
-    encoder is no motion.
+    """Recorded velocity of a joint, or the slope of its position over 0.2 s, which suppresses
+    encoder quantisation.
     """
     if recording.velocity is not None and np.isfinite(recording.velocity[:, j]).any():
         return np.asarray(recording.velocity[:, j], float)
@@ -286,7 +300,7 @@ def _velocity(recording: Recording, j: int) -> Float[Array, " n"]:
 
 
 def _resolution(x: Float[Array, " n"]) -> float:
-    """The last decimal a logger printed; zero for numbers that were never printed."""
+    """Last decimal digit printed by the logger; zero for binary data."""
     size = max(float(np.abs(x).max(initial=0.0)), 1e-300)
     for digits in range(10):
         scaled = x * 10.0**digits

@@ -1,4 +1,4 @@
-"""The one low-pass that shapes motion, torque and any further column of the regressor alike.
+"""Zero-phase low-pass of motion, torque and regressor columns.
 
 A Butterworth filter of order 4 is run forwards and backwards (zero phase), so its gain is
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float
 from taufit.core.errors import RecordingError
-from taufit.signals.recursive import butterworth, filter_sections, resting_state
+from taufit.signals.recursive_filter import butterworth, filter_sections, resting_state
 from taufit.signals.samples import Samples
 
 try:
@@ -30,11 +30,12 @@ def zero_phase(
     """Low-pass along the first axis without phase shift; an infinite cut-off changes nothing.
 
     Args:
-        signal: On a uniform grid; one run. Complex values are filtered part by part.
-        rate_hz: Of the grid.
-        cutoff_hz: Where half the amplitude is left.
-        periodic: The end of the signal meets its start; otherwise it is continued by its point
-            reflection at both ends.
+        signal: Signal of one run on a uniform grid. Real and imaginary parts are filtered
+            separately.
+        rate_hz: Rate of the grid [Hz].
+        cutoff_hz: Frequency at which half of the amplitude remains [Hz].
+        periodic: Treat the signal as one period; otherwise it is continued by point reflection at
+            both ends.
     """
     signal = np.asarray(signal)
     if not np.isfinite(cutoff_hz) or signal.size == 0:
@@ -51,44 +52,44 @@ def zero_phase(
     flat = np.ascontiguousarray(signal, float).reshape(n, -1)
     out = np.empty(flat.shape)
     if _kernel is not None and not periodic and n > 1:
-        # All columns side by side: the recursion of one does not wait for the others.
+        # All columns side by side: their recursions run in parallel.
         sections, state = _butterworth(rate_hz, cutoff_hz)
-        pad = min(_settled(rate_hz, cutoff_hz), n - 1)
+        pad = min(_padding_length(rate_hz, cutoff_hz), n - 1)
         _kernel.zero_phase(flat, sections, state, pad, out)
         return out.reshape(signal.shape)
     # Few columns at a time keep the work in the cache.
     width = max(1, 100_000 // n)
     for start in range(0, flat.shape[1], width):
         columns = slice(start, start + width)
-        out[:, columns] = _filtered(flat[:, columns], rate_hz, cutoff_hz, periodic)
+        out[:, columns] = _filter_columns(flat[:, columns], rate_hz, cutoff_hz, periodic)
     return out.reshape(signal.shape)
 
 
-def _filtered(
+def _filter_columns(
     columns: Float[Array, "n c"], rate_hz: float, cutoff_hz: float, periodic: bool
 ) -> Float[Array, "n c"]:
     n = len(columns)
     # Channels become rows: the recursion then runs along contiguous memory.
     rows = np.ascontiguousarray(columns.T)
     sections, state = _butterworth(rate_hz, cutoff_hz)
-    settle = _settled(rate_hz, cutoff_hz)
+    padding = _padding_length(rate_hz, cutoff_hz)
     if periodic:
-        pad = 2 * settle
-        ahead = np.arange(-pad, n + pad) % n
-        out = _forward_backward(sections, state, rows[:, ahead])[:, pad : pad + n]
+        pad = 2 * padding
+        periodic_index = np.arange(-pad, n + pad) % n
+        out = _forward_backward(sections, state, rows[:, periodic_index])[:, pad : pad + n]
     elif n < 2:
         out = rows
     else:
-        pad = min(settle, n - 1)
+        pad = min(padding, n - 1)
         before = 2.0 * rows[:, :1] - rows[:, pad:0:-1]
         after = 2.0 * rows[:, -1:] - rows[:, -2 : -2 - pad : -1]
-        longer = np.concatenate([before, rows, after], axis=1)
-        out = _forward_backward(sections, state, longer)[:, pad : pad + n]
+        padded = np.concatenate([before, rows, after], axis=1)
+        out = _forward_backward(sections, state, padded)[:, pad : pad + n]
     return out.T
 
 
-def _settled(rate_hz: float, cutoff_hz: float) -> int:
-    """Samples over which the filter is run in beyond each end."""
+def _padding_length(rate_hz: float, cutoff_hz: float) -> int:
+    """Number of samples of padding at each end."""
     return int(np.ceil(settling_time(cutoff_hz) * 4 * rate_hz))
 
 
@@ -98,14 +99,15 @@ def _butterworth(
 ) -> tuple[Float[Array, "s 6"], Float[Array, "s 2"]]:
     """Second-order sections and their state in a constant input of 1.
 
-    Kept, because searches over friction shapes filter thousands of times with one filter.
+    Cached, because searches over friction shapes use one filter thousands of times.
     """
     sections = butterworth(ORDER, cutoff_hz, rate_hz)
     return sections, resting_state(sections)
 
 
 def settling_time(cutoff_hz: float) -> float:
-    """How far one sample is smeared by the low-pass, to each side [s].
+    """Half-width of the impulse response of the low-pass [s]; beyond it the response is below 5 %
+    of its peak.
 
     Beyond it the impulse response stays below 5 % of its peak.
     """
@@ -113,10 +115,9 @@ def settling_time(cutoff_hz: float) -> float:
 
 
 def lowpass(samples: Samples, columns: Float[Array, "n ..."]) -> Float[Array, "n ..."]:
-    """The samples' own low-pass on further columns, run by run.
+    """Filter further columns with the low-pass of the samples, run by run.
 
-    With columns C and the filter F of `samples`, F is linear: lowpass(C) @ x = lowpass(C @ x), so
-    torque explained by filtered columns is filtered torque explained.
+    The filter is linear: lowpass(C) @ x = lowpass(C @ x) for columns C.
     """
     if len(columns) != len(samples):
         raise ValueError(f"{len(columns)} rows for {len(samples)} samples")
@@ -138,8 +139,8 @@ def dilate_mask(
     if reach < 1 or not mask.any():
         return np.array(mask)
     if periodic:
-        ahead = np.arange(-reach, n + reach) % n
-        return dilate_mask(mask[ahead], rate_hz, reach_s)[reach : reach + n]
+        periodic_index = np.arange(-reach, n + reach) % n
+        return dilate_mask(mask[periodic_index], rate_hz, reach_s)[reach : reach + n]
     counts = np.zeros((n + 2 * reach + 1, *mask.shape[1:]), np.int32)
     counts[reach + 1 : reach + 1 + n] = np.cumsum(mask, axis=0, dtype=np.int32)
     counts[reach + 1 + n :] = counts[reach + n]

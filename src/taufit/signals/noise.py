@@ -1,4 +1,4 @@
-"""How noisy a channel is, from what no motion can explain: differences of neighbouring samples."""
+"""Noise level of a channel, from differences of neighbouring samples."""
 
 from __future__ import annotations
 
@@ -9,34 +9,36 @@ import numpy as np
 from taufit.core.arrays import Array, Bool, Float
 
 _ORDERS = (2, 3, 4)
-# Sections that judge a recording of more rows than this as well as all of it.
-_CHUNK, _CHUNKS, _LONG = 1_000, 5, 20_000
-# Motions of arms end there [Hz]; how much worse than derived a measured velocity may be.
-_BAND_HZ, _WORSE = 10.0, 3.0
-# Of a normal distribution clipped at 3 sigma this part of the standard deviation is left.
-_CLIP, _LEFT = 3.0, 0.98658
+# Longer recordings are sampled in chunks: rows per chunk, number of chunks, rows from which on.
+_CHUNK, _CHUNKS, _MAX_ROWS = 1_000, 5, 20_000
+# Bandwidth of robot motion [Hz]; largest noise ratio of measured to differentiated velocity.
+_BAND_HZ, _MAX_NOISE_RATIO = 10.0, 3.0
+# Clipping level [std], and std of a normal distribution clipped there.
+_CLIP, _CLIPPED_STD = 3.0, 0.98658
 
 
 def noise_std(
-    columns: Float[Array, "n c"], where: Bool[Array, " n"] | None = None
+    columns: Float[Array, "n c"], selected: Bool[Array, " n"] | None = None
 ) -> Float[Array, " c"]:
     """Standard deviation of white noise on each column.
 
-    The k-th difference of white noise with variance s^2 has variance (2k choose k) s^2, while
-    motion much slower than the sampling all but vanishes in it. Low orders let more of the motion
-    through, high ones more of a step; as both only add, the smallest of three orders counts.
+    The k-th difference of white noise with variance s^2 has variance (2k choose k) s^2, while slow
+    motion nearly vanishes. Low orders pass more of the motion, high ones more of a step; both only
+    add, so the smallest of three orders is used.
 
     Args:
-        columns: Neighbouring rows are neighbouring samples.
-        where: Rows to judge by; all by default.
+        columns: Uniformly sampled channels.
+        selected: Rows to use; default all.
     """
     n = len(columns)
     if n <= 2 * max(_ORDERS):
         return np.zeros(columns.shape[1])
-    if n > _LONG:
+    if n > _MAX_ROWS:
         starts = np.linspace(0, n - _CHUNK, _CHUNKS).astype(int)
         parts = [
-            noise_std(columns[a : a + _CHUNK], None if where is None else where[a : a + _CHUNK])
+            noise_std(
+                columns[a : a + _CHUNK], None if selected is None else selected[a : a + _CHUNK]
+            )
             for a in starts
         ]
         return np.asarray(np.sqrt(np.mean(np.square(parts), axis=0)))
@@ -45,40 +47,40 @@ def noise_std(
     for order in _ORDERS:
         difference = np.diff(difference, axis=0)
         usable = difference
-        if where is not None:
-            inside = np.convolve(where, np.ones(order + 1), "valid") == order + 1
+        if selected is not None:
+            inside = np.convolve(selected, np.ones(order + 1), "valid") == order + 1
             if np.count_nonzero(inside) > 20:
                 usable = difference[inside]
         estimates.append(_clipped_std(np.abs(usable)) / np.sqrt(math.comb(2 * order, order)))
     return np.asarray(np.min(estimates, axis=0))
 
 
-def too_noisy(
+def is_velocity_too_noisy(
     velocity_noise: Float[Array, " j"], position_noise: Float[Array, " j"]
 ) -> Bool[Array, " j"]:
-    """Joints whose velocity is better derived from position than taken as measured.
+    """Joints whose velocity is better obtained by differentiating position.
 
-    Over a band of f hertz white position noise s makes as much of acceleration as white velocity
-    noise 2 pi f sqrt(3/5) s does. A measured velocity counts unless it is several times worse.
+    Over a band of f Hz white position noise s causes the same acceleration noise as white velocity
+    noise 2 pi f sqrt(3/5) s. Measured velocity is used unless it is several times worse.
     """
     return np.asarray(
-        velocity_noise > _WORSE * 2.0 * np.pi * _BAND_HZ * np.sqrt(0.6) * position_noise
+        velocity_noise > _MAX_NOISE_RATIO * 2.0 * np.pi * _BAND_HZ * np.sqrt(0.6) * position_noise
     )
 
 
 def _clipped_std(magnitude: Float[Array, "n c"]) -> Float[Array, " c"]:
-    """Standard deviation without what lies beyond 3 sigma: steps and spikes.
+    """Standard deviation without values above 3 sigma (steps and spikes).
 
     A channel too coarsely quantised to start from its median uses its mean square.
     """
     trimmed = np.minimum(magnitude, np.percentile(magnitude, 99.0, axis=0))
-    plain = np.sqrt(np.mean(np.square(trimmed), axis=0))
+    rms = np.sqrt(np.mean(np.square(trimmed), axis=0))
     std = 1.4826 * np.median(magnitude, axis=0)
     for _ in range(8):
         inside = magnitude <= _CLIP * std
         count = np.maximum(np.count_nonzero(inside, axis=0), 1)
         squares = np.einsum("nc,nc,nc->c", inside, magnitude, magnitude)
-        before, std = std, np.sqrt(squares / count) / _LEFT
-        if np.array_equal(before, std):
+        previous, std = std, np.sqrt(squares / count) / _CLIPPED_STD
+        if np.array_equal(previous, std):
             break
-    return np.asarray(np.where(std > 0.1 * plain, std, plain))
+    return np.asarray(np.where(std > 0.1 * rms, std, rms))

@@ -1,8 +1,9 @@
-"""Conditioned runs that are gone through part by part, as often as a fit needs.
+"""Sources of conditioned samples that are processed part by part.
 
-Whatever a fit must know is a sum over parts. A source hands out one part at a time, in order, here
-or in other processes; only what a step returns is kept. Results come back in the order of the
-parts, so sums have the same digits however many processes made them.
+All quantities of a fit are sums over parts. A source gives one part at a time, in this process or
+in
+workers; only results of steps are stored. Results arrive in the order of the parts, so sums are
+bit-equal for any number of processes.
 """
 
 from __future__ import annotations
@@ -21,76 +22,76 @@ from taufit.core.compute.engines.engine import hash_key, summed, tree
 from taufit.core.errors import RecordingError
 from taufit.signals.samples import Samples
 
-# Samples that are held in memory for what needs neighbours in time or many looks: friction shapes,
-# the colour of the noise, pictures. Two minutes at 250 Hz.
-EXCERPT = 2**15
-# What looks at all samples at once gets no more than these: nine minutes at 250 Hz, less than 2 GB
-# with the columns of six joints.
-AT_ONCE = 2**17
-# Groups of so many runs hold about as many each, whichever run is in which.
-_MANY_RUNS = 400
-# A run's part of them is never shorter than this.
-_LEAST = 2**11
+# Largest number of samples in an excerpt, used for friction shapes, noise models and plots: two
+# minutes at 250 Hz.
+MAX_EXCERPT_SAMPLES = 2**15
+# Largest number of samples gathered in memory: nine minutes at 250 Hz, less than 2 GB with the
+# columns of six joints.
+MAX_GATHERED_SAMPLES = 2**17
+# Number of runs above which folds are assigned by hash; they are then about equally large.
+_HASHED_FOLD_RUNS = 400
+# Smallest number of samples per run in an excerpt.
+_MIN_RUN_SAMPLES = 2**11
 
 Step = Callable[..., Any]
 Add = Callable[[Any, Any], Any]
-Watch = Callable[[], None]
+ProgressCallback = Callable[[], None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MotionRange:
-    """Least and largest value per joint over the samples in motion."""
+    """Minimum and maximum per joint over the samples in motion."""
 
     low: Float[Array, " j"]
     high: Float[Array, " j"]
 
     @classmethod
-    def of(cls, values: Float[Array, "n j"]) -> MotionRange:
+    def from_values(cls, values: Float[Array, "n j"]) -> MotionRange:
         if len(values) == 0:
-            none = np.full(values.shape[1], np.nan)
-            return cls(none, none)
+            undefined = np.full(values.shape[1], np.nan)
+            return cls(undefined, undefined)
         return cls(values.min(axis=0), values.max(axis=0))
 
     def __or__(self, other: MotionRange) -> MotionRange:
         return MotionRange(np.fmin(self.low, other.low), np.fmax(self.high, other.high))
 
     @property
-    def span(self) -> Float[Array, " j"]:
-        """0 where nothing was seen."""
+    def width(self) -> Float[Array, " j"]:
+        """Difference of maximum and minimum; 0 without samples."""
         return np.asarray(np.nan_to_num(self.high - self.low))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Summary:
-    """What there is of samples, without the samples.
+class SampleSummary:
+    """Counts, ranges and torque statistics of samples.
 
     Attributes:
-        samples: Their number.
-        kept: Rows in a fit, per joint.
-        kept_moving: The same within the part in motion.
-        used: Samples with any row in a fit.
-        moving: Samples in motion.
-        extents: Of position, velocity, acceleration, torque (and temperature) in motion.
-        mean, square: Of the kept torque: mean, and sum of squares about it, per joint [N m].
-        runs: Index of each run in the source, one per part.
-        keys: A number made from the samples of each part: it tells parts apart, in any order.
-        lengths: Samples of each part.
+        samples: Number of samples.
+        kept_rows: Number of rows to be fitted, per joint.
+        kept_moving: Number of rows to be fitted that are in motion, per joint.
+        used: Number of samples with any row to be fitted.
+        moving: Number of samples in motion.
+        extents: Ranges of position, velocity, acceleration, torque and slow channels in motion.
+        torque_mean, torque_square_sum: Mean of the fitted torque, and sum of squares about it, per
+            joint [N m].
+        keys: Content hash of each part.
+        lengths: Number of samples of each part.
     """
 
     samples: int
-    kept: Int[Array, " j"]
+    kept_rows: Int[Array, " j"]
     kept_moving: Int[Array, " j"]
     used: int
     moving: int
     extents: dict[str, MotionRange]
-    mean: Float[Array, " j"]
-    square: Float[Array, " j"]
+    torque_mean: Float[Array, " j"]
+    torque_square_sum: Float[Array, " j"]
     keys: tuple[int, ...]
     lengths: tuple[int, ...]
-    uses: tuple[int, ...]
+    used_lengths: tuple[int, ...]
 
     @classmethod
-    def of(cls, part: Samples) -> Summary:
+    def from_samples(cls, part: Samples) -> SampleSummary:
         moving = part.in_motion
         kept = part.keep.sum(axis=0)
         torque = np.where(part.keep, part.torque, 0.0)
@@ -100,57 +101,59 @@ class Summary:
         motion |= {"acceleration": part.acceleration, "torque": part.torque}
         return cls(
             samples=len(part),
-            kept=kept,
+            kept_rows=kept,
             kept_moving=(part.keep & moving[:, None]).sum(axis=0),
             used=used,
             moving=int(np.count_nonzero(moving)),
             extents={
-                name: MotionRange.of(values[moving])
+                name: MotionRange.from_values(values[moving])
                 for name, values in {**motion, **part.channels}.items()
             },
-            mean=mean,
-            square=np.sum(np.where(part.keep, torque - mean, 0.0) ** 2, axis=0),
+            torque_mean=mean,
+            torque_square_sum=np.sum(np.where(part.keep, torque - mean, 0.0) ** 2, axis=0),
             keys=(part_key(part.torque),),
             lengths=(len(part),),
-            uses=(used,),
+            used_lengths=(used,),
         )
 
-    def __add__(self, other: Summary) -> Summary:
-        count = np.maximum(self.kept + other.kept, 1)
-        apart = other.mean - self.mean
-        both = {
+    def __add__(self, other: SampleSummary) -> SampleSummary:
+        count = np.maximum(self.kept_rows + other.kept_rows, 1)
+        mean_difference = other.torque_mean - self.torque_mean
+        merged_extents = {
             name: extent | other.extents[name]
             for name, extent in self.extents.items()
             if name in other.extents
         }
-        return Summary(
+        return SampleSummary(
             self.samples + other.samples,
-            self.kept + other.kept,
+            self.kept_rows + other.kept_rows,
             self.kept_moving + other.kept_moving,
             self.used + other.used,
             self.moving + other.moving,
-            both,
-            (self.kept * self.mean + other.kept * other.mean) / count,
-            self.square + other.square + apart**2 * self.kept * other.kept / count,
+            merged_extents,
+            (self.kept_rows * self.torque_mean + other.kept_rows * other.torque_mean) / count,
+            self.torque_square_sum
+            + other.torque_square_sum
+            + mean_difference**2 * self.kept_rows * other.kept_rows / count,
             self.keys + other.keys,
             self.lengths + other.lengths,
-            self.uses + other.uses,
+            self.used_lengths + other.used_lengths,
         )
 
     @property
     def torque_std(self) -> Float[Array, " j"]:
-        """Of the kept torque."""
-        return np.asarray(np.sqrt(self.square / np.maximum(self.kept, 1)))
+        """Standard deviation of the fitted torque per joint [N m]."""
+        return np.asarray(np.sqrt(self.torque_square_sum / np.maximum(self.kept_rows, 1)))
 
 
 class SampleSource(ABC):
-    """Parts of one robot's conditioned recordings, on one grid and behind one low-pass.
+    """Conditioned recordings of one robot, in parts with one grid and one low-pass.
 
     Attributes:
-        head: A sample of none: rate, cut-off, gains and names, which all parts share.
-        order: Which of the runs, as they were given, each part is. Parts come in an order of their
-            own, made from their content: sums then have the same digits in whatever order
-            recordings are given.
+        head: Samples without rows: rate, cut-off, gains and names shared by all parts.
+        order: Index of each part among the given runs. Parts are sorted by content, so that sums
+            are
+            bit-equal for any order of the recordings.
     """
 
     head: Samples
@@ -158,40 +161,42 @@ class SampleSource(ABC):
 
     @abstractmethod
     def __len__(self) -> int:
-        """How many parts there are."""
+        """Number of parts."""
 
     @abstractmethod
-    def each(
-        self, step: Step, given: Sequence[Any] | None = None, parts: Sequence[int] | None = None
+    def map_parts(
+        self, step: Step, arguments: Sequence[Any] | None = None, parts: Sequence[int] | None = None
     ) -> Iterator[Any]:
-        """step(part), or step(part, given[k]), of every part in order, or of some in theirs."""
+        """Iterate step(part), or step(part, arguments[k]), over all parts or the given ones, in
+        order.
+        """
 
     def total(self, step: Step, add: Add) -> Any:
-        """The sum of step(part) over all parts, along a tree that their content makes."""
+        """Sum of step(part) over all parts, in an order determined by their content."""
         return self.totals(step, add, [range(len(self))])[0]
 
     def totals(self, step: Step, add: Add, groups: Sequence[Sequence[int]]) -> list[Any]:
-        """The sum over each of several groups of parts, in one pass."""
+        """Sums over several groups of parts, in one pass."""
         nodes = [tree(self.summary.keys, parts) for parts in groups]
-        found = self.each(step, parts=[k for node in nodes for k in node.all()])
-        return [summed(node, found, add) for node in nodes]
+        results = self.map_parts(step, parts=[k for node in nodes for k in node.all()])
+        return [summed(node, results, add) for node in nodes]
 
-    def settled(self, name: Any, value: Any, near: Callable[[Any, Any], bool]) -> Any:
-        """`value`, or the one that results are kept for where it is near enough.
+    def reuse_if_close(self, name: Any, value: Any, is_close: Callable[[Any, Any], bool]) -> Any:
+        """Return the value of an earlier fit if `value` is close to it, else `value`.
 
-        Steps that depend on the parameters being fitted could never find results of an earlier fit
-        again: a source that keeps them hands out the earlier parameters as long as that changes
-        nothing that matters, which `near(value, earlier)` decides.
+        Results that depend on the parameters being fitted are cached for the earlier parameters.
+        They can
+        be reused as long as `is_close(value, earlier)`.
         """
         return value
 
-    def of_excerpt(self, make: Callable[..., Any], *given: Any) -> Any:
-        """make(*given, self), which depends on nothing of this source but its excerpt."""
-        return make(*given, self)
+    def compute_on_excerpt(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Compute function(*arguments, self), which depends on the excerpt only."""
+        return function(*arguments, self)
 
     @abstractmethod
     def part(self, k: int) -> Samples:
-        """One part."""
+        """Samples of part k."""
 
     @property
     def joints(self) -> int:
@@ -211,80 +216,87 @@ class SampleSource(ABC):
 
     @property
     def correlation_guess(self) -> float:
-        """Samples that the low-pass alone makes alike."""
+        """Number of samples correlated by the low-pass."""
         return max(1.0, self.rate_hz / (2.0 * min(self.cutoff_hz, 0.5 * self.rate_hz)))
 
     @cached_property
-    def summary(self) -> Summary:
-        total: Summary = reduce(lambda a, b: a + b, self.each(Summary.of))
+    def summary(self) -> SampleSummary:
+        total: SampleSummary = reduce(
+            lambda a, b: a + b, self.map_parts(SampleSummary.from_samples)
+        )
         return total
 
     @cached_property
     def excerpt(self) -> Samples:
-        """The middles of runs, at most `EXCERPT` samples; all of them where there are no more.
+        """Middle samples of runs, at most `MAX_EXCERPT_SAMPLES`; all samples if there are no more.
 
-        Which runs does not depend on the order of the recordings.
+        The selection does not depend on the order of the recordings.
         """
         summary = self.summary
-        if summary.samples <= EXCERPT:
-            return self.part(0) if len(self) == 1 else self._joined(range(len(self)))
-        # The middle of as many runs as can be long enough: each may move joints others do not.
-        used, each = self._chosen()
-        return self._joined(used, each)
+        if summary.samples <= MAX_EXCERPT_SAMPLES:
+            return self.part(0) if len(self) == 1 else self._join_parts(range(len(self)))
+        # As many runs as possible, since each may move joints that others do not.
+        used, samples_per_run = self._select_excerpt_runs()
+        return self._join_parts(used, samples_per_run)
 
-    def _chosen(self) -> tuple[list[int], int]:
-        """Runs of an excerpt that is not everything, and how many samples of each.
+    def _select_excerpt_runs(self) -> tuple[list[int], int]:
+        """Runs of an excerpt, and the number of samples of each.
 
-        Runs are drawn by their content: one more recording seldom changes which.
+        Runs are drawn by content hash, so one more recording seldom changes the selection.
         """
         summary = self.summary
-        most = max(EXCERPT // _LEAST, 1)
+        max_runs = max(MAX_EXCERPT_SAMPLES // _MIN_RUN_SAMPLES, 1)
         order = sorted(range(len(self)), key=lambda k: (hash_key(summary.keys[k]), k))
-        used = [k for k in order if summary.uses[k] > 0][:most]
-        return sorted(used), EXCERPT // max(len(used), 1)
+        used = [k for k in order if summary.used_lengths[k] > 0][:max_runs]
+        return sorted(used), MAX_EXCERPT_SAMPLES // max(len(used), 1)
 
     @property
     def excerpt_is_all(self) -> bool:
-        return self.summary.samples <= EXCERPT
+        return self.summary.samples <= MAX_EXCERPT_SAMPLES
 
-    def gathered(self) -> Samples:
-        """All parts in memory, in the order they were given."""
-        return self._joined(canonical(self.order))
+    def gather(self) -> Samples:
+        """All samples in memory, in the order of the recordings."""
+        return self._join_parts(canonical_order(self.order))
 
-    def at_once(self, what: str) -> Samples:
-        """All parts in memory, for what needs them so; more than `AT_ONCE` samples are refused.
+    def gather_limited(self, purpose: str) -> Samples:
+        """All samples in memory; raises if there are more than `MAX_GATHERED_SAMPLES`.
 
         Args:
-            what: That needs them, for the message.
+            purpose: Method that needs all samples, for the message.
         """
         count = self.summary.samples
-        if count > AT_ONCE:
-            minutes = AT_ONCE / self.rate_hz / 60.0
+        if count > MAX_GATHERED_SAMPLES:
+            minutes = MAX_GATHERED_SAMPLES / self.rate_hz / 60.0
             raise RecordingError(
-                f"{what} looks at all samples at once: {count:,} are too many for that, "
-                f"{AT_ONCE:,} ({minutes:.0f} min at {self.rate_hz:g} Hz) are possible. Give fewer "
+                f"{purpose} looks at all samples at once: {count:,} are too many for that, "
+                f"{MAX_GATHERED_SAMPLES:,} ({minutes:.0f} min at {self.rate_hz:g} Hz) are "
+                "possible. Give fewer "
                 "recordings, or shorter parts of them (--from, --to)."
             )
-        return self.gathered()
+        return self.gather()
 
-    def _joined(self, chosen: Iterable[int], most: int | None = None) -> Samples:
-        """Parts as one, each keeping its name; of long ones the middle of what is in use."""
-        own = list(self.each(PartExcerpt(most), parts=tuple(chosen)))
-        return replace(Samples.joined(own), findings=self.head.findings).keeping()
+    def _join_parts(self, parts: Iterable[int], max_samples: int | None = None) -> Samples:
+        """Concatenate parts under their names; only the middle of parts above `max_samples`."""
+        excerpts = list(self.map_parts(PartExcerpt(max_samples), parts=tuple(parts)))
+        return replace(
+            Samples.concatenate(excerpts), findings=self.head.findings
+        ).with_column_cache()
 
 
 class SamplesInMemory(SampleSource):
-    """Samples that are in memory already, run by run."""
+    """Source of samples that are in memory."""
 
     def __init__(self, samples: Samples) -> None:
-        self.samples = samples if samples.keeper is not None else samples.keeping()
+        self.samples = (
+            samples if samples.valid_column_cache is not None else samples.with_column_cache()
+        )
         self.head = samples.head()
         runs = samples.run_slices()
-        self.order = canonical([part_key(samples.torque[run]) for run in runs])
+        self.order = canonical_order([part_key(samples.torque[run]) for run in runs])
         self._parts = (
             (self.samples,)
             if len(runs) == 1
-            else tuple(samples.rows(runs[k]).keeping() for k in self.order)
+            else tuple(samples.rows(runs[k]).with_column_cache() for k in self.order)
         )
 
     def __len__(self) -> int:
@@ -293,78 +305,80 @@ class SamplesInMemory(SampleSource):
     def part(self, k: int) -> Samples:
         return self._parts[k]
 
-    def gathered(self) -> Samples:
+    def gather(self) -> Samples:
         return self.samples
 
-    def each(
-        self, step: Step, given: Sequence[Any] | None = None, parts: Sequence[int] | None = None
+    def map_parts(
+        self, step: Step, arguments: Sequence[Any] | None = None, parts: Sequence[int] | None = None
     ) -> Iterator[Any]:
         for k in range(len(self)) if parts is None else parts:
-            yield step(self.part(k)) if given is None else step(self.part(k), given[k])
+            yield step(self.part(k)) if arguments is None else step(self.part(k), arguments[k])
 
 
 @dataclass(frozen=True, slots=True)
 class PartExcerpt:
-    """A part by itself, under its own name; of a long one the middle of what is in use.
+    """Step that returns a part under its name, or its middle samples if it is long.
 
     Attributes:
-        most: Samples; None for all.
+        max_samples: Largest number of samples; None for all.
     """
 
-    most: int | None = None
+    max_samples: int | None = None
 
     @property
     def small(self) -> bool:
-        """Whether what comes out is."""
-        return self.most is not None
+        """Whether the result is small enough to cache."""
+        return self.max_samples is not None
 
     def __call__(self, part: Samples) -> Samples:
-        most = self.most
-        if most is not None and len(part) > most:
+        max_samples = self.max_samples
+        if max_samples is not None and len(part) > max_samples:
             middle = int(np.median(np.flatnonzero(part.keep.any(axis=1))))
-            first = max(0, min(middle - most // 2, len(part) - most))
-            part = part.rows(slice(first, first + most))
+            first = max(0, min(middle - max_samples // 2, len(part) - max_samples))
+            part = part.rows(slice(first, first + max_samples))
         name = part.names[int(part.run[0])] if len(part) else part.names[0]
-        alone = np.zeros(len(part), np.int64)
-        return replace(part, names=(name,), run=alone, findings=(), kept=None, kept_of=())
+        run_index = np.zeros(len(part), np.int64)
+        return replace(
+            part, names=(name,), run=run_index, findings=(), column_cache=None, cached_motion=()
+        )
 
 
 def part_key(torque: Float[Array, "n j"]) -> int:
-    """A number made from the samples of a part."""
+    """Content hash of a part."""
     return (len(torque) << 32) + zlib.crc32(np.ascontiguousarray(torque).tobytes())
 
 
-def canonical(keys: Sequence[int]) -> tuple[int, ...]:
-    """An order that does not depend on the one things are in."""
+def canonical_order(keys: Sequence[int]) -> tuple[int, ...]:
+    """Permutation that sorts the keys; independent of their given order."""
     return tuple(sorted(range(len(keys)), key=lambda k: (keys[k], k)))
 
 
-def source_of(samples: Samples | SampleSource) -> SampleSource:
-    """A source, whichever was given."""
+def as_source(samples: Samples | SampleSource) -> SampleSource:
+    """Convert samples to a source, if necessary."""
     return samples if isinstance(samples, SampleSource) else SamplesInMemory(samples)
 
 
-def fold_plan(source: SampleSource, most: int = 20, sections: int = 6) -> list[list[Fold]]:
-    """Which samples of each part are left out together: runs, or sections where there are few.
+def fold_plan(source: SampleSource, max_folds: int = 20, sections: int = 6) -> list[list[Fold]]:
+    """Folds for cross-validation: runs, or sections if there are fewer than three runs.
 
-    With three runs or more every run is left out in turn, or groups of them where there are more
-    than `most`; the groups do not depend on the order of the runs. Otherwise the samples in use
-    are cut into `sections`.
+    With three runs or more every run is a fold, or groups of runs if there are more than
+    `max_folds`; groups do not depend on the order of the runs. Otherwise the samples in use are
+    split into `sections`.
     """
     summary = source.summary
     parts = len(source)
     if parts >= 3:
-        # Parts come in an order of their own, so groups do not depend on the given one; of many
-        # parts, groups stay as they are when one more comes.
+        # Parts are sorted by content, so groups do not depend on the given order; hashed groups
+        # stay equal when a part is added.
         group = [
-            hash_key(key) % most if parts > _MANY_RUNS else k % most
+            hash_key(key) % max_folds if parts > _HASHED_FOLD_RUNS else k % max_folds
             for k, key in enumerate(summary.keys)
         ]
         return [[Fold(group[k], 0.0, np.inf)] for k in range(parts)]
     edges = np.linspace(0, summary.used, sections + 1)
     out = []
     before = 0
-    for used in summary.uses:
+    for used in summary.used_lengths:
         out.append(
             [
                 Fold(k, edges[k] - before if k else -np.inf, edges[k + 1] - before)
@@ -378,11 +392,11 @@ def fold_plan(source: SampleSource, most: int = 20, sections: int = 6) -> list[l
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """A section of a part, between counts of its samples in use.
+    """Section of a part, given by counts of its samples in use.
 
     Attributes:
-        index: Which fold it belongs to.
-        first, last: It begins where `first` samples in use have been seen and ends at `last`.
+        index: Number of the fold.
+        first, last: Counts of samples in use at which the section begins and ends.
     """
 
     index: int
@@ -390,13 +404,13 @@ class Fold:
     last: float
 
     @property
-    def whole(self) -> bool:
-        """Whether it is all of its part."""
+    def is_whole_part(self) -> bool:
+        """Whether the section is the whole part."""
         return self.first <= 0.0 and self.last == np.inf
 
-    def span(self, used: Bool[Array, " n"]) -> tuple[int, int]:
-        """First sample, and the one behind the last."""
-        if self.whole:
+    def index_range(self, used: Bool[Array, " n"]) -> tuple[int, int]:
+        """Indices of the first sample and after the last one."""
+        if self.is_whole_part:
             return 0, len(used)
         counts = np.cumsum(used)
         low = 0 if self.first <= 0.0 else int(np.searchsorted(counts, self.first))

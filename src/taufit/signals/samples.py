@@ -1,4 +1,4 @@
-"""Conditioned motion and torque on a uniform grid: what every fit works on."""
+"""Conditioned motion and torque on a uniform grid: input of every fit."""
 
 from __future__ import annotations
 
@@ -12,45 +12,45 @@ import numpy as np
 from taufit.core.arrays import Array, Bool, Float, Int
 from taufit.core.views import NotebookDisplay, draw
 from taufit.recording.channels import Channels
-from taufit.signals.stored.column_cache import ColumnCache
+from taufit.signals.storage.column_cache import ColumnCache
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Samples(NotebookDisplay):
-    """One or several runs, resampled uniformly and filtered alike.
+    """Conditioned samples of one or several runs: uniform grid, one low-pass.
 
-    Torque at the joints [N m], rows in time order, run after run. The low-pass that shaped
-    `velocity`, `acceleration` and `torque` must shape any further column of the regressor too;
-    `signals.lowpass(samples, columns)` does that and never filters across the end of a run. The
-    grid holds whole runs, rest included, so that filters settle outside the part that counts;
-    `motion` and `keep` say which rows count.
+    Joint torque [N m], rows in time order, run after run. Further regressor columns must pass the
+    same
+    low-pass as `velocity`, `acceleration` and `torque`; `signals.lowpass(samples, columns)` does so
+    run by run. The grid contains whole runs including standstill, so that filters settle outside
+    the
+    rows in use, which `motion` and `keep` select.
 
     Attributes:
-        time: Of each sample within its recording [s].
-        position, velocity, acceleration: Of the joints, filtered, SI.
-        torque: At the joints, filtered; absolute values where `signed` is false.
-        friction_velocity: Velocity before the low-pass, shifted by the drive's delay: friction
-            columns are built from this and then low-passed, because friction is not linear in
-            velocity.
-        keep: Rows that belong in a fit, per sample and joint (in motion, not an outlier).
-        run: Index of the run each sample belongs to, nondecreasing.
-        rate_hz: Of the grid.
-        cutoff_hz: Of the zero-phase low-pass; infinite for none.
-        noise: Standard deviation of the torque noise per joint on this grid, before the low-pass
-            [N m].
-        signed: Per joint, whether the torque carries its sign.
-        channels: Slow sensors by name, such as temperatures [degC].
-        names: Of the runs (file names), for messages; the pieces of a run cut at a gap share one.
-        motion: Rows in the part in motion, for scores; `keep` is within it. None means all.
-        raw_torque: On the grid, before the low-pass; None where nothing was filtered.
-        periodic: Whether every run is one averaged period, whose end meets its start.
-        gain, gain_std: Joint torque per unit of the recorded signal and its standard deviation,
-            per joint; None where the signal was a torque.
-        delay_s: By how much torque was recorded later than motion; already compensated.
-        reason: Why this cut-off, in words.
-        findings: What was noticed and done on the way.
-        kept: Where columns made from the motion are kept for the next time, or None.
-        kept_of: Position and velocity that they were made from.
+        time: Time within the recording [s].
+        position, velocity, acceleration: Joint motion, filtered, SI.
+        torque: Joint torque, filtered; absolute values where `signed` is False.
+        friction_velocity: Velocity before the low-pass, shifted by the drive's delay. Friction
+            columns
+            are computed from it and then low-passed, because friction is nonlinear in velocity.
+        keep: Rows to be fitted, per sample and joint (in motion, not an outlier).
+        run: Index of the run of each sample, nondecreasing.
+        rate_hz: Rate of the grid [Hz].
+        cutoff_hz: Cut-off of the zero-phase low-pass [Hz]; infinite for none.
+        noise: Standard deviation of torque noise per joint on this grid, before the low-pass [N m].
+        signed: Per joint, True if torque has a sign.
+        channels: Slow channels by name, such as temperatures [degC].
+        names: Names of the runs (file names); segments of a run split at a gap share one.
+        motion: Samples in motion, used for scores; contains `keep`. None means all.
+        raw_torque: Torque on the grid before the low-pass; None if nothing was filtered.
+        periodic: Whether every run is one averaged period.
+        gain, gain_std: Joint torque per unit of the recorded signal and its standard deviation, per
+            joint; None if the signal was a torque.
+        delay_s: Delay of recorded torque behind motion [s], already compensated.
+        reason: Explanation of the cut-off and delay.
+        findings: Findings of reading and conditioning.
+        column_cache: Cache of columns computed from the motion, or None.
+        cached_motion: Position and velocity for which `column_cache` is valid.
 
     Example:
         >>> import taufit
@@ -83,30 +83,31 @@ class Samples(NotebookDisplay):
     delay_s: float = 0.0
     reason: str = ""
     findings: tuple[Any, ...] = ()
-    kept: ColumnCache | None = field(default=None, repr=False)
-    kept_of: tuple[Any, ...] = field(default=(), repr=False)
+    column_cache: ColumnCache | None = field(default=None, repr=False)
+    cached_motion: tuple[Any, ...] = field(default=(), repr=False)
 
     @property
     def temperature(self) -> Float[Array, "n j"] | None:
-        """Temperature of the joints [degC]; None where it was not recorded."""
+        """Temperature of the joints [degC]; None if it was not recorded."""
         return self.channels.get("temperature")
 
     def with_channels(self, **channels: Float[Array, "n j"] | None) -> Samples:
-        """Copy with some channels exchanged or added; None removes one."""
+        """Copy with channels replaced or added; None removes one."""
         return replace(self, channels=self.channels.replace(**channels))
 
-    def keeping(self, kept: ColumnCache | None = None) -> Samples:
-        """The same, with a place for columns made from its motion."""
+    def with_column_cache(self, cache: ColumnCache | None = None) -> Samples:
+        """Copy with a cache for columns computed from its motion."""
         motion = (self.position, self.friction_velocity)
-        return replace(self, kept=kept or ColumnCache(), kept_of=motion)
+        return replace(self, column_cache=cache or ColumnCache(), cached_motion=motion)
 
     @property
-    def keeper(self) -> ColumnCache | None:
-        """The place for columns made from this very motion; None where there is none."""
-        same = len(self.kept_of) == 2 and (
-            self.kept_of[0] is self.position and self.kept_of[1] is self.friction_velocity
+    def valid_column_cache(self) -> ColumnCache | None:
+        """Column cache, if it is valid for this motion; else None."""
+        same = len(self.cached_motion) == 2 and (
+            self.cached_motion[0] is self.position
+            and self.cached_motion[1] is self.friction_velocity
         )
-        return self.kept if same else None
+        return self.column_cache if same else None
 
     def __repr__(self) -> str:
         return f"Samples({len(self)} at {self.rate_hz:g} Hz, low-pass {self.cutoff_hz:g} Hz)"
@@ -124,7 +125,7 @@ class Samples(NotebookDisplay):
 
     @property
     def in_motion(self) -> Bool[Array, " n"]:
-        """`motion`, or every row where nothing was trimmed."""
+        """Samples in motion; all if nothing was trimmed."""
         return np.ones(len(self), bool) if self.motion is None else self.motion
 
     def run_slices(self) -> tuple[slice, ...]:
@@ -132,34 +133,34 @@ class Samples(NotebookDisplay):
         edges = np.concatenate([[0], np.flatnonzero(np.diff(self.run)) + 1, [len(self)]])
         return tuple(slice(int(a), int(b)) for a, b in pairwise(edges))
 
-    def rows(self, chosen: Any) -> Samples:
-        """The samples at an index, slice or mask; whole runs only, if they are filtered again."""
+    def rows(self, selection: Any) -> Samples:
+        """Samples at an index, slice or mask; whole runs only if they are to be filtered again."""
         values: dict[str, Any] = {
-            name: None if getattr(self, name) is None else getattr(self, name)[chosen]
+            name: None if getattr(self, name) is None else getattr(self, name)[selection]
             for name in _PER_SAMPLE
         }
-        channels = self.channels.rows(chosen)
-        return replace(self, channels=channels, kept=None, kept_of=(), **values)
+        channels = self.channels.rows(selection)
+        return replace(self, channels=channels, column_cache=None, cached_motion=(), **values)
 
     def head(self) -> Samples:
-        """The same without any sample: rate, cut-off, gains, names; it holds on to no array."""
-        none = self.rows(slice(0, 0))
+        """Copy without rows: rate, cut-off, gains, names; holds no reference to arrays."""
+        empty = self.rows(slice(0, 0))
         values: dict[str, Any] = {
-            name: None if getattr(none, name) is None else getattr(none, name).copy()
+            name: None if getattr(empty, name) is None else getattr(empty, name).copy()
             for name in _PER_SAMPLE
         }
-        return replace(none, channels=none.channels.map(np.copy), **values)
+        return replace(empty, channels=empty.channels.map(np.copy), **values)
 
     @classmethod
-    def joined(cls, parts: Sequence[Samples]) -> Samples:
-        """Several samples of one robot, run after run; grid and low-pass must agree."""
+    def concatenate(cls, parts: Sequence[Samples]) -> Samples:
+        """Concatenate samples of one robot, run after run; grid and low-pass must be equal."""
         first = parts[0]
         if len(parts) == 1:
             return first
         if len({(p.joints, p.rate_hz, p.cutoff_hz, p.periodic) for p in parts}) > 1:
             raise ValueError("samples join only with equal joints, grid and low-pass")
         values: dict[str, Any] = {
-            name: _stacked([getattr(part, name) for part in parts], np.concatenate)
+            name: _stack([getattr(part, name) for part in parts], np.concatenate)
             for name in _PER_SAMPLE - {"run", "motion"}
         }
         values["motion"] = np.concatenate([part.in_motion for part in parts])
@@ -167,12 +168,12 @@ class Samples(NotebookDisplay):
         values["run"] = np.concatenate([p.run + s for p, s in zip(parts, starts, strict=True)])
         for name in ("names", "findings"):
             values[name] = tuple(chain.from_iterable(getattr(part, name) for part in parts))
-        noise = _stacked([part.noise for part in parts])
+        noise = _stack([part.noise for part in parts])
         if noise is not None:
             weights = [float(len(part)) for part in parts]
             values["noise"] = np.sqrt(weights @ noise**2 / np.sum(weights))
         values["channels"] = Channels.joined([part.channels for part in parts])
-        return replace(first, kept=None, kept_of=(), **values)
+        return replace(first, column_cache=None, cached_motion=(), **values)
 
     @classmethod
     def from_arrays(
@@ -184,7 +185,7 @@ class Samples(NotebookDisplay):
         *,
         rate_hz: float = 100.0,
     ) -> Samples:
-        """Samples that are already clean: simulations and tests."""
+        """Samples from clean arrays, for simulations and tests."""
         n = len(position)
         return cls(
             time=np.arange(n) / rate_hz,
@@ -215,9 +216,9 @@ _PER_SAMPLE = frozenset(
 )
 
 
-def _stacked(
+def _stack(
     columns: Sequence[Array | None], stack: Callable[[Sequence[Array]], Array] = np.stack
 ) -> Array | None:
-    """Columns together; None where one is missing."""
-    known = [column for column in columns if column is not None]
-    return stack(known) if len(known) == len(columns) else None
+    """Stack columns; None if one is missing."""
+    present = [column for column in columns if column is not None]
+    return stack(present) if len(present) == len(columns) else None

@@ -14,26 +14,28 @@ from taufit.signals.resampling import interpolate
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UniformRun:
-    """Attributes:
-    name: Of the recording.
-    time: Since the recording's first sample [s].
-    position: Of the joints.
-    velocity: As measured, or the derivative of the position.
-    measured: Per joint, whether `velocity` was measured.
-    acceleration: As measured, or None.
-    torque: At the joints [N m].
-    signed: Per joint, whether `torque` carries its sign.
-    channels: Slow sensors, such as temperatures.
-    bad: Per joint, rows that bridge missing data.
-    torque_noise, velocity_noise: Standard deviations per sample of the grid.
-    findings: What happened on the way here.
+    """Uninterrupted run on a uniform grid, unfiltered.
+
+    Attributes:
+        name: Name of the recording.
+        time: Time since the first sample of the recording [s].
+        position: Joint positions.
+        velocity: Measured velocity, or differentiated position.
+        measured: Per joint, whether `velocity` was measured.
+        acceleration: Measured acceleration, or None.
+        torque: Joint torque [N m].
+        signed: Per joint, whether `torque` has a sign.
+        channels: Slow channels, such as temperatures.
+        bad: Per joint, rows interpolated over missing data.
+        torque_noise, velocity_noise: Standard deviations of white noise on the grid.
+        findings: Findings of cleaning and resampling.
     """
 
     name: str
     time: Float[Array, " n"]
     position: Float[Array, "n j"]
     velocity: Float[Array, "n j"]
-    measured: Bool[Array, " j"]
+    velocity_measured: Bool[Array, " j"]
     acceleration: Float[Array, "n j"] | None
     torque: Float[Array, "n j"]
     signed: Bool[Array, " j"]
@@ -43,24 +45,24 @@ class UniformRun:
     velocity_noise: Float[Array, " j"]
     findings: tuple[Finding, ...] = ()
 
-    def shifted(self, delay_s: float) -> UniformRun:
-        """The same run with its motion `delay_s` later, where torque lags by that much."""
+    def with_motion_delay(self, delay_s: float) -> UniformRun:
+        """Copy with its motion delayed by `delay_s` [s]."""
         if delay_s == 0.0:
             return self
-        at = self.time - delay_s
+        shifted_time = self.time - delay_s
 
-        def later(columns: Float[Array, "n j"]) -> Float[Array, "n j"]:
-            return interpolate(self.time, columns, at)
+        def shift(columns: Float[Array, "n j"]) -> Float[Array, "n j"]:
+            return interpolate(self.time, columns, shifted_time)
 
         return replace(
             self,
-            position=later(self.position),
-            velocity=later(self.velocity),
-            acceleration=None if self.acceleration is None else later(self.acceleration),
+            position=shift(self.position),
+            velocity=shift(self.velocity),
+            acceleration=None if self.acceleration is None else shift(self.acceleration),
         )
 
     def friction_velocity(self, delay_s: Float[Array, " j"]) -> Float[Array, "n j"]:
-        """The velocity, each joint's `delay_s` later."""
+        """Velocity delayed by `delay_s` of each joint [s]."""
         if not np.any(delay_s):
             return self.velocity
         return np.concatenate(

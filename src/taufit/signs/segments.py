@@ -17,7 +17,7 @@ from functools import lru_cache
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float, Int
-from taufit.signals.recursive import butterworth
+from taufit.signals.recursive_filter import butterworth
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -25,7 +25,7 @@ from taufit.model.fitted_model import FittedModel
 from taufit.model.predict import predicted_torque
 from taufit.model.torque_model import TorqueModel
 from taufit.model.training_record import ThermalState
-from taufit.signals.sample_source import source_of
+from taufit.signals.sample_source import as_source
 from taufit.signals.samples import Samples
 from taufit.temperature.sensors import fit_without_temperature, heat_power
 from taufit.temperature.temperature_slopes import SPREAD, TemperatureChoice, select_temperature_law
@@ -133,7 +133,7 @@ def fit_thermal(model: TorqueModel, samples: Samples) -> ThermalState:
         best = float(np.sum((target - upper[:, :3] @ plain) ** 2)) * (1.0 - _WORTH)
         # Where the slow decay outlasts the session, start and viscous friction are one thing: the
         # start then stays within what is usual.
-        noise = np.sqrt(best / len(rows) * source_of(samples).correlation_guess)
+        noise = np.sqrt(best / len(rows) * as_source(samples).correlation_guess)
         usual = noise / (_START_STD * FALL_PER_KELVIN * viscous[j])
         low = np.array([-np.inf] * 3 + [0.0] * 4 + [-np.inf])
         for a in range(_CONSTANTS):
@@ -181,7 +181,7 @@ def thermal_temperature(
     change = predicted_torque(model, samples.with_channels(temperature=warmer)) - before
     left = samples.torque - before
     found = np.zeros(samples.joints)
-    apart = source_of(samples).correlation_guess
+    apart = as_source(samples).correlation_guess
     for j in range(samples.joints):
         keep = samples.keep[:, j]
         d, e = change[keep, j], left[keep, j]

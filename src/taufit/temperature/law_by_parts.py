@@ -11,7 +11,7 @@ from taufit.model.torque_model import TorqueModel
 from taufit.model.training_record import ThermalState
 from taufit.signals.sample_source import SamplesInMemory, SampleSource
 from taufit.signals.samples import Samples
-from taufit.signals.stored.stored_samples import StoredSamples
+from taufit.signals.storage.stored_samples import StoredSamples
 from taufit.temperature.apply import with_temperature_law
 from taufit.temperature.temperature_slopes import repaired_temperature
 
@@ -55,7 +55,7 @@ def with_temperature_law_by_parts(
     if not stored or choice == "thermal-model" or source.head.temperature is None:
         found = with_temperature_law(
             model,
-            source.at_once("temperature estimated from heat") if stored else source.gathered(),
+            source.gather_limited("temperature estimated from heat") if stored else source.gather(),
             choice,
         )
         return TemperatureLawFit(
@@ -69,7 +69,7 @@ def with_temperature_law_by_parts(
     found = with_temperature_law(model, _coldest_to_warmest(source), choice)
     if found.law != "none":
         assert isinstance(source, StoredSamples)
-        source = source.changed(_repaired)
+        source = source.with_transform(_repaired)
     return TemperatureLawFit(found.model, source, found.law, found.dropped, tuple(found.findings))
 
 
@@ -87,7 +87,7 @@ def _coldest_to_warmest(source: SampleSource) -> Samples:
         parts.append(part.rows(slice(first, first + _SECTION)))
     if not parts:
         raise RecordingError("there is no recording to fit.")
-    return Samples.joined(parts)
+    return Samples.concatenate(parts)
 
 
 def _repaired(part: Samples) -> Samples:

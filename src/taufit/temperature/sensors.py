@@ -16,7 +16,7 @@ from taufit.fitting.selection.friction_terms import (
 from taufit.model.torque_model import TorqueModel
 from taufit.regression.regression import Regression
 from taufit.regression.rows import RowBuilder, SampleRows
-from taufit.signals.sample_source import source_of
+from taufit.signals.sample_source import as_source
 from taufit.signals.samples import Samples
 from taufit.terms import LEVEL, Parameter, needs
 
@@ -148,7 +148,7 @@ def fit_without_temperature(
 ) -> tuple[Float[Array, "n j"], Float[Array, " j"], Float[Array, " j"], Bool[Array, "n j"]]:
     """Residual of a fit without temperature, its Coulomb and viscous friction, and kept rows."""
     prior, centre, _ = gaussian_prior(model)
-    source = source_of(samples)
+    source = as_source(samples)
     loaded = needs(model.term_sum, "load")
     regression = Regression(
         source, RowBuilder(model, "measured" if loaded else None), base_parameters(model)

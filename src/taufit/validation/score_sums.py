@@ -120,7 +120,7 @@ def training_scores(model: FittedModel, nominal: Robot, source: SampleSource) ->
     """Scores of a model on its training data, in one pass over them."""
     has_masses = bool(np.any(nominal.parameters))
     reference_model = reusable_model(model, source)
-    parts = list(source.each(_ScorePart(reference_model, nominal if has_masses else None)))
+    parts = list(source.map_parts(_ScorePart(reference_model, nominal if has_masses else None)))
     names = ", ".join(dict.fromkeys(source.names))
     totals = [reduce(lambda a, b: a + b, part_sums) for part_sums in zip(*parts, strict=True)]
     if totals[0].count < 10:
@@ -136,7 +136,7 @@ def training_scores(model: FittedModel, nominal: Robot, source: SampleSource) ->
         if part[0].count >= 10
     )
     return TrainingScores(
-        replace(scores[0], findings=standing_findings(position.span)),
+        replace(scores[0], findings=standing_findings(position.width)),
         files,
         NominalComparison(scores[1], scores[0], scores[2]) if has_masses else None,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from taufit.calibration.mounting import Gravity, estimate_gravity
+from taufit.calibration.mounting import GravityEstimate, estimate_gravity
 from taufit.core.arrays import Array, Float
 from taufit.core.threads import one_blas_thread
 from taufit.diagnosis import recording_causes, sample_causes
@@ -35,7 +35,7 @@ class CheckResult:
     samples: Samples
     score: Score
     floor: Float[Array, " j"]
-    gravity: Gravity | None
+    gravity: GravityEstimate | None
     findings: tuple[Finding, ...]
 
 

@@ -58,7 +58,7 @@ def _left_out(
     left_out: Sequence[int],
 ) -> tuple[Score, ...]:
     """Scores on some runs of a fit to the others."""
-    rest = Samples.joined([run for i, run in enumerate(runs) if i not in left_out])
+    rest = Samples.concatenate([run for i, run in enumerate(runs) if i not in left_out])
     state = FitState(model.robot, model, SamplesInMemory(rest))
     fitted = solve(FitRequest(estimator=estimator), state).model
     return tuple(score(fitted, runs[i]) for i in left_out)

@@ -18,8 +18,8 @@ from taufit.core.compute.cache import MISSING, Cache, digest
 from taufit.core.compute.engines import Engine
 from taufit.recording import Finding, Recording
 from taufit.recording.files import FileSection, RecordingFiles
-from taufit.signals.stored.result_cache import ResultCache
-from taufit.signals.stored.stored_samples import StoredPart
+from taufit.signals.storage.result_cache import ResultCache
+from taufit.signals.storage.stored_samples import StoredPart
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -151,7 +151,7 @@ def _placed(found: PreparedFile, key: bytes, task: _File) -> PreparedFile:
             part,
             path=task.stem.with_name(f"{task.stem.name}_{i}.npy"),
             key=digest(key, i),
-            again=partial(_run, task),
+            rewrite=partial(_run, task),
         )
         for i, part in enumerate(found.parts)
     )

@@ -23,7 +23,7 @@ from taufit.recording.files import FoundRecordings, HoldoutFiles, RecordingFiles
 from taufit.recording.finding import Finding
 from taufit.recording.read import Map
 from taufit.recording.readers.from_frame import is_frame
-from taufit.signals.stored.stored_samples import Store
+from taufit.signals.storage.stored_samples import PartStore
 
 File = str | os.PathLike[str]
 # One recording; frames of pandas and polars have no type in common.
@@ -106,7 +106,7 @@ class ParsedFiles:
         self._read, self._read_rows, self.share = read, rows, share
         self._runs: dict[Hashable, list[Recording]] = {}
         self._count = 0.0
-        self._store = Store() if share else None
+        self._store = PartStore() if share else None
         self._folder = None if self._store is None else self._store.folder
 
     def __call__(self, path: Path) -> list[Recording]:

@@ -36,7 +36,7 @@ def found_signs(
             "Leave them out, or say that signs are unknown (--torque-signs unknown)."
         )
     # The search looks at all samples at once.
-    samples = source.at_once("the search for torque signs")
+    samples = source.gather_limited("the search for torque signs")
     if method != "tree":
         return find_signs(model, samples, hints=hints)
     if hints:

@@ -214,7 +214,7 @@ def adapt_structure(request: FitRequest, state: FitState) -> FitState:
         model = with_fitted_width(model, source)
     dropped, load = tuple(name for name in warmth.dropped if name in model.names), None
     if request.selects_terms and DataAmount.from_samples(model, source).prior_dependence == 0.0:
-        chosen = source.of_excerpt(with_ripple, model)
+        chosen = source.compute_on_excerpt(with_ripple, model)
         model, load, dropped = chosen.model, chosen.load, (*dropped, *chosen.dropped)
     return replace(
         state, model=model, source=source, signs=signs, warmth=warmth, dropped=dropped, load=load
@@ -295,7 +295,7 @@ def complete_record(
         residuals=residual_structure(model, source),
         simple_terms=simple_terms(model, source),
         joint_zero_std=None if zeros is None else zeros.std,
-        hidden_zeros=() if zeros is None else zeros.hidden(state.robot),
+        hidden_zeros=() if zeros is None else zeros.unidentifiable_joints(state.robot),
         provenance=_provenance(request, state, fitted),
         warnings=warnings,
         contradictions=tuple(f.message for f in assessment.findings if f.severity == "error"),
@@ -303,7 +303,7 @@ def complete_record(
     return IdentificationResult(
         model.with_training(record),
         estimate,
-        source.gathered() if source.excerpt_is_all else source.excerpt,
+        source.gather() if source.excerpt_is_all else source.excerpt,
         assessment.training,
         assessment.holdout,
         assessment.holdout_samples,
@@ -371,7 +371,7 @@ def _with_residuals(model: FittedModel, state: FitState, scores: TrainingScores)
 def _noise(fitted: FittedModel, source: SampleSource) -> NoiseByState | None:
     """Noise by state; of the same excerpt and nearly the same parameters it is found again."""
     near, record = reusable_model(fitted, source), fitted.training
-    found: NoiseByState | None = source.of_excerpt(
+    found: NoiseByState | None = source.compute_on_excerpt(
         _noise_at, near.structure, near.values, record.ranges, record.conditioning
     )
     return found

@@ -30,7 +30,7 @@ from taufit.robot import Robot
 from taufit.signals import Samples, condition
 from taufit.signals.drive_gains import Gains, joint_gains
 from taufit.signals.sample_source import SamplesInMemory, SampleSource
-from taufit.signals.stored.stored_samples import Store, StoredPart, StoredSamples
+from taufit.signals.storage.stored_samples import PartStore, StoredPart, StoredSamples
 from taufit.temperature.apply import with_temperature
 from taufit.workflow.file_cache import FileCache, PreparedFile
 from taufit.workflow.fit_request import FitRequest
@@ -184,7 +184,7 @@ def _in_files(
     watch: Callable[[], None] | None,
 ) -> TrainingData:
     head, signed = decided.head, decided.head.signed
-    store = Store()
+    store = PartStore()
     while True:
         parts: list[StoredPart] = []
         heads: list[Recording] = []
@@ -242,7 +242,7 @@ class _Prepare:
             samples = condition(found, cutoff_hz=cutoff, delay_s=delay, rate_hz=self.rate_hz)
         samples = counted(samples, found)
         parts = [
-            StoredPart.of(samples.rows(run), stem.with_name(f"{stem.name}_{i}.npy"))
+            StoredPart.write(samples.rows(run), stem.with_name(f"{stem.name}_{i}.npy"))
             for i, run in enumerate(samples.run_slices())
         ]
         heads = [_without_rows(one) for one in found]
@@ -378,4 +378,4 @@ def condition_like(
         from taufit.signs.samples import signed_by_model
 
         samples = signed_by_model(model, samples)
-    return samples.keeping()
+    return samples.with_column_cache()

@@ -141,7 +141,7 @@ class LimitAndSceneOptions:
         import numpy as np
 
         from taufit.core.errors import InfeasibleError
-        from taufit.excitation import default_limits, envelope_of, read_motion
+        from taufit.excitation import default_limits, limits_of_motion, read_motion
 
         _positive(self.speed, "--speed")
         _positive(self.acceleration, "--acceleration")
@@ -152,7 +152,7 @@ class LimitAndSceneOptions:
                 raise InfeasibleError(
                     f"the envelope motion has {motion.joints} joints, the arm {arm.joints}."
                 )
-            return envelope_of(motion)
+            return limits_of_motion(motion)
         own = default_limits(arm)
         if self.acceleration is not None:
             own = replace(own, acceleration=np.full(arm.joints, self.acceleration))
@@ -332,11 +332,11 @@ def _earlier(path: Path, map: Path | None) -> Motion:
 
     if path.suffix == ".json":
         return read_motion(path)
-    from taufit.excitation.motion_kinds import recorded_motion
+    from taufit.excitation.motion_kinds import motion_from_recording
     from taufit.recording import read_recording
     from taufit.signals import condition
 
-    return recorded_motion(condition(read_recording(path, map=map)))
+    return motion_from_recording(condition(read_recording(path, map=map)))
 
 
 def _positive(value: float | None, option: str) -> None:

@@ -13,7 +13,7 @@ from taufit.cli.options import RecordingOptions, usage_error
 if TYPE_CHECKING:
     from taufit.model import FittedModel
     from taufit.payload import PayloadEstimate
-    from taufit.payload.guiding import GuidedForce
+    from taufit.payload.hand_guiding import GuidedForce
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +61,14 @@ class GuidingOptions:
         names = self.names
         if names is None:
             return None
-        from taufit.payload.guiding import force_columns, guided_force
+        from taufit.payload.hand_guiding import force_columns, guiding_force
         from taufit.recording import in_order
 
         path = self.guiding or recording
         log = source.read_one(path)
         ordered = in_order(log, model.robot.joint_names, robot=model.robot.name)
         force = force_columns(path, log, names)
-        return guided_force(model.robot, ordered.position, force, found)
+        return guiding_force(model.robot, ordered.position, force, found)
 
 
 def show_force(guided: GuidedForce) -> None:

@@ -1,4 +1,4 @@
-"""A rounded rod: the simplest body that fits a robot link."""
+"""Capsule: a cylinder with hemispherical ends, the collision body of a robot link."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from taufit.core.arrays import Array, Float
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Capsule:
-    """A rounded rod fixed to a link.
+    """Capsule fixed to a link.
 
     Attributes:
-        link: Index of the link it moves with; -1 for the base.
-        start, end: Of its axis, in that link's frame [m].
-        radius: [m].
+        link: Index of its link; -1 for the base.
+        start, end: Ends of its axis, in the link frame [m].
+        radius: Radius [m].
     """
 
     link: int
@@ -24,5 +24,5 @@ class Capsule:
 
     @property
     def body(self) -> str:
-        """For messages: "link 3" or "the base"."""
+        """Name for messages: "link 3" or "the base"."""
         return f"link {self.link + 1}" if self.link >= 0 else "the base"

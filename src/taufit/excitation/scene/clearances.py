@@ -1,8 +1,7 @@
-"""Distances between capsules and from planes for many poses, with their slopes.
+"""Distances between capsules and from planes for many poses, with derivatives.
 
-The distance of two rods whose axes cross has no slope at its least value, and none where the
-nearest points do not move: there the penalty also counts how much of each rod lies inside the
-other, which has one.
+The distance of two capsules whose axes cross has no gradient, nor where the nearest points do not
+move: there the penalty also includes the overlap of the two, which has one.
 """
 
 from __future__ import annotations
@@ -19,23 +18,23 @@ from taufit.robot import Robot
 if TYPE_CHECKING:
     from taufit.excitation.scene.scene import Scene
 
-# A metre of distance in units of the penalty, and where along a rod its overlap is looked at.
-UNIT = 0.02
-_ALONG = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
+# Distance of one unit of penalty [m], and positions along a capsule where overlap is evaluated.
+PENALTY_UNIT_M = 0.02
+_OVERLAP_POSITIONS = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
 
 
 class BodyKinematics:
-    """Capsule ends in the base frame, and how points on links move with the joints."""
+    """Capsule ends in the base frame, and the Jacobians of points on links."""
 
     def __init__(
-        self, robot: Robot | Chain, capsules: Sequence[Capsule], q: Float[Array, "n j"]
+        self, robot: Robot | ChainKinematics, capsules: Sequence[Capsule], q: Float[Array, "n j"]
     ) -> None:
-        chain = robot if isinstance(robot, Chain) else Chain(robot)
+        chain = robot if isinstance(robot, ChainKinematics) else ChainKinematics(robot)
         rotations, origins = chain.poses(np.asarray(q, float))
         screws = chain.screws
-        turned = rotations[:, :-1]
-        both = turned @ screws.reshape(-1, 2, 3).swapaxes(1, 2)
-        self.angular, linear = both[..., 0], both[..., 1]
+        link_rotations = rotations[:, :-1]
+        axes = link_rotations @ screws.reshape(-1, 2, 3).swapaxes(1, 2)
+        self.angular, linear = axes[..., 0], axes[..., 1]
         # Velocity of the body point at the base origin: linear + w x (0 - origin).
         self.linear = linear - cross(self.angular, origins[:, :-1])
         self.links = np.array([capsule.link for capsule in capsules], dtype=int)
@@ -48,23 +47,23 @@ class BodyKinematics:
     def velocities(
         self, moment: Int[Array, " m"], points: Float[Array, "m 3"], links: Int[Array, " m"]
     ) -> Float[Array, "m j 3"]:
-        """Velocity of single points per joint velocity; joints behind a link do not move it."""
-        moved = cross(self.angular[moment], points[:, None]) + self.linear[moment]
-        before = np.arange(self.angular.shape[1])[None, :] <= links[:, None]
-        return moved * before[:, :, None]
+        """Velocity of points per unit joint velocity; joints after a link do not move it."""
+        velocity = cross(self.angular[moment], points[:, None]) + self.linear[moment]
+        moves_point = np.arange(self.angular.shape[1])[None, :] <= links[:, None]
+        return velocity * moves_point[:, :, None]
 
 
 class Clearances:
-    """Free space of a scene for many poses, beyond the clearance (>= 0 is fine), in metres.
+    """Distances of a scene beyond the required clearance for many poses [m]; >= 0 is feasible.
 
-    names: what each constraint is about. Constraints that no joint can change are left out.
+    names: description of each constraint. Constraints that no joint can change are left out.
     """
 
     def __init__(self, robot: Robot, scene: Scene) -> None:
-        self.robot, self.scene, self.chain = robot, scene, Chain(robot)
+        self.robot, self.scene, self.chain = robot, scene, ChainKinematics(robot)
         self.first = np.array([a for a, _ in scene.pairs], dtype=int)
         self.second = np.array([b for _, b in scene.pairs], dtype=int)
-        own = scene.pair_clearance or (scene.clearance,) * len(scene.pairs)
+        pair_clearance = scene.pair_clearance or (scene.clearance,) * len(scene.pairs)
         names = [f"{scene.capsules[a].body} and {scene.capsules[b].body}" for a, b in scene.pairs]
         corners = self._plane_corners()
         self.plane, self.body, self.end = (
@@ -74,14 +73,16 @@ class Clearances:
         self.offsets = np.array([scene.planes[p].offset for p in self.plane])
         names += [f"{scene.planes[p].name} and {scene.capsules[c].body}" for p, c, _ in corners]
         self.names = tuple(names)
-        self.kept = np.r_[np.array(own, float), np.full(len(self.plane), scene.clearance)]
-        # Bodies that always pass closely have no room for a search's margin.
-        self.room = np.where(self.kept < scene.clearance, 0.9 * self.kept, np.inf)
+        self.required = np.r_[
+            np.array(pair_clearance, float), np.full(len(self.plane), scene.clearance)
+        ]
+        # Bodies that always pass closely leave no room for the search margin.
+        self.room = np.where(self.required < scene.clearance, 0.9 * self.required, np.inf)
 
     def _plane_corners(self) -> list[tuple[int, int, int]]:
-        """(plane, capsule, end) whose height some joint changes.
+        """(plane, capsule, end) whose height depends on a joint.
 
-        The first link turns about the base axis and cannot leave the surface the arm is mounted on.
+        The first link rotates about the base axis and stays at the mounting surface.
         """
         scene = self.scene
         corners = [
@@ -101,7 +102,7 @@ class Clearances:
         ]
 
     def values(self, q: Float[Array, "n j"]) -> Float[Array, "n k"]:
-        """Free space of every constraint."""
+        """Distance beyond the clearance of every constraint [m]."""
         if not self.names:
             return np.zeros((len(q), 0))
         kinematics = BodyKinematics(self.chain, self.scene.capsules, q)
@@ -118,86 +119,100 @@ class Clearances:
             points = kinematics.points[:, self.body, self.end]
             height = np.einsum("nki,ki->nk", points, self.normals)
             parts.append(height - self.offsets - kinematics.radii[self.body])
-        return np.concatenate(parts, 1) - self.kept, s, t
+        return np.concatenate(parts, 1) - self.required, s, t
 
     def penalty(self, q: Float[Array, "n j"], margin: float) -> tuple[float, Float[Array, "n j"]]:
-        """Mean over moments of the squared lack of free space (in units of 2 cm), and its slope."""
-        by = np.zeros_like(q)
+        """Mean squared clearance violation over times (in units of 2 cm), and its gradient."""
+        gradient = np.zeros_like(q)
         if not self.names:
-            return 0.0, by
+            return 0.0, gradient
         kinematics = BodyKinematics(self.chain, self.scene.capsules, q)
         values, s, t = self._values(kinematics)
-        short = np.maximum(np.minimum(margin, self.room) - values, 0.0) / UNIT
-        total = float(np.sum(short**2))
+        violation = np.maximum(np.minimum(margin, self.room) - values, 0.0) / PENALTY_UNIT_M
+        total = float(np.sum(violation**2))
         if total == 0.0:
-            return 0.0, by
-        moment, which = np.nonzero(short)
-        slope = -2.0 * short[moment, which] / UNIT
-        pair = which < len(self.first)
-        if np.any(pair):
-            m, k = moment[pair], which[pair]
-            self._pull_pairs(kinematics, by, (m, k, s[m, k], t[m, k]), slope[pair])
-            total += self._overlap(kinematics, by, m, k, values[m, k])
-        if not np.all(pair):
-            m, k = moment[~pair], which[~pair] - len(self.first)
+            return 0.0, gradient
+        moment, constraint = np.nonzero(violation)
+        slope = -2.0 * violation[moment, constraint] / PENALTY_UNIT_M
+        is_pair = constraint < len(self.first)
+        if np.any(is_pair):
+            m, k = moment[is_pair], constraint[is_pair]
+            self._pull_pairs(kinematics, gradient, (m, k, s[m, k], t[m, k]), slope[is_pair])
+            total += self._overlap(kinematics, gradient, m, k, values[m, k])
+        if not np.all(is_pair):
+            m, k = moment[~is_pair], constraint[~is_pair] - len(self.first)
             points = kinematics.points[m, self.body[k], self.end[k]]
-            moved = kinematics.velocities(m, points, kinematics.links[self.body[k]])
-            np.add.at(by, m, slope[~pair, None] * np.einsum("mji,mi->mj", moved, self.normals[k]))
-        return total / len(q), by / len(q)
+            point_velocity = kinematics.velocities(m, points, kinematics.links[self.body[k]])
+            np.add.at(
+                gradient,
+                m,
+                slope[~is_pair, None] * np.einsum("mji,mi->mj", point_velocity, self.normals[k]),
+            )
+        return total / len(q), gradient / len(q)
 
     def _pull_pairs(
         self,
         kinematics: BodyKinematics,
-        by: Float[Array, "n j"],
-        where: tuple[Array, Array, Array, Array],
+        gradient: Float[Array, "n j"],
+        points: tuple[Array, Array, Array, Array],
         slope: Float[Array, " m"],
     ) -> None:
         """Add slope * d distance of the pairs' nearest points to the gradient."""
-        m, k, s, t = where
+        m, k, s, t = points
         ends = kinematics.points
-        one, two = ends[m, self.first[k]], ends[m, self.second[k]]
-        a = one[:, 0] + s[:, None] * (one[:, 1] - one[:, 0])
-        b = two[:, 0] + t[:, None] * (two[:, 1] - two[:, 0])
+        first, second = ends[m, self.first[k]], ends[m, self.second[k]]
+        a = first[:, 0] + s[:, None] * (first[:, 1] - first[:, 0])
+        b = second[:, 0] + t[:, None] * (second[:, 1] - second[:, 0])
         gap = a - b
         direction = gap / np.maximum(np.linalg.norm(gap, axis=-1), 1e-9)[:, None]
-        moved = kinematics.velocities(m, a, kinematics.links[self.first[k]])
-        moved -= kinematics.velocities(m, b, kinematics.links[self.second[k]])
-        np.add.at(by, m, slope[:, None] * np.einsum("mji,mi->mj", moved, direction))
+        relative_velocity = kinematics.velocities(m, a, kinematics.links[self.first[k]])
+        relative_velocity -= kinematics.velocities(m, b, kinematics.links[self.second[k]])
+        np.add.at(
+            gradient, m, slope[:, None] * np.einsum("mji,mi->mj", relative_velocity, direction)
+        )
 
     def _overlap(
         self,
         kinematics: BodyKinematics,
-        by: Float[Array, "n j"],
+        gradient: Float[Array, "n j"],
         m: Int[Array, " m"],
         k: Int[Array, " m"],
         values: Float[Array, " m"],
     ) -> float:
-        """Mean over points along each rod of the squared depth inside the other one."""
-        inside = values < -self.kept[k]
-        if not np.any(inside):
+        """Mean over points along each capsule of the squared penetration of the other one."""
+        overlapping = values < -self.required[k]
+        if not np.any(overlapping):
             return 0.0
-        m, k = m[inside], k[inside]
-        reach = kinematics.radii[self.first[k]] + kinematics.radii[self.second[k]]
+        m, k = m[overlapping], k[overlapping]
+        contact_distance = kinematics.radii[self.first[k]] + kinematics.radii[self.second[k]]
         total = 0.0
-        for one, two in ((self.first, self.second), (self.second, self.first)):
-            mine, other = kinematics.points[m, one[k]], kinematics.points[m, two[k]]
-            axis = other[:, 1] - other[:, 0]
+        for first, second in ((self.first, self.second), (self.second, self.first)):
+            inner, outer = kinematics.points[m, first[k]], kinematics.points[m, second[k]]
+            axis = outer[:, 1] - outer[:, 0]
             square = np.maximum(np.sum(axis * axis, -1), 1e-18)
-            for along in _ALONG:
-                point = mine[:, 0] + along * (mine[:, 1] - mine[:, 0])
-                t = np.clip(np.sum((point - other[:, 0]) * axis, -1) / square, 0.0, 1.0)
-                near = other[:, 0] + t[:, None] * axis
-                gap = point - near
+            for fraction in _OVERLAP_POSITIONS:
+                point = inner[:, 0] + fraction * (inner[:, 1] - inner[:, 0])
+                t = np.clip(np.sum((point - outer[:, 0]) * axis, -1) / square, 0.0, 1.0)
+                nearest = outer[:, 0] + t[:, None] * axis
+                gap = point - nearest
                 length = np.linalg.norm(gap, axis=-1)
-                depth = np.maximum(reach - length, 0.0) / UNIT / np.sqrt(2 * len(_ALONG))
+                depth = (
+                    np.maximum(contact_distance - length, 0.0)
+                    / PENALTY_UNIT_M
+                    / np.sqrt(2 * len(_OVERLAP_POSITIONS))
+                )
                 if not np.any(depth):
                     continue
                 total += float(np.sum(depth**2))
                 direction = gap / np.maximum(length, 1e-9)[:, None]
-                moved = kinematics.velocities(m, point, kinematics.links[one[k]])
-                moved -= kinematics.velocities(m, near, kinematics.links[two[k]])
-                scale = -2.0 * depth / UNIT / np.sqrt(2 * len(_ALONG))
-                np.add.at(by, m, scale[:, None] * np.einsum("mji,mi->mj", moved, direction))
+                relative_velocity = kinematics.velocities(m, point, kinematics.links[first[k]])
+                relative_velocity -= kinematics.velocities(m, nearest, kinematics.links[second[k]])
+                scale = -2.0 * depth / PENALTY_UNIT_M / np.sqrt(2 * len(_OVERLAP_POSITIONS))
+                np.add.at(
+                    gradient,
+                    m,
+                    scale[:, None] * np.einsum("mji,mi->mj", relative_velocity, direction),
+                )
         return total
 
 
@@ -214,7 +229,7 @@ def pair_distances(
 def _nearest(
     kinematics: BodyKinematics, first: Int[Array, " k"], second: Int[Array, " k"]
 ) -> tuple[Float[Array, "n k"], Float[Array, "n k"], Float[Array, "n k"]]:
-    """Distance of surfaces, and where on both axes the nearest points are."""
+    """Distance of surfaces, and positions of the nearest points along both axes."""
     p1, p3 = kinematics.points[:, first, 0], kinematics.points[:, second, 0]
     u, v = kinematics.points[:, first, 1] - p1, kinematics.points[:, second, 1] - p3
     s, t = closest_parameters(p1, u, p3, v)
@@ -229,18 +244,18 @@ def closest_parameters(
     r: Float[Array, "... 3"],
     v: Float[Array, "... 3"],
 ) -> tuple[Float[Array, ...], Float[Array, ...]]:
-    """Where on the segments p + s u and r + t v (s, t in [0, 1]) they come closest.
+    """Parameters s, t in [0, 1] at which the segments p + s u and r + t v are closest.
 
     The unconstrained optimum is clamped in s, t follows, is clamped, and s follows again: exact for
-    segments, parallel ones included.
+    segments, including parallel ones.
     """
     w = p - r
     uu, vv = np.einsum("...i,...i", u, u), np.einsum("...i,...i", v, v)
     uv, uw = np.einsum("...i,...i", u, v), np.einsum("...i,...i", u, w)
     vw = np.einsum("...i,...i", v, w)
-    across = uu * vv - uv**2
-    safe: Bool[Array, ...] = across > 1e-12 * uu * vv
-    s = np.where(safe, (uv * vw - vv * uw) / np.where(safe, across, 1.0), 0.0)
+    determinant = uu * vv - uv**2
+    is_regular: Bool[Array, ...] = determinant > 1e-12 * uu * vv
+    s = np.where(is_regular, (uv * vw - vv * uw) / np.where(is_regular, determinant, 1.0), 0.0)
     s = np.clip(s, 0.0, 1.0)
     t = np.clip((uv * s + vw) / np.maximum(vv, 1e-18), 0.0, 1.0)
     s = np.clip((uv * t - uw) / np.maximum(uu, 1e-18), 0.0, 1.0)
@@ -248,7 +263,7 @@ def closest_parameters(
 
 
 def cross(a: Float[Array, "... 3"], b: Float[Array, "... 3"]) -> Float[Array, "... 3"]:
-    """Vector product, without NumPy's detours."""
+    """Cross product, faster than `numpy.cross`."""
     out = np.empty(np.broadcast_shapes(a.shape, b.shape))
     out[..., 0] = a[..., 1] * b[..., 2] - a[..., 2] * b[..., 1]
     out[..., 1] = a[..., 2] * b[..., 0] - a[..., 0] * b[..., 2]
@@ -256,8 +271,8 @@ def cross(a: Float[Array, "... 3"], b: Float[Array, "... 3"]) -> Float[Array, ".
     return out
 
 
-class Chain:
-    """An arm's kinematics, prepared for many poses: R = A + sin(q) B + (1 - cos(q)) C."""
+class ChainKinematics:
+    """Forward kinematics prepared for many poses: R = A + sin(q) B + (1 - cos(q)) C."""
 
     def __init__(self, robot: Robot) -> None:
         self.joints = robot.joints
@@ -266,22 +281,22 @@ class Chain:
         w, u = self.screws[:, :3], self.screws[:, 3:]
         hat = np.zeros((robot.joints, 3, 3))
         hat[:, [2, 0, 1], [1, 2, 0]], hat[:, [1, 2, 0], [2, 0, 1]] = w, -w
-        self.still, self.sine = base, base @ hat
+        self.constant_rotation, self.sine = base, base @ hat
         self.versine = self.sine @ hat
         shift = cross(w, u)[..., None]
         self.origin = robot.placements[:, :3, 3]
         self.shift_sine = -(self.sine @ shift)[..., 0]
         self.shift_versine = -(self.versine @ shift)[..., 0]
-        slides = np.array([link.prismatic for link in robot.links])
-        along = np.where(slides[:, None], u, w * np.sum(w * u, -1, keepdims=True))
-        self.slide = (base @ along[..., None])[..., 0]
+        is_prismatic = np.array([link.prismatic for link in robot.links])
+        translation = np.where(is_prismatic[:, None], u, w * np.sum(w * u, -1, keepdims=True))
+        self.slide = (base @ translation[..., None])[..., 0]
 
     def poses(
         self, q: Float[Array, "n j"]
     ) -> tuple[Float[Array, "n k 3 3"], Float[Array, "n k 3"]]:
-        """Rotation and origin of every link in the base frame; behind them the base itself."""
+        """Rotation and origin of every link in the base frame; the last entry is the base."""
         s, c1 = np.sin(q)[..., None], 1.0 - np.cos(q)[..., None]
-        steps = self.still + s[..., None] * self.sine + c1[..., None] * self.versine
+        steps = self.constant_rotation + s[..., None] * self.sine + c1[..., None] * self.versine
         shifts = self.origin + s * self.shift_sine + c1 * self.shift_versine
         shifts += q[..., None] * self.slide
         rotations = np.empty((len(q), self.joints + 1, 3, 3))

@@ -1,4 +1,4 @@
-"""A pose to move about."""
+"""Search for a collision-free centre pose."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from taufit.excitation.scene.scene import Scene
 from taufit.robot import Limits, Robot
 
 
-def free_centre(
+def find_free_pose(
     robot: Robot, limits: Limits, scene: Scene, seed: int = 0, tries: int = 400
 ) -> Float[Array, " j"]:
-    """A pose well inside the limits from which the arm can move every way without touching.
+    """Find a pose well inside the limits with much free space in every direction.
 
-    Of random poses in the middle of the ranges the one with most free space; the middle itself
-    where there is nothing to touch.
+    The best of random poses in the middle of the ranges; the middle itself if there are no
+    constraints.
     """
     middle = 0.5 * (limits.lower + limits.upper)
     clearances = Clearances(robot, scene)
@@ -25,20 +25,21 @@ def free_centre(
         return middle
     rng = np.random.default_rng(seed)
     half = 0.5 * (limits.upper - limits.lower)
-    # Half a turn either way is every pose of a revolute joint.
-    reach = np.minimum(0.6 * half, np.pi)
-    q = middle + rng.uniform(-1.0, 1.0, size=(tries, robot.joints)) * reach
+    # Half a turn either way covers every pose of a revolute joint.
+    travel = np.minimum(0.6 * half, np.pi)
+    q = middle + rng.uniform(-1.0, 1.0, size=(tries, robot.joints)) * travel
     q[0] = middle
-    free = clearances.values(q)
-    score = np.minimum(free.min(1), 0.15) - 0.05 * np.mean(((q - middle) / half) ** 2, axis=1)
+    clearance = clearances.values(q)
+    score = np.minimum(clearance.min(1), 0.15) - 0.05 * np.mean(((q - middle) / half) ** 2, axis=1)
     best = int(np.argmax(score))
-    if free[best].min() < 0:
-        broken = (free < 0).mean(axis=0)
-        name = clearances.names[int(np.argmax(broken))]
+    if clearance[best].min() < 0:
+        violation_share = (clearance < 0).mean(axis=0)
+        name = clearances.names[int(np.argmax(violation_share))]
         raise InfeasibleError(
             f"no pose was found in which the arm keeps its clearance (short by "
-            f"{-free[best].min() * 1000:.0f} mm at best; most often in the way: {name}, in "
-            f"{100 * broken.max():.0f} % of {tries} poses). Loosen the cell, the clearance or the "
+            f"{-clearance[best].min() * 1000:.0f} mm at best; most often in the way: {name}, in "
+            f"{100 * violation_share.max():.0f} % of {tries} poses). Loosen the cell, the "
+            "clearance or the "
             "capsule radius."
         )
     return q[best]

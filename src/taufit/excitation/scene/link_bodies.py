@@ -1,9 +1,9 @@
-"""Capsules around an arm whose description names no shapes.
+"""Capsules of a robot whose description has no collision shapes.
 
-Link i spans from its joint's axis to the next joint's, through the link frame's origin; the base's
-column from the base to the foot of the first joint's axis, which does not turn with that joint.
-Radii, and how far a link's body stands beside its skeleton along the joint's axis, are
-estimates of the outer dimensions for the arms in `BODIES`, else follow from the arm's length.
+Link i spans from its joint axis to the next one, through the origin of the link frame; the base
+column spans from the base to the foot of the first joint axis and does not move with that joint.
+Radii, and the lateral offset of a link body along the joint axis, are estimates of the outer
+dimensions for the robots in `BODIES`, else follow from the length of the arm.
 """
 
 from __future__ import annotations
@@ -17,35 +17,35 @@ from taufit.core.arrays import Array, Float
 from taufit.excitation.scene.capsule import Capsule
 from taufit.robot import Robot
 
-_SHORTEST = 1e-3
+_MINIMUM_LENGTH = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
-class Drawing:
-    """Outer dimensions of an arm, base to tip [m].
+class LinkDimensions:
+    """Outer dimensions of a robot, base to tip [m].
 
     Attributes:
-        lengths: The first two link lengths between axes, which identify the arm.
+        lengths: First two link lengths between axes, which identify the robot.
         base: Radius of the column.
-        radii: Of the links.
-        beside: How far each link's body stands from its skeleton, along its joint's axis.
+        radii: Radii of the links.
+        offset: Offset of each link body from its skeleton, along its joint axis.
     """
 
     lengths: tuple[float, float]
     base: float
     radii: tuple[float, ...]
-    beside: tuple[float, ...] = ()
+    offset: tuple[float, ...] = ()
 
 
 def _ur(
-    lengths: tuple[float, float], base: float, radii: tuple[float, ...], *beside: float
-) -> Drawing:
-    return Drawing(lengths, base, radii, (0.0, *beside, 0.0, 0.0, 0.0))
+    lengths: tuple[float, float], base: float, radii: tuple[float, ...], *offsets: float
+) -> LinkDimensions:
+    return LinkDimensions(lengths, base, radii, (0.0, *offsets, 0.0, 0.0, 0.0))
 
 
-# Estimated, not taken from data sheets; least certain for KR5. Universal Robots: footprint,
-# housings and tubes, upper arm and forearm beside the shoulder's axis.
-# Franka and iiwa: housings. KR5 sixx: column and housings.
+# Estimates, not from data sheets; least certain for KR5. Universal Robots: footprint, housings and
+# tubes, upper arm and forearm beside the shoulder axis. Franka and iiwa: housings. KR5 sixx: column
+# and housings.
 BODIES = {
     "ur3": _ur((0.24365, 0.21325), 0.064, (0.05, 0.045, 0.036, 0.036, 0.036, 0.036), 0.12, 0.027),
     "ur3e": _ur((0.24355, 0.2132), 0.064, (0.05, 0.045, 0.036, 0.036, 0.036, 0.036), 0.12, 0.028),
@@ -53,64 +53,66 @@ BODIES = {
     "ur5e": _ur((0.425, 0.3922), 0.075, (0.062, 0.057, 0.042, 0.04, 0.04, 0.04), 0.138, 0.007),
     "ur10": _ur((0.612, 0.5723), 0.095, (0.08, 0.076, 0.058, 0.048, 0.048, 0.048), 0.221, 0.049),
     "ur10e": _ur((0.6127, 0.57155), 0.095, (0.08, 0.076, 0.058, 0.048, 0.048, 0.048), 0.176, 0.039),
-    "panda": Drawing((0.316, 0.384), 0.075, (0.065, 0.065, 0.065, 0.065, 0.06, 0.052, 0.045)),
-    "fr3": Drawing((0.316, 0.384), 0.075, (0.065, 0.065, 0.065, 0.065, 0.06, 0.052, 0.045)),
-    "iiwa7": Drawing((0.4, 0.4), 0.08, (0.07, 0.07, 0.07, 0.07, 0.065, 0.06, 0.045)),
-    "iiwa14": Drawing((0.42, 0.4), 0.085, (0.075, 0.075, 0.075, 0.075, 0.07, 0.06, 0.045)),
-    "kr5": Drawing((0.27, 0.295), 0.09, (0.085, 0.065, 0.062, 0.055, 0.045, 0.04)),
+    "panda": LinkDimensions(
+        (0.316, 0.384), 0.075, (0.065, 0.065, 0.065, 0.065, 0.06, 0.052, 0.045)
+    ),
+    "fr3": LinkDimensions((0.316, 0.384), 0.075, (0.065, 0.065, 0.065, 0.065, 0.06, 0.052, 0.045)),
+    "iiwa7": LinkDimensions((0.4, 0.4), 0.08, (0.07, 0.07, 0.07, 0.07, 0.065, 0.06, 0.045)),
+    "iiwa14": LinkDimensions((0.42, 0.4), 0.085, (0.075, 0.075, 0.075, 0.075, 0.07, 0.06, 0.045)),
+    "kr5": LinkDimensions((0.27, 0.295), 0.09, (0.085, 0.065, 0.062, 0.055, 0.045, 0.04)),
 }
 
 
-def drawing_of(robot: Robot) -> Drawing | None:
-    """The arm's drawing, where its name and its two longest links are those of a known arm."""
+def find_dimensions(robot: Robot) -> LinkDimensions | None:
+    """Outer dimensions if name and longest two links match a robot in `BODIES`, else None."""
     drawing = BODIES.get(robot.name)
     if drawing is None or len(drawing.radii) != robot.joints:
         return None
-    spans = sorted(_spans(robot))[-2:]
-    known = np.allclose(spans, sorted(drawing.lengths), atol=0.06 * max(drawing.lengths))
-    return drawing if known else None
+    longest = sorted(_spans(robot))[-2:]
+    is_match = np.allclose(longest, sorted(drawing.lengths), atol=0.06 * max(drawing.lengths))
+    return drawing if is_match else None
 
 
 def fit_capsules(robot: Robot, radius: float | None = None) -> tuple[Capsule, ...]:
-    """One or two capsules per link, from the arm's own geometry.
+    """One or two capsules per link, from the geometry of the robot.
 
-    Without a drawing the radius is 5 % of the arm's length, three quarters of that in the wrist,
-    about what industrial arms have; give your own where it matters.
+    For a robot not in `BODIES` the radius is 5 % of the arm length, three quarters of that in the
+    wrist, typical of industrial robots.
     """
-    drawing = drawing_of(robot) if radius is None else None
+    drawing = find_dimensions(robot) if radius is None else None
     joints = robot.joints
     if drawing is not None:
         column_radius, radii = drawing.base, drawing.radii
     else:
-        thick = 0.05 * arm_length(robot) if radius is None else radius
-        column_radius = thick
-        radii = tuple(thick * (1.0 if i < joints / 2 else 0.75) for i in range(joints))
-    beside = drawing.beside if drawing is not None and drawing.beside else (0.0,) * joints
+        default_radius = 0.05 * arm_length(robot) if radius is None else radius
+        column_radius = default_radius
+        radii = tuple(default_radius * (1.0 if i < joints / 2 else 0.75) for i in range(joints))
+    offsets = drawing.offset if drawing is not None and drawing.offset else (0.0,) * joints
     capsules = []
     column = _foot_in_parent(robot, 0)
-    if np.linalg.norm(column) > _SHORTEST:
+    if np.linalg.norm(column) > _MINIMUM_LENGTH:
         capsules.append(Capsule(-1, np.zeros(3), column, column_radius))
     for link, points in enumerate(_path_points(robot)):
-        for a, b in pairwise(_beside(robot, link, points, beside)):
-            if np.linalg.norm(b - a) > _SHORTEST:
+        for a, b in pairwise(_offset_path(robot, link, points, offsets)):
+            if np.linalg.norm(b - a) > _MINIMUM_LENGTH:
                 capsules.append(Capsule(link, a, b, radii[link]))
     return tuple(capsules)
 
 
-def _beside(
-    robot: Robot, link: int, points: Float[Array, "k 3"], beside: tuple[float, ...]
+def _offset_path(
+    robot: Robot, link: int, points: Float[Array, "k 3"], offsets: tuple[float, ...]
 ) -> Float[Array, "m 3"]:
-    """The link's path moved along its joint's axis, and from its end to the next link's body."""
+    """Path of a link, offset along its joint axis, and from its end to the next link body."""
     axis = robot.links[link].screw[:3]
-    moved = [points]
-    if beside[link]:
+    parts = [points]
+    if offsets[link]:
         end = points[-1] - axis * (axis @ points[-1])
-        moved = [points[:-1] + beside[link] * axis, (end + beside[link] * axis)[None]]
+        parts = [points[:-1] + offsets[link] * axis, (end + offsets[link] * axis)[None]]
     last = points[-1]
-    if link + 1 < robot.joints and beside[link + 1]:
+    if link + 1 < robot.joints and offsets[link + 1]:
         after = robot.links[link + 1]
-        last = last + beside[link + 1] * (after.placement[:3, :3] @ after.screw[:3])
-    return np.vstack([*moved, last[None]])
+        last = last + offsets[link + 1] * (after.placement[:3, :3] @ after.screw[:3])
+    return np.vstack([*parts, last[None]])
 
 
 def arm_length(robot: Robot) -> float:
@@ -125,16 +127,16 @@ def _spans(robot: Robot) -> list[float]:
 
 
 def _foot(robot: Robot, index: int) -> Float[Array, " 3"]:
-    """The point of a joint's axis next to its link's origin, in the link's frame."""
+    """Point of a joint axis closest to the origin of its link, in the link frame."""
     link = robot.links[index]
     return np.zeros(3) if link.prismatic else np.cross(link.screw[:3], link.screw[3:])
 
 
 def _foot_in_parent(robot: Robot, index: int) -> Float[Array, " 3"]:
-    """The same point before the joint moves, in the frame of the link before.
+    """Point of a joint axis closest to the origin of its link, in the frame of the previous link.
 
-    Of a slide it is the point of its line next to that frame's origin: how far the slide is out
-    changes with the joint.
+    For a prismatic joint, the point of its line closest to that frame's origin, independent of the
+    joint position.
     """
     link = robot.links[index]
     rotation, origin = link.placement[:3, :3], link.placement[:3, 3]
@@ -145,7 +147,7 @@ def _foot_in_parent(robot: Robot, index: int) -> Float[Array, " 3"]:
 
 
 def _path_points(robot: Robot) -> list[Float[Array, "k 3"]]:
-    """Per link, in its own frame: joint axis foot, frame origin, next joint's foot (or the tip)."""
+    """Points per link in its frame: foot of the joint axis, origin, next foot (or the tip)."""
     out = []
     for i in range(robot.joints):
         last = i + 1 == robot.joints

@@ -1,4 +1,4 @@
-"""The arm's bodies and what is around them: itself, planes (table, walls, ceiling)."""
+"""Bodies of a robot and its surroundings: itself, planes (table, walls, ceiling)."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _POSES = 600
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plane:
-    """Half-space the arm keeps out of: normal . x >= offset stays free. Base frame.
+    """Forbidden half-space: normal . x >= offset is free. Base frame.
 
     Attributes:
-        name: For messages: "table", "wall".
+        name: Name for messages: "table", "wall".
         normal: Unit vector into the free side.
-        offset: [m].
+        offset: Distance of the plane from the origin [m].
     """
 
     name: str
@@ -33,17 +33,17 @@ class Plane:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scene:
-    """Bodies of the arm and what is around it.
+    """Bodies of a robot and its surroundings.
 
     Attributes:
-        capsules: Of the arm.
-        planes: Around it.
-        clearance: Least distance to keep [m].
-        self_collision: Whether the arm may not touch itself.
-        tip_speed: Largest speed of the tip [m/s].
+        capsules: Collision bodies of the robot.
+        planes: Obstacles.
+        clearance: Minimum distance to keep [m].
+        self_collision: Whether self-collision is checked.
+        tip_speed: Maximum speed of the tip [m/s].
         pairs: Indices of capsules to keep apart.
-        pair_clearance: Of each pair where it is less [m]: bodies that always pass each other more
-            closely than the clearance, without touching.
+        pair_clearance: Smaller clearance of each pair of bodies that always pass each other more
+            closely than `clearance`, without touching [m].
     """
 
     capsules: tuple[Capsule, ...] = ()
@@ -68,88 +68,94 @@ def scene_for(
     tip_speed: float = np.inf,
     radius: float | None = None,
 ) -> Scene:
-    """A scene with capsules around the URDF's own collision shapes, or fitted to the arm.
+    """Scene with capsules around the collision shapes of the URDF, or fitted to the robot.
 
-    Links whose shapes are meshes get fitted capsules, as do all where a `radius` is given.
+    Links with meshes get fitted capsules, as do all links if a `radius` is given.
     """
     fitted = fit_capsules(robot, radius)
-    own = capsules_from_urdf(robot) if radius is None else ()
-    described = {capsule.link for capsule in own}
-    capsules = (*(c for c in fitted if c.link not in described), *own)
+    urdf_capsules = capsules_from_urdf(robot) if radius is None else ()
+    described_links = {capsule.link for capsule in urdf_capsules}
+    capsules = (*(c for c in fitted if c.link not in described_links), *urdf_capsules)
     pairs: tuple[tuple[int, int], ...] = ()
-    each: tuple[float, ...] = ()
+    pair_clearances: tuple[float, ...] = ()
     if self_collision:
-        capsules, pairs, each = allowed_pairs(robot, capsules, clearance)
-    return Scene(capsules, planes, clearance, self_collision, tip_speed, pairs, each)
+        capsules, pairs, pair_clearances = collision_pairs(robot, capsules, clearance)
+    return Scene(capsules, planes, clearance, self_collision, tip_speed, pairs, pair_clearances)
 
 
 def mounting_plane(robot: Robot) -> Plane:
-    """The surface the base is mounted on: the arm stays on the positive z side of its base."""
+    """Mounting surface: the robot stays on the positive z side of its base."""
     return Plane("mounting surface", np.array([0.0, 0.0, 1.0]), 0.0)
 
 
-def allowed_pairs(
+def collision_pairs(
     robot: Robot, capsules: tuple[Capsule, ...], clearance: float = 0.01, *, seed: int = 0
 ) -> tuple[tuple[Capsule, ...], tuple[tuple[int, int], ...], tuple[float, ...]]:
-    """Pairs of capsules to keep apart, with their clearances; some capsules are shortened for it.
+    """Pairs of capsules to keep apart, with their clearances; some capsules are shortened.
 
     Left out are neighbours, bodies joined by so short a link that they are close in nearly every
     pose (no motion could keep them apart), and bodies that pass each other in every pose without
-    touching. Where a link between two bodies is shorter than they are thick, the outer one counts
-    from where it has left the hinge; where they always pass each other more closely than the
-    clearance, half of what is between them is kept.
+    touching. If a link between two bodies is shorter than they are thick, the outer one is
+    shortened next to the joint; if they always pass each other more closely than the clearance,
+    half of their distance is kept.
     """
     shortened: list[Capsule] = list(capsules)
     pairs: list[tuple[int, int]] = []
-    each: list[float] = []
+    clearances: list[float] = []
     for a in range(len(capsules)):
         for b in range(a + 1, len(capsules)):
             gap = abs(capsules[b].link - capsules[a].link)
             if gap < 2:
                 continue
-            outer, kept = b, clearance
+            outer, pair_clearance = b, clearance
             if gap == 2 and capsules[b].link > capsules[a].link:
-                beyond, kept = _beyond_hinge(robot, capsules[a], capsules[b], clearance)
-                if beyond is None:
+                shortened_capsule, pair_clearance = _beyond_hinge(
+                    robot, capsules[a], capsules[b], clearance
+                )
+                if shortened_capsule is None:
                     continue
-                if beyond is not capsules[b]:
-                    shortened.append(beyond)
+                if shortened_capsule is not capsules[b]:
+                    shortened.append(shortened_capsule)
                     outer = len(shortened) - 1
             pairs.append((a, outer))
-            each.append(kept)
+            clearances.append(pair_clearance)
     if not pairs:
         return capsules, (), ()
     bodies = tuple(shortened)
     q = _random_poses(robot, _POSES, seed)
     distance = pair_distances(BodyKinematics(robot, bodies, q), bodies, tuple(pairs))
-    # Bodies joined by a short wrist never get far from each other; others do in most poses.
-    apart = np.quantile(distance, 0.75, axis=0) > 0.04 * arm_length(robot)
+    # Bodies joined by a short wrist are always close; others are apart in most poses.
+    is_usually_apart = np.quantile(distance, 0.75, axis=0) > 0.04 * arm_length(robot)
     steps = np.array([abs(bodies[b].link - bodies[a].link) for a, b in pairs])
-    passing = (steps == 2) & (distance.min(axis=0) > 0.004)
-    fixed = np.ptp(distance, axis=0) < 1e-9
-    keep = np.flatnonzero((apart | (np.array(each) < clearance)) & ~passing & ~fixed)
-    return bodies, tuple(pairs[k] for k in keep), tuple(each[k] for k in keep)
+    always_passes = (steps == 2) & (distance.min(axis=0) > 0.004)
+    is_constant = np.ptp(distance, axis=0) < 1e-9
+    keep = np.flatnonzero(
+        (is_usually_apart | (np.array(clearances) < clearance)) & ~always_passes & ~is_constant
+    )
+    return bodies, tuple(pairs[k] for k in keep), tuple(clearances[k] for k in keep)
 
 
 def _beyond_hinge(
     robot: Robot, inner: Capsule, outer: Capsule, clearance: float
 ) -> tuple[Capsule | None, float]:
-    """The outer body without what is always close to the inner one, and the clearance to keep."""
-    thick = inner.radius + outer.radius
-    # Where the outer body starts, seen from the inner one while the joint between them turns.
-    rest = np.zeros((32, robot.joints))
-    between = inner.link + 1
-    rest[:, between] = np.linspace(-np.pi, np.pi, 32)
+    """Outer body without the part always close to the inner one, and the clearance to keep."""
+    contact_distance = inner.radius + outer.radius
+    # Start of the outer body relative to the inner one, for all positions of the joint between.
+    poses = np.zeros((32, robot.joints))
+    joint = inner.link + 1
+    poses[:, joint] = np.linspace(-np.pi, np.pi, 32)
     point = replace(outer, end=outer.start, radius=0.0)
-    both = (replace(inner, radius=0.0), point)
-    near = float(pair_distances(BodyKinematics(robot, both, rest), both, ((0, 1),)).min())
-    if near > thick + 0.002:
-        return outer, min(clearance, 0.5 * (near - thick))
+    bodies = (replace(inner, radius=0.0), point)
+    minimum_distance = float(
+        pair_distances(BodyKinematics(robot, bodies, poses), bodies, ((0, 1),)).min()
+    )
+    if minimum_distance > contact_distance + 0.002:
+        return outer, min(clearance, 0.5 * (minimum_distance - contact_distance))
     span = float(np.linalg.norm(outer.end - outer.start))
-    reach = thick + clearance
-    if reach >= 0.8 * span:
+    cut_length = contact_distance + clearance
+    if cut_length >= 0.8 * span:
         return None, clearance
-    cut = outer.start + (reach / span) * (outer.end - outer.start)
+    cut = outer.start + (cut_length / span) * (outer.end - outer.start)
     return replace(outer, start=cut), clearance
 
 

@@ -1,4 +1,4 @@
-"""Capsules around the collision shapes a URDF itself names."""
+"""Capsules around the collision shapes of a URDF."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from taufit.robot.mounting import rotation_rpy
 
 
 def capsules_from_urdf(robot: Robot) -> tuple[Capsule, ...]:
-    """One capsule around every cylinder, sphere and box of the arm's <collision> elements.
+    """One capsule around every cylinder, sphere and box of the <collision> elements.
 
-    Meshes are not opened, so links described by meshes alone contribute nothing; shapes of links
-    behind fixed joints go with the moving link they hang on. Empty where the robot has no URDF.
+    Meshes are not opened, so links with meshes only contribute nothing; shapes of links behind
+    fixed joints belong to the moving link. Empty if the robot has no URDF.
     """
     if robot.urdf is None:
         return ()
@@ -32,22 +32,22 @@ def capsules_from_urdf(robot: Robot) -> tuple[Capsule, ...]:
             )
     capsules = []
     for index, link in enumerate(robot.links):
-        waiting, seen = [(link.name, np.eye(4))], set[str]()
-        while waiting:
-            name, placement = waiting.pop()
-            if name in seen:
+        queue, visited = [(link.name, np.eye(4))], set[str]()
+        while queue:
+            name, placement = queue.pop()
+            if name in visited:
                 continue
-            seen.add(name)
-            waiting += [(child, placement @ step) for child, step in fixed.get(name, ())]
+            visited.add(name)
+            queue += [(child, placement @ step) for child, step in fixed.get(name, ())]
             for shape in bodies[name].findall("collision") if name in bodies else ():
-                capsule = _around(index, placement @ _pose(shape.find("origin")), shape)
+                capsule = _enclosing_capsule(index, placement @ _pose(shape.find("origin")), shape)
                 if capsule is not None:
                     capsules.append(capsule)
     return tuple(capsules)
 
 
-def _around(index: int, pose: Float[Array, "4 4"], shape: ET.Element) -> Capsule | None:
-    """The smallest capsule along the shape's longest axis that holds all of it."""
+def _enclosing_capsule(index: int, pose: Float[Array, "4 4"], shape: ET.Element) -> Capsule | None:
+    """Smallest capsule along the longest axis of a shape that encloses it; None for a mesh."""
     cylinder, sphere = shape.find("geometry/cylinder"), shape.find("geometry/sphere")
     box = shape.find("geometry/box")
     axis, half, radius = 2, 0.0, 0.0
@@ -67,11 +67,11 @@ def _around(index: int, pose: Float[Array, "4 4"], shape: ET.Element) -> Capsule
 
 
 def _pose(origin: ET.Element | None) -> Float[Array, "4 4"]:
-    out = np.eye(4)
+    pose = np.eye(4)
     if origin is not None:
-        out[:3, 3] = _three(origin, "xyz")
-        out[:3, :3] = rotation_rpy(*_three(origin, "rpy"))
-    return out
+        pose[:3, 3] = _three(origin, "xyz")
+        pose[:3, :3] = rotation_rpy(*_three(origin, "rpy"))
+    return pose
 
 
 def _number(element: ET.Element, name: str) -> float:
@@ -82,15 +82,15 @@ def _three(element: ET.Element, name: str) -> list[float]:
     return _values(element, name, "0 0 0", 3)
 
 
-def _values(element: ET.Element, name: str, otherwise: str, count: int) -> list[float]:
-    text = element.get(name, otherwise)
+def _values(element: ET.Element, name: str, default: str, count: int) -> list[float]:
+    text = element.get(name, default)
     try:
-        found = [float(x) for x in text.split()]
+        numbers = [float(x) for x in text.split()]
     except ValueError:
-        found = []
-    if len(found) != count or not np.all(np.isfinite(found)):
+        numbers = []
+    if len(numbers) != count or not np.all(np.isfinite(numbers)):
         raise RobotError(
             f"the URDF's <{element.tag[:40]}> has {name}={text[:40]!r}, expected {count} "
             f"number{'s' if count > 1 else ''}."
         )
-    return found
+    return numbers

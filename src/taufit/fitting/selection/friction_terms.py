@@ -22,7 +22,7 @@ from taufit.regression.information import Information
 from taufit.regression.regression import Regression
 from taufit.regression.rows import Load, RowBuilder
 from taufit.robot.inertia import pseudo_inertia
-from taufit.signals.sample_source import SampleSource, source_of
+from taufit.signals.sample_source import SampleSource, as_source
 from taufit.signals.samples import Samples
 from taufit.terms import needs
 
@@ -104,7 +104,7 @@ def select_friction_terms(
     is_dropped = np.isin(model.names, dropped)
     prior, centre, is_guessed = gaussian_prior(model)
     nominal_weight = GUESSED_WEIGHT if is_guessed else NOMINAL_WEIGHT
-    source = source_of(samples)
+    source = as_source(samples)
     base = base_parameters(model)
     has_load = needs(model.term_sum, "load")
     load: Load = "measured" if has_load else None

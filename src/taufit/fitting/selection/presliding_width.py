@@ -19,7 +19,7 @@ from taufit.fitting.selection.friction_terms import (
 from taufit.model.torque_model import TorqueModel
 from taufit.regression.regression import Regression
 from taufit.regression.rows import Load, RowBuilder, SampleRows
-from taufit.signals.sample_source import SampleSource, source_of
+from taufit.signals.sample_source import SampleSource, as_source
 from taufit.signals.samples import Samples
 from taufit.terms import needs
 
@@ -47,7 +47,7 @@ def with_fitted_width(model: TorqueModel, samples: Samples | SampleSource) -> To
     ladder = () if model.friction is None else model.friction.memory
     if len(ladder) < 2:
         return model
-    source = source_of(source_of(samples).excerpt)
+    source = as_source(as_source(samples).excerpt)
     ladder_squares, independent = _residual_squares(model, source)
     terms = (len(ladder) - 1) * model.layout.joints
 

@@ -42,7 +42,7 @@ from taufit.model.information_share import InformationShare
 from taufit.model.torque_model import TorqueModel
 from taufit.regression.regression import Regression
 from taufit.regression.rows import Load, RowBuilder, SampleRows
-from taufit.signals.sample_source import SampleSource, source_of
+from taufit.signals.sample_source import SampleSource, as_source
 from taufit.signals.samples import Samples
 from taufit.terms import CONSTANT, DRAG, LEVEL, LOAD, MEMORY, WAVE, needs
 
@@ -109,7 +109,7 @@ def estimate_prior_scales(
         unidirectional: Joints, counted from 0, that moved in one direction only.
     """
     search = maximise_evidence(
-        model, source_of(samples), dropped, minimum_noise, load, unidirectional
+        model, as_source(samples), dropped, minimum_noise, load, unidirectional
     )
     has_ripple = bool(np.any(search.scales.is_ripple))
     return PriorScales(
@@ -203,7 +203,7 @@ def _scales(
     mean = drive_torque.sum(axis=0) / count
     drive_std = np.sqrt(np.sum(np.where(rows.keep, drive_torque - mean, 0.0) ** 2, axis=0) / count)
     friction_std = np.maximum(drive_std, 1e-9)
-    torque = source.summary.torque_std + np.abs(source.summary.mean)
+    torque = source.summary.torque_std + np.abs(source.summary.torque_mean)
     friction_level = np.minimum(
         np.maximum(drive_std, np.abs(drive_torque).sum(axis=0) / count), torque
     )

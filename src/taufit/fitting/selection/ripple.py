@@ -11,7 +11,7 @@ from taufit.core.arrays import Array, Bool, Float
 from taufit.dynamics.base_parameters import base_parameters
 from taufit.fitting.selection.prior_scales import maximise_evidence
 from taufit.model.torque_model import TorqueModel
-from taufit.signals.sample_source import SampleSource, source_of
+from taufit.signals.sample_source import SampleSource, as_source
 from taufit.signals.samples import Samples
 from taufit.terms import WAVE, further_term
 from taufit.terms.layout import ParameterLayout
@@ -65,10 +65,10 @@ def with_ripple(
     layout = ripple_model.layout
     waves = layout.of_group(WAVE)
     identifiable = waves & np.isin(np.arange(layout.size), base_parameters(ripple_model).columns)
-    source = source_of(samples)
+    source = as_source(samples)
     within_travel = identifiable & _within_travel(layout, waves, ripple.orders, source)
     search = maximise_evidence(
-        ripple_model, source_of(source.excerpt), _names_in_mask(layout, waves & ~identifiable)
+        ripple_model, as_source(source.excerpt), _names_in_mask(layout, waves & ~identifiable)
     )
     owner = np.asarray(layout.owner)
 
@@ -111,7 +111,7 @@ def _within_travel(
     source: SampleSource,
 ) -> Bool[Array, " p"]:
     """Mask of waves that are not longer than the joint's travel."""
-    travel = np.nan_to_num(source.summary.extents["position"].span)
+    travel = np.nan_to_num(source.summary.extents["position"].width)
     within = np.zeros(layout.size, bool)
     wave_orders = np.tile(np.repeat(orders, 2), layout.joints)
     for i, order in zip(np.flatnonzero(waves), wave_orders, strict=True):

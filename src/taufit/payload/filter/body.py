@@ -1,13 +1,13 @@
-"""The read-out: information on ten parameters -> a body that can exist, with its covariance.
+"""Maximum a posteriori body: information on ten parameters -> physically consistent body.
 
 A body is x = (log m, c, L): mass, centre of mass, and L lower triangular with L L' the second
-moments of mass about that centre. Its ten parameters phi(x) are physically possible for every x.
-The most probable x under
+moments of mass about that centre. Its ten parameters phi(x) are physically consistent for every x.
+The maximum a posteriori x under
 
     (phi(x) - phi_0)' A (phi(x) - phi_0)  +  prior on c and L
 
-is found by Gauss-Newton (compiled, or as in `body_search`); the curvature there gives the
-covariance (Laplace).
+is found by Gauss-Newton (compiled, or `body_search`); the curvature there gives the covariance
+(Laplace approximation).
 """
 
 from __future__ import annotations
@@ -26,25 +26,26 @@ try:
 except ImportError:  # no compiler when this was installed
     _kernel = None
 
-# Density of what grippers carry where the user does not say [kg/m^3], and spread of log lengths.
+# Default density of payloads [kg/m^3]; standard deviations of log lengths, without and with box or
+# density given.
 TYPICAL_DENSITY = 3500.0
-_LENGTH_SPREAD = 0.7
-_KNOWN_SPREAD = 0.35
-# Entries of L on its diagonal, and of a symmetric 3 x 3 matrix in the order xx, xy, yy, xz, yz, zz.
+_LENGTH_STD = 0.7
+_DESCRIBED_LENGTH_STD = 0.35
+# Diagonal entries of L; entries of a symmetric 3 x 3 matrix in the order xx, xy, yy, xz, yz, zz.
 _DIAGONAL = np.array([0, 2, 5])
-_SIX = (np.array([0, 1, 1, 2, 2, 2]), np.array([0, 0, 1, 0, 1, 2]))
+_TENSOR_INDEX = (np.array([0, 1, 1, 2, 2, 2]), np.array([0, 0, 1, 0, 1, 2]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Body:
-    """A body with the covariance of how it is known.
+    """A body with covariance.
 
     Attributes:
         parameters: Ten inertial parameters in the last link's frame.
-        covariance: Of (m, c, and the inertia tensor's six entries about c).
-        mass, centre, inertia: About the centre of mass.
-        prior_share: How much of what is known about the inertia is prior, 0 to 1.
-        x: The body as (log m, c, L), to start the next read-out from.
+        covariance: Covariance of m, c and the six entries of the inertia tensor about c.
+        mass, centre, inertia: Mass [kg], centre [m], inertia about the centre [kg m^2].
+        prior_share: Fraction of the information on the inertia that is prior, 0 to 1.
+        x: The body as (log m, c, L), initial value of the next evaluation.
     """
 
     parameters: Float[Array, " 10"]
@@ -62,28 +63,28 @@ def most_probable_body(
     settings: PayloadSettings,
     start: Float[Array, " 10"] | None = None,
 ) -> Body:
-    """The most probable possible body under information A and target A phi_0.
+    """Maximum a posteriori body under information A and target A phi_0.
 
     Args:
         information: A.
         target: A phi_0.
-        settings: Give the prior: bounding box, density, spread of the centre.
-        start: x of the last read-out, or None.
+        settings: Prior: bounding box, density, standard deviation of the centre.
+        start: x of the previous evaluation, or None.
     """
-    x = _start(information, target, settings) if start is None else start.copy()
-    known = settings.box is not None or settings.density is not None
-    phi, described, covariance = np.empty(10), np.empty(10), np.empty((10, 10))
-    search = body_search.search if _kernel is None else _kernel.most_probable_body
-    share = search(
+    x = _initial_body(information, target, settings) if start is None else start.copy()
+    is_described = settings.box is not None or settings.density is not None
+    phi, quantities, covariance = np.empty(10), np.empty(10), np.empty((10, 10))
+    minimise = body_search.minimise_cost if _kernel is None else _kernel.most_probable_body
+    share = minimise(
         np.ascontiguousarray(information),
         np.ascontiguousarray(target),
         np.full(3, np.nan) if settings.box is None else np.array(settings.box, float),
         settings.density or TYPICAL_DENSITY,
-        _KNOWN_SPREAD if known else _LENGTH_SPREAD,
-        settings.com_spread,
+        _DESCRIBED_LENGTH_STD if is_described else _LENGTH_STD,
+        settings.com_std,
         x,
         phi,
-        described,
+        quantities,
         covariance,
     )
     if not share >= 0.0:
@@ -92,29 +93,29 @@ def most_probable_body(
             "that of a minimum. Check the recording for values that are not measurements."
         )
     tensor = np.empty((3, 3))
-    tensor[_SIX] = described[4:]
-    tensor[_SIX[::-1]] = described[4:]
-    return Body(phi, covariance, float(described[0]), described[1:4], tensor, share, x)
+    tensor[_TENSOR_INDEX] = quantities[4:]
+    tensor[_TENSOR_INDEX[::-1]] = quantities[4:]
+    return Body(phi, covariance, float(quantities[0]), quantities[1:4], tensor, share, x)
 
 
-def _start(information: Array, target: Array, settings: PayloadSettings) -> Array:
+def _initial_body(information: Array, target: Array, settings: PayloadSettings) -> Array:
     weak = np.diag([1e-4, *[1.0] * 3, *[10.0] * 6])
     linear = np.linalg.solve(information + weak, target)
     mass = max(float(linear[0]), 1e-2)
     centre = np.clip(linear[1:4] / mass, -1.0, 1.0)
-    return np.concatenate([[np.log(mass)], centre, _prior_lower(mass, settings)])
+    return np.concatenate([[np.log(mass)], centre, _prior_factor(mass, settings)])
 
 
-def _prior_lower(mass: float, settings: PayloadSettings) -> Array:
-    """L of the prior shape: log of its diagonal, zeros beside it."""
-    std = _lengths(mass, settings) / np.sqrt(12.0)
+def _prior_factor(mass: float, settings: PayloadSettings) -> Array:
+    """L of the prior shape: logarithm of its diagonal, zeros off the diagonal."""
+    std = _box_edges(mass, settings) / np.sqrt(12.0)
     out = np.zeros(6)
     out[_DIAGONAL] = np.log(np.sqrt(mass) * std)
     return out
 
 
-def _lengths(mass: float, settings: PayloadSettings) -> Array:
-    """Edges of a solid box: as given, or a cube of the density."""
+def _box_edges(mass: float, settings: PayloadSettings) -> Array:
+    """Edges of a solid box: as given, or of a cube with the density."""
     if settings.box is not None:
         return np.array(settings.box)
     return np.full(3, (mass / (settings.density or TYPICAL_DENSITY)) ** (1.0 / 3.0))

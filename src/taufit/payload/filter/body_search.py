@@ -1,4 +1,4 @@
-"""The most probable body by Gauss-Newton in NumPy; `kernel/payload_body.cpp` does the same."""
+"""Maximum a posteriori body by Gauss-Newton in NumPy; equal to `kernel/payload_body.cpp`."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 from taufit.core.parameters import PER_LINK
 
-_ROUNDS = 25
-# A step smaller than this in standard deviations changes nothing.
-_CONVERGED = 1e-2
-_TEN = np.arange(10)
-_LOGARITHMS = np.array([0, 4, 6, 9])
+_MAX_ITERATIONS = 25
+# Convergence: largest step in standard deviations.
+_STEP_TOLERANCE = 1e-2
+_INDEX = np.arange(10)
+_LOGARITHMIC = np.array([0, 4, 6, 9])
 _LOWER = ((0, 0), (1, 0), (1, 1), (2, 0), (2, 1), (2, 2))
 _DIAGONAL = np.array([0, 2, 5])
 # Ixx, Ixy, Iyy, Ixz, Iyz, Izz from second moments xx, xy, yy, xz, yz, zz: I = tr(S) 1 - S.
@@ -26,93 +26,93 @@ _TO_INERTIA = np.array(
     ],
     float,
 )
-_SIX = (np.array([0, 1, 1, 2, 2, 2]), np.array([0, 0, 1, 0, 1, 2]))
+_TENSOR_INDEX = (np.array([0, 1, 1, 2, 2, 2]), np.array([0, 0, 1, 0, 1, 2]))
 _ENTRIES = np.arange(6)
 _AXES = np.arange(1, 4)
-_BESIDE = np.array([1, 3, 4])
+_OFF_DIAGONAL = np.array([1, 3, 4])
 
 
-def search(  # noqa: PLR0913 - the compiled kernel's signature
+def minimise_cost(  # noqa: PLR0913 - the compiled kernel's signature
     information: Float[Array, "10 10"],
     target: Float[Array, " 10"],
     box: Float[Array, " 3"],
     density: float,
-    spread: float,
-    com_spread: float,
-    at: Float[Array, " 10"],
+    length_std: float,
+    com_std: float,
+    start: Float[Array, " 10"],
     parameters: Float[Array, " 10"],
-    described: Float[Array, " 10"],
+    quantities: Float[Array, " 10"],
     covariance: Float[Array, "10 10"],
 ) -> float:
-    """Minimise (phi(x) - phi_0)' A (phi(x) - phi_0) + prior, from x = `at` on.
+    """Minimise (phi(x) - phi_0)' A (phi(x) - phi_0) + prior from x = `start`.
 
     Args:
         information: A.
         target: A phi_0.
         box: Edges of the prior body [m]; nan for a cube of the density.
-        density: [kg/m^3].
-        spread: Standard deviation of the logarithms of its lengths.
-        com_spread: Standard deviation of its centre [m].
-        at: Where to start; overwritten by the result.
+        density: Density of the prior body [kg/m^3].
+        length_std: Standard deviation of the logarithms of its lengths.
+        com_std: Standard deviation of its centre [m].
+        start: Initial value; overwritten by the result.
         parameters: Overwritten by phi.
-        described: Overwritten by (m, c, inertia about c).
-        covariance: Overwritten by that of `described`.
+        quantities: Overwritten by m, c and inertia about c.
+        covariance: Overwritten by the covariance of `quantities`.
 
     Returns:
-        How much of what is known about the inertia is prior, 0 to 1.
+        Fraction of the information on the inertia that is prior, 0 to 1.
     """
 
     def prior_at(x: Array) -> tuple[Array, Array, float]:
         """Information (its diagonal), gradient of half the cost, and cost of the prior."""
         mass = float(np.exp(x[0]))
         lengths = np.where(np.isfinite(box), box, (mass / density) ** (1.0 / 3.0))
-        middle = np.log(np.sqrt(mass / 12.0) * lengths)
-        std = np.full(10, spread)
+        log_lengths = np.log(np.sqrt(mass / 12.0) * lengths)
+        std = np.full(10, length_std)
         std[0] = 10.0
-        std[1:4] = com_spread
-        # What stands beside the diagonal is a length too, about as large as the diagonal's.
-        std[4 + _BESIDE] *= float(np.exp(middle.mean()))
-        off = x.copy()
-        off[4 + _DIAGONAL] -= middle
-        weighted = off / std**2
-        return 1.0 / std**2, weighted, float(off @ weighted)
+        std[1:4] = com_std
+        # Off-diagonal entries are lengths of about the size of the diagonal ones.
+        std[4 + _OFF_DIAGONAL] *= float(np.exp(log_lengths.mean()))
+        deviation = x.copy()
+        deviation[4 + _DIAGONAL] -= log_lengths
+        weighted = deviation / std**2
+        return 1.0 / std**2, weighted, float(deviation @ weighted)
 
-    x = at.copy()
+    x = start.copy()
     phi, jacobian = _parameters(x)
     prior, gradient, cost = prior_at(x)
-    pushed = information @ phi
-    value = float(phi @ pushed - 2.0 * (target @ phi)) + cost
+    weighted_parameters = information @ phi
+    value = float(phi @ weighted_parameters - 2.0 * (target @ phi)) + cost
     damping = 0.0
-    for _ in range(_ROUNDS):
+    for _ in range(_MAX_ITERATIONS):
         curvature = jacobian.T @ information @ jacobian
-        curvature[_TEN, _TEN] += prior
-        slope = jacobian.T @ (target - pushed) - gradient
-        size = 1.0 / np.sqrt(curvature[_TEN, _TEN])
+        curvature[_INDEX, _INDEX] += prior
+        descent = jacobian.T @ (target - weighted_parameters) - gradient
+        size = 1.0 / np.sqrt(curvature[_INDEX, _INDEX])
         scaled = curvature * np.outer(size, size)
         while True:
             damped = scaled.copy()
-            damped[_TEN, _TEN] += damping
-            step = np.linalg.solve(damped, slope * size) * size
-            step *= min(1.0, 1.0 / max(np.abs(step[_LOGARITHMS]).max(), 1e-300))
+            damped[_INDEX, _INDEX] += damping
+            step = np.linalg.solve(damped, descent * size) * size
+            step *= min(1.0, 1.0 / max(np.abs(step[_LOGARITHMIC]).max(), 1e-300))
             trial = x + step
             phi, jacobian = _parameters(trial)
             prior, gradient, cost = prior_at(trial)
-            pushed = information @ phi
-            new = float(phi @ pushed - 2.0 * (target @ phi)) + cost
+            weighted_parameters = information @ phi
+            new = float(phi @ weighted_parameters - 2.0 * (target @ phi)) + cost
             if new <= value + 1e-9 * abs(value) or damping > 1e6:
                 break
             damping = max(10.0 * damping, 1e-3)
         x, value = trial, new
         damping = 0.0 if damping < 1e-3 else 0.1 * damping
-        if np.abs(step / size).max() < _CONVERGED:
+        if np.abs(step / size).max() < _STEP_TOLERANCE:
             break
-    full = jacobian.T @ information @ jacobian
-    full[_TEN, _TEN] += prior
-    size = 1.0 / np.sqrt(full[_TEN, _TEN])
-    covariance_x = np.linalg.inv(full * np.outer(size, size)) * np.outer(size, size)
-    described[:], jacobian_described = _described(x)
-    covariance[:] = jacobian_described @ covariance_x @ jacobian_described.T
-    parameters[:], at[:] = phi, x
+    curvature_end = jacobian.T @ information @ jacobian
+    curvature_end[_INDEX, _INDEX] += prior
+    size = 1.0 / np.sqrt(curvature_end[_INDEX, _INDEX])
+    covariance_x = np.linalg.inv(curvature_end * np.outer(size, size)) * np.outer(size, size)
+    quantities[:], quantities_jacobian = _quantities(x)
+    covariance[:] = quantities_jacobian @ covariance_x @ quantities_jacobian.T
+    parameters[:], start[:] = phi, x
     return float(np.mean(np.sqrt(np.diag(covariance_x)[4:] * prior[4:]).clip(0.0, 1.0)))
 
 
@@ -128,12 +128,12 @@ def _quadratic() -> Array:
 
 
 _SQUARE = _quadratic()
-# Pairs of coordinates behind the six entries of c c'.
-_FIRST, _SECOND = _SIX
+# Pairs of coordinates of the six entries of c c'.
+_ROW_AXIS, _COLUMN_AXIS = _TENSOR_INDEX
 
 
 def _moments(x: Array) -> tuple[Array, Array]:
-    """Second moments L L' in six entries and their derivative by the six of L."""
+    """Six entries of the second moments L L' and their derivative by the six entries of L."""
     entries = x[4:].copy()
     entries[_DIAGONAL] = np.exp(entries[_DIAGONAL])
     half = _SQUARE @ entries
@@ -145,32 +145,32 @@ def _moments(x: Array) -> tuple[Array, Array]:
 def _parameters(x: Array) -> tuple[Array, Array]:
     """phi(x) and its derivative."""
     mass, c = float(np.exp(x[0])), x[1:4]
-    about, turn = _moments(x)
-    outer = c[_FIRST] * c[_SECOND]
+    second_moments, moment_jacobian = _moments(x)
+    outer = c[_ROW_AXIS] * c[_COLUMN_AXIS]
     phi = np.empty(10)
     phi[0] = mass
     phi[1:4] = mass * c
-    phi[4:] = _TO_INERTIA @ (about + mass * outer)
-    turned = np.zeros((6, 3))
-    turned[_ENTRIES, _FIRST] += mass * c[_SECOND]
-    turned[_ENTRIES, _SECOND] += mass * c[_FIRST]
+    phi[4:] = _TO_INERTIA @ (second_moments + mass * outer)
+    centre_jacobian = np.zeros((6, 3))
+    centre_jacobian[_ENTRIES, _ROW_AXIS] += mass * c[_COLUMN_AXIS]
+    centre_jacobian[_ENTRIES, _COLUMN_AXIS] += mass * c[_ROW_AXIS]
     jacobian = np.zeros((PER_LINK, PER_LINK))
     jacobian[0, 0] = mass
     jacobian[1:4, 0] = phi[1:4]
     jacobian[_AXES, _AXES] = mass
     jacobian[4:, 0] = _TO_INERTIA @ (mass * outer)
-    jacobian[4:, 1:4] = _TO_INERTIA @ turned
-    jacobian[4:, 4:] = _TO_INERTIA @ turn
+    jacobian[4:, 1:4] = _TO_INERTIA @ centre_jacobian
+    jacobian[4:, 4:] = _TO_INERTIA @ moment_jacobian
     return phi, jacobian
 
 
-def _described(x: Array) -> tuple[Array, Array]:
+def _quantities(x: Array) -> tuple[Array, Array]:
     """(m, c, inertia about c) and its derivative by x."""
     mass = float(np.exp(x[0]))
-    about, turn = _moments(x)
-    out = np.concatenate([[mass], x[1:4], _TO_INERTIA @ about])
+    second_moments, moment_jacobian = _moments(x)
+    out = np.concatenate([[mass], x[1:4], _TO_INERTIA @ second_moments])
     jacobian = np.zeros((PER_LINK, PER_LINK))
     jacobian[0, 0] = mass
     jacobian[1:4, 1:4] = np.eye(3)
-    jacobian[4:, 4:] = _TO_INERTIA @ turn
+    jacobian[4:, 4:] = _TO_INERTIA @ moment_jacobian
     return out, jacobian

@@ -1,16 +1,15 @@
-"""The rival of a pick: a force that ends within a second was no payload.
+"""Contact hypothesis for a detected payload change: a contact ends within about a second.
 
-In its first moments a downward push and a picked mass are the same torque. So a change is "pick or
-contact" at first, what was known before it is kept aside, and rows go on being held against that.
-With F of `change`, all rows since then but the latest foretell the latest: a payload that changed
-as those say explains the latest better than what was known before by
+At first, a downward push and a picked mass cause the same torque. A detected change is therefore
+"pick or contact" at first, the filter state before it is stored, and new rows are compared with it.
+With F of `change_detector`, rows since then predict the newest ones: the evidence of a payload
+change against no change in the newest rows is
 
-    2 ln B = F(P + Q; all) - F(P + Q; all but the latest) - F(P; the latest).
+    2 ln B = F(P + Q; all) - F(P + Q; all but the newest) - F(P; the newest).
 
-Where that is clearly negative the change was a contact: what was known comes back and the rows in
-between do not count. Where it still is positive after a second of motion it was a pick or a drop.
-Poses in which a payload hardly shows speak for neither, and are waited for. An arm that stands says
-nothing: that time does not count.
+If it is clearly negative, the change was a contact: the stored state is restored and the rows since
+then are dropped. If it is still positive after one second of motion, it was a pick or a drop. Poses
+with little payload torque decide nothing and extend the wait; time at standstill does not count.
 """
 
 from __future__ import annotations
@@ -24,94 +23,113 @@ from taufit.payload.filter.change_detector import (
     PayloadChangeEvidence,
     ReferenceEstimate,
     RowBlock,
+    change_variance,
     log_evidence_gain,
     marginal_payload_information,
-    variance_of_changes,
     weighted_gram,
 )
 
 if TYPE_CHECKING:
     from taufit.payload.filter.filter_state import PayloadFilterState
 
-# A change that lasts this long in motion is none of a contact; nothing is waited for longer [s].
-DECIDED_S, LATEST_S = 1.0, 4.0
-# The latest rows [s].
+# Time in motion after which a lasting change is a payload change, and latest decision [s].
+DECISION_S, DEADLINE_S = 1.0, 4.0
+# Windows of newest rows [s].
 _WINDOWS = (0.1, 0.2, 0.4)
-# Looks in a row that must find no change.
-_LOOKS = 2
-# 2 ln B that speaks clearly, for no change and for one.
-_CLEAR, _STILL = 4.0, 2.0
-# Nothing is decided before the low-pass has seen the change [s].
+# Consecutive tests that must find no change.
+_CONFIRMATIONS = 2
+# 2 ln B that decides for a contact, and for a payload change.
+_CONTACT_EVIDENCE, _CHANGE_EVIDENCE = 4.0, 2.0
+# Earliest decision, after the delay of the low-pass [s].
 _EARLIEST_S = 0.1
 
 
 class ContactHypothesis:
-    """A change that may be a contact.
+    """A detected change that may be a contact.
 
     Attributes:
-        time: When it was noticed [s].
-        event: Its place among the events.
-        mass: By how much the mass has changed, if it is a pick [kg].
-        kept: What was known before.
+        time: Detection time [s].
+        event: Index of its event.
+        mass: Change of mass, given a pick [kg].
+        state_before: Filter state before the change.
     """
 
     __slots__ = (
-        *("_belief", "_idle", "_narrow", "_past", "_quiet", "_times", "_wide"),
-        *("event", "kept", "mass", "time"),
+        *(
+            "_reference",
+            "_standing_s",
+            "_variance",
+            "_grams",
+            "_no_change_count",
+            "_times",
+            "_change_variance",
+        ),
+        *("event", "state_before", "mass", "time"),
     )
 
     def __init__(
         self,
         time: float,
         event: int,
-        found: PayloadChangeEvidence,
-        belief: ReferenceEstimate,
-        light: float,
-        kept: PayloadFilterState,
+        change: PayloadChangeEvidence,
+        reference: ReferenceEstimate,
+        light_mass: float,
+        state_before: PayloadFilterState,
     ) -> None:
-        self.time, self.event, self.mass, self.kept = time, event, found.mass, kept
-        self._belief = belief
-        self._narrow = belief.known**2
-        self._wide = self._narrow + variance_of_changes(light)
+        self.time, self.event, self.mass, self.state_before = time, event, change.mass, state_before
+        self._reference = reference
+        self._variance = reference.std**2
+        self._change_variance = self._variance + change_variance(light_mass)
         self._times: list[float] = []
-        self._past: list[Float[Array, "j 7 7"]] = []
-        self._quiet, self._idle = 0, 0.0
+        self._grams: list[Float[Array, "j 7 7"]] = []
+        self._no_change_count, self._standing_s = 0, 0.0
 
-    def look(self, chunk: RowBlock) -> bool | None:
-        """Whether it was a contact; None where that is not clear yet."""
+    def test(self, chunk: RowBlock) -> bool | None:
+        """Whether the change was a contact; None while undecided."""
         if not any(weight.any() for _, weight in chunk.rows):
-            self._idle += chunk.seconds
+            self._standing_s += chunk.seconds
             return None
         self._times.append(chunk.time)
-        self._past.append(weighted_gram(chunk, self._belief))
-        since = chunk.time - self.time - self._idle
-        if since < _EARLIEST_S:
+        self._grams.append(weighted_gram(chunk, self._reference))
+        elapsed = chunk.time - self.time - self._standing_s
+        if elapsed < _EARLIEST_S:
             return None
-        found = self._evidence()
-        self._quiet = self._quiet + 1 if float(found.min()) < -_CLEAR else 0
-        if self._quiet >= _LOOKS:
+        evidence = self._evidence()
+        self._no_change_count = (
+            self._no_change_count + 1 if float(evidence.min()) < -_CONTACT_EVIDENCE else 0
+        )
+        if self._no_change_count >= _CONFIRMATIONS:
             return True
-        if since < (DECIDED_S if found[-1] > _STILL else LATEST_S):
+        if elapsed < (DECISION_S if evidence[-1] > _CHANGE_EVIDENCE else DEADLINE_S):
             return None
-        whole = marginal_payload_information(np.sum(self._past, axis=0), self._belief)[None]
-        one, change = log_evidence_gain(whole, self._wide)
+        information = marginal_payload_information(np.sum(self._grams, axis=0), self._reference)[
+            None
+        ]
+        gain, change = log_evidence_gain(information, self._change_variance)
         mass = float(change[0, 0])
         if abs(mass) > abs(self.mass):
             self.mass = mass
-        return bool(found[-1] <= _STILL and one[0] <= log_evidence_gain(whole, self._narrow)[0][0])
+        return bool(
+            evidence[-1] <= _CHANGE_EVIDENCE
+            and gain[0] <= log_evidence_gain(information, self._variance)[0][0]
+        )
 
     def _evidence(self) -> Float[Array, " k"]:
-        """2 ln B of a change over each length of the latest rows."""
-        past = np.array(self._past)
+        """2 ln B of a payload change in the newest rows, for each window."""
+        past = np.array(self._grams)
         ages = self._times[-1] - np.array(self._times)
         out = []
         for window in _WINDOWS:
-            latest = ages < window
-            now = marginal_payload_information(past[latest].sum(axis=0), self._belief)[None]
-            before = marginal_payload_information(past[~latest].sum(axis=0), self._belief)[None]
-            foretold = self._worth(before + now) - self._worth(before)
-            out.append(foretold - float(log_evidence_gain(now, self._narrow)[0][0]))
+            is_newest = ages < window
+            newest = marginal_payload_information(past[is_newest].sum(axis=0), self._reference)[
+                None
+            ]
+            earlier = marginal_payload_information(past[~is_newest].sum(axis=0), self._reference)[
+                None
+            ]
+            predicted = self._change_evidence(earlier + newest) - self._change_evidence(earlier)
+            out.append(predicted - float(log_evidence_gain(newest, self._variance)[0][0]))
         return np.array(out)
 
-    def _worth(self, left: Array) -> float:
-        return float(log_evidence_gain(left, self._wide)[0][0])
+    def _change_evidence(self, information: Array) -> float:
+        return float(log_evidence_gain(information, self._change_variance)[0][0])

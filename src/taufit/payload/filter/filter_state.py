@@ -1,9 +1,9 @@
-"""What the rows so far say of payload, arm and noise, and how it is read out.
+"""State of the payload filter: information on payload, robot and noise, and its evaluation.
 
-At read-out the joints' sums are weighted by how large the residuals turned out, a column per joint
-is added for the error of its drive gain (the payload's own torque, scaled: `gain_uncertainty`),
-everything but the payload is marginalised (Schur complement: `posterior`), and the most probable
-body that can exist is returned (`body`, `read_out`).
+An evaluation weights the joints' sums by their residuals, adds a column per joint for the error of
+its drive gain (the payload's torque, scaled: `gain_uncertainty`), marginalises the nuisance
+parameters (Schur complement: `posterior`), and returns the maximum a posteriori body that is
+physically consistent (`body`, `posterior_summary`).
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 from taufit.core.parameters import PER_LINK, parse_name
 from taufit.payload.estimate import PayloadEstimate
-from taufit.payload.filter.arm_rows import PayloadRows
 from taufit.payload.filter.body import Body, most_probable_body
 from taufit.payload.filter.change_detector import RowBlock
-from taufit.payload.filter.event import PayloadEvent
 from taufit.payload.filter.gain_uncertainty import GainUncertainty
-from taufit.payload.filter.joint_sums import JointSums, loaded_joints
+from taufit.payload.filter.joint_sums import JointSums, joints_under_load
 from taufit.payload.filter.nuisance_model import NuisanceModel
+from taufit.payload.filter.payload_event import PayloadEvent
+from taufit.payload.filter.payload_rows import PayloadRows
 from taufit.payload.filter.posterior import (
     FilterInformation,
     NuisancePosterior,
@@ -33,24 +33,24 @@ from taufit.payload.filter.posterior import (
     marginalise_payload,
 )
 from taufit.payload.filter.posterior_summary import (
-    STRANGE,
+    SUSPICIOUS_VARIANCE_RATIO,
     body_estimate,
+    contradiction_message,
+    estimate_warnings,
     lighter_robot_warning,
     no_load_estimate,
-    unexplained,
-    warnings,
 )
-from taufit.payload.filter.training_coverage import coverage_inflation, covered_share
+from taufit.payload.filter.training_coverage import coverage_inflation, motion_coverage
 from taufit.payload.settings import PayloadSettings
 
-# Contacts are over after this long [s].
-_CONTACT_S = 1.0
-# Masses are the same within this many standard deviations.
-_SAME = 2.0
+# Longest duration of a contact [s].
+_MAX_CONTACT_S = 1.0
+# Largest difference of equal masses, in standard deviations.
+_MASS_TOLERANCE = 2.0
 
 
 class MassHistory:
-    """The masses of the last second, and the one before it."""
+    """Mass estimates of the last second, and the one before it."""
 
     __slots__ = ("_past",)
 
@@ -58,64 +58,64 @@ class MassHistory:
         self._past: deque[tuple[float, float, float]] = deque()
 
     def add(self, time: float, mass: float, std: float) -> None:
-        """A mass that is not worth anything yet, or is so since now.
+        """Add a mass estimate; the last one added is the first that is ready.
 
         Args:
-            time: [s].
-            mass, std: As read [kg].
+            time: Time of the estimate [s].
+            mass, std: Mass and its standard deviation [kg].
         """
         self._past.append((time, mass, std))
-        while len(self._past) > 1 and self._past[1][0] <= time - _CONTACT_S:
+        while len(self._past) > 1 and self._past[1][0] <= time - _MAX_CONTACT_S:
             self._past.popleft()
 
-    def ended_contact(self, time: float, mass: float, std: float) -> bool:
-        """Whether a change was the end of a contact.
+    def is_contact_end(self, time: float, mass: float, std: float) -> bool:
+        """Whether a change of mass was the end of a contact.
 
         Args:
-            time: When it was noticed [s].
-            mass, std: What is carried since then [kg].
+            time: Detection time of the change [s].
+            mass, std: Mass since then and its standard deviation [kg].
         """
         if not self._past:
             return False
-        # The last reading is that with which the payload became known.
-        earlier, before, spread = self._past[0]
-        known = self._past[-1][0]
-        if time - known > _CONTACT_S or earlier > known - _CONTACT_S:
+        # The last entry is the estimate that made the payload ready.
+        first_time, first_mass, first_std = self._past[0]
+        ready_time = self._past[-1][0]
+        if time - ready_time > _MAX_CONTACT_S or first_time > ready_time - _MAX_CONTACT_S:
             return False
-        return abs(mass - before) < _SAME * float(np.hypot(std, spread))
+        return abs(mass - first_mass) < _MASS_TOLERANCE * float(np.hypot(std, first_std))
 
 
-# Residuals of a run may be this much smaller than in training, in variance, and no less.
-_QUIETEST = 0.5
-# Weight of the training's noise level against the run's, in independent values.
-_NOISE_TRUST = 20.0
-# A body lighter than this many standard deviations may be none.
-_EMPTY = 4.0
-# An arm lighter than its model by this share of a light payload is another arm.
-_LIGHTER = 0.2
+# Lower limit of the residual variance of a run, relative to the training data.
+_MIN_VARIANCE_RATIO = 0.5
+# Weight of the training noise level against that of the run, in independent samples.
+_NOISE_PRIOR_WEIGHT = 20.0
+# A mass below this many standard deviations may be zero.
+_EMPTY_LIMIT = 4.0
+# A negative mass beyond this fraction of `light_mass` means a robot lighter than its model.
+_LIGHTER_FRACTION = 0.2
 
 
 class PayloadFilterState:
-    """Of one payload; another one begins with what is known of all but the payload (`anew`).
+    """Information on one payload; `next_payload` starts the next with the nuisance posterior.
 
     Args:
         unknowns: Columns, their prior, noise.
-        settings: Of the filter.
-        gains: How uncertain the drive gains are.
+        settings: Settings of the filter.
+        gains: Uncertainty of the drive gains.
         step: Time between two rows [s].
 
     Attributes:
-        sums: Of squares, one per joint.
-        prior, prior_target: Of all unknowns, in information form.
+        sums: Accumulated rows, one per joint.
+        prior, prior_target: Prior of all parameters, in information form.
         phi: Payload parameters that columns may depend on.
-        gains, gain_inflation: Errors of the drive gains, and how much wider they are taken.
-        scale: Variance of each joint's residuals over that in training.
-        state: The unknowns at the last read-out.
-        tied: Whether the prior is one of all unknowns together.
-        faced: Whether the last estimate was worth reading.
-        last: The last estimate, or None.
-        readings: Estimates before one was worth reading.
-        ready_at, stopped_at: When it was, and when as accurate as wanted [s], or None.
+        gains, gain_inflation: Errors of the drive gains, and factor on their covariance.
+        scale: Residual variance of each joint relative to the training data.
+        state: Parameters at the last evaluation.
+        is_correlated: Whether the prior correlates parameters of different joints.
+        was_ready: Whether the last estimate was ready.
+        last_estimate: Last estimate, or None.
+        mass_history: Mass estimates before the first that was ready.
+        ready_at, stopped_at: Times of readiness and of required accuracy [s], or None.
     """
 
     def __init__(
@@ -132,152 +132,152 @@ class PayloadFilterState:
         self.scale = np.ones(self.joints)
         self.state = np.zeros(len(unknowns))
         self.gain_inflation = 1.0
-        self.tied = False
-        self.last: PayloadEstimate | None = None
-        self._begin()
+        self.is_correlated = False
+        self.last_estimate: PayloadEstimate | None = None
+        self._reset_payload()
 
-    def _begin(self) -> None:
-        """Nothing is known of the payload."""
+    def _reset_payload(self) -> None:
+        """Reset the information on the payload."""
         sizes = [len(rows) + 1 for rows in self.unknowns.rows]
         self.sums = [JointSums(np.zeros((size, size))) for size in sizes]
         self.phi, self.gains = np.zeros(PER_LINK), np.zeros(self.joints)
         self.body: Body | None = None
-        self.faced = False
-        self.readings = MassHistory()
+        self.was_ready = False
+        self.mass_history = MassHistory()
         self.ready_at: float | None = None
         self.stopped_at: float | None = None
-        self._lighter: float | None = None
+        self._negative_mass: float | None = None
 
-    def anew(self) -> PayloadFilterState:
-        """Of the next payload: all but the payload is known as well as now. This one stays."""
-        new = copy(self)
-        new.prior, new.prior_target = marginalise_payload(self._evidence())
-        new._begin()
-        # Friction stays known: what the joints have shown of it counts on.
-        for sums, before in zip(new.sums, self.sums, strict=True):
-            sums.forward, sums.backward = before.forward, before.backward
-        new.tied = True
-        new.scale = np.maximum(self.scale, 1.0)
-        return new
+    def next_payload(self) -> PayloadFilterState:
+        """State for the next payload, with the present nuisance posterior as prior."""
+        successor = copy(self)
+        successor.prior, successor.prior_target = marginalise_payload(self._filter_information())
+        successor._reset_payload()
+        # Knowledge of friction remains: so do the durations in both directions.
+        for sums, previous in zip(successor.sums, self.sums, strict=True):
+            sums.forward, sums.backward = previous.forward, previous.backward
+        successor.is_correlated = True
+        successor.scale = np.maximum(self.scale, 1.0)
+        return successor
 
-    # ---- what comes in -------------------------------------------------------------------------
+    # ---- rows ----------------------------------------------------------------------------------
 
     def add(self, rows: PayloadRows, weight: Float[Array, "n j"]) -> None:
-        """Rows with a weight each; what was before fades."""
-        if np.isfinite(self.settings.memory):
-            left = float(np.exp(-len(rows) * self.step / self.settings.memory))
+        """Add weighted rows; older ones fade."""
+        if np.isfinite(self.settings.memory_s):
+            factor = float(np.exp(-len(rows) * self.step / self.settings.memory_s))
             for sums in self.sums:
-                sums.fade(left)
+                sums.fade(factor)
         for j, sums in enumerate(self.sums):
-            own, w, still = rows.of(j), weight[:, j], rows.still[:, j]
+            joint_rows, w, standing = rows.joint_rows(j), weight[:, j], rows.standing[:, j]
             density = self.unknowns.density[j]
-            sums.add(own, w, still, rows.velocity[:, j], self.step, density)
+            sums.add(joint_rows, w, standing, rows.velocity[:, j], self.step, density)
 
-    def take_back(self, chunks: Sequence[RowBlock]) -> None:
-        """The last chunks that were added are not of what was there before them."""
+    def remove_rows(self, chunks: Sequence[RowBlock]) -> None:
+        """Remove the last row blocks added: they belong to the next payload."""
         for chunk in chunks:
-            # What has begun to be forgotten is taken back as far as it is still there.
+            # Faded rows are removed with their faded weight.
             age = chunks[-1].time - chunk.time
-            left = float(np.exp(-age / self.settings.memory))
+            factor = float(np.exp(-age / self.settings.memory_s))
             for j, ((rows, _), w) in enumerate(zip(chunk.rows, chunk.weights, strict=True)):
-                step = left * chunk.seconds / len(w)
-                self.sums[j].take_back(rows, w, step, self.unknowns.density[j])
+                step = factor * chunk.seconds / len(w)
+                self.sums[j].remove(rows, w, step, self.unknowns.density[j])
 
     def marginalise_starts(self) -> None:
-        """Where friction stood before a gap no longer matters: integrated out joint by joint."""
+        """Marginalise the friction state before a gap, joint by joint."""
         names = self.unknowns.names
         for sums, rows in zip(self.sums, self.unknowns.rows, strict=True):
-            gone = np.array(
+            starts = np.array(
                 [k for k, i in enumerate(rows) if parse_name(names[i]).what.startswith("start_")]
             )
-            sums.marginalise(gone, np.diag(self.prior)[rows[gone]])
+            sums.marginalise(starts, np.diag(self.prior)[rows[starts]])
 
-    def cancel_arm(self, share: float, density: Float[Array, " j"], rms: Array) -> None:
-        """The arm's own errors are a share of their variance, and noise is of this density."""
+    def reduce_model_errors(self, share: float, density: Float[Array, " j"], rms: Array) -> None:
+        """Reduce the errors of the robot model to a fraction of their variance; set the noise."""
         u = self.unknowns
         names = [parse_name(name).what for name in u.names]
-        same = np.array(
+        cancels = np.array(
             [
                 part == "links" or name.startswith(("cos_", "sin_"))
                 for part, name in zip(u.parts, names, strict=True)
             ]
         )
-        factor = np.where(same, 1.0 / np.sqrt(share), 1.0)
+        factor = np.where(cancels, 1.0 / np.sqrt(share), 1.0)
         factor[:PER_LINK] = 1.0
         self.prior = self.prior * np.outer(factor, factor)
         self.prior_target = np.zeros(len(u))
         self.unknowns = replace(u, density=density, rms=rms)
 
-    # ---- what comes out ------------------------------------------------------------------------
+    # ---- results -------------------------------------------------------------------------------
 
     @property
-    def seen(self) -> bool:
-        """Whether any row has come."""
+    def has_rows(self) -> bool:
+        """Whether any row was added."""
         return sum(sums.seconds for sums in self.sums) > 0.0
 
     @property
-    def familiar(self) -> float:
-        """Share of the motion, at the joints that carry, within what the model was fitted to."""
-        return covered_share(self.sums, self.step)
+    def coverage(self) -> float:
+        """Fraction of the motion of the loaded joints within the training range."""
+        return motion_coverage(self.sums, self.step)
 
     def posterior(self, without: tuple[str, ...] = ()) -> Posterior:
-        """Information on the payload with all but the payload and `without` marginalised."""
+        """Information on the payload; parameters of the sources `without` are fixed."""
         return self._posterior(self._gain_covariance(), without)[0]
 
-    def read(self, time: float) -> PayloadEstimate:
-        """What is carried, without `warnings`."""
+    def evaluate(self, time: float) -> PayloadEstimate:
+        """Payload estimate, without `warnings`."""
         settings = self.settings
         gains = self._gain_covariance()
-        found, rest = self._posterior(gains)
-        seen = self.seen
-        linear, spread = found.linear()
-        self._face(linear, rest, gains)
-        mass, std = float(linear[0]), float(np.sqrt(spread[0, 0]))
-        if not seen or mass < _EMPTY * std:
-            out = no_load_estimate(time, mass, std, settings.com_spread)
+        posterior, nuisances = self._posterior(gains)
+        has_rows = self.has_rows
+        linear, covariance = posterior.linear()
+        self._update_noise_scale(linear, nuisances, gains)
+        mass, std = float(linear[0]), float(np.sqrt(covariance[0, 0]))
+        if not has_rows or mass < _EMPTY_LIMIT * std:
+            estimate = no_load_estimate(time, mass, std, settings.com_std)
         else:
             start = None if self.body is None else self.body.x
-            self.body = most_probable_body(found.information, found.target, settings, start)
-            out = body_estimate(time, self.body)
-        lighter = mass < -max(_EMPTY * std, _LIGHTER * settings.light)
-        self._lighter = mass if lighter else None
-        ready = self._ready(out.mass, out.mass_std) and not lighter
-        self.faced = ready
+            self.body = most_probable_body(posterior.information, posterior.target, settings, start)
+            estimate = body_estimate(time, self.body)
+        is_lighter = mass < -max(_EMPTY_LIMIT * std, _LIGHTER_FRACTION * settings.light_mass)
+        self._negative_mass = mass if is_lighter else None
+        ready = self._is_ready(estimate.mass, estimate.mass_std) and not is_lighter
+        self.was_ready = ready
         if ready:
-            self.phi = out.parameters.copy()
-        elif seen:
-            self.phi = np.where(std < 0.5 * mass, 1.0, 0.0) * out.parameters
-        accurate = self.stopped_at is not None or (ready and self._accurate(out))
-        if seen and self.ready_at is None:
-            self.readings.add(time, mass, std)
+            self.phi = estimate.parameters.copy()
+        elif has_rows:
+            self.phi = np.where(std < 0.5 * mass, 1.0, 0.0) * estimate.parameters
+        accurate = self.stopped_at is not None or (ready and self._is_accurate(estimate))
+        if has_rows and self.ready_at is None:
+            self.mass_history.add(time, mass, std)
         if ready and self.ready_at is None:
             self.ready_at = time
         if accurate and self.stopped_at is None:
             self.stopped_at = time
-        return replace(out, ready=ready, accurate=accurate)
+        return replace(estimate, ready=ready, accurate=accurate)
 
     def warnings(self, ready: bool, events: list[PayloadEvent]) -> tuple[str, ...]:
-        """What a user of the last reading has to know."""
-        messages = warnings(
+        """Messages about the last estimate."""
+        messages = estimate_warnings(
             events,
             covariance=self.unknowns.covariance,
-            ready=ready or self._lighter is not None,
-            familiar=self.familiar,
+            ready=ready or self._negative_mass is not None,
+            covered_share=self.coverage,
             scale=self.scale,
         )
-        if self._lighter is not None and self.seen:
-            messages = [lighter_robot_warning(self._lighter), *messages]
+        if self._negative_mass is not None and self.has_rows:
+            messages = [lighter_robot_warning(self._negative_mass), *messages]
         return tuple(messages)
 
     @property
-    def unexplained(self) -> str:
-        """Why the model is not that of this arm, where it is not; else ""."""
-        if self._lighter is not None and self.seen:
-            return lighter_robot_warning(self._lighter)
-        return unexplained(self.scale)
+    def contradiction(self) -> str:
+        """Reason why the model does not describe this robot; "" if it does."""
+        if self._negative_mass is not None and self.has_rows:
+            return lighter_robot_warning(self._negative_mass)
+        return contradiction_message(self.scale)
 
-    def explained(self, j: int) -> Float[Array, " c"]:
-        """x with [columns, y] x what is left of joint j's torque, its sign turned."""
+    def residual_coefficients(self, j: int) -> Float[Array, " c"]:
+        """x such that [columns, y] x is the negative residual of joint j."""
         x = np.append(self.state[self.unknowns.rows[j]], -1.0)
         x[:PER_LINK] *= 1.0 + self.gains[j]
         return x
@@ -285,65 +285,73 @@ class PayloadFilterState:
     def _posterior(
         self, gains: Float[Array, "j j"], without: tuple[str, ...] = ()
     ) -> tuple[Posterior, NuisancePosterior]:
-        information, target, rest = marginalise_nuisances(
-            self._evidence(),
+        information, target, nuisances = marginalise_nuisances(
+            self._filter_information(),
             self.phi,
             np.linalg.inv(self.gain_inflation * gains),
             self.settings.gain_common,
             without,
         )
-        inflation = coverage_inflation(self.familiar)
-        found = Posterior(information / inflation, target / inflation, self.scale, self.gains)
-        return found, rest
+        inflation = coverage_inflation(self.coverage)
+        posterior = Posterior(information / inflation, target / inflation, self.scale, self.gains)
+        return posterior, nuisances
 
-    def _evidence(self) -> FilterInformation:
+    def _filter_information(self) -> FilterInformation:
         return FilterInformation(
             self.unknowns,
             self.prior,
             self.prior_target,
-            [sums.square for sums in self.sums],
+            [sums.gram for sums in self.sums],
             self.scale,
-            self.tied,
+            self.is_correlated,
         )
 
     def _gain_covariance(self) -> Float[Array, "j j"]:
-        """Of the errors of the drive gains, at the levers of the run: rms arms of the weight."""
+        """Covariance of the errors of the drive gains at the RMS lever arms of the run."""
         pairs = zip(self.sums, self.unknowns.density, strict=True)
         levers = np.array([sums.lever(self.phi, density) for sums, density in pairs])
         return self._gain_uncertainty.covariance(levers)
 
-    def _face(
-        self, phi: Float[Array, " 10"], rest: NuisancePosterior, gains: Float[Array, "j j"]
+    def _update_noise_scale(
+        self, phi: Float[Array, " 10"], nuisances: NuisancePosterior, gains: Float[Array, "j j"]
     ) -> None:
-        """Everything else with payload phi: gains, and how large each joint's residuals are."""
+        """Update gains and residual variances given payload phi."""
         u = self.unknowns
-        self.state, self.gains = rest.at(phi, u.rows, len(u))
-        # Joints that contradict each other by more than their gains may differ widen all gains.
-        self.gain_inflation = self._gain_uncertainty.factor(self.gains, gains)
+        self.state, self.gains = nuisances.condition_on(phi, u.rows, len(u))
+        # Joints that contradict each other beyond their gain errors widen the covariance of all
+        # gains.
+        self.gain_inflation = self._gain_uncertainty.inflation(self.gains, gains)
         scale = np.empty(self.joints)
         for j, sums in enumerate(self.sums):
-            x = self.explained(j)
-            left = max(float(x @ sums.square @ x), 0.0)
+            x = self.residual_coefficients(j)
+            residual_power = max(float(x @ sums.gram @ x), 0.0)
             expected = sums.seconds * u.rms[j] ** 2 / u.density[j]
-            scale[j] = max((_NOISE_TRUST + left) / (_NOISE_TRUST + expected), _QUIETEST)
+            scale[j] = max(
+                (_NOISE_PRIOR_WEIGHT + residual_power) / (_NOISE_PRIOR_WEIGHT + expected),
+                _MIN_VARIANCE_RATIO,
+            )
         self.scale = scale
 
-    def _ready(self, mass: float, std: float) -> bool:
-        """The joints that carry the payload were seen in both directions, and it shows."""
+    def _is_ready(self, mass: float, std: float) -> bool:
+        """Whether the loaded joints moved both ways, without large residuals, and the mass is "
+        "known."""
         if not any(sums.load > 0.0 for sums in self.sums):
             return False
-        carries = np.flatnonzero(loaded_joints(self.sums))
-        if not all(self.sums[j].both_ways and self.scale[j] <= STRANGE for j in carries):
+        loaded = np.flatnonzero(joints_under_load(self.sums))
+        if not all(
+            self.sums[j].has_both_directions and self.scale[j] <= SUSPICIOUS_VARIANCE_RATIO
+            for j in loaded
+        ):
             return False
-        return std <= self.settings.ready_mass * max(mass, self.settings.light)
+        return std <= self.settings.ready_mass * max(mass, self.settings.light_mass)
 
-    def _accurate(self, out: PayloadEstimate) -> bool:
-        """Mass and centre as well known as wanted, what no motion shrinks (the gains) apart."""
+    def _is_accurate(self, estimate: PayloadEstimate) -> bool:
+        """Whether mass and centre have the required accuracy, without the error of the gains."""
         settings = self.settings
-        if not (out.empty or np.all(out.centre_std <= settings.com_accuracy)):
+        if not (estimate.empty or np.all(estimate.centre_std <= settings.com_accuracy)):
             return False
-        goal = settings.mass_accuracy * max(out.mass, settings.light)
-        if out.mass_std <= goal:
+        goal = settings.mass_accuracy * max(estimate.mass, settings.light_mass)
+        if estimate.mass_std <= goal:
             return True
-        known = self.posterior(without=("gains",)).linear()[1]
-        return bool(np.sqrt(known[0, 0]) <= goal)
+        covariance = self.posterior(without=("gains",)).linear()[1]
+        return bool(np.sqrt(covariance[0, 0]) <= goal)

@@ -1,10 +1,10 @@
-"""What is unknown when a known arm carries something, and its prior.
+"""Nuisance parameters of payload estimation and their prior.
 
     y = W_n phi + Y d + extras + noise
 
-phi are the ten parameters of the payload, d the error of the model's own base parameters (its
-covariance, wider for friction, which changes with temperature and load), extras what no model
-holds: friction at low speed and under load, and where friction stood before the motion began.
+phi are the ten parameters of the payload, d the error of the model's base parameters (with the
+model's covariance, wider for friction, which changes with temperature and load), extras are
+effects outside the model: low-speed and load-dependent friction, and the initial friction state.
 """
 
 from __future__ import annotations
@@ -24,40 +24,40 @@ from taufit.payload.settings import PayloadSettings
 from taufit.regression.residual_structure import EXTRAS, LOW_SPEEDS
 from taufit.terms import CONSTANT, DISSIPATIVE, INERTIAL, LEVEL, MEMORY, has_memory, needs
 
-# Typical speed at which friction terms are compared [rad/s or m/s].
+# Typical speed for the comparison of friction terms [rad/s or m/s].
 TYPICAL_SPEED = 0.5
-# Relative standard deviation of base parameters where a model has no covariance.
-UNKNOWN_COVARIANCE = 0.05
-# Change of the drives since the model was fitted, as a share of how well their gains are known.
+# Relative standard deviation of base parameters of a model without covariance.
+DEFAULT_BASE_STD = 0.05
+# Drift of the drives since the fit, relative to the standard deviation of their gains.
 DRIFT_SHARE = 0.15
-# Part of the residual's standard deviation that ripple may have where nothing is known of it.
+# Prior standard deviation of ripple relative to the residual, if unknown.
 _RIPPLE_SHARE = 0.35
-# Ratio of friction to carried torque that a model may have missed: known to it, or not at all.
+# Prior standard deviation of load-dependent friction: with and without such a term in the model.
 LOAD_STD = (0.01, 0.02)
-# A friction term may appear that was not there, as a share of how much friction may change.
-_UNSEEN = 0.5
-# Change of ripple since the model was fitted, relative to the residual.
+# Standard deviation of a new friction term, relative to the change of friction.
+_NEW_TERM_SHARE = 0.5
+# Standard deviation of the change of ripple since the fit, relative to the residual.
 _RIPPLE_CHANGE = 0.05
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NuisanceModel:
-    """The columns of a payload's equations and the prior of all but the payload.
+    """Columns of the payload regression and the prior of the nuisance parameters.
 
     Attributes:
-        base: Positions of the model's base parameters in its names.
-        names: Of all columns: shared by joints first, then each joint's own.
-        order: Where each column stands among payload, base parameters and extras by joint.
-        shared: How many columns joints share.
-        prior: Information (inverse covariance) of all columns; zero for the payload's ten.
-        target: Information times the prior mean.
-        rows: Per joint, the columns its rows have.
-        fading: Torque per unit of each element's unknown state, per motor [N m].
-        level: Friction at low speed per motor [N m].
+        base: Indices of the model's base parameters in its names.
+        names: Names of all columns: shared ones first, then those of single joints.
+        order: Index of each column among payload, base parameters and extras by joint.
+        shared: Number of columns shared by joints.
+        prior: Prior information (inverse covariance) of all columns; zero for the payload's ten.
+        target: Prior information times prior mean.
+        rows: Per joint, the columns in its rows.
+        fading: Torque per unit of each element's initial state, per motor [N m].
+        level: Low-speed friction per motor [N m].
         density: Noise density per joint [(N m)^2 s].
-        rms: Noise per joint [N m].
-        parts: Which part of the error each column belongs to: payload, links, friction.
-        covariance: Whether the model came with one.
+        rms: Noise RMS per joint [N m].
+        parts: Error source of each column: payload, links, friction.
+        covariance: Whether the model has a covariance.
     """
 
     base: Int[Array, " b"]
@@ -79,105 +79,123 @@ class NuisanceModel:
 
 
 def nuisance_model(model: FittedModel, settings: PayloadSettings) -> NuisanceModel:
-    """Columns and prior for a fitted model."""
+    """Build columns and prior for a fitted model."""
     require_fitted(model, "identify a payload")
     joints = model.robot.joints
-    base, spread_of_base, mean, known = base_parameter_prior(model)
+    base, base_uncertainty, mean, has_covariance = base_parameter_prior(model)
     level = friction_level(model)
     density, rms = residual_noise(model, settings)
-    widths, fading = _fading(model, level)
-    late = ["drift", *(f"start_{i + 1}" for i in range(len(widths)))]
-    extra = [*EXTRAS, *late]
+    widths, fading = _initial_state_torque(model, level)
+    initial_extras = ["drift", *(f"start_{i + 1}" for i in range(len(widths)))]
+    extra = [*EXTRAS, *initial_extras]
     natural = [
         *(f"payload.{i}" for i in range(PER_LINK)),
         *(model.names[i] for i in base),
         *(joint_parameter(i, name) for i in range(joints) for name in extra),
     ]
     coupling = model.robot.drives.coupling
-    live = np.array([model.layout.active(j, coupling)[base] for j in range(joints)]).T
-    touched = np.concatenate(
+    affects_base = np.array([model.layout.active(j, coupling)[base] for j in range(joints)]).T
+    affects = np.concatenate(
         [
             np.ones((PER_LINK, joints), bool),
-            live.reshape(len(base), joints),
+            affects_base.reshape(len(base), joints),
             np.repeat(np.asarray(coupling) != 0.0, len(extra), axis=0),
         ]
     )
     inertial = [model.layout.kinds[i] == INERTIAL for i in base]
     parts_of = [
         *["payload"] * PER_LINK,
-        *("links" if heavy else "friction" for heavy in inertial),
+        *("links" if is_inertial else "friction" for is_inertial in inertial),
         *["links" if name == "drift" else "friction" for name in extra] * joints,
     ]
-    # What belongs to one joint alone stands last, joint by joint.
+    # Columns of single joints come last, joint by joint.
     single = np.array([parse_name(name).kind == "joint" for name in natural])
-    single &= (touched.sum(axis=1) == 1) & np.array_equal(coupling, np.eye(joints))
-    groups = [np.flatnonzero(single & touched[:, j]) for j in range(joints)]
+    single &= (affects.sum(axis=1) == 1) & np.array_equal(coupling, np.eye(joints))
+    groups = [np.flatnonzero(single & affects[:, j]) for j in range(joints)]
     order = np.concatenate([np.flatnonzero(~single), *groups])
     shared = (
-        int(np.count_nonzero(~single)) if spread_of_base.information is not None else len(order)
+        int(np.count_nonzero(~single)) if base_uncertainty.information is not None else len(order)
     )
-    place = np.empty(len(order), int)
-    place[order] = np.arange(len(order))
+    position = np.empty(len(order), int)
+    position[order] = np.arange(len(order))
 
-    changed = _changed(model, base, level, rms, settings)
-    first = PER_LINK + len(base)
-    each = first + np.arange(joints)[:, None] * len(extra) + np.arange(len(extra))
-    at = place[np.concatenate([np.arange(PER_LINK, first), each[:, : len(EXTRAS)].ravel()])]
+    variance = _change_variance(model, base, level, rms, settings)
+    first_extra = PER_LINK + len(base)
+    extra_index = first_extra + np.arange(joints)[:, None] * len(extra) + np.arange(len(extra))
+    prior_index = position[
+        np.concatenate([np.arange(PER_LINK, first_extra), extra_index[:, : len(EXTRAS)].ravel()])
+    ]
     prior, target = np.zeros((len(order),) * 2), np.zeros(len(order))
-    if spread_of_base.information is None:
-        inner = _inverse(spread_of_base.covariance + np.diag(changed))
-        prior[np.ix_(at, at)] = inner
-        target[at] = inner @ mean
+    if base_uncertainty.information is None:
+        inner = _inverse_covariance(base_uncertainty.covariance + np.diag(variance))
+        prior[np.ix_(prior_index, prior_index)] = inner
+        target[prior_index] = inner @ mean
     else:
-        prior[np.ix_(at, at)] = spread_of_base.information
-        target[at] = spread_of_base.information @ mean
-        spread = np.zeros(len(order))
-        spread[at] = changed
-        _loosen(prior, target, spread, shared, [place[group] for group in groups])
-    late_std = np.full((joints, len(late)), 0.7)
-    late_std[:, 0] = max(DRIFT_SHARE * settings.gain_std, 1e-6)
-    rest = place[each[:, len(EXTRAS) :].ravel()]
-    prior[rest, rest] = 1.0 / late_std.ravel() ** 2
+        prior[np.ix_(prior_index, prior_index)] = base_uncertainty.information
+        target[prior_index] = base_uncertainty.information @ mean
+        variance_by_column = np.zeros(len(order))
+        variance_by_column[prior_index] = variance
+        _add_joint_variance(
+            prior, target, variance_by_column, shared, [position[group] for group in groups]
+        )
+    initial_std = np.full((joints, len(initial_extras)), 0.7)
+    initial_std[:, 0] = max(DRIFT_SHARE * settings.gain_std, 1e-6)
+    initial_index = position[extra_index[:, len(EXTRAS) :].ravel()]
+    prior[initial_index, initial_index] = 1.0 / initial_std.ravel() ** 2
 
     names = tuple(natural[i] for i in order)
-    rows = tuple(np.flatnonzero(touched[order, j]) for j in range(joints))
+    rows = tuple(np.flatnonzero(affects[order, j]) for j in range(joints))
     parts = tuple(parts_of[i] for i in order)
     return NuisanceModel(
-        base, names, order, shared, prior, target, rows, fading, level, density, rms, parts, known
+        base,
+        names,
+        order,
+        shared,
+        prior,
+        target,
+        rows,
+        fading,
+        level,
+        density,
+        rms,
+        parts,
+        has_covariance,
     )
 
 
-def _inverse(spread: Float[Array, "p p"]) -> Float[Array, "p p"]:
-    size = np.sqrt(np.maximum(np.diag(spread), 0.0))
+def _inverse_covariance(covariance: Float[Array, "p p"]) -> Float[Array, "p p"]:
+    size = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     size[size == 0.0] = 1e-9
-    values, vectors = np.linalg.eigh(spread / np.outer(size, size))
-    # Base parameters that one motion could not tell apart are still finite in number.
+    values, vectors = np.linalg.eigh(covariance / np.outer(size, size))
+    # Bound the eigenvalues of combinations that the motion did not separate.
     return (vectors / np.maximum(values, 1e-6)) @ vectors.T / np.outer(size, size)
 
 
-def _loosen(prior: Array, target: Array, spread: Array, shared: int, groups: list[Array]) -> None:
-    """What belongs to a joint alone may have changed since, by a variance each; in place.
+def _add_joint_variance(
+    prior: Array, target: Array, variance: Array, shared: int, groups: list[Array]
+) -> None:
+    """Add a variance to the parameters of single joints, in place.
 
-    Given what is shared, the joints' own are independent: own | shared ~ N(m - P^-1 B shared, P^-1)
-    becomes N(., P^-1 + D), and the sparsity stays.
+    Given the shared parameters, joints are independent: joint | shared ~ N(m - P^-1 B shared, P^-1)
+    becomes N(., P^-1 + D), and sparsity is kept.
     """
     for group in groups:
-        mine = group[np.diag(prior)[group] > 0.0]
-        inner, beside = prior[np.ix_(mine, mine)], prior[np.ix_(mine, np.arange(shared))]
-        whole = scaled_inverse(inner)
-        looser = np.linalg.inv(whole + np.diag(spread[mine]))
-        gain = whole @ beside
-        mean = whole @ target[mine]
-        prior[:shared, :shared] -= gain.T @ (inner - looser) @ gain
-        target[:shared] -= gain.T @ (inner - looser) @ mean
-        prior[np.ix_(mine, mine)] = looser
-        prior[np.ix_(mine, np.arange(shared))] = looser @ gain
-        prior[np.ix_(np.arange(shared), mine)] = (looser @ gain).T
-        target[mine] = looser @ mean
+        indices = group[np.diag(prior)[group] > 0.0]
+        inner, coupling = prior[np.ix_(indices, indices)], prior[np.ix_(indices, np.arange(shared))]
+        covariance = scaled_inverse(inner)
+        wider = np.linalg.inv(covariance + np.diag(variance[indices]))
+        gain = covariance @ coupling
+        mean = covariance @ target[indices]
+        prior[:shared, :shared] -= gain.T @ (inner - wider) @ gain
+        target[:shared] -= gain.T @ (inner - wider) @ mean
+        prior[np.ix_(indices, indices)] = wider
+        prior[np.ix_(indices, np.arange(shared))] = wider @ gain
+        prior[np.ix_(np.arange(shared), indices)] = (wider @ gain).T
+        target[indices] = wider @ mean
 
 
 class NuisanceUncertainty(NamedTuple):
-    """Errors of base parameters and extras: their information, or else their covariance."""
+    """Uncertainty of base parameters and extras: information, or else covariance."""
 
     information: Float[Array, "p p"] | None
     covariance: Float[Array, "p p"]
@@ -186,37 +204,41 @@ class NuisanceUncertainty(NamedTuple):
 def base_parameter_prior(
     model: FittedModel,
 ) -> tuple[Int[Array, " b"], NuisanceUncertainty, Float[Array, " p"], bool]:
-    """Base parameters in the model's order, what is known of their errors, whether it was given."""
+    """Base parameters in the model's order, their uncertainty and mean, and whether it is known."""
     joints, k = model.robot.joints, len(EXTRAS)
     names = list(model.names)
     fitted, structure = model.training.base, model.training.residuals.structure
-    ours = tuple(joint_parameter(j, extra) for j in range(joints) for extra in EXTRAS)
-    if fitted is not None and structure is not None and structure.names[-joints * k :] == ours:
+    extra_names = tuple(joint_parameter(j, extra) for j in range(joints) for extra in EXTRAS)
+    if (
+        fitted is not None
+        and structure is not None
+        and structure.names[-joints * k :] == extra_names
+    ):
         size = len(structure.names)
         base = np.array([names.index(name) for name in structure.names[: size - joints * k]])
         order = np.concatenate([np.argsort(base), np.arange(len(base), size)])
         information = structure.information[np.ix_(order, order)]
         mean = structure.mean[order]
         return np.sort(base), NuisanceUncertainty(information, np.zeros((0, 0))), mean, True
-    known = fitted is not None and bool(np.all(np.isfinite(fitted.covariance)))
-    if fitted is not None and known:
+    has_covariance = fitted is not None and bool(np.all(np.isfinite(fitted.covariance)))
+    if fitted is not None and has_covariance:
         base = np.array([names.index(name) for name in fitted.names])
-        own = fitted.covariance
+        base_covariance = fitted.covariance
     else:
-        base, own = _guessed(model)
+        base, base_covariance = _default_base_covariance(model)
     order = np.argsort(base)
-    base, own = base[order], own[np.ix_(order, order)]
-    spread = np.zeros((len(base) + joints * k,) * 2)
-    spread[: len(base), : len(base)] = 0.5 * (own + own.T)
+    base, base_covariance = base[order], base_covariance[np.ix_(order, order)]
+    covariance = np.zeros((len(base) + joints * k,) * 2)
+    covariance[: len(base), : len(base)] = 0.5 * (base_covariance + base_covariance.T)
     rms = residual_noise(model, PayloadSettings())[1]
     std = np.empty((joints, k))
     slow = len(LOW_SPEEDS)
     std[:, :slow] = rms[:, None]
     std[:, slow] = LOAD_STD[0 if needs(model.term_sum, "load") else 1]
     std[:, slow + 1 :] = _RIPPLE_SHARE * rms[:, None]
-    at = np.arange(len(base), len(spread))
-    spread[at, at] = std.ravel() ** 2
-    return base, NuisanceUncertainty(None, spread), np.zeros(len(spread)), known
+    extra_index = np.arange(len(base), len(covariance))
+    covariance[extra_index, extra_index] = std.ravel() ** 2
+    return base, NuisanceUncertainty(None, covariance), np.zeros(len(covariance)), has_covariance
 
 
 def residual_noise(
@@ -224,7 +246,7 @@ def residual_noise(
 ) -> tuple[Float[Array, " j"], Float[Array, " j"]]:
     """Noise density and rms per joint, from the model's residuals in training.
 
-    Residuals are correlated over a time T_c, so a second of them is worth 1/(2 T_c) values; the
+    Residuals are correlated over a time T_c, so one second has 1/(2 T_c) independent values; the
     density is their variance times 2 T_c.
     """
     record = model.training
@@ -242,21 +264,21 @@ def residual_noise(
     return settings.noise_factor * density, sigma
 
 
-def _guessed(model: FittedModel) -> tuple[Array, Array]:
-    """Base parameters and a wide covariance for a model that has none."""
+def _default_base_covariance(model: FittedModel) -> tuple[Array, Array]:
+    """Base parameters and a wide covariance, for a model without covariance."""
     from taufit.dynamics import base_parameters
 
-    found = base_parameters(model.structure)
-    values = found.mapping @ np.asarray(model.values)
+    base = base_parameters(model.structure)
+    values = base.mapping @ np.asarray(model.values)
     floor = np.median(np.abs(values[values != 0.0])) if np.any(values) else 1.0
-    std = UNKNOWN_COVARIANCE * np.maximum(np.abs(values), 0.2 * floor)
-    return np.asarray(found.columns), np.diag(std**2)
+    std = DEFAULT_BASE_STD * np.maximum(np.abs(values), 0.2 * floor)
+    return np.asarray(base.columns), np.diag(std**2)
 
 
-def _changed(
+def _change_variance(
     model: FittedModel, base: Array, level: Array, rms: Array, settings: PayloadSettings
 ) -> Float[Array, " p"]:
-    """Variance of what may have changed since the fit: friction, its shape, and a little ripple."""
+    """Variance of changes since the fit: friction coefficients, friction shape, ripple."""
     joints = model.robot.joints
     extras = np.empty((joints, len(EXTRAS)))
     slow = len(LOW_SPEEDS)
@@ -269,7 +291,8 @@ def _changed(
 def _friction_variance(
     model: FittedModel, base: Array, level: Array, settings: PayloadSettings
 ) -> Float[Array, " b"]:
-    """Variance of friction since the fit: its own coefficients, and its level at typical speed."""
+    """Variance of friction since the fit: of its coefficients, and of its level at typical "
+    "speed."""
     joints = model.robot.joints
     out = np.zeros(len(base))
     layout = model.layout
@@ -284,19 +307,21 @@ def _friction_variance(
             out[i] = (change * values[column]) ** 2
             per_unit = columns[column - layout.drive.start]
             if per_unit > 1e-3:
-                out[i] += (_UNSEEN * change * level[j] / per_unit) ** 2
+                out[i] += (_NEW_TERM_SHARE * change * level[j] / per_unit) ** 2
         elif kind == CONSTANT:
             out[i] = (0.2 * change * level[j]) ** 2
     return out
 
 
-def _fading(model: FittedModel, level: Array) -> tuple[Array, Array]:
-    """Widths, and torque per unit of unknown state: c_1 = F - sum P, c_k = P_k for Presliding."""
+def _initial_state_torque(model: FittedModel, level: Array) -> tuple[Array, Array]:
+    """Widths, and torque per unit of initial state: c_1 = F - sum P, c_k = P_k for Presliding."""
     widths = fading_widths(model.term_sum)
     if not has_memory(model.term_sum):
         return widths, np.outer(np.maximum(level, 1e-3), BREAKAWAY_SHARES)
-    own = model.layout.split(np.asarray(model.values)).drive
+    drive_values = model.layout.split(np.asarray(model.values)).drive
     groups = [entry.parameter.group for entry in model.layout.drive_entries]
-    out = np.abs(own[:, [groups.index(LEVEL), *(k for k, g in enumerate(groups) if g == MEMORY)]])
+    out = np.abs(
+        drive_values[:, [groups.index(LEVEL), *(k for k, g in enumerate(groups) if g == MEMORY)]]
+    )
     out[:, 0] = np.maximum(out[:, 0] - out[:, 1:].sum(axis=1), 0.2 * out[:, 0])
     return widths, out

@@ -1,13 +1,12 @@
-"""The recommended estimator: everything unknown in one linear model, sample by sample.
+"""Recommended payload estimator: one linear model of all unknowns, sample by sample.
 
-Rows of joint i (`arm_rows`) add to a sum of squares of their own (`joint_sums`),
+Rows of joint i (`arm_rows`) are accumulated (`joint_sums`),
 
     G_i = integral of [columns, y]' [columns, y] dt / S_i,
 
-S_i the noise density of that joint; `knowledge` keeps the sums and reads them out. Parameters are
-constants, so this is the Kalman filter without its process noise, in information form: exact,
-mergeable, and never losing definiteness. Here is the way of the samples into the sums, and what
-happens when the payload changes.
+S_i the noise density of that joint; `filter_state` holds the sums and evaluates them. Parameters
+are constant, so this is a Kalman filter without process noise, in information form: exact,
+mergeable, always positive definite. This module accumulates samples and handles payload changes.
 """
 
 from __future__ import annotations
@@ -22,59 +21,60 @@ from taufit.core.parameters import joint_parameter
 from taufit.model.fitted_model import FittedModel
 from taufit.model.model_stream import require_temperature, stream_conditioner
 from taufit.payload.estimate import PayloadEstimate
-from taufit.payload.filter.arm_rows import PayloadRowBuilder, PayloadRows
+from taufit.payload.filter.causal_lowpass import NOISE_BANDWIDTH
 from taufit.payload.filter.change_detector import (
     ChangeDetector,
     ReferenceEstimate,
     RowBlock,
-    quick_density,
+    short_term_density,
 )
 from taufit.payload.filter.contact_hypothesis import ContactHypothesis
-from taufit.payload.filter.event import (
-    PayloadEvent,
-    contact,
-    earlier_contact,
-    gap,
-    known_change,
-    payload_change,
-    pick_or_contact,
-)
 from taufit.payload.filter.filter_state import PayloadFilterState
 from taufit.payload.filter.gain_uncertainty import GainUncertainty
-from taufit.payload.filter.lowpass import BANDWIDTH
 from taufit.payload.filter.nuisance_model import NuisanceModel, nuisance_model
+from taufit.payload.filter.payload_event import (
+    PayloadEvent,
+    contact_event,
+    earlier_contact_event,
+    final_change_event,
+    gap_event,
+    payload_change_event,
+    pick_or_contact_event,
+)
+from taufit.payload.filter.payload_rows import PayloadRowBuilder, PayloadRows
 from taufit.payload.filter.posterior import Posterior
 from taufit.payload.filter.time_grid import TimeGrid
 from taufit.payload.filter.training_coverage import TrainingCoverage
 from taufit.payload.settings import PayloadSettings
 from taufit.regression.residual_structure import EXTRAS
-from taufit.signals.intake import StreamConditioner
+from taufit.signals.stream import StreamConditioner
 
 __all__ = ["PayloadEvent", "PayloadFilter", "Posterior"]
 
-# Seconds after a gap in which the low-pass still holds what was before, times its cut-off.
-_SETTLE = 4.0
-# Factor on the noise density of the training where changes are looked for; the alarm goes with it.
-_WATCHFUL = 1.15
+# Settling time of the low-pass after a gap, times its cut-off.
+_SETTLING_CYCLES = 4.0
+# Factor on the training noise density for change detection; tuned together with the threshold.
+_DETECTION_NOISE_FACTOR = 1.15
 
 
 class PayloadFilter:
-    """Mass, centre of mass and inertia of what an arm carries, while it moves.
+    """Estimates mass, centre of mass and inertia of the payload while the robot moves.
 
-    Feed it with `update`, ask it with `estimate` (at about 10 Hz). The torque is that of the joints
-    in newton metres, from the same drives and with the same gains as the model's training data.
+    Feed it with `update`; evaluate it with `estimate` (at about 10 Hz). Torque is joint torque [N
+    m]
+    from the same drives and with the same gains as the model's training data.
 
     Attributes:
-        model: Of the empty arm (or with the tool that stays on it).
-        settings: How it works.
-        known: What the samples so far say.
+        model: Model of the robot without payload (a permanent tool included).
+        settings: Settings of the filter.
+        filter_state: Filter state: information from the samples so far.
         gain_std: Relative standard deviation of each joint's drive gain.
-        rate_hz: Of its grid.
-        samples, cells: Samples that came, and cells of the grid worked off.
-        intake: Of the samples given to `update`, once there was one.
+        rate_hz: Rate of the time grid [Hz].
+        samples, bins: Numbers of samples received and of time bins processed.
+        intake: Stream conditioner of `update`, None before its first call.
         events: Picks, drops and gaps so far.
-        ready_at: When the estimate became worth reading [s], or None.
-        stopped_at: When the wanted accuracy was reached [s], or None.
+        ready_at: Time when the estimate became ready [s], or None.
+        stopped_at: Time when the required accuracy was reached [s], or None.
     """
 
     def __init__(
@@ -88,55 +88,55 @@ class PayloadFilter:
         self.settings = settings = settings or PayloadSettings()
         columns = nuisance_model(model, settings)
         self.joints = model.robot.joints
-        # Per joint, which of its columns is friction at low speed.
+        # Per joint, the index of the column of low-speed friction.
         self._slow = [
             int(np.argmax(rows == columns.names.index(joint_parameter(j, EXTRAS[0]))))
             for j, rows in enumerate(columns.rows)
         ]
         conditioning = model.training.conditioning
         rate = conditioning.rate_hz
-        self.rate_hz = rate / np.ceil(rate / settings.fastest_hz - 1e-9)
+        self.rate_hz = rate / np.ceil(rate / settings.max_rate_hz - 1e-9)
         self.step = 1.0 / self.rate_hz
         self.cutoff_hz = min(conditioning.cutoff_hz, 0.2 * self.rate_hz)
-        gains = GainUncertainty.of(model, settings, gain_std)
+        gains = GainUncertainty.from_model(model, settings, gain_std)
         self.gain_std = gains.std
-        self.known = PayloadFilterState(columns, settings, gains, self.step)
-        self._familiar = TrainingCoverage.of(model, settings.standstill)
+        self.filter_state = PayloadFilterState(columns, settings, gains, self.step)
+        self._coverage = TrainingCoverage.from_model(model, settings.standstill_speed)
         self._arm = PayloadRowBuilder(
             model,
             columns,
             rate_hz=self.rate_hz,
             cutoff_hz=self.cutoff_hz,
-            standstill=settings.standstill,
+            standstill=settings.standstill_speed,
         )
         self.grid = TimeGrid(self.step, self._arm.channels, max(0.1, 3.5 / self.rate_hz))
         self._row = np.empty(self._arm.channels)
         self.intake: StreamConditioner | None = None
         self.events: list[PayloadEvent] = []
         self.time = np.nan
-        self.samples = self.cells = 0
+        self.samples = self.bins = 0
         self.template: Any = None
-        self.kept: list[tuple[Array, Array, Array]] | None = None
-        self.detector = ChangeDetector(max(settings.windows))
-        self._rival: ContactHypothesis | None = None
-        # The change of payload whose size is not known yet, and the mass before it.
-        self._unmeasured: tuple[int, float] | None = None
+        self.residual_log: list[tuple[Array, Array, Array]] | None = None
+        self.detector = ChangeDetector(max(settings.change_windows))
+        self._hypothesis: ContactHypothesis | None = None
+        # Event of a payload change of unknown size, and the mass before it.
+        self._open_change: tuple[int, float] | None = None
         self._restart_stream()
 
     @property
     def unknowns(self) -> NuisanceModel:
-        """Columns, their prior, noise."""
-        return self.known.unknowns
+        """Nuisance parameters: columns, prior, noise."""
+        return self.filter_state.unknowns
 
     @property
     def ready_at(self) -> float | None:
-        return self.known.ready_at
+        return self.filter_state.ready_at
 
     @property
     def stopped_at(self) -> float | None:
-        return self.known.stopped_at
+        return self.filter_state.stopped_at
 
-    # ---- what comes in -------------------------------------------------------------------------
+    # ---- samples -------------------------------------------------------------------------------
 
     def update(
         self,
@@ -146,10 +146,11 @@ class PayloadFilter:
         torque: Float[Array, " j"],
         temperature: Float[Array, " j"] | None = None,
     ) -> None:
-        """One sample as it comes: time [s], joint positions, velocities and torques [N m].
+        """Process one raw sample: time [s], joint positions, velocities and torques [N m].
 
-        It goes through an intake (`taufit.signals.intake`): what is no measurement, late or a spike
-        is left out, noisy velocity is replaced, and motion is shifted by the model's delay.
+        Stream conditioning (`taufit.signals.stream`) drops invalid, late and spike samples,
+        replaces
+        noisy velocity and shifts motion by the model's delay.
         """
         if self.intake is None:
             self.intake = stream_conditioner(self.model)
@@ -164,219 +165,235 @@ class PayloadFilter:
         torque: Float[Array, " j"],
         temperature: Float[Array, " j"] | None = None,
     ) -> None:
-        """One clean sample, later than the last, as an intake hands it on."""
+        """Process one conditioned sample; time must increase."""
         row, joints = self._row, self.joints
         row[:joints] = position
         row[joints : 2 * joints] = velocity
         row[2 * joints : 3 * joints] = torque
-        if self._arm.warm:
+        if self._arm.uses_temperature:
             row[3 * joints :] = require_temperature(temperature)
-        since = self.grid.gap_before(time)
-        if since is not None:
-            self._work()
-            self.events.append(gap(since, time))
+        last_time = self.grid.gap_before(time)
+        if last_time is not None:
+            self._process_bins()
+            self.events.append(gap_event(last_time, time))
             self._restart_stream()
         self.samples += 1
         self.time = time
         self.grid.push(time, row)
-        if self.grid.complete >= self.settings.chunk:
-            self._work()
+        if self.grid.complete_bins >= self.settings.bins_per_update:
+            self._process_bins()
 
     def flush(self) -> None:
-        """Work off what waits for the next sample or chunk."""
+        """Process samples that wait for the next sample or time bin."""
         if self.intake is not None:
             for sample in self.intake.flush():
                 self.feed(*sample[:5])
-        if self.grid.filled:
-            self._work()
+        if self.grid.waiting:
+            self._process_bins()
 
     def cancel_arm(self, share: float, density: Float[Array, " j"] | None, runs: int) -> None:
-        """The arm's own errors cancel down to a share of their variance: a template is used.
+        """Reduce the errors of the robot model to a fraction of their variance, for a template.
 
         Args:
-            share: What is left of them.
-            density: Noise density of one run as the templates show it, or None with one only.
-            runs: How many templates were averaged; their noise adds to that of the run.
+            share: Remaining fraction of their variance.
+            density: Noise density of one run, from several templates; None with one.
+            runs: Number of averaged templates; their noise adds to that of the run.
         """
         u = self.unknowns
-        own = u.density if density is None else np.where(np.isnan(density), u.density, density)
-        own = np.clip(own, 0.5 * u.density, 2.0 * u.density)
-        own = own * (1.0 + 1.0 / runs)
-        # White noise of that density behind the low-pass.
-        self.known.cancel_arm(share, own, np.sqrt(own * BANDWIDTH * self.cutoff_hz))
-        # Where the template has been, nothing is new.
-        self._familiar = TrainingCoverage.everywhere(self.joints)
+        run_density = (
+            u.density if density is None else np.where(np.isnan(density), u.density, density)
+        )
+        run_density = np.clip(run_density, 0.5 * u.density, 2.0 * u.density)
+        run_density = run_density * (1.0 + 1.0 / runs)
+        # RMS of white noise of that density after the low-pass.
+        self.filter_state.reduce_model_errors(
+            share, run_density, np.sqrt(run_density * NOISE_BANDWIDTH * self.cutoff_hz)
+        )
+        # The template covers its motion: no extrapolation.
+        self._coverage = TrainingCoverage.without_limits(self.joints)
 
     def _restart_stream(self) -> None:
-        # Whether a change has ended is not known across a gap.
-        self._rival = None
+        # Across a gap the end of a change is unknown.
+        self._hypothesis = None
         self.grid.clear()
         self._arm.clear()
         self.detector.clear()
         self._settling = 0
         if self.samples:
             self._settle()
-            self.known.marginalise_starts()
+            self.filter_state.marginalise_starts()
 
     def _settle(self) -> None:
-        """Rows to come mix both so long as the low-pass still holds what was before."""
-        self._settling = int(_SETTLE / self.cutoff_hz * self.rate_hz)
+        """Skip rows for the settling time of the low-pass."""
+        self._settling = int(_SETTLING_CYCLES / self.cutoff_hz * self.rate_hz)
 
-    def _work(self) -> None:
-        """Rows of the cells that are complete, into the sums."""
+    def _process_bins(self) -> None:
+        """Accumulate the rows of all complete time bins."""
         time, cells = self.grid.take()
-        self.cells += len(time)
-        rows = self._arm(time, cells, self.known.phi) if len(time) else None
+        self.bins += len(time)
+        rows = self._arm(time, cells, self.filter_state.phi) if len(time) else None
         if rows is None:
             return
-        if self.kept is not None:
-            self.kept.append((rows.position, rows.velocity, rows.y))
+        if self.residual_log is not None:
+            self.residual_log.append((rows.position, rows.velocity, rows.y))
         if self.template is not None:
-            rows = rows.less(*self.template.residual(rows.position, rows.velocity))
-        if self._rival is not None:
-            self._decide(self._chunk(rows, self._weight(rows)))
+            rows = rows.subtract_template(*self.template.residual(rows.position, rows.velocity))
+        if self._hypothesis is not None:
+            self._decide(self._chunk(rows, self._row_weights(rows)))
         skip = min(self._settling, len(rows))
         self._settling -= skip
         if skip < len(rows):
-            self._add(rows.after(skip) if skip else rows)
+            self._add(rows.skip_first(skip) if skip else rows)
 
     def _add(self, rows: PayloadRows) -> None:
-        weight = self._weight(rows)
-        self.known.add(rows, weight)
-        if self.settings.detect:
+        weight = self._row_weights(rows)
+        self.filter_state.add(rows, weight)
+        if self.settings.detect_changes:
             chunk = self._chunk(rows, weight)
             self.detector.add(chunk)
-            if self.known.faced and self._rival is None:
-                self._look_for_change(chunk.time)
+            if self.filter_state.was_ready and self._hypothesis is None:
+                self._detect_change(chunk.time)
 
-    def _weight(self, rows: PayloadRows) -> Float[Array, "n j"]:
-        """Of each row: at standstill friction is anywhere in its band, for as long as it lasts."""
+    def _row_weights(self, rows: PayloadRows) -> Float[Array, "n j"]:
+        """Weight of each row: at standstill friction lies anywhere within its stiction band."""
         u = self.unknowns
         band = (0.5 * u.level + 2.0 * u.rms) ** 2 * 2.0
-        weight = 1.0 / (1.0 + band * rows.still / u.density)
-        return self._familiar.discounted(weight, rows.position, rows.velocity)
+        weight = 1.0 / (1.0 + band * rows.standing / u.density)
+        return self._coverage.reduce_weights(weight, rows.position, rows.velocity)
 
     def _chunk(self, rows: PayloadRows, weight: Float[Array, "n j"]) -> RowBlock:
-        """Rows to look for changes in: in motion only, at standstill friction may do anything."""
-        each = [(rows.of(j), weight[:, j]) for j in range(self.joints)]
+        """Rows for change detection: in motion only, at standstill friction is unknown."""
+        joint_rows = [(rows.joint_rows(j), weight[:, j]) for j in range(self.joints)]
         return RowBlock(
             float(rows.time[-1]),
             len(rows) * self.step,
-            tuple((own, np.where(w > 0.5, w, 0.0)) for own, w in each),
-            tuple(w for _, w in each),
+            tuple(
+                (rows_j, np.where(weight_j > 0.5, weight_j, 0.0)) for rows_j, weight_j in joint_rows
+            ),
+            tuple(weight_j for _, weight_j in joint_rows),
         )
 
-    # ---- picks and drops -----------------------------------------------------------------------
+    # ---- payload changes -----------------------------------------------------------------------
 
-    def _look_for_change(self, time: float) -> None:
-        belief = self._belief()
-        found = self.detector.look(belief, self.settings.windows, self.settings.light)
-        if found.evidence > self.settings.alarm:
-            self.events.append(pick_or_contact(time))
-            # The last moments are not of what was there before them.
-            self.known.take_back(self.detector.chunks)
+    def _detect_change(self, time: float) -> None:
+        reference = self._reference()
+        evidence = self.detector.test(
+            reference, self.settings.change_windows, self.settings.light_mass
+        )
+        if evidence.evidence > self.settings.change_threshold:
+            self.events.append(pick_or_contact_event(time))
+            # The newest rows belong to the new payload.
+            self.filter_state.remove_rows(self.detector.chunks)
             self.detector.clear()
-            place, light = len(self.events) - 1, self.settings.light
-            self._rival = ContactHypothesis(time, place, found, belief, light, self.known)
-            self.known = self.known.anew()
+            event_index, light_mass = len(self.events) - 1, self.settings.light_mass
+            self._hypothesis = ContactHypothesis(
+                time, event_index, evidence, reference, light_mass, self.filter_state
+            )
+            self.filter_state = self.filter_state.next_payload()
             self._settle()
 
     def _decide(self, chunk: RowBlock) -> None:
-        """Whether the last change was a pick or a contact, once that is clear."""
-        rival = self._rival
-        assert rival is not None
-        was_contact = rival.look(chunk)
+        """Decide whether the last change was a pick or a contact, once that is clear."""
+        hypothesis = self._hypothesis
+        assert hypothesis is not None
+        was_contact = hypothesis.test(chunk)
         if was_contact is None:
             return
-        self._rival = None
-        if not was_contact and self._was_read_in_contact(rival):
-            self.events[rival.event] = earlier_contact(rival.time)
+        self._hypothesis = None
+        if not was_contact and self._was_contact_at_start(hypothesis):
+            self.events[hypothesis.event] = earlier_contact_event(hypothesis.time)
             return
         if not was_contact:
-            self.events[rival.event] = payload_change(rival.time, rival.mass)
-            before = rival.kept.last
-            if before is not None and before.ready:
-                self._unmeasured = (rival.event, before.mass)
+            self.events[hypothesis.event] = payload_change_event(hypothesis.time, hypothesis.mass)
+            earlier = hypothesis.state_before.last_estimate
+            if earlier is not None and earlier.ready:
+                self._open_change = (hypothesis.event, earlier.mass)
             return
-        self.events[rival.event] = contact(rival.time, chunk.time)
-        self.known = rival.kept
+        self.events[hypothesis.event] = contact_event(hypothesis.time, chunk.time)
+        self.filter_state = hypothesis.state_before
         self.detector.clear()
         self._settle()
 
-    def _was_read_in_contact(self, rival: ContactHypothesis) -> bool:
-        """Whether what has changed was no payload but a push while the payload was first read."""
-        mass, spread = self.posterior().linear()
-        std = float(np.sqrt(spread[0, 0]))
-        return rival.kept.readings.ended_contact(rival.time, float(mass[0]), std)
+    def _was_contact_at_start(self, hypothesis: ContactHypothesis) -> bool:
+        """Whether the payload was first estimated during a contact that has now ended."""
+        parameters, covariance = self.posterior().linear()
+        std = float(np.sqrt(covariance[0, 0]))
+        return hypothesis.state_before.mass_history.is_contact_end(
+            hypothesis.time, float(parameters[0]), std
+        )
 
-    def _belief(self) -> ReferenceEstimate:
-        """What the last read-out says, column by column."""
-        u, known = self.unknowns, self.known
-        last = known.last
-        assert last is not None
-        louder = np.maximum(known.scale, 1.0)
-        density = quick_density(u.density / self.settings.noise_factor, u.rms, self.cutoff_hz)
-        density = density * louder * _WATCHFUL
-        # Friction of a joint that has not turned both ways yet may be taken for load.
-        one_way = [not sums.both_ways for sums in known.sums]
-        mass, std = last.mass, last.mass_std
-        moments = np.hypot(max(mass, std) * last.centre_std, last.centre * std)
+    def _reference(self) -> ReferenceEstimate:
+        """Newest estimate as reference of the change detection."""
+        u, state = self.unknowns, self.filter_state
+        estimate = state.last_estimate
+        assert estimate is not None
+        noise_scale = np.maximum(state.scale, 1.0)
+        density = short_term_density(u.density / self.settings.noise_factor, u.rms, self.cutoff_hz)
+        density = density * noise_scale * _DETECTION_NOISE_FACTOR
+        # Friction of a joint without motion in both directions is not separable from load.
+        unidirectional = [not sums.has_both_directions for sums in state.sums]
+        mass, std = estimate.mass, estimate.mass_std
+        moments = np.hypot(max(mass, std) * estimate.centre_std, estimate.centre * std)
         return ReferenceEstimate(
-            [known.explained(j) for j in range(self.joints)],
-            np.where(one_way, np.inf, density),
-            u.rms * np.sqrt(louder),
+            [state.residual_coefficients(j) for j in range(self.joints)],
+            np.where(unidirectional, np.inf, density),
+            u.rms * np.sqrt(noise_scale),
             u.level,
             self._slow,
             np.append(std, moments),
         )
 
     @property
-    def undecided(self) -> bool:
+    def is_undecided(self) -> bool:
         """Whether the last change may still turn out to be a contact."""
-        return self._rival is not None
+        return self._hypothesis is not None
 
-    # ---- what comes out ------------------------------------------------------------------------
+    # ---- results -------------------------------------------------------------------------------
 
     def posterior(self, without: tuple[str, ...] = ()) -> Posterior:
-        """Information on the payload with everything else marginalised.
+        """Information on the payload, nuisance parameters marginalised.
 
         Args:
-            without: Sources of error taken as known: "links", "friction", "gains".
+            without: Error sources with fixed parameters: "links", "friction", "gains".
         """
-        return self.known.posterior(without)
+        return self.filter_state.posterior(without)
 
     @property
-    def familiar(self) -> float:
-        """Share of the motion, at the joints that carry, within what the model was fitted to."""
-        return self.known.familiar
+    def coverage(self) -> float:
+        """Fraction of the motion of the loaded joints within the training range."""
+        return self.filter_state.coverage
 
     @property
     def gain_errors(self) -> Float[Array, " j"]:
-        """What the joints say about each other's drive gains, relative."""
-        return self.known.gains.copy()
+        """Estimated relative errors of the drive gains."""
+        return self.filter_state.gains.copy()
 
     def budget(self) -> dict[str, float]:
-        """Share of noise, links, friction and gains in the variance of the mass."""
+        """Fractions of noise, links, friction and gains in the variance of the mass."""
         sources = ("links", "friction", "gains")
 
         def variance(without: tuple[str, ...]) -> float:
             return float(self.posterior(without).linear()[1][0, 0])
 
-        whole = variance(())
-        parts = {name: max(whole - variance((name,)), 0.0) for name in sources}
+        full_variance = variance(())
+        parts = {name: max(full_variance - variance((name,)), 0.0) for name in sources}
         parts = {"noise": variance(sources), **parts}
         total = sum(parts.values())
         return {name: value / total for name, value in parts.items()}
 
     def estimate(self) -> PayloadEstimate:
-        """What is carried, as far as the chunks worked off so far tell; `flush` for the rest."""
-        known = self.known
-        out = known.read(self.time)
-        if out.ready and self._unmeasured is not None and self._rival is None:
-            place, before = self._unmeasured
-            self.events[place] = known_change(self.events[place], before, out.mass)
-            self._unmeasured = None
-        known.last = replace(
-            out, warnings=known.warnings(out.ready, self.events), unexplained=known.unexplained
+        """Payload estimate from the time bins processed so far; see `flush`."""
+        state = self.filter_state
+        estimate = state.evaluate(self.time)
+        if estimate.ready and self._open_change is not None and self._hypothesis is None:
+            event_index, earlier_mass = self._open_change
+            self.events[event_index] = final_change_event(
+                self.events[event_index], earlier_mass, estimate.mass
+            )
+            self._open_change = None
+        state.last_estimate = replace(
+            estimate,
+            warnings=state.warnings(estimate.ready, self.events),
+            unexplained=state.contradiction,
         )
-        return known.last
+        return state.last_estimate

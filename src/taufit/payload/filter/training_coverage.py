@@ -1,11 +1,11 @@
-"""What the model was fitted to, and how much less rows count outside of it.
+"""Training range of the model and lower weight of rows outside it.
 
-A row at a speed v beyond the fastest v_f of the training data, in a pose d away from its poses,
-counts
+A row at a speed v above the largest training speed v_f, in a pose at distance d from the training
+range, has the relative weight
 
-    1 / (1 + ((|v| / v_f - 1) / b)^2) / (1 + (d / a)^2)
+    1 / (1 + ((|v| / v_f - 1) / b)^2) / (1 + (d / a)^2);
 
-of what it would within; a and b are where it counts half.
+the weight is one half at the scales a and b.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.model.fitted_model import FittedModel
-from taufit.payload.filter.joint_sums import JointSums, loaded_joints
+from taufit.payload.filter.joint_sums import JointSums, joints_under_load
 
-# Speeds beyond those of the training data by this share count half.
-_BEYOND = 0.1
-# Positions beyond those of the training data by this much count half [rad or m].
-_AWAY = 0.2
-# Less than this share of a motion within what the model was fitted to, and the uncertainty grows.
-ENOUGH = 0.6
+# Relative excess speed at which the weight is one half.
+_SPEED_SCALE = 0.1
+# Excess position at which the weight is one half [rad or m].
+_POSITION_SCALE = 0.2
+# Smallest fraction of motion within the training range without larger variances.
+MIN_COVERAGE = 0.6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainingCoverage:
-    """Poses and speeds a model was fitted to, per joint.
+    """Training range of positions and speeds, per joint.
 
     Attributes:
-        lowest, highest: Positions [rad or m].
-        fastest: Speed either way [rad/s or m/s].
+        lowest, highest: Limits of position [rad or m].
+        fastest: Largest speed in either direction [rad/s or m/s].
     """
 
     lowest: Float[Array, " j"]
@@ -41,49 +41,52 @@ class TrainingCoverage:
     fastest: Float[Array, " j"]
 
     @classmethod
-    def everywhere(cls, joints: int) -> TrainingCoverage:
-        """Nothing is new."""
+    def without_limits(cls, joints: int) -> TrainingCoverage:
+        """Unlimited range: nothing is extrapolation."""
         return cls(np.full(joints, -np.inf), np.full(joints, np.inf), np.full(joints, np.inf))
 
     @classmethod
-    def of(cls, model: FittedModel, standstill: float) -> TrainingCoverage:
-        """The range of a model's training data, as far as the model says."""
-        out = cls.everywhere(model.robot.joints)
+    def from_model(cls, model: FittedModel, standstill: float) -> TrainingCoverage:
+        """Training range of a model; unlimited where the model does not contain it."""
+        out = cls.without_limits(model.robot.joints)
         lowest, highest, fastest = out.lowest, out.highest, out.fastest
         ranges = model.training.ranges
         if ranges.velocity is not None:
             fastest = np.maximum(ranges.velocity.largest, standstill)
         if ranges.position is not None:
             lowest, highest = ranges.position.low.copy(), ranges.position.high.copy()
-            # The first joint only turns the arm about gravity, unless it is tilted; the last one
-            # turns what it carries. Neither shows the arm in another light.
+            # Rotation of the first joint is about gravity unless the robot is tilted, that of the
+            # last
+            # turns the payload: neither changes the load of the robot.
             lowest[[0, -1]], highest[[0, -1]] = -np.inf, np.inf
         return cls(lowest, highest, fastest)
 
-    def discounted(
+    def reduce_weights(
         self,
         weight: Float[Array, "n j"],
         position: Float[Array, "n j"],
         velocity: Float[Array, "n j"],
     ) -> Float[Array, "n j"]:
-        """Weights of rows, less where the motion is new to the model."""
-        beyond = np.maximum(np.abs(velocity) / self.fastest - 1.0, 0.0)
-        weight = weight / (1.0 + (beyond / _BEYOND) ** 2)
-        # A pose the model has never seen is as strange for every joint that carries what moves.
-        away = np.maximum(np.maximum(position - self.highest, self.lowest - position), 0.0)
-        return weight / (1.0 + (away.max(axis=1) / _AWAY) ** 2)[:, None]
+        """Reduce the weights of rows outside the training range."""
+        excess_speed = np.maximum(np.abs(velocity) / self.fastest - 1.0, 0.0)
+        weight = weight / (1.0 + (excess_speed / _SPEED_SCALE) ** 2)
+        # A pose outside the range affects every joint that carries the moving links.
+        excess_position = np.maximum(
+            np.maximum(position - self.highest, self.lowest - position), 0.0
+        )
+        return weight / (1.0 + (excess_position.max(axis=1) / _POSITION_SCALE) ** 2)[:, None]
 
 
-def covered_share(sums: Sequence[JointSums], step: float) -> float:
-    """Share of the motion, at the joints that carry, within what the model was fitted to."""
+def motion_coverage(sums: Sequence[JointSums], step: float) -> float:
+    """Fraction of the motion of the loaded joints within the training range."""
     shares = [
         s.seconds / s.moving
-        for s, carries in zip(sums, loaded_joints(sums), strict=True)
-        if carries and s.moving > step
+        for s, is_loaded in zip(sums, joints_under_load(sums), strict=True)
+        if is_loaded and s.moving > step
     ]
     return float(min([1.0, *shares]))
 
 
 def coverage_inflation(share: float) -> float:
-    """Factor on all variances where too little of the motion is familiar."""
-    return max(1.0, ENOUGH / max(share, 0.05))
+    """Factor on all variances if too little of the motion lies within the training range."""
+    return max(1.0, MIN_COVERAGE / max(share, 0.05))

@@ -1,4 +1,4 @@
-"""What signals say about themselves: a cut-off from the spectrum, the period of a motion.
+"""Signal estimates: cut-off frequency from the spectrum, period of a motion.
 
-In: arrays on a uniform grid. Out: numbers with their reason. Left to others: using them.
+In: arrays on a uniform grid. Out: estimates with their reason. Not here: their use.
 """

@@ -1,7 +1,7 @@
-"""The model's low-pass run forwards only, with memory: the same on torque and on every column.
+"""Causal low-pass with state, equal for torque and all regressor columns.
 
-A filter F is linear and F(tau) = F(W) theta holds for any of them, so what a causal one delays it
-delays on both sides of the equation.
+A linear filter F satisfies F(tau) = F(W) theta, so its delay is the same on both sides of the
+equation.
 """
 
 from __future__ import annotations
@@ -10,14 +10,15 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.signals.filtering import ORDER
-from taufit.signals.recursive import butterworth, filter_sections, resting_state
+from taufit.signals.recursive_filter import butterworth, filter_sections, resting_state
 
-# Two-sided noise bandwidth of a Butterworth of order 4, in cut-offs.
-BANDWIDTH = 2.053
+# Two-sided noise bandwidth of a 4th-order Butterworth low-pass, relative to its cut-off.
+NOISE_BANDWIDTH = 2.053
 
 
 class CausalLowpass:
-    """Butterworth of order 4 on many channels; starts as if the first value had lasted for ever."""
+    """4th-order Butterworth low-pass on many channels; its initial state is that of the first "
+    "value."""
 
     __slots__ = ("_sections", "_start", "_state", "delay")
 
@@ -27,12 +28,12 @@ class CausalLowpass:
         if np.isfinite(cutoff_hz) and cutoff_hz < 0.45 * rate_hz:
             self._sections = butterworth(ORDER, cutoff_hz, rate_hz)
             self._start = resting_state(self._sections)
-            # Group delay at low frequency of a Butterworth of order 4.
+            # Group delay at low frequency of a 4th-order Butterworth low-pass.
             self.delay = 2.613 / (2.0 * np.pi * cutoff_hz)
         self._state: Array | None = None
 
     def __call__(self, values: Float[Array, "n c"]) -> Float[Array, "n c"]:
-        """The next values of every channel, filtered."""
+        """Filter the next values of every channel."""
         if self._sections is None or len(values) == 0:
             return values
         if self._state is None:
@@ -41,5 +42,5 @@ class CausalLowpass:
         return out.T
 
     def clear(self) -> None:
-        """Start anew with the next value."""
+        """Reset the state; the next value is the first."""
         self._state = None

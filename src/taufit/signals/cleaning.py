@@ -1,9 +1,9 @@
-"""One cleaning for batch and stream: a recording in order of time, without impossible values.
+"""Cleaning of recordings, for batch and stream: time-ordered samples without invalid values.
 
-Order of the steps: shapes and stamps are checked, the signal becomes torque at the joints (gains,
-then coupling), what is no measurement becomes nan, time is cut where it jumps back, short holes are
-bridged, single spikes are replaced, and samples that share a stamp are averaged. `condition` puts
-the result on a grid; the payload stream takes it sample by sample.
+Steps: check shapes and time stamps; convert the signal to joint torque (gains, then coupling); set
+invalid values to nan; split where time jumps back; interpolate short gaps; replace single spikes;
+average samples with equal time stamps. `condition` resamples the result to a uniform grid; the
+payload stream takes it sample by sample.
 """
 
 from __future__ import annotations
@@ -20,16 +20,19 @@ from taufit.recording.finding import Finding
 from taufit.recording.quantity import slow_channels
 from taufit.recording.timing import Timing, timing
 from taufit.signals.drive_gains import Gains
-from taufit.signals.noise import noise_std, too_noisy
+from taufit.signals.motion_intervals import STANDSTILL_SPEED
+from taufit.signals.noise import is_velocity_too_noisy, noise_std
 from taufit.signals.outliers import find_outliers, interpolate_outliers
 from taufit.signals.resampling import merge_close_samples, monotonic_intervals
-from taufit.signals.windows import SLOWEST
 
-# Nothing an arm does is larger, in any unit.
+# Magnitudes above this are not measurements, in any unit.
 _LARGEST = 1e12
 
-# A spike is at least this large: 1 mrad, a few times the slowest motion, any torque.
-_LEAST_SPIKE = (1e-3, 5 * SLOWEST, 0.0)
+# Minimum size of a spike in position, velocity and torque [rad, rad/s, N m].
+_MIN_SPIKE = (1e-3, 5 * STANDSTILL_SPEED, 0.0)
+
+# [N m]
+_SMALLEST_TORQUE = 1e-30
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,9 +40,10 @@ class MonotonicSection:
     """Samples between two jumps of time.
 
     Attributes:
-        time: Strictly rising stamps [s].
+        time: Strictly increasing time stamps [s].
         columns: Every channel of every joint, channel after channel.
-        missing: Per joint, where position, velocity or torque was bridged because it was missing.
+        missing: Per joint, samples at which position, velocity or torque was interpolated because
+            it was missing.
     """
 
     time: Float[Array, " n"]
@@ -49,42 +53,45 @@ class MonotonicSection:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CleanRecording:
-    """A recording in order of time, without impossible values, torque in newton metres.
+    """Time-ordered recording without invalid values; torque in N m.
 
     Attributes:
-        name: For messages.
-        clock: Of the longest section.
-        sections: At least one.
-        channels: What `Section.columns` holds, one block of `joints` columns each: "position",
-            "velocity" (zero where it was not measured), "torque", then what else was recorded.
-        joints: How many.
-        measured: Per joint, whether velocity was measured.
-        signed: Per joint, whether torque carries its sign.
-        findings: What was cleaned.
+        name: Recording name, used in messages.
+        timing: Sampling statistics of the longest section.
+        sections: Sections with increasing time; at least one.
+        channels: Names of the blocks of `joints` columns in `MonotonicSection.columns`:
+            "position", "velocity" (zero if not measured), "torque", then further recorded
+            channels.
+        joints: Number of joints.
+        has_velocity: Per joint, True if velocity was measured.
+        signed: Per joint, True if torque has a sign.
+        findings: Findings about cleaned values.
     """
 
     name: str
-    clock: Timing
+    timing: Timing
     sections: tuple[MonotonicSection, ...]
     channels: tuple[str, ...]
     joints: int
-    measured: Bool[Array, " j"]
+    has_velocity: Bool[Array, " j"]
     signed: Bool[Array, " j"]
     findings: tuple[Finding, ...]
 
     def channel(self, name: str, columns: Float[Array, "n c"]) -> Float[Array, "n j"] | None:
-        """The columns of one channel; None where it was not recorded."""
+        """Columns of one channel; None if it was not recorded."""
         if name not in self.channels:
             return None
-        first = self.channels.index(name) * self.joints
-        return columns[:, first : first + self.joints]
+        start = self.channels.index(name) * self.joints
+        return columns[:, start : start + self.joints]
 
-    def velocity_of(self, section: MonotonicSection) -> Float[Array, "n j"]:
-        """At the section's own stamps; derived from position where that tells more."""
+    def section_velocity(self, section: MonotonicSection) -> Float[Array, "n j"]:
+        """Velocity at the time stamps of a section; differentiated position for joints whose
+        measured velocity is missing or too noisy.
+        """
         j = self.joints
         position, velocity = section.columns[:, :j], section.columns[:, j : 2 * j]
         noise = noise_std(section.columns[:, : 2 * j])
-        derived = ~self.measured | too_noisy(noise[j:], noise[:j])
+        derived = ~self.has_velocity | is_velocity_too_noisy(noise[j:], noise[:j])
         if not derived.any():
             return velocity
         slope = np.gradient(position[:, derived], section.time, axis=0)
@@ -100,49 +107,51 @@ def clean(
     outliers: bool = True,
     extra: Sequence[str] | None = None,
 ) -> CleanRecording:
-    """Clean columns at their own time stamps.
+    """Clean the columns of a recording at their original time stamps.
 
     Args:
-        recording: As it was read.
-        gains: Joint torque per unit of its signal.
-        outliers: Replace single impossible samples.
-        extra: Further quantities of the recording to carry along, where it has them; by default
-            acceleration and every channel that changes slowly.
+        recording: Recording as read from file.
+        gains: Joint torque per unit of the recorded signal.
+        outliers: Replace single spikes.
+        extra: Further channels to include if recorded. Default: acceleration and every slow
+            channel.
     """
     extra = ("acceleration", *slow_channels()) if extra is None else extra
     name, joints = recording.name, recording.joints
     time = np.asarray(recording.time, float)
     _check_shapes(recording, name, ("position", "signal", "velocity", *extra))
-    stamped = _stamped(time, name)
-    period = float(np.median(_forward_steps(time[stamped], name)))
+    has_stamp = _has_time_stamp(time, name)
+    period = float(np.median(_forward_steps(time[has_stamp], name)))
     signed = np.ones(joints, bool) if recording.signed is None else np.asarray(recording.signed)
     channels, columns, measured = _channels(recording, gains, signed, name, extra)
-    if not stamped.all():
-        columns, time = columns[stamped], time[stamped]
+    if not has_stamp.all():
+        columns, time = columns[has_stamp], time[has_stamp]
 
     missing = np.isnan(columns)
-    found = _CleaningCounts(missing=int(np.count_nonzero(missing)))
+    counts = _CleaningCounts(missing=int(np.count_nonzero(missing)))
     ranges = monotonic_intervals(time)
-    found.backwards = len(ranges) - 1
+    counts.backwards = len(ranges) - 1
     sections: list[MonotonicSection] = []
-    for span in ranges:
-        if span.stop - span.start < 2:
+    for interval in ranges:
+        if interval.stop - interval.start < 2:
             continue
-        stamps, whole, gone = time[span], columns[span], missing[span]
-        lacking = gone[:, :joints] | gone[:, joints : 2 * joints] | gone[:, 2 * joints : 3 * joints]
-        if found.missing:
-            whole = interpolate_outliers(stamps, whole, gone)
-            if np.isnan(whole).any():
+        stamps, values, is_nan = time[interval], columns[interval], missing[interval]
+        is_missing = (
+            is_nan[:, :joints] | is_nan[:, joints : 2 * joints] | is_nan[:, 2 * joints : 3 * joints]
+        )
+        if counts.missing:
+            values = interpolate_outliers(stamps, values, is_nan)
+            if np.isnan(values).any():
                 continue  # this section lacks a channel altogether
         if outliers:
-            whole = _without_spikes(stamps, whole, signed, found)
-        before = len(stamps)
-        stamps, whole, groups = merge_close_samples(stamps, whole, period)
+            values = _remove_spikes(stamps, values, signed, counts)
+        count_before = len(stamps)
+        stamps, values, groups = merge_close_samples(stamps, values, period)
         if groups is not None:
-            lacking = np.logical_and.reduceat(lacking[groups.order], groups.first)
-            found.merged += before - len(stamps)
+            is_missing = np.logical_and.reduceat(is_missing[groups.order], groups.first)
+            counts.merged += count_before - len(stamps)
         if len(stamps) > 1:
-            sections.append(MonotonicSection(stamps, whole, lacking))
+            sections.append(MonotonicSection(stamps, values, is_missing))
     if not sections:
         raise RecordingError(
             f"{name} has no section in which position and torque of every joint are there. "
@@ -156,13 +165,13 @@ def clean(
         joints,
         measured,
         signed,
-        found.findings(name),
+        counts.findings(name),
     )
 
 
 @dataclass(slots=True)
 class _CleaningCounts:
-    """How much was cleaned."""
+    """Numbers of cleaned values."""
 
     missing: int = 0
     backwards: int = 0
@@ -212,12 +221,12 @@ class _CleaningCounts:
 
 
 def check_channels(recording: Recording, extra: Sequence[str] = ()) -> None:
-    """Refuse a recording whose columns do not belong together, or that lacks one altogether."""
+    """Raise a `RecordingError` if channels have different shapes or one has no values."""
     name, time = recording.name, np.asarray(recording.time, float)
     _check_shapes(recording, name, ("position", "signal", "velocity", *extra))
-    _forward_steps(time[_stamped(time, name)], name)
+    _forward_steps(time[_has_time_stamp(time, name)], name)
     for quantity, values in (("position", recording.position), ("torque", recording.signal)):
-        _required(values, name, quantity)
+        _require_measurements(values, name, quantity)
 
 
 def _check_shapes(recording: Recording, name: str, fields: Sequence[str]) -> None:
@@ -231,15 +240,15 @@ def _check_shapes(recording: Recording, name: str, fields: Sequence[str]) -> Non
             )
 
 
-def _stamped(time: Float[Array, " n"], name: str) -> Bool[Array, " n"]:
+def _has_time_stamp(time: Float[Array, " n"], name: str) -> Bool[Array, " n"]:
     """Rows with a time stamp."""
-    stamped = np.abs(time) < _LARGEST
-    if np.count_nonzero(stamped) < 5:
+    has_stamp = np.abs(time) < _LARGEST
+    if np.count_nonzero(has_stamp) < 5:
         raise RecordingError(
-            f"{name} has {np.count_nonzero(stamped)} samples with a time stamp; at least 5 are "
+            f"{name} has {np.count_nonzero(has_stamp)} samples with a time stamp; at least 5 are "
             "needed, and some seconds of motion for a fit."
         )
-    return np.asarray(stamped)
+    return np.asarray(has_stamp)
 
 
 def _forward_steps(time: Float[Array, " n"], name: str) -> Float[Array, " m"]:
@@ -261,7 +270,7 @@ def _channels(
 ) -> tuple[tuple[str, ...], Float[Array, "n c"], Bool[Array, " j"]]:
     """Names and columns of the channels, and per joint whether velocity was measured."""
     torque = joint_torque(recording, gains, signed, name)
-    position = _required(recording.position, name, "position")
+    position = _require_measurements(recording.position, name, "position")
     velocity = np.full(position.shape, np.nan)
     if recording.velocity is not None:
         velocity = _measurements(recording.velocity)
@@ -274,7 +283,7 @@ def _channels(
             continue
         values = _measurements(getattr(recording, field))
         if field in slow_channels():
-            # Joints without a sensor are known by their constant zero.
+            # Joints without a sensor get a constant zero.
             values = np.where(np.isnan(values).all(axis=0), 0.0, values)
         elif not np.isfinite(values).any(axis=0).all():
             continue
@@ -286,16 +295,18 @@ def _channels(
 def joint_torque(
     recording: Recording, gains: Gains, signed: Bool[Array, " j"], name: str
 ) -> Float[Array, "n j"]:
-    """tau = C' (K s) with signal s, gains K and coupling C."""
-    torque = _required(recording.signal, name, "torque") * gains.value
+    """Joint torque tau = C' (K s) with signal s, gains K and coupling C."""
+    torque = _require_measurements(recording.signal, name, "torque") * gains.value
+    # Squares of smaller numbers underflow; no torque is that small.
+    torque[np.abs(torque) < _SMALLEST_TORQUE] = 0.0
     if not signed.all():
         torque = np.where(signed, torque, np.abs(torque))
     if recording.coupling is None:
         return np.asarray(torque)
     coupling = np.asarray(recording.coupling, float)
-    tied = (coupling != np.diag(np.diag(coupling))).any(axis=0)
-    tied |= (coupling != np.diag(np.diag(coupling))).any(axis=1)
-    if np.any(tied & ~signed):
+    coupled = (coupling != np.diag(np.diag(coupling))).any(axis=0)
+    coupled |= (coupling != np.diag(np.diag(coupling))).any(axis=1)
+    if np.any(coupled & ~signed):
         raise RecordingError(
             f"in {name} coupled joints have torques without a sign: they cannot be carried from "
             "the motors to the joints. Record signed torques, or leave the coupling out of the map."
@@ -304,40 +315,42 @@ def joint_torque(
 
 
 def _measurements(values: Float[Array, "n j"]) -> Float[Array, "n j"]:
-    """The values, with nan for everything that is no measurement."""
+    """Copy of the values with nan for invalid ones."""
     out = np.asarray(values, float)
-    # Comparisons with nan are false, so this also sees what is missing.
+    # Comparisons with nan are false, so this condition also detects missing values.
     if not (out.max() < _LARGEST and out.min() > -_LARGEST):
         out = np.array(out)
         out[~(np.abs(out) < _LARGEST)] = np.nan
     return out
 
 
-def _required(values: Float[Array, "n j"], name: str, quantity: str) -> Float[Array, "n j"]:
-    """Measurements of which every joint has some."""
+def _require_measurements(
+    values: Float[Array, "n j"], name: str, quantity: str
+) -> Float[Array, "n j"]:
+    """Valid measurements; raises if a joint has none."""
     out = _measurements(values)
     empty = ~np.isfinite(out).any(axis=0)
     if empty.any():
-        which = ", ".join(str(j + 1) for j in np.flatnonzero(empty))
+        joint_numbers = ", ".join(str(j + 1) for j in np.flatnonzero(empty))
         raise RecordingError(
-            f"{name} has no {quantity} for joint {which}: every value is missing. "
+            f"{name} has no {quantity} for joint {joint_numbers}: every value is missing. "
             "Name the right columns in the column map."
         )
     return out
 
 
-def _without_spikes(
+def _remove_spikes(
     time: Float[Array, " n"],
     columns: Float[Array, "n c"],
     signed: Bool[Array, " j"],
     counts: _CleaningCounts,
 ) -> Float[Array, "n c"]:
-    """Single spikes of position, velocity and torque replaced from their neighbours."""
+    """Replace single spikes of position, velocity and torque by interpolation."""
     joints = len(signed)
     spikes = np.zeros(columns.shape, bool)
-    for k, least in enumerate(_LEAST_SPIKE):
+    for k, min_size in enumerate(_MIN_SPIKE):
         block = slice(k * joints, (k + 1) * joints)
-        spikes[:, block] = find_outliers(columns[:, block], least=least)
+        spikes[:, block] = find_outliers(columns[:, block], min_deviation=min_size)
     # An absolute value dips to zero at every change of sign: only peaks are spikes.
     for j in np.flatnonzero(~signed):
         torque = columns[:, 2 * joints + j]

@@ -1,4 +1,4 @@
-"""A payload as controllers are told it: seen from the flange, one line per make.
+"""Payload commands of robot controllers: values in the flange frame, one line per manufacturer.
 
 With T the flange (the robot's tip) in the last link's frame, rotation R and origin t,
 
@@ -17,16 +17,19 @@ from taufit.core.arrays import Array, Float
 FRAME = "flange (the robot's tip)"
 
 
-def make_of(robot: str) -> str | None:
-    """Whose controller moves an arm of this name; None where the name does not say."""
+def manufacturer(robot: str) -> str | None:
+    """Manufacturer of the controller by the robot's name; None if unknown."""
     name = robot.lower().replace("_", "").replace("-", "").replace(" ", "")
-    beginnings = {
+    prefixes = {
         "ur": ("ur3", "ur5", "ur7", "ur8", "ur10", "ur12", "ur15", "ur16", "ur20", "ur30"),
         "franka": ("panda", "fr3", "fp3", "franka"),
         "kuka": ("kr", "lbr", "iiwa", "kuka"),
         "abb": ("irb", "gofa", "yumi", "swifti", "abb"),
     }
-    return next((make for make, known in beginnings.items() if name.startswith(known)), None)
+    return next(
+        (maker for maker, model_prefixes in prefixes.items() if name.startswith(model_prefixes)),
+        None,
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,9 +37,9 @@ class FlangePayload:
     """Mass, centre and inertia in the axes of the flange.
 
     Attributes:
-        mass: [kg]
-        centre: Of mass, from the flange's origin [m].
-        inertia: About the centre of mass [kg m^2].
+        mass: Mass [kg].
+        centre: Centre of mass from the flange's origin [m].
+        inertia: Inertia about the centre of mass [kg m^2].
     """
 
     mass: float
@@ -44,20 +47,20 @@ class FlangePayload:
     inertia: Float[Array, "3 3"]
 
     @classmethod
-    def of(
+    def from_last_link(
         cls,
         mass: float,
         centre: Float[Array, " 3"],
         inertia: Float[Array, "3 3"],
         flange: Float[Array, "4 4"],
     ) -> FlangePayload:
-        """From the last link's frame, given the flange in it."""
+        """Convert from the last link's frame, given the flange in it."""
         rotation, origin = flange[:3, :3], flange[:3, 3]
-        turned = rotation.T @ inertia @ rotation
-        return cls(float(mass), rotation.T @ (centre - origin), 0.5 * (turned + turned.T))
+        rotated = rotation.T @ inertia @ rotation
+        return cls(float(mass), rotation.T @ (centre - origin), 0.5 * (rotated + rotated.T))
 
     def lines(self) -> dict[str, str]:
-        """What each make's controller is told; all in the frame of the flange."""
+        """Controller command of each manufacturer, in the flange frame."""
         return {
             "ur": self._ur(),
             "franka": self._franka(),
@@ -66,7 +69,7 @@ class FlangePayload:
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers, and the lines."""
+        """Values and commands for JSON."""
         t = self.inertia
         inertia = [t[0, 0], t[1, 1], t[2, 2], t[0, 1], t[0, 2], t[1, 2]]
         lines = self.lines()
@@ -81,22 +84,23 @@ class FlangePayload:
         }
 
     def _ur(self) -> str:
-        """URScript: centre in metres, inertia Ixx, Iyy, Izz, Ixy, Ixz, Iyz about it."""
+        """URScript command: centre [m], inertia Ixx, Iyy, Izz, Ixy, Ixz, Iyz about it."""
         t = self.inertia
         entries = [t[0, 0], t[1, 1], t[2, 2], t[0, 1], t[0, 2], t[1, 2]]
         return (
-            f"set_target_payload({self.mass:.4f}, [{_fixed(self.centre, 5)}], [{_short(entries)}])"
+            f"set_target_payload({self.mass:.4f}, [{_with_digits(self.centre, 5)}], "
+            f"[{_significant_digits(entries)}])"
         )
 
     def _franka(self) -> str:
-        """libfranka: centre in metres, inertia column by column."""
+        """libfranka command: centre [m], inertia by columns."""
         return (
-            f"robot.setLoad({self.mass:.4f}, {{{{{_fixed(self.centre, 5)}}}}}, "
-            f"{{{{{_short(self.inertia.T.ravel())}}}}});"
+            f"robot.setLoad({self.mass:.4f}, {{{{{_with_digits(self.centre, 5)}}}}}, "
+            f"{{{{{_significant_digits(self.inertia.T.ravel())}}}}});"
         )
 
     def _kuka(self) -> str:
-        """KRL: millimetres; A, B, C turn the flange's axes onto the principal ones (Z, Y, X)."""
+        """KRL command [mm]; A, B, C rotate the flange axes onto the principal axes (Z, Y, X)."""
         moments, axes = self._principal()
         pitch = np.arctan2(-axes[2, 0], np.hypot(axes[0, 0], axes[1, 0]))
         if np.hypot(axes[0, 0], axes[1, 0]) > 1e-9:
@@ -112,17 +116,19 @@ class FlangePayload:
         )
 
     def _abb(self) -> str:
-        """RAPID, for tool0: millimetres, then the principal axes as a quaternion."""
+        """RAPID command for tool0 [mm], with the principal axes as a quaternion."""
         moments, axes = self._principal()
         return (
-            f"PERS loaddata payload := [{self.mass:.4f},[{_fixed(1e3 * self.centre, 3, ',')}],"
-            f"[{_fixed(_quaternion(axes), 6, ',')}],{_short(moments, ',')}];"
+            f"PERS loaddata payload := "
+            f"[{self.mass:.4f},[{_with_digits(1e3 * self.centre, 3, ',')}],"
+            f"[{_with_digits(_quaternion(axes), 6, ',')}],{_significant_digits(moments, ',')}];"
         )
 
     def _principal(self) -> tuple[Float[Array, " 3"], Float[Array, "3 3"]]:
-        """Principal moments and axes (columns), each near the flange's axis of the same name."""
+        """Principal moments and axes (columns), each closest to the flange axis of the same "
+        "name."""
         moments, axes = np.linalg.eigh(self.inertia)
-        order = _nearest(np.abs(axes))
+        order = _axis_order(np.abs(axes))
         moments, axes = moments[order], axes[:, order]
         axes = axes * np.where(np.diag(axes) < 0.0, -1.0, 1.0)
         if np.linalg.det(axes) < 0.0:
@@ -130,8 +136,8 @@ class FlangePayload:
         return moments, axes
 
 
-def _nearest(share: Float[Array, "3 3"]) -> list[int]:
-    """Which column goes with x, y and z so that the diagonal is largest."""
+def _axis_order(share: Float[Array, "3 3"]) -> list[int]:
+    """Columns for x, y and z with the largest diagonal."""
     from itertools import permutations
 
     return list(
@@ -140,7 +146,7 @@ def _nearest(share: Float[Array, "3 3"]) -> list[int]:
 
 
 def _quaternion(r: Float[Array, "3 3"]) -> Float[Array, " 4"]:
-    """w, x, y, z of a rotation near the identity: w is not small."""
+    """Quaternion w, x, y, z of a rotation close to the identity: w is not small."""
     w = 0.5 * np.sqrt(max(1.0 + np.trace(r), 1e-12))
     q = np.array(
         [w, *(np.array([r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1]]) / (4 * w))]
@@ -148,9 +154,9 @@ def _quaternion(r: Float[Array, "3 3"]) -> Float[Array, " 4"]:
     return q / np.linalg.norm(q)
 
 
-def _fixed(values: Any, digits: int, comma: str = ", ") -> str:
+def _with_digits(values: Any, digits: int, comma: str = ", ") -> str:
     return comma.join(f"{float(x) + 0.0:.{digits}f}" for x in values)
 
 
-def _short(values: Any, comma: str = ", ") -> str:
+def _significant_digits(values: Any, comma: str = ", ") -> str:
     return comma.join(f"{float(x) + 0.0:.6g}" for x in values)

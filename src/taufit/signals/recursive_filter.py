@@ -1,7 +1,6 @@
-"""Recursive filters along rows: compiled where there is a kernel, else SciPy.
+"""Recursive filters along rows: compiled kernel, else SciPy.
 
-`scipy.signal` costs half a second to import, more than most of what is filtered here, so it is
-not touched where the kernel does the work.
+Importing `scipy.signal` takes half a second, so it is avoided if the kernel is available.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ except ImportError:  # no compiler when this was installed
 
 
 def butterworth(order: int, cutoff_hz: float, rate_hz: float) -> Float[Array, "s 6"]:
-    """Second-order sections b0 b1 b2 1 a1 a2 of an even-order low-pass, each of gain 1 at rest.
+    """Second-order sections b0 b1 b2 1 a1 a2 of an even-order low-pass, each with unit DC gain.
 
     Analogue poles w exp(i pi (2k + N - 1)/(2N)), w prewarped, go through the bilinear transform
     z = (2 f + s)/(2 f - s); every conjugate pair makes a section with both zeros at z = -1.
@@ -30,12 +29,12 @@ def butterworth(order: int, cutoff_hz: float, rate_hz: float) -> Float[Array, "s
     z = (2.0 * rate_hz + poles) / (2.0 * rate_hz - poles)
     a1, a2 = -2.0 * z.real, np.abs(z) ** 2
     gain = (1.0 + a1 + a2) / 4.0
-    one = np.ones_like(a1)
-    return np.stack([gain, 2.0 * gain, gain, one, a1, a2], -1)
+    unit = np.ones_like(a1)
+    return np.stack([gain, 2.0 * gain, gain, unit, a1, a2], -1)
 
 
 def resting_state(sections: Float[Array, "s 6"]) -> Float[Array, "s 2"]:
-    """State of sections of gain 1 that have seen 1 for ever."""
+    """Steady state of unit-gain sections for constant input 1."""
     b1, b2, a1, a2 = sections[:, 1], sections[:, 2], sections[:, 4], sections[:, 5]
     second = b2 - a2
     return np.stack([b1 - a1 + second, second], -1)
@@ -47,27 +46,31 @@ def filter_rows(
     rows: Float[Array, "c n"],
     state: Float[Array, "c o"] | None = None,
 ) -> tuple[Float[Array, "c n"], Float[Array, "c o"]]:
-    """Every row through b/a, and the state it leaves; b and a equally long, a[0] = 1."""
+    """Filter every row with b/a; return the rows and the final state. b and a equally long, a[0] =
+    1.
+    """
     b, a = np.ascontiguousarray(b, float), np.ascontiguousarray(a, float)
     rows = np.ascontiguousarray(rows, float)
     order = len(b) - 1
-    own = np.zeros((len(rows), order)) if state is None else np.array(state, float, order="C")
+    final_state = (
+        np.zeros((len(rows), order)) if state is None else np.array(state, float, order="C")
+    )
     if _kernel is not None:
         out = np.empty_like(rows)
-        _kernel.recursive_filter(b, a, rows, out, own)
-        return out, own
+        _kernel.recursive_filter(b, a, rows, out, final_state)
+        return out, final_state
     from scipy.signal import lfilter
 
     if order == 0:
-        return b[0] * rows, own
-    filtered, state = lfilter(b, a, rows, axis=1, zi=own)
+        return b[0] * rows, final_state
+    filtered, state = lfilter(b, a, rows, axis=1, zi=final_state)
     return filtered, state
 
 
 def filter_sections(
     sections: Float[Array, "s 6"], rows: Float[Array, "c n"], state: Float[Array, "s c 2"]
 ) -> tuple[Float[Array, "c n"], Float[Array, "s c 2"]]:
-    """Every row through a cascade of sections, and the state it leaves."""
+    """Filter every row with a cascade of sections; return the rows and the final state."""
     after = np.empty_like(state)
     for i, section in enumerate(sections):
         rows, after[i] = filter_rows(section[:3], section[3:], rows, state[i])

@@ -1,4 +1,4 @@
-"""A read-out for methods that solve for the ten parameters by least squares, as they are."""
+"""Estimates of methods that solve for the ten parameters by least squares."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ def linear_estimate(
     covariance: Float[Array, "10 10"] | None,
     ready: bool,
 ) -> PayloadEstimate:
-    """Ten parameters and their covariance as an estimate; nothing makes it physically possible.
+    """Estimate from ten parameters and their covariance, physical consistency not enforced.
 
-    Centre c = h / m and inertia about c carry the covariance to first order. A method whose
-    covariance does not hold gives None, and its estimate has no intervals (nan).
+    Covariance of the centre c = h / m and of the inertia about c is propagated to first order. A
+    method without valid covariance passes None; its estimate has no intervals (nan).
     """
     mass, centre, inertia = to_centre_of_mass(phi)
     jacobian = np.zeros((PER_LINK, PER_LINK))
@@ -29,10 +29,10 @@ def linear_estimate(
     jacobian[1:4, 1:4] = np.eye(3) / scale
     step = 1e-6
     for k in range(10):
-        moved = phi.copy()
-        moved[k] += step
+        perturbed = phi.copy()
+        perturbed[k] += step
         jacobian[4:, k] = (
-            tensor_entries(to_centre_of_mass(moved)[2]) - tensor_entries(inertia)
+            tensor_entries(to_centre_of_mass(perturbed)[2]) - tensor_entries(inertia)
         ) / step
     std = np.full(PER_LINK, np.nan)
     if covariance is not None:

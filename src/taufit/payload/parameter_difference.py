@@ -10,7 +10,7 @@ torque: nothing is forgotten, and the result is ridge regression towards pi_a,
     min sum |tau - Y pi|^2 / xi + |pi - pi_a|^2 / 10.
 
 The difference eps = pi_b - pi_a = C phi is solved by the paper's chain for its UR10, and for any
-arm by phi = (C' L C)^-1 C' L eps with L the inverse covariance of eps, which uses every relation.
+robot by phi = (C' L C)^-1 C' L eps with L the inverse covariance of eps, which uses all relations.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from taufit.core.parameters import link_parameter
 from taufit.dynamics import engine
 from taufit.dynamics.base_parameters import base_parameters
 from taufit.model.fitted_model import FittedModel
-from taufit.payload.linear import linear_estimate
-from taufit.payload.run import MassReading, PayloadRun
+from taufit.payload.identification import MassReading, PayloadRun
+from taufit.payload.linear_estimate import linear_estimate
 from taufit.payload.settings import PayloadSettings
 from taufit.payload.stream import Stream
 from taufit.terms import needs
 
-XI = 100.0
-START = 10.0
-# The paper's stop rule: so small a change in one sample, so many times in a row.
-SMALL, ENOUGH = 0.005, 300
+TORQUE_VARIANCE = 100.0
+START_VARIANCE = 10.0
+# Stop rule of the paper: largest change in one sample, and number of samples in a row.
+STOP_CHANGE, STOP_COUNT = 0.005, 300
 
 
 @dataclass(slots=True, eq=False)
 class RecursiveLeastSquares:
-    """The recursion as printed.
+    """Recursive least squares as printed in the paper.
 
     Attributes:
         values: pi.
@@ -52,21 +52,25 @@ class RecursiveLeastSquares:
 
     values: Float[Array, " p"]
     covariance: Float[Array, "p p"]
-    xi: float = XI
+    xi: float = TORQUE_VARIANCE
 
     @classmethod
-    def begin(cls, values: Float[Array, " p"], start: float = START, xi: float = XI) -> Any:
-        """From pi_a with P = start 1."""
+    def from_values(
+        cls, values: Float[Array, " p"], start: float = START_VARIANCE, xi: float = TORQUE_VARIANCE
+    ) -> Any:
+        """Start from pi_a with P = start 1."""
         return cls(np.array(values, float), start * np.eye(len(values)), xi)
 
     def update(self, rows: Float[Array, "j p"], torque: Float[Array, " j"]) -> float:
-        """One sample; returns the largest change of a parameter."""
-        spread = self.covariance @ rows.T
-        gain = np.linalg.solve(self.xi * np.eye(len(rows)) + rows @ spread, spread.T).T
+        """Process one sample; return the largest change of a parameter."""
+        cross_covariance = self.covariance @ rows.T
+        gain = np.linalg.solve(
+            self.xi * np.eye(len(rows)) + rows @ cross_covariance, cross_covariance.T
+        ).T
         change = gain @ (torque - rows @ self.values)
         self.values += change
-        self.covariance -= gain @ spread.T
-        # Rounding would make it lose its symmetry over thousands of samples.
+        self.covariance -= gain @ cross_covariance.T
+        # Keep it symmetric against rounding over thousands of samples.
         self.covariance = 0.5 * (self.covariance + self.covariance.T)
         self.change = change
         return float(np.abs(change).max())
@@ -74,14 +78,14 @@ class RecursiveLeastSquares:
     change: Any = None
 
 
-def chain(
+def paper_chain(
     difference: Float[Array, " 58"], a3: float, a4: float, d5: float, d6: float
 ) -> Float[Array, " 10"]:
-    """The paper's equations (12) to (16), with its pi_31 read as Ixy of link 6.
+    """Payload by the paper's equations (12) to (16), with its pi_31 read as Ixy of link 6.
 
     Args:
         difference: pi_b - pi_a in the paper's order.
-        a3, a4, d5, d6: Of its modified DH table.
+        a3, a4, d5, d6: Lengths of its modified DH table [m].
 
     Returns:
         m, hx, hy, hz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz in the last link's frame.
@@ -95,8 +99,8 @@ def chain(
     return np.array([mass, hx, hy, hz, e[30] + iyy, ixy, iyy, ixz, iyz, izz])
 
 
-# How the paper's base parameters that its chain uses are made of the links' own, by their numbers;
-# a letter in front is a length of its modified DH table.
+# The paper's base parameters used by its chain, by number, as sums of link parameters; the third
+# entry is a length of its modified DH table.
 _RELATIONS: dict[int, tuple[tuple[str, float, str], ...]] = {
     7: (("link_2.hx", 1, ""), *((link_parameter(i - 1, "m"), 1, "a3") for i in (3, 4, 5, 6))),
     14: (("link_3.hx", 1, ""), *((link_parameter(i - 1, "m"), 1, "a4") for i in (4, 5, 6))),
@@ -127,20 +131,20 @@ _RELATIONS: dict[int, tuple[tuple[str, float, str], ...]] = {
 }
 
 
-def printed_relations(
+def paper_relations(
     model: FittedModel, columns: Array, mapping: Float[Array, "b p"]
 ) -> tuple[Float[Array, "58 b"], tuple[float, float, float, float]]:
-    """How the paper's 58 differences follow from this arm's base parameters, and a3, a4, d5, d6.
+    """Matrix from this robot's base parameters to the paper's 58 differences, and a3, a4, d5, d6.
 
     Raises:
-        TaufitError: The arm is not built like a UR, or described in other frames than modified DH.
+        TaufitError: The robot is not built like a UR, or its frames are not modified DH.
     """
-    other = TaufitError(
+    not_ur_error = TaufitError(
         f"the relations printed in [Xu2024] hold for arms built like a UR10, in modified DH "
         f"frames; {model.robot.name} is not one. Use the method difference: it holds for any."
     )
     if model.robot.joints != 6:
-        raise other
+        raise not_ur_error
     origin = model.robot.placements[:, :3, 3]
     lengths = {"a3": origin[2, 0], "a4": origin[3, 0], "d5": origin[4, 1], "d6": -origin[5, 1]}
     lengths |= {"": 1.0, "d6^2": lengths["d6"] ** 2}
@@ -152,23 +156,25 @@ def printed_relations(
             row[names.index(name)] += factor * lengths[length]
         out[number - 1] = row[columns]
         if not np.allclose(row[columns] @ mapping, row, atol=1e-6):
-            raise other
+            raise not_ur_error
     return out, (lengths["a3"], lengths["a4"], lengths["d5"], lengths["d6"])
 
 
 def solve_difference(
-    difference: Float[Array, " b"], covariance: Float[Array, "b b"], folded: Float[Array, "b 10"]
+    difference: Float[Array, " b"],
+    covariance: Float[Array, "b b"],
+    link_columns: Float[Array, "b 10"],
 ) -> tuple[Float[Array, " 10"], Float[Array, "10 10"]]:
     """phi = (C' L C)^-1 C' L eps over all relations, and its covariance.
 
     Args:
         difference: eps of the inertial base parameters.
-        covariance: Of eps.
-        folded: C, how the last link's ten parameters enter them.
+        covariance: Covariance of eps.
+        link_columns: C, the last link's ten parameters in the base parameters.
     """
     weight = scaled_inverse(covariance)
-    spread = np.linalg.inv(folded.T @ weight @ folded)
-    return spread @ (folded.T @ (weight @ difference)), spread
+    payload_covariance = np.linalg.inv(link_columns.T @ weight @ link_columns)
+    return payload_covariance @ (link_columns.T @ (weight @ difference)), payload_covariance
 
 
 def run_difference(
@@ -177,10 +183,10 @@ def run_difference(
     settings: PayloadSettings,
     *,
     template: Any = None,
-    watch: Callable[..., None] | None = None,
+    callback: Callable[..., None] | None = None,
 ) -> PayloadRun:
-    """The paper's method on a recording, read out over all relations."""
-    return _run(model, source, printed=False)
+    """Run the paper's method with the payload solved over all relations."""
+    return _run_recursion(model, source, printed=False)
 
 
 def run_printed(
@@ -189,13 +195,13 @@ def run_printed(
     settings: PayloadSettings,
     *,
     template: Any = None,
-    watch: Callable[..., None] | None = None,
+    callback: Callable[..., None] | None = None,
 ) -> PayloadRun:
-    """The paper's method exactly as printed: read out by its equations (12) to (16)."""
-    return _run(model, source, printed=True)
+    """Run the paper's method exactly as printed, with its equations (12) to (16)."""
+    return _run_recursion(model, source, printed=True)
 
 
-def _run(model: FittedModel, source: Stream, *, printed: bool) -> PayloadRun:
+def _run_recursion(model: FittedModel, source: Stream, *, printed: bool) -> PayloadRun:
     if source.commanded is None:
         raise RecordingError(
             f"{source.name} has no commanded position, velocity and acceleration, which the method "
@@ -204,68 +210,70 @@ def _run(model: FittedModel, source: Stream, *, printed: bool) -> PayloadRun:
     joints = model.robot.joints
     base = base_parameters(model.structure)
     columns, mapping = np.asarray(base.columns), base.mapping
-    before = mapping @ np.asarray(model.values)
+    model_base = mapping @ np.asarray(model.values)
     layout = model.layout
     last = layout.link(-1)
-    folded_all = mapping[:, last]
-    inertial = np.flatnonzero(np.any(folded_all != 0.0, axis=1))
-    folded = folded_all[inertial]
-    within = range(last.start, last.stop)
-    own = np.array(
-        [i for i, c in enumerate(columns) if c in within and layout.what[c] != "Ixx"], int
+    all_columns = mapping[:, last]
+    inertial = np.flatnonzero(np.any(all_columns != 0.0, axis=1))
+    link_columns = all_columns[inertial]
+    last_link = range(last.start, last.stop)
+    last_columns = np.array(
+        [i for i, c in enumerate(columns) if c in last_link and layout.what[c] != "Ixx"], int
     )
     relations, lengths = (
-        printed_relations(model, columns, mapping) if printed else (None, (0.0, 0.0, 0.0, 0.0))
+        paper_relations(model, columns, mapping) if printed else (None, (0.0, 0.0, 0.0, 0.0))
     )
 
-    def solved(variance: float) -> tuple[Array, Array]:
-        phi, spread = _solved(rls, before, inertial, folded, variance)
+    def solve(variance: float) -> tuple[Array, Array]:
+        phi, covariance = _solve_relations(rls, model_base, inertial, link_columns, variance)
         if relations is None:
-            return phi, spread
-        change = relations @ (rls.values - before)
-        # The chain is linear: its covariance is that of what goes into it.
-        jacobian = np.stack([chain(row, *lengths) for row in np.eye(58)], axis=1) @ relations
-        own = jacobian @ rls.covariance @ jacobian.T * (variance / rls.xi)
-        return chain(change, *lengths), own
+            return phi, covariance
+        difference = relations @ (rls.values - model_base)
+        # The chain is linear: covariance by its matrix.
+        jacobian = np.stack([paper_chain(row, *lengths) for row in np.eye(58)], axis=1) @ relations
+        last_columns = jacobian @ rls.covariance @ jacobian.T * (variance / rls.xi)
+        return paper_chain(difference, *lengths), last_columns
 
-    rls = RecursiveLeastSquares.begin(before)
+    rls = RecursiveLeastSquares.from_values(model_base)
     q, v, a = source.commanded
-    good = np.isfinite(q + v + a + source.torque).all(axis=1)
-    arm = engine(model.robot)
+    valid = np.isfinite(q + v + a + source.torque).all(axis=1)
+    dynamics = engine(model.robot)
     history: list[MassReading] = []
-    quiet, stopped, due, power, rows_seen = 0, None, 0.1, 0.0, 0
+    small_changes, stop_time, next_reading, residual_power, row_count = 0, None, 0.1, 0.0, 0
     load = None
-    for i in np.flatnonzero(good):
-        at = slice(i, i + 1)
-        links = arm.regressor(q[at], v[at], a[at])
+    for i in np.flatnonzero(valid):
+        sample = slice(i, i + 1)
+        links = dynamics.regressor(q[sample], v[sample], a[sample])
         if needs(model.term_sum, "load"):
             load = links @ np.asarray(model.values)[layout.links]
-        warm = None if source.temperature is None else source.temperature[at]
-        whole = model.structure.regressor(q[at], v[at], a[at], load=load, temperature=warm)
-        rows = whole[0][:, columns]
-        left = source.torque[i] - rows @ rls.values
-        power, rows_seen = power + float(left @ left), rows_seen + joints
+        temperature = None if source.temperature is None else source.temperature[sample]
+        regressor = model.structure.regressor(
+            q[sample], v[sample], a[sample], load=load, temperature=temperature
+        )
+        rows = regressor[0][:, columns]
+        residual = source.torque[i] - rows @ rls.values
+        residual_power, row_count = residual_power + float(residual @ residual), row_count + joints
         rls.update(rows, source.torque[i])
-        changed = np.abs(rls.change[own]).max() if len(own) else 0.0
-        quiet = quiet + 1 if changed < SMALL else 0
-        if quiet > ENOUGH and stopped is None:
-            stopped = float(source.time[i])
-        if source.time[i] >= due:
-            due = (np.floor(source.time[i] / 0.1) + 1.0) * 0.1
-            phi, _ = solved(power / max(rows_seen, 1))
+        largest_change = np.abs(rls.change[last_columns]).max() if len(last_columns) else 0.0
+        small_changes = small_changes + 1 if largest_change < STOP_CHANGE else 0
+        if small_changes > STOP_COUNT and stop_time is None:
+            stop_time = float(source.time[i])
+        if source.time[i] >= next_reading:
+            next_reading = (np.floor(source.time[i] / 0.1) + 1.0) * 0.1
+            phi, _ = solve(residual_power / max(row_count, 1))
             mass = float(phi[0])
-            moment = (float(source.time[i]), mass, np.nan, np.nan, stopped is not None)
-            history.append(MassReading(*moment))
-    phi, _ = solved(power / max(rows_seen, 1))
-    # Errors of the arm's own parameters are not in its covariance: no interval of it holds.
-    found = linear_estimate(float(source.time[-1]), phi, None, stopped is not None)
+            reading = (float(source.time[i]), mass, np.nan, np.nan, stop_time is not None)
+            history.append(MassReading(*reading))
+    phi, _ = solve(residual_power / max(row_count, 1))
+    # The covariance lacks the errors of the robot model: no valid interval.
+    estimate = linear_estimate(float(source.time[-1]), phi, None, stop_time is not None)
     return PayloadRun(
         "printed" if printed else "difference",
-        found,
-        stopped,
-        stopped,
+        estimate,
+        stop_time,
+        stop_time,
         tuple(history),
-        warnings=(*source.warnings, *found.warnings),
+        warnings=(*source.warnings, *estimate.warnings),
         details={
             "base_parameters": len(columns),
             "note": "the stop rule of [Xu2024] counts small changes and says nothing of accuracy",
@@ -273,9 +281,13 @@ def _run(model: FittedModel, source: Stream, *, printed: bool) -> PayloadRun:
     )
 
 
-def _solved(
-    rls: RecursiveLeastSquares, before: Array, inertial: Array, folded: Array, variance: float
+def _solve_relations(
+    rls: RecursiveLeastSquares,
+    model_base: Array,
+    inertial: Array,
+    link_columns: Array,
+    variance: float,
 ) -> tuple[Array, Array]:
-    """All relations, with P put into the units of the torque's real variance."""
+    """Payload over all relations, with P scaled to the variance of the residual torque."""
     covariance = rls.covariance[np.ix_(inertial, inertial)] * (variance / rls.xi)
-    return solve_difference((rls.values - before)[inertial], covariance, folded)
+    return solve_difference((rls.values - model_base)[inertial], covariance, link_columns)
