@@ -136,7 +136,7 @@ def test_a_fit_finds_the_spring_and_predicts_unseen_motion(sprung):
             (bare, {"compensator": "2"}),
         )
     ]
-    known, without, guessed = (done.holdout[0].nrmse[1] for done in fits)
+    known, without, guessed = (done.holdout_scores[0].nrmse[1] for done in fits)
     assert known < 0.003
     # Nothing else takes its place; a sine and a cosine come near.
     assert without > 20.0 * known
@@ -159,7 +159,7 @@ def test_friction_known_from_elsewhere_leaves_the_compensator(sprung):
     done = taufit.identify(model.robot, [run], friction=tested)
     assert done.model.friction == Linear()
     assert done.model.terms == (GravityCompensator((SPRING,)),)
-    assert done.training.nrmse[1] < 0.01
+    assert done.training_score.nrmse[1] < 0.01
 
 
 def test_a_compensator_is_no_friction_where_friction_is_asked_for(sprung):

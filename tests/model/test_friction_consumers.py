@@ -93,7 +93,7 @@ def fit_finds_its_coefficients(scene):
     true = scene.truth.layout.split(scene.truth.values).drive
     # One per cent of noise on 20 s; the worst of 20 seeds was 6 %.
     np.testing.assert_allclose(found[:, 2], true[:, 2], rtol=0.15)
-    assert scene.done.training.mean_nrmse < 0.02
+    assert scene.done.training_score.mean_nrmse < 0.02
 
 
 def prediction_has_it(scene):

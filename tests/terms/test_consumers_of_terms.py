@@ -307,7 +307,7 @@ def test_torque_over_position_alone_is_that_of_conservative_terms(pair):
 def test_the_fit_finds_the_term_beside_automatic_friction(pair):
     done = identify(pair.plain.model.robot, [pair.plain.recording], terms=[pair.term])
     assert done.model.terms[0] == pair.term
-    assert done.training.mean_nrmse < 0.02
+    assert done.training_score.mean_nrmse < 0.02
 
 
 def test_signs_take_only_friction_for_what_takes_energy(pair):

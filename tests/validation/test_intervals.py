@@ -44,9 +44,9 @@ def done(arm, truth):
 
 
 def test_most_torque_of_another_run_is_inside_although_its_friction_differs(done):
-    assert done.holdout[0].mean_inside > 0.93
-    assert done.to_dict()["holdout"][0]["mean_inside"] == done.holdout[0].mean_inside
-    assert done.training.mean_inside > 0.9
+    assert done.holdout_scores[0].mean_inside > 0.93
+    assert done.to_dict()["holdout"][0]["mean_inside"] == done.holdout_scores[0].mean_inside
+    assert done.training_score.mean_inside > 0.9
 
 
 def test_without_scatter_between_runs_the_interval_does_not_hold(done):
@@ -54,8 +54,8 @@ def test_without_scatter_between_runs_the_interval_does_not_hold(done):
     model, samples = done.model, done.holdout_samples[0]
     base = replace(model.training.base, covariance=0.0 * model.training.base.covariance)
     bare = model.with_training(replace(model.training, friction_scatter=np.zeros(6), base=base))
-    own = score_breakdown(bare, samples, done.holdout[0])
-    assert own.mean_inside < done.holdout[0].mean_inside - 0.02
+    own = score_breakdown(bare, samples, done.holdout_scores[0])
+    assert own.mean_inside < done.holdout_scores[0].mean_inside - 0.02
 
 
 def test_a_standing_joint_may_be_anywhere_within_its_coulomb_friction(done):
@@ -89,7 +89,7 @@ def test_standing_joints_are_scored_apart(done):
 
 
 def test_a_model_whose_intervals_do_not_hold_is_not_good(done):
-    one = replace(done.holdout[0], nrmse=np.full(6, 0.02), moving_nrmse=None)
+    one = replace(done.holdout_scores[0], nrmse=np.full(6, 0.02), moving_nrmse=None)
     floor = np.full(6, 0.02)
     assert grade([one], [floor], on_holdout=True).overall == "good"
     few = replace(one, inside=np.full(6, 0.6))

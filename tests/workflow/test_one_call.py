@@ -46,7 +46,7 @@ def test_the_call_gives_the_numbers_of_the_command(folder, done, capsys):
     files = (folder / "run.parquet", "--holdout", folder / "other.parquet")
     told = command(capsys, "fit", "ur3e", *files, "-o", folder / "model.json", "--json")
     assert told["mean_holdout_nrmse"] == done.mean_holdout_nrmse
-    assert told["nrmse"] == done.training.nrmse.tolist()
+    assert told["nrmse"] == done.training_score.nrmse.tolist()
     model = taufit.read_model(folder / "model.json")
     assert model.names == done.model.names
     np.testing.assert_array_equal(model.values, done.model.values)
@@ -58,7 +58,9 @@ def test_a_share_is_kept_out_as_the_command_does(folder, capsys):
         capsys, "fit", "ur3e", file, "--holdout", "30%", "-o", folder / "part.json", "--json"
     )
     done = taufit.identify("ur3e", file, holdout="30%")
-    assert [one["mean_nrmse"] for one in told["holdout"]] == [s.mean_nrmse for s in done.holdout]
+    assert [one["mean_nrmse"] for one in told["holdout"]] == [
+        s.mean_nrmse for s in done.holdout_scores
+    ]
 
 
 def test_a_share_kept_out_is_predicted_with_friction_as_the_motion_before_left_it(folder):

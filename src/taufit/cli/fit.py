@@ -111,7 +111,7 @@ def command(
         ):
             done = identify(nominal, files, holdout=holdout, request=request)
         bar.update(task, completed=_PASSES * len(files), description="writing")
-        judged = verdict(done.holdout or (done.training,), limits, done.grades)
+        judged = verdict(done.holdout_scores or (done.training_score,), limits, done.grades)
         mended = write_corrected_map(done.findings, paths, source, robot, result.mend)
         refused = not judged.passed and not result.force
         if not refused:
@@ -194,8 +194,8 @@ def _show(done: IdentificationResult, judged: Verdict, output: Path, refused: bo
     from taufit.model.fitted_zeros import fitted_zeros
 
     console = plain_console()
-    train, estimate = done.training, done.estimate
-    tested = done.holdout
+    train, estimate = done.training_score, done.estimate
+    tested = done.holdout_scores
     unseen = done.mean_holdout_nrmse
     share = train.mean_nrmse if unseen is None else unseen
     where = f"{len(tested)} recording(s) it has not seen" if tested else "its own training data"
@@ -274,9 +274,9 @@ def score_table(title: str, done: IdentificationResult) -> Table:
 
     from taufit.cli.common import joint_table
 
-    train, joints = done.training, done.model.robot.joints
+    train, joints = done.training_score, done.model.robot.joints
     table = joint_table(title, joints)
-    named = (("training", train), *((short_name(s.file), s) for s in done.holdout))
+    named = (("training", train), *((short_name(s.file), s) for s in done.holdout_scores))
     for label, one in named:
         table.add_row(label, *map(scored, one.nrmse), scored(one.mean_nrmse))
         if one.inside is not None:
@@ -294,8 +294,8 @@ def score_table(title: str, done: IdentificationResult) -> Table:
         # Newton metres would be the nominal robot's.
         unit, gain = "A", known
     table.add_row(f"RMSE training [{unit}]", *(f"{x:.2f}" for x in train.rmse / gain), "")
-    if done.before is not None:
-        nominal = done.before.nominal.rmse / gain
+    if done.nominal_comparison is not None:
+        nominal = done.nominal_comparison.nominal.rmse / gain
         table.add_row("  nominal robot", *(f"{x:.2f}" for x in nominal), "")
     return table
 

@@ -36,7 +36,7 @@ from taufit.regression.regression import RowsInMemory
 from taufit.regression.rows import RowBuilder, SampleRows, add_information
 from taufit.signals import Samples, condition
 from taufit.terms import needs
-from taufit.workflow.training_data import counted, in_robot_order, with_drives
+from taufit.workflow.training_data import count_section_only, in_robot_order, with_drives
 
 # Kinds of findings that say something about the robot, not about the file.
 _OF_THE_ROBOT = ("mounting",)
@@ -180,7 +180,7 @@ class AccumulateFiles:
                 f"{robot.drives.side}. Study them separately."
             )
         ordered, _ = apply_declared_torque_kind(robot, ordered)
-        samples = counted(condition(ordered, cutoff_hz=self.cutoff_hz), ordered)
+        samples = count_section_only(condition(ordered, cutoff_hz=self.cutoff_hz), ordered)
         found = self._diagnosed(ordered, samples) if diagnose else ((), np.zeros(3), 0.0)
         return self._summed(samples.with_column_cache(), rows, *found)
 

@@ -124,7 +124,7 @@ def _condense(
     model = requested_model(FitRequest(cutoff_hz=cutoff_hz), robot)
     # Twenty seconds of one motion take waves of the gear for drag: they have columns of their own.
     model = replace(model, terms=(further_term("ripple", ORDERS), *model.terms))
-    rows = reader.rows if reader.whole else None
+    rows = reader.rows if reader.reads_whole_files else None
     return AccumulateFiles(model, base_parameters(model), cutoff_hz, reader, rows, reader.settings)
 
 

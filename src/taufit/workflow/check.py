@@ -56,12 +56,12 @@ def check(
         name: For messages.
     """
     samples = condition_like(model, recordings, cutoff_hz=cutoff_hz, name=name)
-    own = score_breakdown(model, samples, score(model, samples, file=name or ""))
+    breakdown = score_breakdown(model, samples, score(model, samples, file=name or ""))
     robot = fitted_robot(model)
     evidence = HypothesisTest(robot, samples) if len(samples) else None
     return CheckResult(
         samples,
-        own,
+        breakdown,
         achievable_nrmse(model.robot, samples, evidence),
         estimate_gravity(model.robot, samples),
         tuple(_findings(robot, recordings, samples, evidence)),
@@ -79,16 +79,19 @@ def _findings(
     samples: Samples,
     evidence: HypothesisTest | None,
 ) -> list[Finding]:
-    found = [*(f for r in recordings for f in r.findings), *samples.findings]
+    findings = [*(f for r in recordings for f in r.findings), *samples.findings]
     # Gains that the file lacks are the model's.
-    found = [f for f in found if f.severity != "info" and f.kind != "gain_unknown"]
+    findings = [f for f in findings if f.severity != "info" and f.kind != "gain_unknown"]
     # What a reader has put right is noticed, no more.
-    put_right = {f.kind for f in found}
-    known = [*recording_causes(robot, recordings)]
-    causes = [*known, *sample_causes(robot, recordings, samples, known, evidence)]
-    found += [cause.finding for cause in causes if cause.finding.kind not in put_right]
+    reader_kinds = {f.kind for f in findings}
+    causes_of_recordings = [*recording_causes(robot, recordings)]
+    causes = [
+        *causes_of_recordings,
+        *sample_causes(robot, recordings, samples, causes_of_recordings, evidence),
+    ]
+    findings += [cause.finding for cause in causes if cause.finding.kind not in reader_kinds]
     order = {"error": 0, "warning": 1}
-    return sorted(dict.fromkeys(found), key=lambda f: order.get(f.severity, 2))
+    return sorted(dict.fromkeys(findings), key=lambda f: order.get(f.severity, 2))
 
 
 __all__ = ["CheckResult", "check", "fitted_robot"]

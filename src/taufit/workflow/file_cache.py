@@ -56,9 +56,9 @@ class FileCache:
         self.files, self._cache = files, cache
         self._keys: dict[int, bytes] = {}
         self._lead = 0
-        self._read_so = b"" if cache is None else cache.key(files.settings)
+        self._settings_key = b"" if cache is None else cache.key(files.settings)
 
-    def key(self, k: int) -> bytes:
+    def file_key(self, k: int) -> bytes:
         """Of a part's content and of how it is read."""
         assert self._cache is not None
         if k not in self._keys:
@@ -66,101 +66,105 @@ class FileCache:
             section = (part.first, part.last) if isinstance(part, FileSection) else ()
             path = part.path if isinstance(part, FileSection) else part
             content = self._cache.content(path)
-            self._keys[k] = digest(self._read_so, content, path.name, section)
+            self._keys[k] = digest(self._settings_key, content, path.name, section)
         return self._keys[k]
 
-    def lead(self, rows: int) -> int:
+    def count_lead_files(self, rows: int) -> int:
         """How many files, from the first on, have so many rows together."""
         k = total = 0
         while k < len(self.files) and total < rows:
-            total += self.of_first(1, "rows", _rows, start=k)
+            total += self.evaluate_files(1, "rows", _row_count, start=k)
             k += 1
         self._lead = k
         return k
 
-    def of_first(
+    def evaluate_files(
         self, count: int, name: str, make: Callable[[list[Recording]], Any], start: int = 0
     ) -> Any:
         """make(runs of some files), read only where it is not known."""
         key = b""
-        which = range(start, start + count)
+        indices = range(start, start + count)
         if self._cache is not None:
-            key = digest(name, make, *(self.key(k) for k in which))
-            known = self._cache.get(key)
-            if known is not MISSING:
-                return known
-        value = make([one for k in which for one in self.files[k]])
+            key = digest(name, make, *(self.file_key(k) for k in indices))
+            cached = self._cache.get(key)
+            if cached is not MISSING:
+                return cached
+        value = make([recording for k in indices for recording in self.files[k]])
         if self._cache is not None:
             self._cache.put(key, value)
         return value
 
-    def prepared(self, prepare: Prepare, folder: Path, engine: Engine) -> Iterator[PreparedFile]:
+    def prepare_files(
+        self, prepare: Prepare, folder: Path, engine: Engine
+    ) -> Iterator[PreparedFile]:
         """Every file conditioned, in order; those that are known are not read."""
         count = len(self.files)
-        tasks = [_File(self.files.only(k), prepare, folder / str(k)) for k in range(count)]
+        tasks = [_FileTask(self.files.only(k), prepare, folder / str(k)) for k in range(count)]
         if self._cache is None:
-            yield from self._made(tasks, range(count), engine)
+            yield from self._prepare_uncached(tasks, range(count), engine)
             return
-        how = digest("prepared", prepare)
-        keys = [digest(how, self.key(k)) for k in range(count)]
-        there = self._cache.there(keys)
-        made = self._made(tasks, [k for k in range(count) if keys[k] not in there], engine)
-        for (key, value), task in zip(self._cache.in_order(keys, there), tasks, strict=True):
+        step_key = digest("prepared", prepare)
+        keys = [digest(step_key, self.file_key(k)) for k in range(count)]
+        cached_keys = self._cache.there(keys)
+        uncached = self._prepare_uncached(
+            tasks, [k for k in range(count) if keys[k] not in cached_keys], engine
+        )
+        for (key, value), task in zip(self._cache.in_order(keys, cached_keys), tasks, strict=True):
             if value is MISSING:
-                value = next(made) if key not in there else _run(task)
+                value = next(uncached) if key not in cached_keys else _run_task(task)
                 self._cache.put(key, value)
-            yield _placed(value, key, task)
+            yield _move_to_folder(value, key, task)
 
-    def _made(
-        self, tasks: Sequence[_File], which: Sequence[int], engine: Engine
+    def _prepare_uncached(
+        self, tasks: Sequence[_FileTask], indices: Sequence[int], engine: Engine
     ) -> Iterator[PreparedFile]:
         """Some files, in order; the first ones were parsed in this process."""
-        yield from (_run(tasks[k]) for k in which if k < self._lead)
-        yield from engine.map(_run, ((tasks[k],) for k in which if k >= self._lead))
+        yield from (_run_task(tasks[k]) for k in indices if k < self._lead)
+        yield from engine.map(_run_task, ((tasks[k],) for k in indices if k >= self._lead))
 
-    def results(self, prepare: Prepare, *more: Any) -> ResultCache | None:
+    def results(self, prepare: Prepare, *further: Any) -> ResultCache | None:
         """Where results on the files conditioned so are kept, if they are."""
         if self._cache is None:
             return None
-        return ResultCache(self._cache, prepare, self.files.settings, *more)
+        return ResultCache(self._cache, prepare, self.files.settings, *further)
 
 
 def recorded_mounting(recordings: Sequence[Recording] | RecordingFiles, cache: Cache | None) -> Any:
     """How the arm was mounted, as the first recording says; None where it does not."""
     if not isinstance(recordings, RecordingFiles):
-        return _mounting(recordings) if len(recordings) else None
-    known = FileCache(recordings, None if recordings.settings is None else cache)
-    return known.of_first(1, "mounting", _mounting)
+        return _first_mounting(recordings) if len(recordings) else None
+    file_cache = FileCache(recordings, None if recordings.settings is None else cache)
+    return file_cache.evaluate_files(1, "mounting", _first_mounting)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _File:
+class _FileTask:
     files: RecordingFiles
     prepare: Prepare
     stem: Path
 
 
-def _run(task: _File) -> PreparedFile:
+def _run_task(task: _FileTask) -> PreparedFile:
     return task.prepare(task.files[0], task.stem)
 
 
-def _placed(found: PreparedFile, key: bytes, task: _File) -> PreparedFile:
+def _move_to_folder(prepared: PreparedFile, key: bytes, task: _FileTask) -> PreparedFile:
     """With parts in this fit's folder, where they are written when they are needed."""
     parts = tuple(
         replace(
             part,
             path=task.stem.with_name(f"{task.stem.name}_{i}.npy"),
             key=digest(key, i),
-            rewrite=partial(_run, task),
+            rewrite=partial(_run_task, task),
         )
-        for i, part in enumerate(found.parts)
+        for i, part in enumerate(prepared.parts)
     )
-    return replace(found, parts=parts)
+    return replace(prepared, parts=parts)
 
 
-def _rows(runs: Sequence[Recording]) -> int:
-    return sum(len(one.time) for one in runs)
+def _row_count(runs: Sequence[Recording]) -> int:
+    return sum(len(run.time) for run in runs)
 
 
-def _mounting(runs: Sequence[Recording]) -> Any:
+def _first_mounting(runs: Sequence[Recording]) -> Any:
     return runs[0].meta.get("mounting")

@@ -31,7 +31,7 @@ class FitRequest:
         column_map, torque_kind, allow_repeats: How files and frames are found and read.
         cutoff_hz, delay_s, torque_signs: How recordings are conditioned.
         friction, terms, rotor_inertia, offset, compensator, temperature: Terms of the model.
-        joint_zeros, joint_zero_std, slide_zero_std: Encoder zeros to estimate.
+        joint_zeros, joint_zero_std, prismatic_zero_std: Encoder zeros to estimate.
         estimator, sign_hints, sign_method: How parameters and signs are found.
         ignore_contradictions, provenance: What is overlooked, and what the model file says.
         processes, cache, callback: How the work is done.
@@ -51,7 +51,7 @@ class FitRequest:
     temperature: str = "auto"
     joint_zeros: str | Sequence[str] | None = None
     joint_zero_std: float = DEFAULT_ZERO_STD
-    slide_zero_std: float = DEFAULT_SLIDE_ZERO_STD
+    prismatic_zero_std: float = DEFAULT_SLIDE_ZERO_STD
     estimator: Estimator | str | None = None
     sign_hints: Sequence[SignHint] = ()
     sign_method: Literal["exact", "tree"] = "exact"

@@ -13,7 +13,7 @@ from taufit.core.threads import one_blas_thread
 from taufit.robot import Robot
 from taufit.workflow.fit_request import FitChoices, FitRequest
 from taufit.workflow.identification import IdentificationResult
-from taufit.workflow.inputs import File, Holdout, Recordings, as_inputs
+from taufit.workflow.inputs import File, Holdout, Recordings, parse_inputs
 from taufit.workflow.steps import (
     adapt_structure,
     assess,
@@ -89,20 +89,20 @@ def identify(
         >>> taufit.write_model(done.model, "model.json")
     """
     request = replace(request or FitRequest(), **choices)
-    files, unseen = as_inputs(
+    files, holdout_recordings = parse_inputs(
         recordings, holdout, request.reader, allow_repeats=request.allow_repeats
     )
-    with Processes(request.processes) as engine, _opened(request.cache) as cache:
+    with Processes(request.processes) as engine, _open_cache_context(request.cache) as cache:
         data = prepare(request, robot, files, engine, cache)
         state = build_structure(request, data)
         state = diagnose(request, data, state)
         state = adapt_structure(request, state)
         fitted = solve(request, state)
-        assessment = assess(request, state, fitted, unseen)
+        assessment = assess(request, state, fitted, holdout_recordings)
         return complete_record(request, data, state, fitted, assessment, cache)
 
 
-def _opened(cache: Cache | File | None) -> AbstractContextManager[Cache | None]:
+def _open_cache_context(cache: Cache | File | None) -> AbstractContextManager[Cache | None]:
     """A cache that was given stays open for its owner."""
     if cache is None or isinstance(cache, Cache):
         return nullcontext(cache)

@@ -22,7 +22,7 @@ from taufit.signs.unknown_signs import (
 )
 
 
-def found_signs(
+def recover_signs(
     model: TorqueModel,
     source: SampleSource,
     hints: Sequence[SignHint],

@@ -115,7 +115,7 @@ class RecordingOptions:
         return how, self.run, self.topic, self.effort, self.start, self.end
 
     @property
-    def whole(self) -> bool:
+    def reads_whole_files(self) -> bool:
         """Whether files are read as they are, no time or run of them chosen."""
         return self.start is None and self.end is None and self.run is None
 

@@ -152,7 +152,7 @@ class ModelOptions:
             cutoff_hz=_cutoff(self.cutoff_hz),
             delay_s=_delay(self.delay_s),
             joint_zero_std=math.radians(self.joint_zero_std),
-            slide_zero_std=1e-3 * self.slide_zero_std,
+            prismatic_zero_std=1e-3 * self.slide_zero_std,
             offset=not self.no_offset,
         )
 
