@@ -37,7 +37,7 @@ with tempfile.TemporaryDirectory() as name:
     log = folder / "log.csv"
     log.write_text("\n".join(["stamp,angle_1,angle_2,mA_1,mA_2", *rows]) + "\n")
 
-    recording = taufit.read_recording(log, map=MAP)
+    recording = taufit.read_recording(log, column_map=MAP)
     print(f"{len(recording)} samples of {len(rows)} rows, {recording.joints} joints")
     for finding in recording.findings:
         print(f"  {finding.severity}: {finding}")

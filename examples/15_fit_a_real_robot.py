@@ -23,7 +23,7 @@ robot = taufit.read_robot(folder / "ur10e.urdf")
 
 def read(name: str) -> taufit.Recording:
     path = folder / "identification_data" / f"{name}.csv.gz"
-    return taufit.read_recording(path, map=here / "columns" / "ur10e_csv.yaml")
+    return taufit.read_recording(path, column_map=here / "columns" / "ur10e_csv.yaml")
 
 
 done = identify(

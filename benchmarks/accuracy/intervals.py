@@ -193,7 +193,7 @@ def real() -> Iterator[Row]:
     if not folder.is_dir():
         return
     one = {
-        name: [read_recording(folder / f"{name}.csv.gz", map=MAPS / "ur10e_csv.yaml")]
+        name: [read_recording(folder / f"{name}.csv.gz", column_map=MAPS / "ur10e_csv.yaml")]
         for name in NINE
     }
     arm = read_robot(DATA / "ur10e" / "ur10e.urdf")

@@ -92,7 +92,7 @@ def shared() -> Iterator[tuple[str, Robot, list[Recording]]]:
 
     def read(pattern: str, columns: str | Path | None, **how: str) -> list[list[Recording]]:
         paths = sorted(SHARED.glob(pattern))
-        return [read_recordings(path, map=columns, **how) for path in paths]
+        return [read_recordings(path, column_map=columns, **how) for path in paths]
 
     ur10e = read_robot("ur10e")
     # One file is corrupt at its source, one has no target currents, from which gains come.
@@ -126,7 +126,7 @@ def loaded() -> Iterator[tuple[str, Robot, list[Recording]]]:
     described = {"user": SHARED / "ur10e" / "ur10e.urdf", "ur10": "ur10"}
     for path in sorted((SHARED / "ur10e" / "identification_data").glob("*oad*.csv.gz")):
         for word, arm in described.items() if "unload" not in path.name else ():
-            runs = [nameless(one) for one in read_recordings(path, map="ur10e_csv")]
+            runs = [nameless(one) for one in read_recordings(path, column_map="ur10e_csv")]
             yield f"{path.name} as {word}", read_robot(arm), runs
 
 

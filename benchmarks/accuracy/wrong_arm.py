@@ -29,7 +29,7 @@ def recordings() -> Iterator[list[Recording]]:
 
     for path in sorted((RUNS / "identification_data").glob("*.csv.gz")):
         if not any(word in path.name for word in _NOT_CLEAN):
-            yield [nameless(one) for one in read_recordings(path, map="ur10e_csv")]
+            yield [nameless(one) for one in read_recordings(path, column_map="ur10e_csv")]
 
 
 def nameless(recording: Recording) -> Recording:

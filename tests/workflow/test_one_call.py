@@ -103,7 +103,7 @@ def test_a_map_names_the_columns_of_a_frame(library):
         "position": {"columns": "a1", "unit": "deg"},
         "current": "amp",
     }
-    read = taufit.read_recording(frame, map={"columns": columns, "gains": [11.0]})
+    read = taufit.read_recording(frame, column_map={"columns": columns, "gains": [11.0]})
     np.testing.assert_allclose(read.position[:, 0], np.sin(t), atol=1e-12)
     assert read.signal_unit == "A" and read.gain.tolist() == [11.0]
 

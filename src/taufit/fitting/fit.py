@@ -10,6 +10,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float
 from taufit.core.errors import PoorExcitationError, RecordingError, TaufitError
+from taufit.core.names import renamed_keywords
 from taufit.core.threads import one_blas_thread
 from taufit.estimators.consistent_sdp import ConsistentSdp
 from taufit.estimators.constraints import is_consistent
@@ -126,6 +127,7 @@ def automatic_model(
     )
 
 
+@renamed_keywords(known="friction_prior")
 @one_blas_thread
 def fit(
     model: TorqueModel,
@@ -135,7 +137,7 @@ def fit(
     select: bool = False,
     require_excitation: bool | None = None,
     dropped: tuple[str, ...] = (),
-    known: FrictionPrior | None = None,
+    friction_prior: FrictionPrior | None = None,
     load: Float[Array, " p"] | None = None,
 ) -> Estimate:
     """Estimate the parameters of a model from samples, with their uncertainty.
@@ -153,8 +155,8 @@ def fit(
         require_excitation: Whether unidentifiable base parameters raise an error; by default only
             with an estimator without prior.
         dropped: Parameters fixed at zero.
-        known: Friction known before; the automatic estimator expects it, another one only leaves
-            out the terms dropped there.
+        friction_prior: Prior of friction for the automatic estimator; others only leave out the
+            terms dropped in it.
         load: Parameters whose rigid-body torque is the initial load of load-dependent friction, if
             known.
 
@@ -176,7 +178,7 @@ def fit(
     amount = DataAmount.from_samples(model, source)
     confounded = confounded_terms(model, source.excerpt)
     dropped = (*dropped, *model.absent)
-    dropped = (*dropped, *(known.dropped if known is not None else ()))
+    dropped = (*dropped, *(friction_prior.dropped if friction_prior is not None else ()))
     if not automatic:
         # Without priors, one of two equal columns must be dropped.
         dropped = (*dropped, *confounded.dropped)
@@ -202,8 +204,8 @@ def fit(
         )
         rounds = rounds if load is None else 0
         precision, expected = evidence.precision, np.zeros(len(model.names))
-        if known is not None:
-            has_prior, expected, prior_precision = known.parameter_prior(model)
+        if friction_prior is not None:
+            has_prior, expected, prior_precision = friction_prior.parameter_prior(model)
             precision = np.where(
                 has_prior, prior_precision * evidence.correlation_samples, precision
             )
@@ -235,10 +237,10 @@ def fit(
         warnings += amount.findings()
         warnings += unidentifiable_findings(model, estimate, evidence.link_weight)
     warnings += residual_warnings
-    if known is not None:
+    if friction_prior is not None:
         from taufit.fitting.friction_prior import friction_mismatch_warnings
 
-        warnings += friction_mismatch_warnings(known, estimate.names, values)
+        warnings += friction_mismatch_warnings(friction_prior, estimate.names, values)
     settings: dict[str, Any] = {**estimate.settings}
     if evidence is not None:
         settings["correlation_samples"] = evidence.correlation_samples

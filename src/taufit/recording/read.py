@@ -12,6 +12,7 @@ import numpy as np
 
 from taufit.core.errors import RecordingError
 from taufit.core.lazy import Registry
+from taufit.core.names import renamed_keywords
 from taufit.core.opened import require_file
 from taufit.recording.assemble import assemble
 from taufit.recording.canonical import from_columns, from_text
@@ -28,13 +29,14 @@ _Reader = Callable[..., list[Recording]]
 _BAGS = (".mcap", ".bag", ".db3")
 
 
+@renamed_keywords(map="column_map", effort="torque_kind")
 def read_recording(
     path: str | os.PathLike[str] | Frame,
     *,
-    map: Map | None = None,
+    column_map: Map | None = None,
     run: int | None = None,
     topic: str | None = None,
-    effort: str | None = None,
+    torque_kind: str | None = None,
     payload: float | None = None,
     start: float | None = None,
     end: float | None = None,
@@ -45,11 +47,11 @@ def read_recording(
         path: .parquet, .csv, .tsv, .txt (also .gz), .npz, .mat, .h5, .mcap, .bag, a ROS 2 bag
             or LeRobot directory, or a .live file of a recording that was not finished; or a
             pandas or polars frame or an Arrow table.
-        map: What the columns are: a YAML file, the same as a dict, or a `ColumnMap`. taufit's
+        column_map: Column map: a YAML file, a dict with its content, or a `ColumnMap`. taufit's
             own files, UR RTDE records and joint states need none.
         run: Which run, where the file holds several.
         topic: Of the joint states, for bags that have several.
-        effort: What the torque channel is: "torque" (N m), "current" (A),
+        torque_kind: Meaning of the torque channel: "torque" (N m), "current" (A),
             "torque_without_gravity" (N m, gravity subtracted by the controller) or "raw". Bags do
             not say it; elsewhere it goes before what the file or map says.
         payload: Mass the robot carried [kg]; goes before what the file or map says.
@@ -64,7 +66,13 @@ def read_recording(
         6
     """
     recordings = read_recordings(
-        path, map=map, topic=topic, effort=effort, payload=payload, start=start, end=end
+        path,
+        column_map=column_map,
+        topic=topic,
+        torque_kind=torque_kind,
+        payload=payload,
+        start=start,
+        end=end,
     )
     if run is not None:
         for recording in recordings:
@@ -82,12 +90,13 @@ def read_recording(
     return recordings[0]
 
 
+@renamed_keywords(map="column_map", effort="torque_kind")
 def read_recordings(
     path: str | os.PathLike[str] | Frame,
     *,
-    map: Map | None = None,
+    column_map: Map | None = None,
     topic: str | None = None,
-    effort: str | None = None,
+    torque_kind: str | None = None,
     payload: float | None = None,
     start: float | None = None,
     end: float | None = None,
@@ -97,13 +106,13 @@ def read_recordings(
 
     Arguments as `read_recording`; `rows` (first, last not included) reads part of a Parquet file.
     """
-    column_map = None if map is None else read_map(map)
+    parsed_map = None if column_map is None else read_map(column_map)
     if rows is not None:
-        recordings = _rows_of_file(_existing(path), column_map, rows, effort)
+        recordings = _rows_of_file(_existing(path), parsed_map, rows, torque_kind)
     elif is_frame(path):
-        recordings = [with_torque_kind(one, effort) for one in read_frame(path, column_map)]
+        recordings = [with_torque_kind(one, torque_kind) for one in read_frame(path, parsed_map)]
     else:
-        recordings = _from_file(_existing(path), column_map, topic, effort)
+        recordings = _from_file(_existing(path), parsed_map, topic, torque_kind)
     if payload is not None:
         if not 0 <= payload < 1e5:
             raise RecordingError(f"a payload of {payload:g} kg is not possible.")

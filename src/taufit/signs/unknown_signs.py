@@ -213,7 +213,7 @@ def fit_found(
         dropped: Parameters held at zero.
         known: Friction known before.
     """
-    estimate = fit(model, found.fit_samples, estimator, dropped=dropped, known=known)
+    estimate = fit(model, found.fit_samples, estimator, dropped=dropped, friction_prior=known)
     estimate = with_sign_uncertainty(estimate, model, found.fit_samples, found)
     return replace(estimate, warnings=(*found.warnings, *estimate.warnings))
 

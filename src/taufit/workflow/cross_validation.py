@@ -1,4 +1,4 @@
-"""How well runs are predicted by a model fitted to the other runs."""
+"""Cross-validation over runs: each is predicted by a model fitted to the others."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def cross_validate(
     folds: int | None = None,
     engine: Engine | None = None,
 ) -> tuple[Score, ...]:
-    """One score per run, each from a fit that has not seen it.
+    """Scores of runs, each by a model fitted without it.
 
     Args:
-        model: What is fitted.
-        runs: Conditioned alike, one per recording.
-        estimator: As for `fit`.
-        folds: How many groups of runs are left out in turn; by default every run by itself.
-        engine: Where the fits are made; by default in this process.
+        model: Structure of the torque model.
+        runs: Runs with equal conditioning, one per recording.
+        estimator: Estimator as for `fit`.
+        folds: Number of groups of runs left out in turn; every run by default.
+        engine: Engine that runs the fits; this process by default.
     """
     if len(runs) < 2:
         raise RecordingError(
@@ -57,7 +57,7 @@ def _score_fold(
     estimator: Estimator | None,
     left_out: Sequence[int],
 ) -> tuple[Score, ...]:
-    """Scores on some runs of a fit to the others."""
+    """Scores of some runs by a fit to the others."""
     training = Samples.concatenate([run for i, run in enumerate(runs) if i not in left_out])
     state = FitState(model.robot, model, SamplesInMemory(training))
     fitted = solve(FitRequest(estimator=estimator), state).model

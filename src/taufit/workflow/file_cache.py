@@ -1,8 +1,7 @@
-"""Files of recordings, and what is known of them from earlier fits.
+"""Recording files with cached results of earlier fits.
 
-A file is known by its content (SHA-256) and by what was asked of it. Where results are kept, a file
-that has not changed is not read: its conditioned samples are written anew only when a pass needs
-them that has not been made before.
+A file is identified by its content (SHA-256) and the settings of reading. With a cache, unchanged
+files are not read: their conditioned samples are rewritten only if a new pass needs them.
 """
 
 from __future__ import annotations
@@ -24,14 +23,14 @@ from taufit.signals.storage.stored_samples import StoredPart
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PreparedFile:
-    """One file's runs, conditioned.
+    """Conditioned runs of one file.
 
     Attributes:
-        parts: One per run.
-        recordings: Without their rows.
-        rate_hz: The file's own grid.
-        findings: From conditioning.
-        signed: Per joint, whether its torque carries its sign; None where all do.
+        parts: Conditioned parts, one per run.
+        recordings: Recordings without their rows.
+        rate_hz: Sampling rate of the file [Hz].
+        findings: Findings of the conditioning.
+        signed: Per joint, whether its torque has a sign; None if all have.
     """
 
     parts: tuple[StoredPart, ...]
@@ -45,11 +44,11 @@ Prepare = Callable[[list[Recording], Path], PreparedFile]
 
 
 class FileCache:
-    """Files and what is known of them.
+    """Files with cached results.
 
     Args:
-        files: What was given.
-        cache: What is known; None for nothing.
+        files: Recording files.
+        cache: Cache; None for no caching.
     """
 
     def __init__(self, files: RecordingFiles, cache: Cache | None) -> None:
@@ -59,7 +58,7 @@ class FileCache:
         self._settings_key = b"" if cache is None else cache.key(files.settings)
 
     def file_key(self, k: int) -> bytes:
-        """Of a part's content and of how it is read."""
+        """Key of a part's content and of the settings of reading."""
         assert self._cache is not None
         if k not in self._keys:
             part = self.files.parts[k]
@@ -70,7 +69,7 @@ class FileCache:
         return self._keys[k]
 
     def count_lead_files(self, rows: int) -> int:
-        """How many files, from the first on, have so many rows together."""
+        """Number of first files that contain at least so many rows."""
         k = total = 0
         while k < len(self.files) and total < rows:
             total += self.evaluate_files(1, "rows", _row_count, start=k)
@@ -81,7 +80,7 @@ class FileCache:
     def evaluate_files(
         self, count: int, name: str, make: Callable[[list[Recording]], Any], start: int = 0
     ) -> Any:
-        """make(runs of some files), read only where it is not known."""
+        """Evaluate make(runs of some files), from the cache if possible."""
         key = b""
         indices = range(start, start + count)
         if self._cache is not None:
@@ -97,7 +96,7 @@ class FileCache:
     def prepare_files(
         self, prepare: Prepare, folder: Path, engine: Engine
     ) -> Iterator[PreparedFile]:
-        """Every file conditioned, in order; those that are known are not read."""
+        """All files conditioned, in order; cached ones are not read."""
         count = len(self.files)
         tasks = [_FileTask(self.files.only(k), prepare, folder / str(k)) for k in range(count)]
         if self._cache is None:
@@ -118,19 +117,19 @@ class FileCache:
     def _prepare_uncached(
         self, tasks: Sequence[_FileTask], indices: Sequence[int], engine: Engine
     ) -> Iterator[PreparedFile]:
-        """Some files, in order; the first ones were parsed in this process."""
+        """Condition some files, in order; the first ones were parsed in this process."""
         yield from (_run_task(tasks[k]) for k in indices if k < self._lead)
         yield from engine.map(_run_task, ((tasks[k],) for k in indices if k >= self._lead))
 
     def results(self, prepare: Prepare, *further: Any) -> ResultCache | None:
-        """Where results on the files conditioned so are kept, if they are."""
+        """Cache of results on the conditioned files, if there is one."""
         if self._cache is None:
             return None
         return ResultCache(self._cache, prepare, self.files.settings, *further)
 
 
 def recorded_mounting(recordings: Sequence[Recording] | RecordingFiles, cache: Cache | None) -> Any:
-    """How the arm was mounted, as the first recording says; None where it does not."""
+    """Mounting from the first recording; None if it has none."""
     if not isinstance(recordings, RecordingFiles):
         return _first_mounting(recordings) if len(recordings) else None
     file_cache = FileCache(recordings, None if recordings.settings is None else cache)
@@ -149,7 +148,7 @@ def _run_task(task: _FileTask) -> PreparedFile:
 
 
 def _move_to_folder(prepared: PreparedFile, key: bytes, task: _FileTask) -> PreparedFile:
-    """With parts in this fit's folder, where they are written when they are needed."""
+    """Prepared file with parts in this fit's folder, written when needed."""
     parts = tuple(
         replace(
             part,

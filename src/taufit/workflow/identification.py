@@ -1,4 +1,4 @@
-"""What a fit gives: the model, its scores and everything that says how far to trust it."""
+"""Result of an identification: model, scores, grades and findings."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from taufit.core.names import RenamedAttribute
 from taufit.core.views import NotebookDisplay, draw
 from taufit.estimators import is_consistent
 from taufit.model.fitted_model import FittedModel
@@ -27,21 +28,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IdentificationResult(NotebookDisplay):
-    """A fitted model and everything that says how far to trust it.
+    """Fitted model with scores, grades and findings.
 
     Attributes:
-        model: Fitted, with all that a model file holds.
-        estimate: Its parameters with their uncertainty.
-        samples: What it was fitted to, or an excerpt of at most 32,768 of them.
-        training_score: Its score on all of them.
-        holdout_scores: Scores on recordings it has not seen.
-        holdout_samples: Those recordings, conditioned like the training data.
-        nominal_comparison: The nominal robot on the training data, or None where it has no inertia.
-        warnings: What the user should know, gravest first.
-        signs: What was found about torque signs, where they were not recorded.
-        files: Its score on each run of the training data.
-        grades: Of the model, per joint and overall.
-        findings: What was found about the recordings, by kind and joint.
+        model: Fitted model with its complete training record.
+        estimate: Parameters with their uncertainty.
+        samples: Training samples, or an excerpt of at most 32,768 of them.
+        training_score: Score on all training data.
+        holdout_scores: Scores on hold-out recordings.
+        holdout_samples: Hold-out recordings, conditioned like the training data.
+        nominal_comparison: Nominal robot on the training data, or None if it has no inertial
+            parameters.
+        warnings: Messages for the user, most severe first.
+        signs: Recovered torque signs, if they were not recorded.
+        files: Score on each run of the training data.
+        grades: Grades of the model, per joint and overall.
+        findings: Findings on the recordings, by kind and joint.
 
     Example:
         >>> import taufit
@@ -64,6 +66,11 @@ class IdentificationResult(NotebookDisplay):
     grades: Grades
     findings: tuple[Finding, ...] = ()
 
+    # Former names of 0.1, accepted with a warning until 0.3.
+    training = RenamedAttribute("training_score")
+    holdout = RenamedAttribute("holdout_scores")
+    before = RenamedAttribute("nominal_comparison")
+
     def __repr__(self) -> str:
         holdout_nrmse = self.mean_holdout_nrmse
         nrmse = self.training_score.mean_nrmse if holdout_nrmse is None else holdout_nrmse
@@ -76,22 +83,24 @@ class IdentificationResult(NotebookDisplay):
         return f"Identification({name}: {self.grades.overall}, nrmse {nrmse:.3f} on {data_text})"
 
     def plot_torque(self, joints: Sequence[int] | None = None) -> Any:
-        """Measured and predicted torque on the first unseen recording, or on the training data."""
+        """Plot measured and predicted torque on the first hold-out recording, or on the training
+        data.
+        """
         samples = self.holdout_samples[0] if self.holdout_samples else self.samples
         return draw("plot_torque", self.model, samples, joints)
 
     def plot_friction(self, joints: Sequence[int] | None = None) -> Any:
-        """Friction over speed, with matplotlib; returns the axes. Joints count from 0."""
+        """Plot friction over speed with matplotlib; returns the axes. Joints count from 0."""
         return draw("plot_friction", self.model, joints)
 
     @property
     def consistent(self) -> bool:
-        """Whether every link is physically possible and friction dissipates."""
+        """Whether every link is physically consistent and friction is dissipative."""
         return is_consistent(self.model.structure, self.estimate.values)
 
     @property
     def mean_holdout_nrmse(self) -> float | None:
-        """Mean over hold-out recordings and joints."""
+        """Mean nrmse over hold-out recordings and joints; None without hold-out data."""
         return (
             float(np.mean([s.mean_nrmse for s in self.holdout_scores]))
             if self.holdout_scores
@@ -100,9 +109,9 @@ class IdentificationResult(NotebookDisplay):
 
     @property
     def warm_up(self) -> WarmUp | None:
-        """What warming up changes along the training motion; None where friction does not follow.
+        """Effect of the warm-up on torque along the training motion.
 
-        Temperatures that were estimated, not measured, are left out.
+        None if friction does not depend on measured temperature.
         """
         if self.model.training.thermal is not None or not needs(self.model.term_sum, "temperature"):
             return None
@@ -164,7 +173,7 @@ class IdentificationResult(NotebookDisplay):
 
 
 def _information_shares(model: FittedModel) -> dict[str, Any] | None:
-    """Shares by link and by friction term of each joint; None where nothing was believed before."""
+    """Information shares by link and by friction term of each joint; None without prior."""
     shares = model.training.from_data
     if shares is None:
         return None
@@ -179,7 +188,7 @@ def _information_shares(model: FittedModel) -> dict[str, Any] | None:
 
 
 def _zero_offsets(model: FittedModel) -> dict[str, dict[str, float | bool | str]] | None:
-    """Joint zeros with their standard deviations, by joint; None where none was looked for."""
+    """Joint zero offsets with standard deviations, by joint; None if none was estimated."""
     if model.training.joint_zero_std is None:
         return None
     from taufit.model.fitted_zeros import fitted_zeros

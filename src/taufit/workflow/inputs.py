@@ -1,8 +1,8 @@
-"""What a caller of `identify` may hand over, as the nouns it works with; each file parsed once.
+"""Inputs of `identify`: conversion of robots, recordings, files and frames; each file parsed once.
 
-A robot is a `Robot` or what `read_robot` takes; a recording is a `Recording` or what
-`read_recordings` takes (a file or a frame). Recordings that are kept out are any of these, a
-mapping of names to them, or a share such as "30%": the last part of every recording.
+A recording is a `Recording` or an argument of `read_recordings` (a file or a frame). Hold-out
+recordings are any of these, a mapping from names to them, or a fraction such as "30%": the tail of
+every recording.
 """
 
 from __future__ import annotations
@@ -26,40 +26,39 @@ from taufit.recording.readers.from_frame import is_frame
 from taufit.signals.storage.stored_samples import PartStore
 
 File = str | os.PathLike[str]
-# One recording; frames of pandas and polars have no type in common.
+# One recording; frames of pandas and polars have no common type.
 RecordingLike = Recording | File | Any
 Recordings = RecordingLike | Sequence[RecordingLike] | RecordingFiles
 Holdout = Recordings | Mapping[str, Sequence[Recording]] | None
-# Rows that are read at once to decide on gains and cut-off, and stay in memory; recordings of no
-# more than these are fitted in memory.
+# Number of rows read first to determine gains and cut-off; shorter recordings are fitted in memory.
 LEAD_ROWS = 2**15
 
 
 @runtime_checkable
 class FileReader(Protocol):
-    """Reads files; a `Reader` is one, and so are the command's options."""
+    """Interface of file readers: `Reader`, or the options of a command."""
 
     @property
     def settings(self) -> tuple[Any, ...]:
-        """What decides, beside its content, what is read from a file."""
+        """Settings that determine the result of reading besides the file's content."""
 
     @property
     def reads_whole_files(self) -> bool:
-        """Whether files are read as they are, so that long ones may be read in sections."""
+        """Whether complete files are read, so that long ones may be read in sections."""
 
     def __call__(self, path: Path, /) -> list[Recording]:
-        """The runs of a file."""
+        """Runs of a file."""
 
     def rows(self, path: Path, first: int, last: int) -> list[Recording]:
-        """Some rows of a long one."""
+        """Some rows of a long file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Reads files and frames.
+    """Reader of files and frames.
 
     Attributes:
-        column_map, torque_kind: As `read_recordings` takes them.
+        column_map, torque_kind: Column map and torque kind, as for `read_recordings`.
     """
 
     column_map: Map | None = None
@@ -68,35 +67,35 @@ class Reader:
     def __call__(self, recording: RecordingLike) -> list[Recording]:
         if isinstance(recording, Recording):
             return [recording]
-        return read_recordings(recording, map=self.column_map, effort=self.torque_kind)
+        return read_recordings(recording, column_map=self.column_map, torque_kind=self.torque_kind)
 
     @property
     def settings(self) -> tuple[Any, ...]:
-        """What decides, beside its content, what is read from a file."""
+        """Settings that determine the result of reading besides the file's content."""
         return None if self.column_map is None else read_map(self.column_map), self.torque_kind
 
     @property
     def reads_whole_files(self) -> bool:
-        """Whether all of a file is read."""
+        """Whether complete files are read."""
         return True
 
     def rows(self, path: Path, first: int, last: int) -> list[Recording]:
         """Some rows of a long Parquet file."""
         return read_recordings(
-            path, map=self.column_map, effort=self.torque_kind, rows=(first, last)
+            path, column_map=self.column_map, torque_kind=self.torque_kind, rows=(first, last)
         )
 
 
 class ParsedFiles:
-    """Runs of files, each parsed once, and cut in two where a share is kept out of the fit.
+    """Runs of files, each parsed once, and split where a fraction is held out.
 
-    The first files stay in memory until that holds `LEAD_ROWS` rows; hold-out parts of all others
-    wait in a temporary folder, where workers that read a file leave them.
+    The first files stay in memory up to `LEAD_ROWS` rows; hold-out parts of all others are stored
+    in a temporary folder by the workers that read a file.
 
     Args:
-        read: Parses a file; a function that other processes can be handed.
-        rows: Parses some rows of a long one, where that is possible.
-        share: Of every recording, kept out at its end; 0 for none.
+        read: Function that parses a file; must be picklable.
+        rows: Function that parses some rows of a long file, if possible.
+        share: Fraction held out at the end of every recording; 0 for none.
     """
 
     def __init__(
@@ -112,7 +111,7 @@ class ParsedFiles:
         self._folder = None if self._store is None else self._store.folder
 
     def __call__(self, path: Path) -> list[Recording]:
-        """The runs that are fitted."""
+        """Runs to fit."""
         runs = self._parse(path)
         return share_of_runs(runs, self.share, end=False) if self.share else runs
 
@@ -151,7 +150,7 @@ class ParsedFiles:
         return self._folder / hashlib.sha256(os.fsencode(path)).hexdigest()
 
     def __getstate__(self) -> dict[str, Any]:
-        # Workers parse files that this process does not.
+        # Workers parse other files than this process.
         return {**self.__dict__, "_runs": {}, "_count": float("inf"), "_store": None}
 
 
@@ -161,7 +160,7 @@ def recording_files(
     share: float = 0.0,
     findings: tuple[Finding, ...] = (),
 ) -> RecordingFiles:
-    """Files to fit, without the share at their end that is kept out."""
+    """Files to fit, without the fraction held out at their end."""
     rows = reader.rows if reader.reads_whole_files and not share else None
     parsed = ParsedFiles(reader, rows, share)
     settings = (*reader.settings, share)
@@ -172,7 +171,7 @@ def recording_files(
 def holdout_files(
     files: RecordingFiles, others: Sequence[Path], reader: FileReader
 ) -> HoldoutFiles:
-    """Hold-out parts of files that are fitted, and further files, by name."""
+    """Hold-out parts of fitted files, and further files, by name."""
     parsed = files.read
     assert isinstance(parsed, ParsedFiles)
     tails = files.paths if parsed.share else ()
@@ -185,7 +184,7 @@ def holdout_files(
 def parse_inputs(
     recordings: Recordings, holdout: Holdout, reader: Reader, *, allow_repeats: bool = False
 ) -> tuple[Sequence[Recording] | RecordingFiles, Mapping[str, Sequence[Recording]]]:
-    """What is fitted, and what is kept out, by name. Files stay files, read one at a time."""
+    """Recordings to fit, and hold-out recordings by name. Files stay files, read one at a time."""
     share = holdout_fraction(holdout)
     if isinstance(recordings, RecordingFiles):
         files: RecordingFiles | None = _with_shared_parsing(recordings, share)
@@ -220,7 +219,7 @@ def _with_shared_parsing(files: RecordingFiles, share: float) -> RecordingFiles:
 
 
 def _read_holdout(holdout: Holdout, reader: Reader) -> Mapping[str, Sequence[Recording]]:
-    """Recordings that are kept out, by name."""
+    """Hold-out recordings by name."""
     if holdout is None:
         return {}
     if isinstance(holdout, Mapping):
@@ -242,7 +241,7 @@ def _merge_by_name(runs: Iterable[tuple[str, list[Recording]]]) -> dict[str, lis
 
 
 def holdout_fraction(holdout: Holdout) -> float:
-    """The share in "30%" as 0.3; 0 for anything else."""
+    """Fraction in "30%" as 0.3; 0 for anything else."""
     if not isinstance(holdout, str) or not holdout.endswith("%"):
         return 0.0
     try:
@@ -265,7 +264,7 @@ def _to_list(recordings: Recordings) -> list[RecordingLike]:
 
 
 def _find_files(items: list[RecordingLike], *, allow_repeats: bool) -> FoundRecordings:
-    """The files, where all are files."""
+    """Files, if all items are files."""
     files = [Path(item) for item in items if isinstance(item, (str, os.PathLike))]
     if len(files) < len(items):
         return FoundRecordings(())

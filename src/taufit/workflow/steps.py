@@ -1,9 +1,8 @@
-"""Steps of a fit, in order: prepare, build_structure, diagnose, adapt_structure, solve, assess,
+"""Steps of an identification: prepare, build_structure, diagnose, adapt_structure, solve, assess,
 complete_record.
 
-Each takes the request and what the steps before it made, and returns a new noun: `TrainingData`,
-then a `FitState` that knows more after each step, a `Fit`, an `Assessment`, and at the end the
-`Identification`.
+Each takes the request and the results of earlier steps: `TrainingData`, then a `FitState` extended
+by each step, a `Fit`, an `Assessment`, and finally the `IdentificationResult`.
 """
 
 from __future__ import annotations
@@ -70,19 +69,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FitState:
-    """The model that is going to be fitted, and what is known about it and its data so far.
+    """Model to fit, with the results of the steps so far.
 
     Attributes:
-        robot: Nominal, with drives, compensators and encoder zeros.
-        model: Terms to be fitted.
-        source: Samples to fit them to.
-        zeros: Encoder zeros, where they were asked for.
-        findings: Of the recordings, by kind and joint.
-        evidence: Fits of the nominal robot to the excerpt; None where that is empty.
-        signs: Torque signs, where they were not recorded.
-        temperature_fit: The temperature law of friction.
-        dropped: Parameters that the data do not support.
-        load: Parameters that load-dependent friction takes its load from.
+        robot: Nominal robot with drives, compensators and joint zero offsets.
+        model: Terms to fit.
+        source: Training samples.
+        zeros: Joint zero offsets, if requested.
+        findings: Findings on the recordings, by kind and joint.
+        evidence: Hypothesis test of the nominal robot on the excerpt; None if that is empty.
+        signs: Recovered torque signs, if they were not recorded.
+        temperature_fit: Temperature law of friction.
+        dropped: Parameters without support by the data.
+        load: Parameters of the initial load of load-dependent friction.
     """
 
     robot: Robot
@@ -98,13 +97,13 @@ class FitState:
 
     @property
     def unsigned(self) -> bool:
-        """Whether torque signs had to be found."""
+        """Whether torque signs were recovered."""
         return self.signs is not None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fit:
-    """A fitted model, its estimate, and the estimator that was chosen (None: automatic)."""
+    """Fitted model, estimate, and requested estimator (None: automatic)."""
 
     model: FittedModel
     estimate: Estimate
@@ -113,15 +112,15 @@ class Fit:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Assessment:
-    """How good a fitted model is.
+    """Scores and grades of a fitted model.
 
     Attributes:
-        model: With the noise and the residuals of its training.
-        scores: On the training data, file by file, and of the nominal robot.
-        training_score: The score on all of them in detail.
-        holdout_scores, holdout_samples: Scores on unseen recordings, and those recordings.
-        grades: Of the model.
-        findings: Of the recordings and of the fit.
+        model: Fitted model with noise and residuals of its training.
+        scores: Scores on the training data, file by file, and of the nominal robot.
+        training_score: Detailed score on all training data.
+        holdout_scores, holdout_samples: Scores on hold-out recordings, and their samples.
+        grades: Grades of the model.
+        findings: Findings on recordings and fit.
     """
 
     model: FittedModel
@@ -140,7 +139,7 @@ def prepare(
     engine: Processes,
     cache: Cache | None,
 ) -> TrainingData:
-    """Recordings to conditioned samples, with the drives that the recordings describe."""
+    """Condition the recordings, with the drives that they describe."""
     if not isinstance(robot, Robot):
         robot = read_robot(robot, mounting=recorded_mounting(recordings, cache))
     engine.wake(training_data)
@@ -148,7 +147,7 @@ def prepare(
 
 
 def build_structure(request: FitRequest, data: TrainingData) -> FitState:
-    """The model as it was asked for, with encoder zeros; too few data are refused."""
+    """Requested model with joint zero offsets; raises for insufficient data."""
     robot, source = _with_compensators(data.robot, request.compensator), data.source
     model = requested_model(request, robot)
     require_sufficient_data(model, source, with_prior=request.fixed_estimator is None)
@@ -164,7 +163,7 @@ def build_structure(request: FitRequest, data: TrainingData) -> FitState:
 
 
 def requested_model(request: FitRequest, robot: Robot) -> TorqueModel:
-    """Terms as they were asked for, before the data decide on any."""
+    """Requested terms, before selection by the data."""
     friction = request.friction
     model = automatic_model(
         robot,
@@ -181,9 +180,9 @@ def requested_model(request: FitRequest, robot: Robot) -> TorqueModel:
 
 
 def diagnose(request: FitRequest, data: TrainingData, state: FitState) -> FitState:
-    """Findings of the recordings; those that contradict the robot are refused.
+    """Diagnose the recordings; raises if they contradict the robot.
 
-    A load that nobody mentioned becomes part of the last link's prior.
+    An undescribed load becomes part of the last link's prior.
     """
     robot, source, excerpt = state.robot, state.source, state.source.excerpt
     channels = [f for r in data.recordings for f in r.findings if f.kind in CHANNEL_KINDS]
@@ -201,7 +200,7 @@ def diagnose(request: FitRequest, data: TrainingData, state: FitState) -> FitSta
 
 
 def adapt_structure(request: FitRequest, state: FitState) -> FitState:
-    """What the data decide: torque signs, temperature law, width and ripple of friction."""
+    """Determine torque signs, temperature law, pre-sliding width and ripple from the data."""
     signs, source = _recover_signs(request, state)
     temperature_fit = with_temperature_law_by_parts(
         state.model, source, "none" if signs is not None else request.temperature
@@ -210,7 +209,7 @@ def adapt_structure(request: FitRequest, state: FitState) -> FitState:
     if request.selects_terms and temperature_fit.law != "none":
         from taufit.fitting.selection.presliding_width import with_fitted_width
 
-        # Temperature is told by small differences, which widths that do not fit would blur.
+        # Temperature effects are small and would be masked by wrong pre-sliding widths.
         model = with_fitted_width(model, source)
     dropped, load = tuple(name for name in temperature_fit.dropped if name in model.names), None
     if request.selects_terms and DataAmount.from_samples(model, source).prior_dependence == 0.0:
@@ -232,7 +231,7 @@ def adapt_structure(request: FitRequest, state: FitState) -> FitState:
 
 
 def solve(request: FitRequest, state: FitState) -> Fit:
-    """Parameters of the model."""
+    """Estimate the parameters of the model."""
     friction_prior, estimator = None, request.fixed_estimator
     if isinstance(request.friction, FittedModel):
         from taufit.fitting.friction_prior import FrictionPrior
@@ -255,7 +254,7 @@ def solve(request: FitRequest, state: FitState) -> Fit:
             estimator,
             dropped=state.dropped,
             load=state.load,
-            known=friction_prior,
+            friction_prior=friction_prior,
         )
     thermal = None if state.temperature_fit is None else state.temperature_fit.thermal
     return Fit(
@@ -269,7 +268,7 @@ def assess(
     fitted: Fit,
     holdout: Mapping[str, Sequence[Recording]],
 ) -> Assessment:
-    """Scores on the training data and on unseen recordings, and the grades of both."""
+    """Scores on training data and hold-out recordings, and grades."""
     source, robot = state.source, state.robot
     scores = training_scores(fitted.model, robot, source)
     model = _with_residuals(fitted.model, state, scores)
@@ -300,7 +299,7 @@ def complete_record(
     assessment: Assessment,
     cache: Cache | None,
 ) -> IdentificationResult:
-    """The model with everything that a model file says about its training."""
+    """Result with the complete training record of the model."""
     source, zeros, estimate = state.source, state.zeros, fitted.estimate
     warnings = _collect_warnings(data, state, estimate, assessment, cache)
     model = assessment.model
@@ -332,7 +331,7 @@ def complete_record(
 
 
 def _with_compensators(robot: Robot, joints: str | Sequence[str] | None) -> Robot:
-    """The robot with compensators of unknown geometry at some joints."""
+    """Robot with compensators of unknown geometry at some joints."""
     if not joints:
         return robot
     from taufit.calibration.joint_zeros import joint_numbers
@@ -345,7 +344,7 @@ def _with_compensators(robot: Robot, joints: str | Sequence[str] | None) -> Robo
 def _undescribed_load(
     data: TrainingData, evidence: HypothesisTest | None, findings: Sequence[Finding]
 ) -> list[Finding]:
-    """A load that nobody mentioned; where something else is wrong, no load can be told."""
+    """Finding on an undescribed load; empty if another fault makes it unreliable."""
     has_fault = any(f.severity == "error" or f.kind == "gains_unknown" for f in findings)
     is_described = bool(np.any(data.robot.parameters)) and not any(
         r.payload for r in data.recordings
@@ -363,7 +362,7 @@ def _has_unsigned_torque(source: SampleSource) -> bool:
 
 
 def _recover_signs(request: FitRequest, state: FitState) -> tuple[FoundSigns | None, SampleSource]:
-    """Torque signs where they were not recorded, and samples that have them."""
+    """Torque signs if they were not recorded, and samples with signs."""
     if not _has_unsigned_torque(state.source) and not request.sign_hints:
         return None, state.source
     from taufit.workflow.sign_recovery import recover_signs
@@ -373,7 +372,7 @@ def _recover_signs(request: FitRequest, state: FitState) -> tuple[FoundSigns | N
 
 
 def _with_residuals(model: FittedModel, state: FitState, scores: TrainingScores) -> FittedModel:
-    """The model with the noise and the residuals of its training data."""
+    """Model with noise and residuals of its training data."""
     by_state = residuals_by_state(model, state.source.excerpt)
     return model.with_training(
         replace(
@@ -386,7 +385,7 @@ def _with_residuals(model: FittedModel, state: FitState, scores: TrainingScores)
 
 
 def _reusable_noise(fitted: FittedModel, source: SampleSource) -> NoiseByState | None:
-    """Noise by state; of the same excerpt and nearly the same parameters it is found again."""
+    """Noise by state; cached for equal excerpts and nearly equal parameters."""
     reusable, record = reusable_model(fitted, source), fitted.training
     noise: NoiseByState | None = source.compute_on_excerpt(
         _estimate_noise, reusable.structure, reusable.values, record.ranges, record.conditioning
@@ -408,7 +407,7 @@ def _estimate_noise(
 def _score_holdout(
     model: FittedModel, state: FitState, holdout: Mapping[str, Sequence[Recording]]
 ) -> tuple[tuple[Score, ...], tuple[Samples, ...]]:
-    """Scores on recordings the model has not seen, and their samples."""
+    """Scores on hold-out recordings, and their samples."""
     scores: list[Score] = []
     all_samples: list[Samples] = []
     for name, runs in holdout.items():
@@ -429,7 +428,7 @@ def _collect_warnings(
     assessment: Assessment,
     cache: Cache | None,
 ) -> tuple[str, ...]:
-    """Each once, in the order of the steps."""
+    """Warnings, each once, in the order of the steps."""
     messages = [finding.message for finding in assessment.findings]
     messages += [
         *(state.temperature_fit.findings if state.temperature_fit else ()),

@@ -1,7 +1,7 @@
-"""From recordings to samples a fit goes through: in memory where they are few, else in files.
+"""Conversion of recordings to training samples: in memory if they are few, else in files.
 
-Files are read and conditioned one after the other; what is kept of each is its conditioned samples
-in a temporary folder and a few words. Grid, gains and an automatic cut-off come from the first
+Files are read and conditioned one after the other; only their conditioned samples are kept, in a
+temporary folder. Time grid, gains and an automatic cut-off are determined from the first
 recordings.
 """
 
@@ -39,13 +39,13 @@ from taufit.workflow.inputs import LEAD_ROWS
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainingData:
-    """What is fitted.
+    """Conditioned data of a fit.
 
     Attributes:
-        robot: With drives as the recordings have them.
+        robot: Robot with drives as the recordings describe them.
         source: Conditioned samples.
-        recordings: Without their rows: names, findings, payloads.
-        findings: What was found about them before they were conditioned.
+        recordings: Recordings without their rows: names, findings, payloads.
+        findings: Findings before conditioning.
     """
 
     robot: Robot
@@ -55,13 +55,13 @@ class TrainingData:
 
     @property
     def reader_findings(self) -> list[Finding]:
-        """Findings of readers and conditioning, gravest first."""
+        """Findings of readers and conditioning, most severe first."""
         findings = [*(f for r in self.recordings for f in r.findings), *self.source.head.findings]
         return [f for severity in ("error", "warning") for f in findings if f.severity == severity]
 
     @property
     def warnings(self) -> list[str]:
-        """The same in words, and payloads that were carried."""
+        """Messages of these findings, and payloads that were carried."""
         reasons = [str(finding) for finding in self.reader_findings]
         payloads = {r.payload for r in self.recordings if r.payload}
         if payloads:
@@ -81,14 +81,14 @@ def training_data(
     engine: Engine | None = None,
     cache: Cache | None = None,
 ) -> TrainingData:
-    """Recordings of one robot, conditioned alike.
+    """Condition recordings of one robot.
 
     Args:
-        request: Choices of the fit.
-        robot: The arm.
-        recordings: In memory, or files that are read one at a time.
-        engine: That shares the files among workers.
-        cache: Where results on files are kept for the next fit.
+        request: Settings of the fit.
+        robot: Robot with its mounting.
+        recordings: Recordings in memory, or files that are read one at a time.
+        engine: Engine that distributes the files among workers.
+        cache: Cache of results on files for later fits.
     """
     if not len(recordings):
         raise RecordingError("there is no recording to fit.")
@@ -116,7 +116,7 @@ def training_data(
 
 @dataclass(frozen=True, slots=True)
 class _ConditioningChoices:
-    """How recordings are conditioned, and what is overlooked."""
+    """Settings of the conditioning, and whether contradictions are ignored."""
 
     cutoff_hz: float | Literal["auto"]
     unsigned: bool
@@ -125,7 +125,7 @@ class _ConditioningChoices:
 
     @classmethod
     def from_request(cls, request: FitRequest) -> _ConditioningChoices:
-        """The choices that decide what samples become."""
+        """Settings of a request that determine the samples."""
         unsigned = request.torque_signs == "unknown"
         return cls(request.cutoff_hz, unsigned, request.delay_s, request.ignore_contradictions)
 
@@ -145,14 +145,14 @@ def _condition_in_memory(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _LeadDecisions:
-    """What the first recordings decide for all.
+    """Settings for all files, determined from the first recordings.
 
     Attributes:
-        head: Samples without any.
-        choices: With the cut-off and delay that were found.
-        pooled_gains: Gains for recordings without their own.
-        gain_findings: About them.
-        findings: About the recordings.
+        head: Samples without rows.
+        choices: Settings with the determined cut-off and delay.
+        pooled_gains: Gains for recordings without gains.
+        gain_findings: Findings on the gains.
+        findings: Findings on the recordings.
     """
 
     head: Samples
@@ -175,7 +175,7 @@ class _DecideFromLead:
         cutoff_hz, slow_finding = suitable_cutoff(lead, choices.cutoff_hz)
         findings += [] if slow_finding is None else [slow_finding]
         gains, gain_findings = joint_gains(lead, None)
-        # An automatic cut-off or delay looks at all that was read; the rest is the same for all.
+        # An automatic cut-off or delay uses all recordings read; otherwise one suffices.
         use_all = "auto" in (cutoff_hz, choices.delay_s)
         first = condition(
             lead if use_all else lead[:1],
@@ -219,7 +219,7 @@ def _condition_files(
                 callback()
         if rate >= head.rate_hz:
             break
-        # A slower logger turned up: all go to its grid.
+        # A slower recording: repeat all on its time grid.
         head = replace(head, rate_hz=rate)
     robot = with_drives(robot, heads)
     common = set(head.channels).intersection(*(part.head.channels for part in parts))
@@ -237,7 +237,7 @@ def _condition_files(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _PrepareFile:
-    """Condition one file's runs and store them."""
+    """Condition the runs of one file and store them."""
 
     robot: Robot
     choices: _ConditioningChoices
@@ -267,7 +267,7 @@ class _PrepareFile:
 
 
 def count_section_only(samples: Samples, recordings: list[Recording]) -> Samples:
-    """Samples of a section of a file; those beside it are there for filters and friction only."""
+    """Samples of a section of a file; its margins serve filters and friction only."""
     span = recordings[0].meta.get("counted_s")
     if len(recordings) != 1 or span is None:
         return samples
@@ -280,7 +280,7 @@ def count_section_only(samples: Samples, recordings: list[Recording]) -> Samples
 def _screen_recording(
     robot: Robot, recording: Recording, choices: _ConditioningChoices
 ) -> Recording:
-    """In the robot's order and looked over; numbers that cannot be measurements are refused."""
+    """Recording in the robot's joint order, screened; raises for invalid numbers."""
     ordered = in_robot_order(robot, recording)
     if choices.unsigned:
         from taufit.signs.samples import without_signs
@@ -293,12 +293,12 @@ def _screen_recording(
 
 
 def in_robot_order(robot: Robot, recording: Recording, name: str | None = None) -> Recording:
-    """The recording with its joints in the robot's order."""
+    """Recording with its joints in the robot's order."""
     return in_order(recording, robot.joint_names, robot=robot.name, name=name)
 
 
 def with_drives(robot: Robot, recordings: Sequence[Recording]) -> Robot:
-    """The robot with drives as the recordings describe them: side of the gear and coupling."""
+    """Robot with drives as the recordings describe them: side of the gear and coupling."""
     first = recordings[0]
     for other in recordings[1:]:
         if (other.torque_source == "joint_torque_sensor") != (
@@ -332,7 +332,7 @@ def _needs_gains(recording: Recording) -> bool:
 
 
 def _with_pooled_gains(recording: Recording, pooled_gains: Gains) -> Recording:
-    """A recording without gains of its own with those of its robot's drives."""
+    """Recording without gains, with those of its robot's drives."""
     if not _needs_gains(recording):
         return recording
     if recording.gain is None:
@@ -364,16 +364,16 @@ def condition_like(
     cutoff_hz: float | None = None,
     name: str | None = None,
 ) -> Samples:
-    """Recordings conditioned as the model's training data were: same low-pass, same gains.
+    """Condition recordings like the model's training data: equal low-pass and gains.
 
-    A recording whose map gives drive gains in numbers keeps its own; one in amperes without gains
-    gets the model's, since it is the same robot.
+    A recording with numeric drive gains in its map keeps them; one in amperes without gains gets
+    the model's.
 
     Args:
-        model: A fitted model.
-        recordings: Of the same robot.
-        cutoff_hz: Replaces the model's low-pass.
-        name: For messages.
+        model: Fitted model.
+        recordings: Recordings of the same robot.
+        cutoff_hz: Cut-off in place of the model's [Hz].
+        name: Name for messages.
     """
     ordered = [in_robot_order(model.robot, recording, name) for recording in recordings]
     if any(recording.meta.get("gravity_removed") for recording in ordered):
@@ -395,7 +395,7 @@ def condition_like(
         ),
     )
     if samples.signed is not None and not np.all(samples.signed):
-        # Magnitudes are compared with the magnitude predicted.
+        # Magnitudes are compared with predicted magnitudes.
         from taufit.signs.samples import signed_by_model
 
         samples = signed_by_model(model, samples)

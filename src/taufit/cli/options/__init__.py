@@ -104,7 +104,9 @@ class RecordingOptions:
         """Some rows of a Parquet file, for one that is too long to be read at once."""
         from taufit.recording import read_recordings
 
-        return read_recordings(path, map=self.map, effort=self.effort, rows=(first, last))
+        return read_recordings(
+            path, column_map=self.map, torque_kind=self.effort, rows=(first, last)
+        )
 
     @property
     def settings(self) -> tuple[Any, ...]:

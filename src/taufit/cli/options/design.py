@@ -336,7 +336,7 @@ def _earlier(path: Path, map: Path | None) -> Motion:
     from taufit.recording import read_recording
     from taufit.signals import condition
 
-    return motion_from_recording(condition(read_recording(path, map=map)))
+    return motion_from_recording(condition(read_recording(path, column_map=map)))
 
 
 def _positive(value: float | None, option: str) -> None:

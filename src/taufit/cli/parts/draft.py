@@ -21,7 +21,9 @@ def write_draft(
 
     draft = drafted(recording, robot=robot, topic=topic)
     read = (
-        [] if draft is None else read_recordings(recording, map=read_map(draft.page), topic=topic)
+        []
+        if draft is None
+        else read_recordings(recording, column_map=read_map(draft.page), topic=topic)
     )
     arm = robot or "ROBOT"
     if draft is None:

@@ -156,7 +156,7 @@ class MappingSession:
         self.recordings, self.check, self.problem = [], None, ""
         try:
             how = None if self.page is None else read_map(self.page)
-            self.recordings = read_recordings(self.path, map=how, topic=self.topic)
+            self.recordings = read_recordings(self.path, column_map=how, topic=self.topic)
         except TaufitError as error:
             self.problem = str(error)
             return
