@@ -117,7 +117,7 @@ def test_columns_are_one_per_parameter_and_may_be_cut_anywhere(term):
     assert whole.shape == (50, len(term.parameters)) and np.all(np.isfinite(whole))
     state, parts = term.start(shape), []
     for first in range(0, 50, 7):
-        columns, state = term.advance(state, given.span(slice(first, first + 7)), shape)
+        columns, state = term.advance(state, given.select_rows(slice(first, first + 7)), shape)
         parts.append(columns)
     np.testing.assert_array_equal(np.concatenate(parts), whole)
 

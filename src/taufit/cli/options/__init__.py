@@ -129,7 +129,7 @@ class RecordingOptions:
         return column_map, self.run, self.topic, self.torque_kind, self.start, self.end
 
     @property
-    def whole(self) -> bool:
+    def reads_whole_files(self) -> bool:
         """Whether files are read completely, without time interval or run."""
         return self.start is None and self.end is None and self.run is None
 
