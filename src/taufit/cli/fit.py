@@ -118,7 +118,9 @@ def command(
         ):
             identified = identify(nominal, files, holdout=holdout, request=request)
         bar.update(task, completed=_PASSES * len(files), description="writing")
-        decision = verdict(identified.holdout_scores or (identified.training_score,), limits, identified.grades)
+        decision = verdict(
+            identified.holdout_scores or (identified.training_score,), limits, identified.grades
+        )
         corrected = write_corrected_map(identified.findings, paths, source, robot, result.write_map)
         is_refused = not decision.passed and not result.ignore_contradictions
         if not is_refused:
@@ -290,7 +292,10 @@ def score_table(title: str, identified: IdentificationResult) -> Table:
 
     train, joints = identified.training_score, identified.model.robot.joints
     table = joint_table(title, joints)
-    labelled = (("training", train), *((recording_label(s.file), s) for s in identified.holdout_scores))
+    labelled = (
+        ("training", train),
+        *((recording_label(s.file), s) for s in identified.holdout_scores),
+    )
     for label, score in labelled:
         table.add_row(label, *map(format_nrmse, score.nrmse), format_nrmse(score.mean_nrmse))
         if score.inside is not None:

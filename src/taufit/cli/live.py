@@ -168,7 +168,11 @@ def _open_monitored(
 
 
 def _require_same_robot(
-    source: Source, address: SourceAddress, ports: UrPorts, model: FittedModel, ignore_difference: bool
+    source: Source,
+    address: SourceAddress,
+    ports: UrPorts,
+    model: FittedModel,
+    ignore_difference: bool,
 ) -> None:
     """Raise if the controller reports another robot than that of the model."""
     from taufit.clearance import compare_arms

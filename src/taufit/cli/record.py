@@ -303,7 +303,11 @@ def _remote_control(address: SourceAddress, ports: UrPorts) -> str:
 
 
 def _confirm_motion(
-    planned: PlannedMotion, clearance: Clearance, first: SampleBlock, identity: RobotComparison, yes: bool
+    planned: PlannedMotion,
+    clearance: Clearance,
+    first: SampleBlock,
+    identity: RobotComparison,
+    yes: bool,
 ) -> None:
     import numpy as np
 

@@ -201,9 +201,13 @@ def parse_inputs(
     runs = [(_item_name(item, number), reader(item)) for number, item in enumerate(items, 1)]
     if not share:
         return [run for _, item_runs in runs for run in item_runs], _read_holdout(holdout, reader)
-    tails = [(name, training_or_holdout_part(item_runs, share, end=True)) for name, item_runs in runs]
+    tails = [
+        (name, training_or_holdout_part(item_runs, share, end=True)) for name, item_runs in runs
+    ]
     return [
-        run for _, item_runs in runs for run in training_or_holdout_part(item_runs, share, end=False)
+        run
+        for _, item_runs in runs
+        for run in training_or_holdout_part(item_runs, share, end=False)
     ], _merge_by_name(tails)
 
 

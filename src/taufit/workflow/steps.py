@@ -361,7 +361,9 @@ def _has_unsigned_torque(source: SampleSource) -> bool:
     return signed is not None and not np.all(signed)
 
 
-def _recover_signs(request: FitRequest, state: FitState) -> tuple[RecoveredSigns | None, SampleSource]:
+def _recover_signs(
+    request: FitRequest, state: FitState
+) -> tuple[RecoveredSigns | None, SampleSource]:
     """Torque signs if they were not recorded, and samples with signs."""
     if not _has_unsigned_torque(state.source) and not request.sign_hints:
         return None, state.source

@@ -111,7 +111,9 @@ def _franka_server(config: VirtualControllerConfig) -> _ServerFunctions:
     from taufit.wire.franka import PORT
 
     options = config.options
-    arm = RepeatingRobot(config.twin, config.motion(), 1000.0, seed=config.seed, payload=config.payloads)
+    arm = RepeatingRobot(
+        config.twin, config.motion(), 1000.0, seed=config.seed, payload=config.payloads
+    )
     port = PORT if options.ports == "standard" else 0
     robot = VirtualFranka(arm, host=options.bind, port=port, pace=options.pace)
     run = _run_threaded(robot, robot.ended, options)
@@ -123,7 +125,9 @@ def _egm_server(config: VirtualControllerConfig) -> _ServerFunctions:
     from taufit.wire.egm import PORT
 
     options = config.options
-    arm = RepeatingRobot(config.twin, config.motion(), 250.0, seed=config.seed, payload=config.payloads)
+    arm = RepeatingRobot(
+        config.twin, config.motion(), 250.0, seed=config.seed, payload=config.payloads
+    )
     robot = VirtualEgm(arm, options.bind, PORT, pace=options.pace)
     run = _run_threaded(robot, robot.ended, options)
     return run, robot.ended.set, lambda: {"rate_hz": 250.0, "ports": {"egm": PORT}}
