@@ -130,7 +130,7 @@ def long_file(truth, tmp_path, monkeypatch):
     monkeypatch.setattr(recording_files, "SECTION_ROWS", 2000)
     monkeypatch.setattr(recording_files, "LEAD_ROWS", 800)
     monkeypatch.setattr(recording_files, "TAIL_ROWS", 100)
-    monkeypatch.setattr(recording_files, "_SMALL", 0)
+    monkeypatch.setattr(recording_files, "_MIN_BYTES", 0)
     monkeypatch.setattr(training_data, "LEAD_ROWS", 100)
     monkeypatch.setattr(inputs, "LEAD_ROWS", 100)
     path = tmp_path / "long.parquet"
