@@ -287,7 +287,7 @@ def outcome(data: Data, robot: Robot, way: str, folder: Path) -> list[str]:
     try:
         file = read_motion_file(path)
         arm = robot if file.mounting is None else robot.with_mounting(file.mounting)
-        return ClearanceCheck(file, arm, way=way).clear(None).refusals()
+        return ClearanceCheck(file, arm, mode=way).clear(None).refusals()
     except TaufitError as error:
         return [str(error)]
 

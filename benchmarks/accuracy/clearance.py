@@ -122,7 +122,7 @@ def clean(
                 reasons = [
                     reason
                     for way in ways
-                    for reason in ClearanceCheck(file, robot, way=way).clear(None).refusals()
+                    for reason in ClearanceCheck(file, robot, mode=way).clear(None).refusals()
                 ]
                 yield f"{arm} {kind} {options} {seed}", reasons
 
@@ -140,12 +140,12 @@ def ways(
     motion = plan("identification", robot, effort=SearchEffort(effort, seed=1)).motion
     with tempfile.TemporaryDirectory() as folder:
         write_motion(motion, Path(folder) / "m.json", robot=arm)
-        check = ClearanceCheck(read_motion_file(Path(folder) / "m.json"), robot, way=STREAM)
+        check = ClearanceCheck(read_motion_file(Path(folder) / "m.json"), robot, mode=STREAM)
     search, limits = check.approaches, check.limits
     low, high = np.maximum(limits.lower, -np.pi), np.minimum(limits.upper, np.pi)
     starts: list[tuple[str, np.ndarray]] = []
     for _ in range(walked):
-        pose = search.homes[0]
+        pose = search.home_poses[0]
         for _ in range(12):
             step = np.clip(pose + rng.normal(0.0, 0.7, len(pose)), low, high)
             if search.is_clear(np.stack([pose, step])):
@@ -160,7 +160,7 @@ def ways(
     for kind, pose in starts:
         begun = time.process_time()
         reasons: list[str] = []
-        _, way = check._way(pose, reasons)
+        _, way = check._find_path(pose, reasons)
         seconds.append(time.process_time() - begun)
         if way is None:
             named = re.search(r"Jog the arm to \[", reasons[0]) is not None
@@ -205,22 +205,22 @@ def calibrations() -> list[tuple[str, str, object]]:
 
 def identities() -> tuple[int, int, float, float]:
     """Own models refused, other models accepted, largest own and least other distance [m]."""
-    from taufit.clearance.identity import OTHER_ARM, TWINS, _family, pose_gap
+    from taufit.clearance.identity import EQUAL_TABLES, OTHER_ROBOT_M, _nominal_robots, pose_gap
 
     refused = accepted = 0
     own, other = [], []
     for _, model, arm in calibrations():
-        twins = next((t for t in TWINS if model in t), {model})
-        for name, nominal in _family().items():
+        twins = next((t for t in EQUAL_TABLES if model in t), {model})
+        for name, nominal in _nominal_robots().items():
             if nominal.joints != 6:
                 continue
             gap = pose_gap(nominal, arm)
             if name in twins:
                 own.append(gap)
-                refused += gap > OTHER_ARM
+                refused += gap > OTHER_ROBOT_M
             else:
                 other.append(gap)
-                accepted += gap <= OTHER_ARM
+                accepted += gap <= OTHER_ROBOT_M
     return refused, accepted, max(own), min(other)
 
 
@@ -240,8 +240,8 @@ def after_yes(arm: str = "ur5e") -> tuple[float, float]:
             write_motion(motion, Path(folder) / "m.json", robot=arm)
             file = read_motion_file(Path(folder) / "m.json")
             for way in (PROGRAM, STREAM, TRAJECTORY):
-                check = ClearanceCheck(file, robot, way=way)
-                here = check.approaches.homes[0]
+                check = ClearanceCheck(file, robot, mode=way)
+                here = check.approaches.home_poses[0]
                 check.clear(here)
                 begun = time.process_time()
                 check.clear(here)

@@ -97,7 +97,7 @@ def judged(robot: Robot, first: Sequence[Recording], second: Sequence[Recording]
         "grade": done.grades.overall,
         "nrmse": done.mean_holdout_nrmse,
         "floor": done.grades.floor,
-        "best": best.training.mean_nrmse,
+        "best": best.training_score.mean_nrmse,
         "reasons": list(done.grades.reasons),
     }
 

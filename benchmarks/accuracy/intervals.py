@@ -200,7 +200,7 @@ def real() -> Iterator[Row]:
     inside = {}
     for trained in NINE:
         kept = {name: one[name] for name in NINE if name != trained}
-        for score in identify(arm, one[trained], holdout=kept, cutoff_hz=5.0).holdout:
+        for score in identify(arm, one[trained], holdout=kept, cutoff_hz=5.0).holdout_scores:
             assert score.mean_inside is not None
             inside[trained, score.file] = 100.0 * score.mean_inside
     for name in NINE:

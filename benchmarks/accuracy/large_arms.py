@@ -46,7 +46,7 @@ def _kr300() -> Iterator[Row]:
             identify(arm, [train], holdout=[test], ignore_contradictions=True)
             for train, test in ((first, second), (second, first))
         ]
-        unseen = np.mean([one.holdout[0].nrmse for one in done], axis=0)
+        unseen = np.mean([one.holdout_scores[0].nrmse for one in done], axis=0)
         yield Row(f"KR300 nrmse unseen, {name}", float(unseen.mean()), "", "", note)
         yield Row(f"KR300 nrmse unseen, axis 2, {name}", float(unseen[1]), "", "", note)
     expected = np.radians(3.0)

@@ -63,7 +63,7 @@ def fitted(
             if not any(str(f) == text or f.message == text for f in said)
         ],
         "grade": done.grades.overall,
-        "nrmse": done.training.mean_nrmse,
+        "nrmse": done.training_score.mean_nrmse,
         "holdout": done.mean_holdout_nrmse,
         "floor": done.grades.floor,
     }

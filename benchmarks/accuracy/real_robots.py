@@ -65,8 +65,14 @@ def _ur10e() -> Iterator[Row]:
         yield Row(f"UR10e nrmse unseen, {label}", done.mean_holdout_nrmse, "", target, note)
         if friction == "auto":
             gains = done.samples.gain
-            assert done.before is not None
-            yield Row("UR10e e_N cut against nominal", done.before.reduction, "", ">= 0.85", note)
+            assert done.nominal_comparison is not None
+            yield Row(
+                "UR10e e_N cut against nominal",
+                done.nominal_comparison.reduction,
+                "",
+                ">= 0.85",
+                note,
+            )
     samples = [condition(run, cutoff_hz=5.0, gains=gains) for run in runs.values()]
     scores = cross_validate(automatic_model(robot), samples)
     value = float(np.mean([one.mean_nrmse for one in scores]))
@@ -129,12 +135,12 @@ def _tx40() -> Iterator[Row]:
     for j, peer in enumerate((3.02, 3.85, 2.40, 1.01, 4.37, 1.83)):
         yield Row(
             f"TX40 RMSE joint {j + 1}",
-            float(done.training.rmse[j]),
+            float(done.training_score.rmse[j]),
             "N m",
             f"< {peer}",
             "training, low-pass 10 Hz; target: FIGAROH on this recording",
         )
-    yield Row("TX40 R2 joint 5", float(1.0 - done.training.nrmse[4] ** 2), "", "> 0.71")
+    yield Row("TX40 R2 joint 5", float(1.0 - done.training_score.nrmse[4] ** 2), "", "> 0.71")
 
 
 def part(recording, first: float, last: float):

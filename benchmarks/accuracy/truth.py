@@ -61,7 +61,9 @@ def _short() -> Iterator[Row]:
         ("first 8 s of the file", 8.0, ""),
     ):
         done = identify(robot, crop(whole, None, end), holdout=unseen, cutoff_hz=CUTOFF_HZ)
-        note = f"mean over joints and eight runs, 5 Hz; {done.training.seconds:.1f} s of motion"
+        note = (
+            f"mean over joints and eight runs, 5 Hz; {done.training_score.seconds:.1f} s of motion"
+        )
         yield Row(
             f"UR10e, {label} -> eight runs", _known(done.mean_holdout_nrmse), "", target, note
         )

@@ -22,7 +22,7 @@ import typer
 
 from benchmarks.flat_bodies import FlatArm
 from taufit.cli import record as record_verb
-from taufit.cli.parts.play import PlayOptions
+from taufit.cli.parts.playback import PlayOptions
 from taufit.core.errors import TaufitError
 from taufit.excitation import write_motion
 from taufit.robot import read_robot

@@ -49,7 +49,7 @@ def test_ur10e_predicts_runs_of_other_days(data_dir):
     np.testing.assert_allclose(gains[1:5], [11.976, 9.839, 10.763, 10.763], rtol=1e-3)
     # 0.041 over six unseen runs; a plain script reaches .091, the best known recipe .071.
     assert done.mean_holdout_nrmse < 0.050
-    assert done.before is not None and done.before.reduction > 0.85
+    assert done.nominal_comparison is not None and done.nominal_comparison.reduction > 0.85
 
 
 def test_panda_predicts_the_rest_of_its_log(data_dir):
@@ -74,8 +74,8 @@ def test_tx40_with_its_coupled_wrist(data_dir):
     )
     assert done.consistent
     # FIGAROH on the same recording: 3.02 3.85 2.40 1.01 4.37 1.83 N m, R2 of joint 5 0.71.
-    assert np.all(done.training.rmse < np.array([1.5, 1.5, 1.0, 0.6, 1.5, 0.6]))
-    assert 1.0 - done.training.nrmse[4] ** 2 > 0.97
+    assert np.all(done.training_score.rmse < np.array([1.5, 1.5, 1.0, 0.6, 1.5, 0.6]))
+    assert 1.0 - done.training_score.nrmse[4] ** 2 > 0.97
 
 
 def test_lwr4_stays_a_sensible_arm_under_degenerate_motion(data_dir):

@@ -349,7 +349,8 @@ def test_a_real_node_receives_and_plays_the_trajectory(tmp_path, way, ros2_names
     python, reader, run = ros2_namespace(way)
     script = (
         f"{python} node.py {names} {here} >node.log 2>&1 & node=$!; {reader} -m taufit record "
-        "ros2:/joint_states m.json --effort torque --controller /arm_controller/joint_trajectory "
+        "ros2:/joint_states m.json --torque-kind torque --controller "
+        "/arm_controller/joint_trajectory "
         "--robot ur10 --slow 0 --yes -o r.parquet --json; code=$?; kill $node; exit $code"
     )
     ran = run(script, tmp_path)

@@ -122,7 +122,7 @@ def test_a_real_node_is_recorded_without_loss(tmp_path, way, ros2_namespace):
     (tmp_path / "publisher.py").write_text(PUBLISHER)
     script = (
         f"{python} publisher.py >publisher.log 2>&1 & "
-        f"{reader} -m taufit record ros2:/joint_states --effort torque --seconds 4 "
+        f"{reader} -m taufit record ros2:/joint_states --torque-kind torque --seconds 4 "
         "-o r.parquet --json; code=$?; wait; exit $code"
     )
     ran = run(script, tmp_path)

@@ -287,9 +287,9 @@ def restore_gravity(gravity: Callable[[Robot, Array], Array]) -> Correction:
         "gravity_removed",
         "the torque carries no gravity: the controller has subtracted it (UR's "
         "actual_current_as_torque and newer drivers do, and external torques have none). Say so "
-        "with --effort torque_without_gravity, or record the torque itself",
+        "with --torque-kind torque_without_gravity, or record the torque itself",
         rows=lambda rows: replace(rows, torque=rows.torque + gravity(rows.robot, rows.position)),
-        remedy=Remedy(("--effort", "torque_without_gravity")),
+        remedy=Remedy(("--torque-kind", "torque_without_gravity")),
         rank=1.0,
     )
 

@@ -71,7 +71,8 @@ class ContradictionError(RecordingError):
                  self.findings]  # fmt: skip
         text = "\n".join(dict.fromkeys(texts))
         super().__init__(
-            f"{text}\nCorrect that, or fit nevertheless with --force (ignore_contradictions=True)."
+            f"{text}\nCorrect that, or fit nevertheless with --ignore-contradictions "
+            f"(ignore_contradictions=True)."
         )
 
 

@@ -25,7 +25,7 @@ def payload_columns(model: TorqueModel) -> tuple[Int[Array, " b"], tuple[int, ..
     Returns the columns and the positions of mass and first moments among them, the parameters of
     interest.
     """
-    columns = np.r_[model.layout.link(-1), model.layout.rest]
+    columns = np.r_[model.layout.link(-1), model.layout.after_links]
     return columns, tuple(range(4))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import RecordingError
 from taufit.model.fitted_model import FittedModel
-from taufit.model.model_stream import intake_of
+from taufit.model.model_stream import stream_conditioner
 from taufit.payload.stream import playback, require_side
 from taufit.recording import Recording
 from taufit.recording.joint_order import require_joints
@@ -59,7 +59,7 @@ def open_rows(model: FittedModel, source: Recording | Source | Iterable[Any], un
             raise
         return Opened(_robot_rows(source), intake, gain_std)
     gain_std = model.training.conditioning.relative_gain_std if unit == "A" else None
-    return Opened((_filled(row) for row in source), intake_of(model, unit=unit), gain_std)
+    return Opened((_filled(row) for row in source), stream_conditioner(model, unit=unit), gain_std)
 
 
 def _checked(
@@ -75,8 +75,8 @@ def _checked(
             "arm's own weight in it is needed. Choose another channel of the controller."
         )
     if description.torque_kind == "torque":
-        return intake_of(model), None
-    return intake_of(model, unit="A"), model.training.conditioning.relative_gain_std
+        return stream_conditioner(model), None
+    return stream_conditioner(model, unit="A"), model.training.conditioning.relative_gain_std
 
 
 def _robot_rows(source: Source) -> Iterator[Row | None]:

@@ -13,7 +13,7 @@ import numpy as np
 from taufit.core.arrays import Array, Float, Int
 from taufit.core.errors import RecordingError
 from taufit.model.fitted_model import FittedModel
-from taufit.model.model_stream import intake_of
+from taufit.model.model_stream import stream_conditioner
 from taufit.recording import Recording, reorder_joints
 from taufit.signals.cleaning import require_valid_channels
 from taufit.signals.drive_gains import DriveGains, joint_gains
@@ -122,7 +122,7 @@ def playback(model: FittedModel, recording: Recording) -> RecordingPlayback:
     require_side(model, recording.torque_source, name)
     gains, gain_std, warnings = _gains(model, recording, name)
     require_valid_channels(recording, ("temperature", *_COMMANDED))
-    intake = intake_of(model, gain=gains.value, coupling=recording.coupling)
+    intake = stream_conditioner(model, gain=gains.value, coupling=recording.coupling)
     forced = [
         f"the model was fitted by force although {text.rstrip('.')}. What it says about payloads "
         "and contacts may be far off."

@@ -47,11 +47,11 @@ def read_recording(
         path: .parquet, .csv, .tsv, .txt (also .gz), .npz, .mat, .h5, .mcap, .bag, a ROS 2 bag
             or LeRobot directory, or a .live file of a recording that was not finished; or a
             pandas or polars frame or an Arrow table.
-        column_map: Description of the columns: a YAML file, a mapping, or a `ColumnMap`. Not
+        column_map: Column map: a YAML file, a dict with its content, or a `ColumnMap`. Not
             needed for taufit's files, UR RTDE records and joint states.
         run: Number of the run, if the file contains several.
         topic: Topic of the joint states, if a bag has several.
-        torque_kind: Kind of the torque channel: "torque" (N m), "current" (A),
+        torque_kind: Meaning of the torque channel: "torque" (N m), "current" (A),
             "torque_without_gravity" (N m, gravity subtracted by the controller) or "raw". Required
             for bags; overrides file and map elsewhere.
         payload: Payload mass [kg]; overrides file and map.

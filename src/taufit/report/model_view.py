@@ -14,7 +14,7 @@ from taufit.validation import Score
 from taufit.validation.grades import Grades, achievable_nrmse, grade
 
 if TYPE_CHECKING:
-    from taufit.signs.unknown_signs import FoundSigns
+    from taufit.signs.unknown_signs import RecoveredSigns
     from taufit.validation.nominal_comparison import NominalComparison
 
 
@@ -54,7 +54,7 @@ def predict(model: FittedModel, samples: Samples) -> TorqueBreakdown:
     """One pass over the samples."""
     links = rigid_torque(model, samples)
     motor = model.columns.drive_at(samples, load=links)
-    rest = model.columns.rest_torque(model.values, samples.acceleration, motor)
+    rest = model.columns.term_torque(model.values, samples.acceleration, motor)
     return TorqueBreakdown(links, friction_torque(model, samples, motor=motor), links + rest)
 
 
@@ -66,8 +66,8 @@ def _graded(model: FittedModel, runs: Sequence[ReportRun]) -> Grades | None:
     return grade(
         [run.score for run in tested],
         [achievable_nrmse(model.robot, run.samples) for run in tested],
-        unseen=any(not run.training for run in runs),
-        trained=model.training.score,
+        on_holdout=any(not run.training for run in runs),
+        training=model.training.score,
     )
 
 
@@ -92,7 +92,7 @@ class ModelView:
     predictions: tuple[TorqueBreakdown, ...]
     warnings: tuple[str, ...] = ()
     nominal: NominalComparison | None = None
-    signs: FoundSigns | None = None
+    signs: RecoveredSigns | None = None
     dropped: tuple[str, ...] = ()
     fitted_to: Samples | None = None
     grades: Grades | None = None
@@ -105,7 +105,7 @@ class ModelView:
         *,
         warnings: tuple[str, ...] = (),
         nominal: NominalComparison | None = None,
-        signs: FoundSigns | None = None,
+        signs: RecoveredSigns | None = None,
         dropped: tuple[str, ...] = (),
         fitted_to: Samples | None = None,
         grades: Grades | None = None,

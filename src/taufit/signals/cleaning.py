@@ -114,8 +114,7 @@ def clean_recording(
         gains: Joint torque per unit of the recorded signal.
         outliers: Replace single spikes.
         extra_channels: Further channels to include if recorded. Default: acceleration and every
-            slow
-            channel.
+            slow channel.
     """
     extra_channels = (
         ("acceleration", *slow_channels()) if extra_channels is None else extra_channels

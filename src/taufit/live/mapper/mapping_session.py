@@ -284,8 +284,10 @@ class MappingSession:
 
 def _result(done: IdentificationResult) -> str:
     """A fit in one sentence."""
-    score = done.holdout[0] if done.holdout else done.training
-    where = "on the last 30 %, which the fit has not seen" if done.holdout else "on the training"
+    score = done.holdout_scores[0] if done.holdout_scores else done.training_score
+    where = (
+        "on the last 30 %, which the fit has not seen" if done.holdout_scores else "on the training"
+    )
     return f"residuals are {100 * score.mean_nrmse:.1f} % of the torque {where}."
 
 

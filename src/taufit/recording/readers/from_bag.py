@@ -102,7 +102,7 @@ def _without_map(table: Table, torque_kind: str | None) -> Recording:
         "effort_unit",
         "warning",
         "nothing in a JointState says whether effort is N m, A or something else",
-        f"kept as raw numbers; say --effort {'|'.join(TORQUE_KINDS)} (torque_kind=...)",
+        f"kept as raw numbers; say --torque-kind {'|'.join(TORQUE_KINDS)} (torque_kind=...)",
     )
     findings = tuple(f for f in recording.findings if f.kind != "gain_unknown")
     return replace(recording, findings=(*findings, remark))

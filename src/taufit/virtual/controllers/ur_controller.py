@@ -10,7 +10,7 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import TaufitError
 from taufit.dynamics import gravity_torque
-from taufit.sim.loop import TICK
+from taufit.sim.loop import TICK_S
 from taufit.sim.payload import CarriedPayload
 from taufit.sim.stepped import ControlSample
 from taufit.sim.twin import Twin
@@ -224,7 +224,7 @@ class UrController:
     def _move(self) -> ControlSample:
         """Move the robot to the target through the servo; the twin takes one row per
         millisecond."""
-        return self.arm.step(*self.servo_output(round(self.step / TICK)))
+        return self.arm.step(*self.servo_output(round(self.step / TICK_S)))
 
     def servo_output(self, ticks: int) -> tuple[Float[Array, "t 6"], ...]:
         """Servo output to the drives: the target x through a second-order servo,
@@ -247,8 +247,8 @@ class UrController:
             servo_acceleration = g * (x - r) + d * (
                 (0.0 if is_servoj else self.target_speed) - speed
             )
-            speed = speed + TICK * servo_acceleration
-            r = r + TICK * speed
+            speed = speed + TICK_S * servo_acceleration
+            r = r + TICK_S * speed
             rows[0, k], rows[1, k], rows[2, k] = r, speed, servo_acceleration
         self._servo_state = [r, speed, servo_acceleration]
         return rows[0], rows[1], rows[2]

@@ -42,7 +42,7 @@ class Ros2JointStates:
     ) -> None:
         if torque_kind not in TORQUE_KINDS:
             raise WireError(
-                f"a joint_states topic does not say what its effort is: give --effort, one of "
+                f"a joint_states topic does not say what its effort is: give --torque-kind, one of "
                 f"{', '.join(TORQUE_KINDS)}."
             )
         if not topic.startswith("/"):
