@@ -10,6 +10,10 @@ from taufit.core.lazy import lazy_room
 
 if TYPE_CHECKING:
     from taufit.live.monitor import Monitor as Monitor, SampleCounts as SampleCounts
-    from taufit.live.reading import KINDS as KINDS, MonitorEvent as MonitorEvent, Reading as Reading
+    from taufit.live.reading import (
+        EVENT_KINDS as EVENT_KINDS,
+        MonitorEvent as MonitorEvent,
+        Reading as Reading,
+    )
 
 lazy_room(__name__)

@@ -13,7 +13,7 @@ from taufit.payload import PayloadEstimate
 from taufit.signals.stream import NOTICES
 
 # Of payload, contact, health and of the samples themselves.
-KINDS = (
+EVENT_KINDS = (
     *("pick", "drop", "change", "pick or contact", "ready"),
     *("contact", "contact ended", "stop beyond training"),
     "friction",
@@ -29,7 +29,7 @@ class MonitorEvent:
         time: When it was noticed [s].
         kind: One of `EVENT_KINDS`.
         text: In words.
-        since: When it began, where that is another time [s].
+        start_time: When it began, where that is another time [s].
         mass_change: Of the payload, once it is known [kg].
         force: Of a contact [N].
     """
@@ -37,14 +37,14 @@ class MonitorEvent:
     time: float
     kind: str
     text: str
-    since: float | None = None
+    start_time: float | None = None
     mass_change: float | None = None
     force: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON; what is not known is left out."""
-        known = {
-            "since": self.since,
+        optional = {
+            "since": self.start_time,
             "mass_change": self.mass_change,
             "force": self.force,
         }
@@ -52,7 +52,7 @@ class MonitorEvent:
             "t": self.time,
             "kind": self.kind,
             "text": self.text,
-            **{name: value for name, value in known.items() if value is not None},
+            **{name: value for name, value in optional.items() if value is not None},
         }
 
 
@@ -112,39 +112,39 @@ class Reading:
             "torque": self.torque.tolist(),
             "filtered": self.filtered.tolist(),
             "predicted": self.predicted.tolist(),
-            "half_width": _finite(self.half_width),
+            "half_width": _json_numbers(self.half_width),
             "external": self.external.tolist(),
-            "external_half_width": _finite(self.external_half_width),
+            "external_half_width": _json_numbers(self.external_half_width),
             "state": list(self.state),
-            "evidence": _number(self.evidence),
-            "threshold": _number(self.threshold),
+            "evidence": _json_number(self.evidence),
+            "threshold": _json_number(self.threshold),
             "contact": None if self.contact is None else self.contact.to_dict(),
             "payload": _payload(self.payload),
-            "temperature": None if self.temperature is None else _finite(self.temperature),
-            "friction_index": _finite(self.friction_index),
-            "friction_index_std": _finite(self.friction_index_std),
+            "temperature": None if self.temperature is None else _json_numbers(self.temperature),
+            "friction_index": _json_numbers(self.friction_index),
+            "friction_index_std": _json_numbers(self.friction_index_std),
             "events": [event.to_dict() for event in self.events],
         }
 
 
-def _payload(found: PayloadEstimate | None) -> dict[str, Any] | None:
-    if found is None:
+def _payload(estimate: PayloadEstimate | None) -> dict[str, Any] | None:
+    if estimate is None:
         return None
     return {
-        "t": found.time,
-        **found.to_dict(),
-        "mass_std": _number(found.mass_std),
-        "com_std": _finite(found.centre_std),
-        "ready": found.ready,
-        "accurate": found.accurate,
-        "empty": found.empty,
-        "warnings": list(found.warnings),
+        "t": estimate.time,
+        **estimate.to_dict(),
+        "mass_std": _json_number(estimate.mass_std),
+        "com_std": _json_numbers(estimate.centre_std),
+        "ready": estimate.ready,
+        "accurate": estimate.accurate,
+        "empty": estimate.empty,
+        "warnings": list(estimate.warnings),
     }
 
 
-def _finite(values: Float[Array, " j"]) -> list[float | None]:
-    return [_number(value) for value in values.tolist()]
+def _json_numbers(values: Float[Array, " j"]) -> list[float | None]:
+    return [_json_number(value) for value in values.tolist()]
 
 
-def _number(value: float) -> float | None:
+def _json_number(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None

@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 BODY_LIMIT = 64_000
 HEAD_LIMIT = 16_384
 # Connections with the token, and without it so far; those have so long to show it [s].
-CONNECTIONS = 64
-STRANGERS = 256
-HEAD_S = 5.0
+MAX_CONNECTIONS = 64
+MAX_UNAUTHENTICATED = 256
+AUTHENTICATION_S = 5.0
 _LOCAL = ("127.0.0.1", "localhost", "[::1]")
 _HEADERS = {
     "cache-control": "no-store",
@@ -51,7 +51,7 @@ _HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "x-frame-options": "DENY",
 }
-_NOTHING = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+_EMPTY_POLICY = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 
 class ServerError(TaufitError):
@@ -86,13 +86,13 @@ class Endpoint:
     @property
     def hosts(self) -> frozenset[str]:
         """Values of the Host header that are this server."""
-        own = self.address.removeprefix("http://")
+        host_and_port = self.address.removeprefix("http://")
         if self.host in ("127.0.0.1", "::1", "localhost"):
-            return frozenset({own, *(f"{name}:{self.port}" for name in _LOCAL)})
-        return frozenset({own})
+            return frozenset({host_and_port, *(f"{name}:{self.port}" for name in _LOCAL)})
+        return frozenset({host_and_port})
 
 
-def listen(host: str = "127.0.0.1", port: int = 0) -> tuple[socket.socket, Endpoint]:
+def open_server_socket(host: str = "127.0.0.1", port: int = 0) -> tuple[socket.socket, Endpoint]:
     """A socket that listens, and its place; port 0 takes a free one."""
     require_server()
     if host in ("0.0.0.0", "::", ""):
@@ -101,18 +101,18 @@ def listen(host: str = "127.0.0.1", port: int = 0) -> tuple[socket.socket, Endpo
             "the page is to be reached at."
         )
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    line = socket.socket(family, socket.SOCK_STREAM)
-    line.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    server_socket = socket.socket(family, socket.SOCK_STREAM)
+    server_socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        line.bind((host, port))
+        server_socket.bind((host, port))
     except (OSError, OverflowError) as error:
-        line.close()
+        server_socket.close()
         reason = getattr(error, "strerror", None) or error
         raise ServerError(
             f"cannot listen on {host}:{port}: {reason}. Give another --port (0: any free one)."
         ) from None
-    line.listen(STRANGERS)
-    return line, Endpoint(host, line.getsockname()[1])
+    server_socket.listen(MAX_UNAUTHENTICATED)
+    return server_socket, Endpoint(host, server_socket.getsockname()[1])
 
 
 _NO_TOKEN = "the token is missing or wrong: use the address that taufit printed"
@@ -120,56 +120,58 @@ _RELOAD = """const token = sessionStorage.getItem("taufit-token");
 if (token) location.replace(`/?token=${encodeURIComponent(token)}`);"""
 
 
-class Visitors:
+class ConnectionTable:
     """Connections of a server: strangers, and those that have shown the token.
 
     Connections are known by the address at their other end.
     """
 
     def __init__(self) -> None:
-        self._strangers: dict[Any, Any] = {}
-        self._guests: dict[Any, Any] = {}
+        self._unauthenticated: dict[Any, Any] = {}
+        self._authenticated: dict[Any, Any] = {}
 
-    def arrive(self, client: Any, transport: Any) -> None:
+    def add(self, client: Any, transport: Any) -> None:
         """A connection is there; the oldest of too many strangers goes."""
-        self._strangers[client] = transport
-        while len(self._strangers) > STRANGERS:
-            oldest = next(iter(self._strangers))
-            self._strangers.pop(oldest).abort()
+        self._unauthenticated[client] = transport
+        while len(self._unauthenticated) > MAX_UNAUTHENTICATED:
+            oldest = next(iter(self._unauthenticated))
+            self._unauthenticated.pop(oldest).abort()
 
-    def welcome(self, client: Any) -> bool:
+    def authenticate(self, client: Any) -> bool:
         """It has shown the token; False where there are too many such."""
         client = None if client is None else tuple(client)
-        if client not in self._guests and len(self._guests) >= CONNECTIONS:
+        if client not in self._authenticated and len(self._authenticated) >= MAX_CONNECTIONS:
             return False
-        transport = self._strangers.pop(client, None)
+        transport = self._unauthenticated.pop(client, None)
         if transport is not None:
-            self._guests[client] = transport
+            self._authenticated[client] = transport
         return True
 
-    def expire(self, client: Any, transport: Any) -> None:
+    def close_unauthenticated(self, client: Any, transport: Any) -> None:
         """It had time to show the token."""
-        if client in self._strangers and self._strangers[client] is transport:
+        if client in self._unauthenticated and self._unauthenticated[client] is transport:
             transport.abort()
 
-    def leave(self, client: Any) -> None:
+    def remove(self, client: Any) -> None:
         """It is gone."""
-        self._strangers.pop(client, None)
-        self._guests.pop(client, None)
+        self._unauthenticated.pop(client, None)
+        self._authenticated.pop(client, None)
 
 
-def _protocol(visitors: Visitors) -> type:
+def _protocol(connections: ConnectionTable) -> type:
     """uvicorn's protocol, whose connections are noted and have a time to show the token."""
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
     class Noted(H11Protocol):
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
-            visitors.arrive(self.client, transport)
-            self.loop.call_later(HEAD_S, visitors.expire, self.client, transport)
+            connections.add(self.client, transport)
+            self.loop.call_later(
+                AUTHENTICATION_S, connections.close_unauthenticated, self.client, transport
+            )
 
         def connection_lost(self, exc: Exception | None) -> None:
-            visitors.leave(self.client)
+            connections.remove(self.client)
             super().connection_lost(exc)
 
     return Noted
@@ -181,61 +183,64 @@ class RequestGuard:
     def __init__(
         self,
         app: ASGIApp,
-        place: Endpoint,
+        endpoint: Endpoint,
         limits: Mapping[str, int] | None = None,
-        visitors: Visitors | None = None,
+        connections: ConnectionTable | None = None,
     ) -> None:
-        self.app, self.place, self.limits = app, place, dict(limits or {})
-        self.visitors = visitors or Visitors()
-        self.token = place.token.encode()
+        self.app, self.endpoint, self.limits = app, endpoint, dict(limits or {})
+        self.connections = connections or ConnectionTable()
+        self.token = endpoint.token.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
-        heads: dict[str, list[str]] = {}
+        headers: dict[str, list[str]] = {}
         for name, value in scope["headers"]:
-            heads.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
-        refusal = self._refusal(scope, heads)
+            headers.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
+        refusal = self._refusal(scope, headers)
         if refusal is None:
             body = await _body(receive, self.limits.get(scope["path"], BODY_LIMIT))
             if body is None:
                 refusal = (413, "the request is too large")
             else:
-                await self.app(scope, _replay(body, receive), _with_headers(send))
+                await self.app(scope, _replay_body(body, receive), _with_headers(send))
         if refusal is not None:
-            await _refuse(send, *refusal, page=_is_page(scope, heads))
+            await _send_refusal(send, *refusal, page=_is_page(scope, headers))
 
-    def _refusal(self, scope: Scope, heads: dict[str, list[str]]) -> tuple[int, str] | None:
+    def _refusal(self, scope: Scope, headers: dict[str, list[str]]) -> tuple[int, str] | None:
         head = len(scope.get("raw_path") or b"") + len(scope["query_string"])
         if head + sum(len(name) + len(value) for name, value in scope["headers"]) > HEAD_LIMIT:
             return 431, "the request's head is too large"
-        if len(heads.get("host", [])) != 1 or heads["host"][0].lower() not in self.place.hosts:
+        if (
+            len(headers.get("host", [])) != 1
+            or headers["host"][0].lower() not in self.endpoint.hosts
+        ):
             return 421, "this server does not answer for that host"
-        origins = {f"http://{host}" for host in self.place.hosts}
-        if any(origin.lower() not in origins for origin in heads.get("origin", [])):
+        origins = {f"http://{host}" for host in self.endpoint.hosts}
+        if any(origin.lower() not in origins for origin in headers.get("origin", [])):
             return 403, "this page may only be asked by itself"
-        if any(site not in ("same-origin", "none") for site in heads.get("sec-fetch-site", [])):
+        if any(site not in ("same-origin", "none") for site in headers.get("sec-fetch-site", [])):
             return 403, "this page may only be asked by itself"
-        if not self._known(scope, heads):
+        if not self._has_token(scope, headers):
             return 401, _NO_TOKEN
-        if not self.visitors.welcome(scope.get("client")):
+        if not self.connections.authenticate(scope.get("client")):
             return 503, "too many pages are open: close one"
-        length = heads.get("content-length", ["0"])
+        length = headers.get("content-length", ["0"])
         limit = self.limits.get(scope["path"], BODY_LIMIT)
         if len(length) != 1 or not length[0].isdigit() or int(length[0]) > limit:
             return 413, "the request is too large"
         return None
 
-    def _known(self, scope: Scope, heads: dict[str, list[str]]) -> bool:
-        given = heads.get("x-taufit-token", [])
-        if not given and scope["method"] in ("GET", "HEAD"):
+    def _has_token(self, scope: Scope, headers: dict[str, list[str]]) -> bool:
+        tokens = headers.get("x-taufit-token", [])
+        if not tokens and scope["method"] in ("GET", "HEAD"):
             query = scope["query_string"].decode("latin-1")
             try:
-                given = parse_qs(query, max_num_fields=20).get("token", [])
+                tokens = parse_qs(query, max_num_fields=20).get("token", [])
             except ValueError:
-                given = []
-        found = given[0].encode("utf-8", "surrogatepass") if len(given) == 1 else b""
-        return hmac.compare_digest(found, self.token)
+                tokens = []
+        token = tokens[0].encode("utf-8", "surrogatepass") if len(tokens) == 1 else b""
+        return hmac.compare_digest(token, self.token)
 
 
 async def _body(receive: Receive, limit: int) -> bytes | None:
@@ -254,63 +259,65 @@ async def _body(receive: Receive, limit: int) -> bytes | None:
             return b"".join(parts)
 
 
-def _replay(body: bytes, receive: Receive) -> Receive:
+def _replay_body(body: bytes, receive: Receive) -> Receive:
     """Hand over a body that was read already, then whatever follows it."""
     first: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
-    async def again() -> Message:
+    async def receive_again() -> Message:
         return first.pop() if first else await receive()
 
-    return again
+    return receive_again
 
 
 def _with_headers(send: Send) -> Send:
     """Add the headers that every answer has; a page's own policy is kept."""
 
-    async def sent(message: Message) -> None:
+    async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
-            there = {name.lower() for name, _ in message.get("headers", [])}
-            more = {**_HEADERS, "content-security-policy": _NOTHING}
-            added = [(k.encode(), v.encode()) for k, v in more.items() if k.encode() not in there]
-            message = {**message, "headers": [*message.get("headers", []), *added]}
+            present = {name.lower() for name, _ in message.get("headers", [])}
+            common = {**_HEADERS, "content-security-policy": _EMPTY_POLICY}
+            missing = [
+                (k.encode(), v.encode()) for k, v in common.items() if k.encode() not in present
+            ]
+            message = {**message, "headers": [*message.get("headers", []), *missing]}
         await send(message)
 
-    return sent
+    return send_with_headers
 
 
-def _is_page(scope: Scope, heads: dict[str, list[str]]) -> bool:
+def _is_page(scope: Scope, headers: dict[str, list[str]]) -> bool:
     """Whether a browser wants the page itself and has no token in its address, as on a reload."""
     return (
         scope["method"] == "GET"
         and scope["path"] == "/"
         and b"token" not in scope["query_string"]
-        and "text/html" in "".join(heads.get("accept", []))
+        and "text/html" in "".join(headers.get("accept", []))
     )
 
 
-async def _refuse(send: Send, status: int, text: str, *, page: bool = False) -> None:
-    body, kind, policy = (text + "\n").encode(), "plain", _NOTHING
+async def _send_refusal(send: Send, status: int, text: str, *, page: bool = False) -> None:
+    body, kind, policy = (text + "\n").encode(), "plain", _EMPTY_POLICY
     if page and status == 401:
         # The page took the token out of the address and left it with this tab.
         nonce = secrets.token_urlsafe(16)
-        kind, policy = "html", f"{_NOTHING}; script-src 'nonce-{nonce}'"
+        kind, policy = "html", f"{_EMPTY_POLICY}; script-src 'nonce-{nonce}'"
         body = (
             f'<!doctype html><meta charset="utf-8"><p>{escape(text)}</p><script nonce="{nonce}">'
             f"{_RELOAD}</script>\n"
         ).encode()
-    heads = {
+    headers = {
         "content-type": f"text/{kind}; charset=utf-8",
         "content-security-policy": policy,
         "content-length": str(len(body)),
         "connection": "close",
     }
-    listed = [(name.encode(), value.encode()) for name, value in heads.items()]
-    out = _with_headers(send)
-    await out({"type": "http.response.start", "status": status, "headers": listed})
-    await out({"type": "http.response.body", "body": body})
+    encoded = [(name.encode(), value.encode()) for name, value in headers.items()]
+    send_response = _with_headers(send)
+    await send_response({"type": "http.response.start", "status": status, "headers": encoded})
+    await send_response({"type": "http.response.body", "body": body})
 
 
-def page(name: str, title: str, settings: str, body: str) -> tuple[str, dict[str, str]]:
+def render_page(name: str, title: str, settings: str, body: str) -> tuple[str, dict[str, str]]:
     """One page as text with its headers; style and script are inside, allowed by a nonce.
 
     Args:
@@ -321,8 +328,8 @@ def page(name: str, title: str, settings: str, body: str) -> tuple[str, dict[str
     """
     nonce = secrets.token_urlsafe(16)
     static = files("taufit.live") / "static"
-    look = (files("taufit.report") / "static" / "page.css").read_text(encoding="utf-8")
-    style = look + (static / "pages.css").read_text(encoding="utf-8")
+    common_style = (files("taufit.report") / "static" / "page.css").read_text(encoding="utf-8")
+    style = common_style + (static / "pages.css").read_text(encoding="utf-8")
     style += (static / f"{name}.css").read_text(encoding="utf-8")
     script = (static / f"{name}.js").read_text(encoding="utf-8")
     # Inside a script element only "</" could end it early.
@@ -336,30 +343,34 @@ def page(name: str, title: str, settings: str, body: str) -> tuple[str, dict[str
         f'<script nonce="{nonce}">{script}</script></body></html>\n'
     )
     policy = (
-        f"{_NOTHING}; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; connect-src 'self'; "
+        f"{_EMPTY_POLICY}; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; connect-src "
+        f"'self'; "
         "img-src data:"
     )
     return text, {"content-security-policy": policy}
 
 
 @contextmanager
-def serving(
-    app: ASGIApp, line: socket.socket, place: Endpoint, limits: Mapping[str, int] | None = None
+def run_server(
+    app: ASGIApp,
+    server_socket: socket.socket,
+    endpoint: Endpoint,
+    limits: Mapping[str, int] | None = None,
 ) -> Iterator[Server]:
     """Serve an application behind a `Guard` in a thread of its own while the block runs.
 
     Args:
         app: To serve.
-        line: As `listen` gives it; closed at the end.
-        place: As `listen` gives it.
+        server_socket: As `open_server_socket` gives it; closed at the end.
+        endpoint: As `open_server_socket` gives it.
         limits: {path: largest body in bytes}, where it is not BODY_LIMIT.
     """
     import uvicorn
 
-    visitors = Visitors()
+    connections = ConnectionTable()
     config = uvicorn.Config(
-        RequestGuard(app, place, limits, visitors),
-        http=_protocol(visitors),
+        RequestGuard(app, endpoint, limits, connections),
+        http=_protocol(connections),
         ws="none",
         lifespan="off",
         log_config=None,
@@ -367,7 +378,7 @@ def serving(
         server_header=False,
         date_header=False,
         proxy_headers=False,
-        backlog=STRANGERS,
+        backlog=MAX_UNAUTHENTICATED,
         h11_max_incomplete_event_size=HEAD_LIMIT,
         timeout_keep_alive=5,
         timeout_graceful_shutdown=2,
@@ -376,7 +387,7 @@ def serving(
     logging.getLogger("uvicorn").propagate = False
     server = uvicorn.Server(config)
     thread = threading.Thread(
-        target=server.run, kwargs={"sockets": [line]}, name="taufit page", daemon=True
+        target=server.run, kwargs={"sockets": [server_socket]}, name="taufit page", daemon=True
     )
     thread.start()
     try:
@@ -384,7 +395,7 @@ def serving(
     finally:
         server.should_exit = True
         thread.join(10.0)
-        line.close()
+        server_socket.close()
 
 
 def application(routes: Mapping[str, tuple[str, Callable[..., Any]]]) -> ASGIApp:

@@ -25,7 +25,7 @@ except ImportError:  # no compiler when this was installed
     _kernel = None
 
 
-class LivePrediction:
+class LivePredictionInterval:
     """Half width of the interval about the predicted torque, step by step.
 
     Args:
@@ -37,7 +37,7 @@ class LivePrediction:
         joints = model.robot.joints
         self._engine = RegressorEngine(model.robot)
         self._tip = model.layout.link(-1)
-        self._every = np.arange(joints)
+        self._joint_index = np.arange(joints)
         by_state = model.training.residuals.by_state
         # What free recordings have shown counts as well as what training left.
         level = noise.level if by_state is None else np.maximum(by_state, noise.level)
@@ -46,61 +46,68 @@ class LivePrediction:
         self._scatter = np.full(joints, USUAL_SCATTER) if scatter is None else np.array(scatter)
         self._gain = 0.0 if model.training.conditioning.gain is None else GAIN_SCATTER
         self._coulomb = np.array(coulomb_level(model), float)
-        self._root = _link_root(model)
+        self._covariance_root = _link_covariance_root(model)
         self._payload = np.zeros(10)
-        self._relative = 0.0
-        self._loop = None
+        self._mass_relative_std = 0.0
+        self._compiled = None
         if _kernel is not None:
-            self._loop = _kernel.Interval(
-                self._root, self._noise, self._scatter, self._coulomb, self._gain, NORMAL_95
+            self._compiled = _kernel.Interval(
+                self._covariance_root,
+                self._noise,
+                self._scatter,
+                self._coulomb,
+                self._gain,
+                NORMAL_95,
             )
 
-    def carry(self, found: PayloadEstimate | None) -> None:
+    def set_payload(self, estimate: PayloadEstimate | None) -> None:
         """What the arm carries from now on; None for nothing."""
-        if found is None or found.mass <= 0.0:
-            self._payload, self._relative = np.zeros(10), 0.0
+        if estimate is None or estimate.mass <= 0.0:
+            self._payload, self._mass_relative_std = np.zeros(10), 0.0
         else:
-            self._payload = np.array(found.parameters, float)
-            self._relative = float(found.mass_std / found.mass)
+            self._payload = np.array(estimate.parameters, float)
+            self._mass_relative_std = float(estimate.mass_std / estimate.mass)
 
-    def half_width(self, felt: ExternalTorqueBlock, i: int) -> Float[Array, " j"]:
+    def half_width(self, block: ExternalTorqueBlock, i: int) -> Float[Array, " j"]:
         """Of the interval about the predicted torque of one step [N m]."""
-        if self._loop is None:
-            return self._half_width(felt, i)
-        out = np.empty(len(self._every))
-        self._loop.half_width(
+        if self._compiled is None:
+            return self._numpy_half_width(block, i)
+        out = np.empty(len(self._joint_index))
+        self._compiled.half_width(
             self._engine.kernel,
-            *(felt.position[i], felt.velocity[i], felt.acceleration[i], felt.state[i]),
-            *(felt.friction[i], felt.rigid[i], felt.standing[i]),
-            *(self._payload, self._relative, out),
+            *(block.position[i], block.velocity[i], block.acceleration[i], block.state[i]),
+            *(block.friction[i], block.rigid[i], block.standing[i]),
+            *(self._payload, self._mass_relative_std, out),
         )
         return out
 
-    def _half_width(self, felt: ExternalTorqueBlock, i: int) -> Float[Array, " j"]:
+    def _numpy_half_width(self, block: ExternalTorqueBlock, i: int) -> Float[Array, " j"]:
         """The same in NumPy."""
-        at = slice(i, i + 1)
-        rows = self._engine.regressor(felt.position[at], felt.velocity[at], felt.acceleration[at])
+        one_bin = slice(i, i + 1)
+        rows = self._engine.regressor(
+            block.position[one_bin], block.velocity[one_bin], block.acceleration[one_bin]
+        )
         links = rows[0]
-        spread = links @ self._root
-        spread *= spread
-        variance = spread.sum(axis=1)
-        variance += self._noise[felt.state[i], self._every]
-        variance += (self._scatter * felt.friction[i]) ** 2
+        link_std = links @ self._covariance_root
+        link_std *= link_std
+        variance = link_std.sum(axis=1)
+        variance += self._noise[block.state[i], self._joint_index]
+        variance += (self._scatter * block.friction[i]) ** 2
         if self._gain:
-            variance += (self._gain * felt.rigid[i]) ** 2
-        if self._relative:
-            variance += (self._relative * (links[:, self._tip] @ self._payload)) ** 2
-        return NORMAL_95 * np.sqrt(variance) + felt.standing[i] * self._coulomb
+            variance += (self._gain * block.rigid[i]) ** 2
+        if self._mass_relative_std:
+            variance += (self._mass_relative_std * (links[:, self._tip] @ self._payload)) ** 2
+        return NORMAL_95 * np.sqrt(variance) + block.standing[i] * self._coulomb
 
 
-def _link_root(model: FittedModel) -> Float[Array, "p b"]:
+def _link_covariance_root(model: FittedModel) -> Float[Array, "p b"]:
     """R with R R' the covariance of the link parameters; zero for those that are no base."""
     base, layout = model.training.base, model.layout
     if base is None:
         return np.zeros((layout.links.stop, 0))
-    at = np.array([layout.index(name) for name in base.names], int)
-    own = at < layout.links.stop
-    values, vectors = np.linalg.eigh(base.covariance[np.ix_(own, own)])
+    indices = np.array([layout.index(name) for name in base.names], int)
+    is_link = indices < layout.links.stop
+    values, vectors = np.linalg.eigh(base.covariance[np.ix_(is_link, is_link)])
     out = np.zeros((layout.links.stop, len(values)))
-    out[at[own]] = vectors * np.sqrt(np.maximum(values, 0.0))
+    out[indices[is_link]] = vectors * np.sqrt(np.maximum(values, 0.0))
     return out

@@ -17,12 +17,12 @@ from taufit.signals.stream import StreamConditioner
 from taufit.wire.source import Description, Source
 
 # Samples of a robot are asked for this often [s].
-_READ_S = 0.05
+_POLL_S = 0.05
 Row = tuple[float, Array, Array | None, Array, Array | None, Array | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenedSource:
     """A source, checked against the model.
 
     Attributes:
@@ -39,7 +39,9 @@ class Opened:
     warnings: tuple[str, ...] = ()
 
 
-def open_rows(model: FittedModel, source: Recording | Source | Iterable[Any], unit: str) -> Opened:
+def open_monitor_source(
+    model: FittedModel, source: Recording | Source | Iterable[Any], unit: str
+) -> OpenedSource:
     """What a source delivers; refused where it is not of the model's robot and drives.
 
     Args:
@@ -48,21 +50,28 @@ def open_rows(model: FittedModel, source: Recording | Source | Iterable[Any], un
         unit: Of the torque in such tuples.
     """
     if isinstance(source, Recording):
-        played = playback(model, source)
-        return Opened(iter(played.rows()), played.intake, played.gain_std, played.warnings)
+        recording_playback = playback(model, source)
+        return OpenedSource(
+            iter(recording_playback.rows()),
+            recording_playback.intake,
+            recording_playback.gain_std,
+            recording_playback.warnings,
+        )
     if isinstance(source, Source):
         description = source.connect()
         try:
-            intake, gain_std = _checked(model, description)
+            intake, gain_std = _require_matching_source(model, description)
         except BaseException:
             source.close()
             raise
-        return Opened(_robot_rows(source), intake, gain_std)
+        return OpenedSource(_robot_rows(source), intake, gain_std)
     gain_std = model.training.conditioning.relative_gain_std if unit == "A" else None
-    return Opened((_filled(row) for row in source), intake_of(model, unit=unit), gain_std)
+    return OpenedSource(
+        (_complete_row(row) for row in source), intake_of(model, unit=unit), gain_std
+    )
 
 
-def _checked(
+def _require_matching_source(
     model: FittedModel, description: Description
 ) -> tuple[StreamConditioner, Float[Array, " j"] | None]:
     robot = model.robot
@@ -82,7 +91,7 @@ def _robot_rows(source: Source) -> Iterator[Row | None]:
     """Samples until the source gives up; it is closed when nobody wants more."""
     try:
         while True:
-            block = source.read(_READ_S)
+            block = source.read(_POLL_S)
             if block is None:
                 yield None
                 continue
@@ -92,22 +101,22 @@ def _robot_rows(source: Source) -> Iterator[Row | None]:
                 for name in ("position", "velocity", "signal", "temperature", "commanded_velocity")
             ]
             for i, time in enumerate(block.time):
-                position, velocity, signal, warm, told = (
+                position, velocity, signal, temperature, commanded_velocity = (
                     None if column is None else column[i] for column in columns
                 )
                 assert position is not None and signal is not None
-                yield float(time), position, velocity, signal, warm, told
+                yield float(time), position, velocity, signal, temperature, commanded_velocity
     finally:
         source.close()
 
 
-def _filled(row: Any) -> Row:
+def _complete_row(row: Any) -> Row:
     """A tuple of update's arguments with None for those it lacks."""
-    given = tuple(row)
-    if not 4 <= len(given) <= 6:
+    values = tuple(row)
+    if not 4 <= len(values) <= 6:
         raise RecordingError(
-            f"a sample has {len(given)} parts; time, position, velocity and torque are needed, "
+            f"a sample has {len(values)} parts; time, position, velocity and torque are needed, "
             "temperature and commanded velocity may follow."
         )
-    time, position, velocity, torque, warm, told = (*given, None, None)[:6]
-    return float(time), position, velocity, torque, warm, told
+    time, position, velocity, torque, temperature, commanded_velocity = (*values, None, None)[:6]
+    return float(time), position, velocity, torque, temperature, commanded_velocity

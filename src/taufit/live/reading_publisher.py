@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 EXTERNAL_TOPIC, READING_TOPIC = "/taufit/external_torque", "/taufit/reading"
 
 
-class JsonLines:
+class JsonLinesPublisher:
     """A sink that writes every reading as a line, at once.
 
     Args:
@@ -39,18 +39,20 @@ class JsonLines:
             self._stream.close()
 
 
-class Ros2Topics:
+class Ros2ReadingPublisher:
     """A sink that publishes every reading: external torque as joint states, all of it as text."""
 
     def __init__(
-        self, joints: Sequence[str], speaker: Callable[[str, str], MessagePublisher] | None = None
+        self,
+        joints: Sequence[str],
+        make_publisher: Callable[[str, str], MessagePublisher] | None = None,
     ) -> None:
         from taufit.wire.ros.middleware import message_publisher
 
-        make = message_publisher if speaker is None else speaker
+        create = message_publisher if make_publisher is None else make_publisher
         self._joints = tuple(joints)
-        self._external = make(EXTERNAL_TOPIC, "joint_state")
-        self._text = make(READING_TOPIC, "text")
+        self._external = create(EXTERNAL_TOPIC, "joint_state")
+        self._text = create(READING_TOPIC, "text")
 
     def __call__(self, reading: Reading) -> None:
         """Publish one reading."""
@@ -76,13 +78,13 @@ class Ros2Topics:
         self._text.close()
 
 
-Publisher = JsonLines | Ros2Topics
+ReadingPublisher = JsonLinesPublisher | Ros2ReadingPublisher
 
 
-def publisher(where: str, joints: Sequence[str]) -> Publisher:
+def open_publisher(target: str, joints: Sequence[str]) -> ReadingPublisher:
     """The sink that a word names: `-` for standard output, `ros2`, or a file."""
-    if where == "-":
-        return JsonLines(sys.stdout)
-    if where == "ros2":
-        return Ros2Topics(joints)
-    return JsonLines(Path(where).open("w", encoding="utf-8"), owned=True)
+    if target == "-":
+        return JsonLinesPublisher(sys.stdout)
+    if target == "ros2":
+        return Ros2ReadingPublisher(joints)
+    return JsonLinesPublisher(Path(target).open("w", encoding="utf-8"), owned=True)
