@@ -1,7 +1,7 @@
-"""What a robot carries, feels and loses while it moves.
+"""Live monitoring: payload, contacts and friction of a moving robot.
 
-In: a fitted model and samples as they come, from a robot that is on or a recording played back.
-Out: readings, one per sample, and events. Detection is left to `payload`, `contact` and `health`.
+In: a fitted model and samples of a running robot or a recording. Out: readings, one per sample, and
+events. Not here: the detection itself (`payload`, `contact`, `health`).
 """
 
 from typing import TYPE_CHECKING

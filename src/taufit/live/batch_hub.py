@@ -1,8 +1,7 @@
-"""From one thread that makes batches to every page that listens, without losing one.
+"""Distribution of numbered batches from one thread to all open pages, without loss.
 
-Batches are numbered. The last ones are kept, so that a page whose line broke for a few seconds
-gets what it missed when it comes back with the number it had; a page that is too slow for longer is
-told how many it lost by the gap in the numbers.
+The last batches are stored, so that a page whose connection broke for a few seconds gets the missed
+ones with the number it had; a slower page recognises lost batches by the gap in the numbers.
 """
 
 from __future__ import annotations
@@ -17,10 +16,10 @@ MAX_LISTENERS = 8
 
 
 class BatchHub:
-    """Batches in order, kept for a while.
+    """Numbered batches, stored for a while.
 
     Args:
-        stored: How many batches stay available.
+        stored: Number of batches stored.
     """
 
     def __init__(self, stored: int = STORED_BATCHES) -> None:
@@ -32,7 +31,7 @@ class BatchHub:
         self.is_ended = False
 
     def publish(self, data: str) -> None:
-        """Hand a batch to everybody; from any thread."""
+        """Send a batch to all listeners; from any thread."""
         with self._lock:
             self._number += 1
             event = f"id: {self._number}\ndata: {data}\n\n".encode()
@@ -40,7 +39,7 @@ class BatchHub:
             self._wake()
 
     def end(self) -> None:
-        """No batch will follow; from any thread."""
+        """End the stream; from any thread."""
         with self._lock:
             self.is_ended = True
             self._wake()
@@ -55,7 +54,7 @@ class BatchHub:
             return [item for item in self._stored if item[0] > number]
 
     async def listen(self, last: int | None) -> AsyncIterator[bytes]:
-        """Batches as server-sent events until the end, after number `last`; None: from now on."""
+        """Batches as server-sent events until the end, after number `last`; None: new ones only."""
         ready = asyncio.Event()
         with self._lock:
             number = self._number if last is None else min(last, self._number)

@@ -1,4 +1,4 @@
-"""The live page as an application: the page itself, its stream, and the record button."""
+"""Web application of the live page: page, stream of readings, record button."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 
 def dashboard(session: Session, robot: Robot, endpoint: Endpoint, *, about: str) -> ASGIApp:
-    """The application; it goes behind a `Guard`.
+    """Create the application; serve it behind a `RequestGuard`.
 
     Args:
-        session: What is watched.
-        robot: Its arm.
-        endpoint: Where it is served.
-        about: What the samples come from, in words.
+        session: Monitoring session.
+        robot: Monitored robot.
+        endpoint: Address and token of the server.
+        about: Description of the source.
     """
     from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, StreamingResponse
 
@@ -72,7 +72,7 @@ def dashboard(session: Session, robot: Robot, endpoint: Endpoint, *, about: str)
 
 
 def _requested_recording(body: bytes) -> bool | None:
-    """What the record button asks for; None for anything else."""
+    """Value of the record button; None for anything else."""
     try:
         request: Any = json.loads(body)
     except (ValueError, RecursionError):
@@ -82,7 +82,7 @@ def _requested_recording(body: bytes) -> bool | None:
 
 
 def _page_body(robot: Robot, about: str, playback: bool) -> str:
-    """The page without its numbers."""
+    """HTML of the page without values."""
     record = '<button type="button" id="record" aria-pressed="false">Record</button>'
     joints = "".join(
         f'<figure class="joint"><figcaption><b>{escape(name)}</b> <span id="now-{j}"></span>'

@@ -1,11 +1,11 @@
-"""The one causal path: samples in as they come, everything the model can say out.
+"""Live monitor: causal processing of samples into readings.
 
-A sample goes through the intake (`signals.intake`) and from there to the payload filter and to the
-contact watch, which makes external torque of it; prediction, friction and temperature are read off
-that. Each knows of the others: what is carried is part of what the model expects, so contact is
-judged without it; friction is followed only while nothing touches and the payload is known.
+A sample passes stream conditioning (`signals.stream`), then the payload filter and the contact
+detector, which computes external torque; prediction, friction and temperature follow from that. The
+estimated payload is part of the model for contact detection; friction is tracked only without
+contact and with a known payload.
 
-Not safe for use from several threads at once: feed it from one, hand readings on.
+Not thread-safe: feed it from one thread.
 """
 
 from __future__ import annotations
@@ -37,20 +37,21 @@ from taufit.terms.friction.states import STATES
 from taufit.wire.source import Source
 
 _MOTION_REGIMES = (STATES.index("fast"), STATES.index("slow"))
-# Friction is followed in steps of this length [s].
+# Sampling period of friction tracking [s].
 _TRACKING_PERIOD_S = 0.1
-# Beyond this share and so many standard deviations, for this long in motion, friction has changed.
+# Smallest relative change, in standard deviations, and duration in motion of a reported change of
+# friction.
 _MIN_FRICTION_CHANGE, _MIN_SIGMAS, _MIN_CHANGE_S = 0.25, 4.0, 5.0
 
 
 class LiveFrictionIndex:
-    """The friction index 1 + (dFc + dFv speed) / level of each joint, with its uncertainty.
+    """Friction index 1 + (dFc + dFv speed) / level of each joint, with its uncertainty.
 
-    dFc and dFv are what a `FrictionTracker` finds beside the model; `level` is the model's friction
-    at creeping speed and `speed` a third of the fastest in training.
+    dFc and dFv are tracked by a `FrictionTracker`; `level` is the model's friction at creeping
+    speed and `speed` a third of the largest in training.
 
     Attributes:
-        index, std: Of each joint.
+        index, std: Friction index of each joint and its standard deviation.
     """
 
     def __init__(self, model: FittedModel, rate_hz: float) -> None:
@@ -69,16 +70,16 @@ class LiveFrictionIndex:
         self.std = np.full(joints, np.nan)
 
     def clear(self) -> None:
-        """The next step follows on none; what was learnt stays."""
+        """Start a new run; the tracked state stays."""
         self._count = 0
 
     def add(self, block: ExternalTorqueBlock, i: int, *, loads_known: bool) -> list[int]:
-        """One step of the grid; joints whose friction has just been seen to have changed.
+        """Process one time bin; return joints with a newly detected change of friction.
 
         Args:
-            block: Steps of the grid.
-            i: Which of them.
-            loads_known: Whether all that acts on the arm is known: no contact, payload found.
+            block: External torque of time bins.
+            i: Index of the bin in the block.
+            loads_known: Whether all loads are known: no contact, payload estimated.
         """
         self._count += 1
         if not loads_known or self._count % self._bins_per_update:
@@ -102,7 +103,7 @@ class LiveFrictionIndex:
         return [int(j) for j in np.flatnonzero(newly_changed)] if newly_changed.any() else []
 
 
-# Why an intake leaves a sample out, and in words.
+# Reasons for dropping a sample, with their description.
 DROP_REASONS = {
     "spike": "spikes",
     "late": "late",
@@ -114,14 +115,14 @@ DROP_REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class SampleCounts:
-    """samples = readings + settling + waiting + sum of left_out.
+    """Sample counts: samples = readings + settling + waiting + sum of left_out.
 
     Attributes:
-        samples: That have come so far.
-        readings: That have a reading of their own.
-        settling: Before the first step of the grid, at the beginning and after gaps: no reading.
-        waiting: For the next sample.
-        dropped: By reason, one of `DROP_REASONS`.
+        samples: Number of samples received.
+        readings: Number of readings.
+        settling: Samples before the first time bin, at the start and after gaps: without reading.
+        waiting: Samples that wait for the next one.
+        left_out: Dropped samples by reason, one of `DROP_REASONS`.
     """
 
     samples: int
@@ -132,7 +133,7 @@ class SampleCounts:
 
     @classmethod
     def from_stream(cls, counts: StreamCounts, conditioned: int, readings: int) -> SampleCounts:
-        """Of an intake that has handed on so many samples, which made so many readings."""
+        """Sample counts of a stream conditioner, conditioned samples and readings."""
         dropped = {reason: getattr(counts, reason) for reason in DROP_REASONS}
         waiting = counts.pushed - sum(dropped.values()) - conditioned
         return cls(counts.pushed, readings, conditioned - readings, waiting, dropped)
@@ -164,22 +165,23 @@ _PAYLOAD_CHANGES = ("pick", "drop", "change")
 
 
 class Monitor:
-    """Payload, contact, friction and prediction of a robot while it moves.
+    """Monitors payload, contacts, friction and torque prediction of a moving robot.
 
-    Feed it with `update`, or let it listen to a source: `for reading in Monitor(model, source)`.
+    Feed it with `update`, or iterate over a source: `for reading in Monitor(model, source)`.
 
     Args:
-        model: Of the arm with the tool that stays on it, fitted.
-        source: A recording, a robot that is on (`taufit.wire`), or an iterable of tuples of
-            `update`'s arguments; not needed for `update`.
-        payload: Whether to estimate what the arm carries.
-        contact: Whether to tell contacts.
-        unit: Of the torque given to `update`: "N m" at the joints, or "A" with the model's gains.
-        payload_settings, contact_settings: Replace the usual ones.
+        model: Fitted model of the robot including its permanent tool.
+        source: Recording, running robot (`taufit.wire`), or iterable of tuples with the arguments
+            of `update`; not needed for `update`.
+        payload: Whether to estimate the payload.
+        contact: Whether to report contacts.
+        unit: Unit of the torque given to `update`: "N m" at the joints, or "A" with the model's
+            drive gains.
+        payload_settings, contact_settings: Settings; by default the standard ones.
 
     Attributes:
-        events: The last thousand.
-        warnings: What the user should know about the source.
+        events: Last thousand events.
+        warnings: Messages about the source.
     """
 
     def __init__(
@@ -201,7 +203,7 @@ class Monitor:
         self.reset()
 
     def reset(self) -> None:
-        """Forget everything: the next sample is the first."""
+        """Reset the monitor; the next sample is the first."""
         self._start(open_monitor_source(self.model, (), self.unit))
 
     def _start(self, opened_source: OpenedSource) -> None:
@@ -220,16 +222,16 @@ class Monitor:
         self.events: deque[MonitorEvent] = deque(maxlen=_MAX_EVENTS)
         self._new_events: list[MonitorEvent] = []
         self._contact_events_sent = 0
-        # Payload events that were passed on; the last may still change.
+        # Payload events sent; the last may still change.
         self._payload_events_sent: list[PayloadEvent] = []
-        # Whether what is carried has been told; until the next pick or drop it stays known.
+        # Whether the payload was reported; it stays known until the next pick or drop.
         self._payload_reported = False
         self._filtered_torque: tuple[Array, Array] | None = None
         self._half_width: Array | None = None
         self.newest: Reading | None = None
         self._conditioned = self._readings = 0
 
-    # ---- what comes in -------------------------------------------------------------------------
+    # ---- samples -------------------------------------------------------------------------------
 
     def update(
         self,
@@ -240,24 +242,26 @@ class Monitor:
         temperature: Float[Array, " j"] | None = None,
         commanded_velocity: Float[Array, " j"] | None = None,
     ) -> Reading | None:
-        """One sample as it comes, and what is known then.
+        """Process one raw sample and return its reading.
 
-        None before the first step of the grid, and where the sample is left out or waits for the
-        next one. What was left out and why is among the events of the next reading.
+        Returns None before the first time bin, and if the sample is dropped or waits for the next
+        one.
+        Dropped samples are reported in the events of the next reading.
 
         Args:
-            time: Its stamp [s].
-            position: Of the joints [rad or m].
-            velocity: Of the joints, or None where it is not measured.
-            torque: Of the joints, in the monitor's unit, from the same drives as in training.
-            temperature: Of the joints [degC], where friction depends on it.
-            commanded_velocity: Lets a push at standstill be told from a start at once.
+            time: Time stamp [s].
+            position: Joint positions [rad or m].
+            velocity: Joint velocities, or None if not measured.
+            torque: Joint torques in the monitor's unit, from the same drives as in training.
+            temperature: Joint temperatures [degC], required if friction depends on them.
+            commanded_velocity: Commanded joint velocities; with them a push at standstill is
+                distinguished from a start of motion immediately.
         """
         readings = self._push((time, position, velocity, torque, temperature, commanded_velocity))
         return readings[-1] if readings else None
 
     def run(self, source: Recording | Source | Iterable[Any]) -> Iterator[Reading]:
-        """Readings of a source from its first sample on; a robot's line is closed at the end."""
+        """Readings of a source from its first sample; a connection is closed at the end."""
         opened_source = open_monitor_source(self.model, source, self.unit)
         self._start(opened_source)
         rows = opened_source.rows
@@ -275,7 +279,7 @@ class Monitor:
         return self.run(() if self.source is None else self.source)
 
     def finish(self) -> list[Reading]:
-        """Readings of samples that waited for a next one; the last read-out of the payload."""
+        """Process samples that wait for the next one, and evaluate the payload a last time."""
         readings = [r for r in map(self._process_sample, self.intake.flush()) if r is not None]
         if self.payload is not None and self.payload.filter.samples:
             self._update_payload(self.payload.finish())
@@ -286,7 +290,7 @@ class Monitor:
         return [reading for reading in readings if reading is not None]
 
     def _process_sample(self, sample: CleanSample) -> Reading | None:
-        """A clean sample, to everybody."""
+        """Process one conditioned sample."""
         self._conditioned += 1
         self._set_threshold()
         contact_reading = self.contact_detector.update_clean(*sample[:6])
@@ -330,10 +334,10 @@ class Monitor:
 
     @property
     def sample_counts(self) -> SampleCounts:
-        """Where the samples that have come went."""
+        """Counts of samples received, processed and dropped."""
         return SampleCounts.from_stream(self.intake.counts, self._conditioned, self._readings)
 
-    # ---- one step of the grid ------------------------------------------------------------------
+    # ---- one time bin --------------------------------------------------------------------------
 
     def _process_bin(self, block: ExternalTorqueBlock, i: int) -> None:
         measured, predicted = block.measured[i], block.model_torque[i]
@@ -368,8 +372,8 @@ class Monitor:
         return self._payload_reported and not self.payload.filter.is_undecided
 
     def _set_threshold(self) -> None:
-        """In motion an unknown payload looks like contact: nothing is told until it is known."""
-        # While it is not clear whether a pick or a contact has begun, contact is what matters.
+        """Disable contact alarms in motion until the payload, which resembles contact, is known."""
+        # While pick or contact is undecided, contacts are reported.
         is_known = self.payload is None or self._payload_reported or self._is_standing
         self.contact_detector.threshold = self._threshold if is_known else np.inf
 
@@ -378,10 +382,10 @@ class Monitor:
         contact_reading = self.contact_detector.last_reading
         return contact_reading is None or bool((contact_reading.state >= _STANDING).all())
 
-    # ---- what happened -------------------------------------------------------------------------
+    # ---- events --------------------------------------------------------------------------------
 
     def _update_payload(self, estimate: PayloadEstimate) -> None:
-        """A read-out of the payload: from now on the model expects it."""
+        """Add a payload estimate to the model if it is ready."""
         if not estimate.ready or (self.payload is not None and self.payload.filter.is_undecided):
             return
         if not self._payload_reported:
@@ -398,7 +402,7 @@ class Monitor:
         self._add_event(MonitorEvent(estimate.time, "ready", text))
 
     def _collect_events(self) -> None:
-        """Events of intake, watch and filter, passed on once."""
+        """Collect new events of stream conditioning, contact detector and payload filter."""
         for notice in self.intake.notices:
             self._add_event(MonitorEvent(*notice))
         self.intake.notices.clear()
@@ -418,7 +422,7 @@ class Monitor:
             self._collect_payload(self.payload.filter)
 
     def _collect_payload(self, payload_filter: PayloadFilter) -> None:
-        """Changes of the payload: as they show, as they are decided, and as they are measured."""
+        """Collect payload changes: when detected, decided and measured."""
         sent_events = self._payload_events_sent
         for k in range(max(len(sent_events) - 1, 0), len(payload_filter.events)):
             event = payload_filter.events[k]
@@ -428,7 +432,7 @@ class Monitor:
             elif sent_events[k] is event:
                 continue
             else:
-                # Measured later than decided: that was told, and what is carried is known.
+                # Measured after the decision, which was already sent: the payload is known.
                 is_decided = is_decided and sent_events[k].kind not in _PAYLOAD_CHANGES
                 sent_events[k] = event
             if event.kind == "gap":

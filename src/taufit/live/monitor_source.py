@@ -1,4 +1,4 @@
-"""What a monitor can listen to: recordings played back, robots that are on, any samples."""
+"""Sources of the monitor: recordings, running robots, or any samples."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from taufit.recording.joint_order import require_joints
 from taufit.signals.stream import StreamConditioner
 from taufit.wire.source import Description, Source
 
-# Samples of a robot are asked for this often [s].
+# Polling period of a running robot [s].
 _POLL_S = 0.05
 Row = tuple[float, Array, Array | None, Array, Array | None, Array | None]
 
@@ -26,11 +26,11 @@ class OpenedSource:
     """A source, checked against the model.
 
     Attributes:
-        rows: Arguments of an intake's `push`, one sample after the other; None where a robot was
-            silent for a moment.
-        intake: For its torque channel.
-        gain_std: Relative standard deviation of the drive gains, or None where unknown.
-        warnings: What the user should know.
+        rows: Arguments of the conditioner's `push`, one sample after the other; None while a robot
+            sends nothing.
+        intake: Stream conditioner for its torque channel.
+        gain_std: Relative standard deviation of the drive gains; None if unknown.
+        warnings: Messages for the user.
     """
 
     rows: Iterator[Row | None]
@@ -42,12 +42,12 @@ class OpenedSource:
 def open_monitor_source(
     model: FittedModel, source: Recording | Source | Iterable[Any], unit: str
 ) -> OpenedSource:
-    """What a source delivers; refused where it is not of the model's robot and drives.
+    """Open a source; raises if it is not of the model's robot and drives.
 
     Args:
-        model: Fitted.
-        source: A recording, a robot that is on, or tuples of `Monitor.update`'s arguments.
-        unit: Of the torque in such tuples.
+        model: Fitted model.
+        source: Recording, running robot, or tuples of arguments of `Monitor.update`.
+        unit: Unit of the torque in such tuples.
     """
     if isinstance(source, Recording):
         recording_playback = playback(model, source)
@@ -88,7 +88,7 @@ def _require_matching_source(
 
 
 def _robot_rows(source: Source) -> Iterator[Row | None]:
-    """Samples until the source gives up; it is closed when nobody wants more."""
+    """Samples until the source ends; it is closed at the end of the iteration."""
     try:
         while True:
             block = source.read(_POLL_S)
@@ -111,7 +111,7 @@ def _robot_rows(source: Source) -> Iterator[Row | None]:
 
 
 def _complete_row(row: Any) -> Row:
-    """A tuple of update's arguments with None for those it lacks."""
+    """Arguments of `Monitor.update`, missing ones as None."""
     values = tuple(row)
     if not 4 <= len(values) <= 6:
         raise RecordingError(

@@ -1,4 +1,4 @@
-"""Readings -> what the page gets: every sample, packed; what changes slowly, as plain data."""
+"""Data of readings for the live page: all samples packed, slow values as JSON."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from taufit.live.monitor import Reading
     from taufit.robot import Robot
 
-# Of every sample and joint, in this order; the page is told so.
+# Values of every sample and joint, in this order.
 SAMPLE_FIELDS = (
     "position",
     "torque",
@@ -31,15 +31,15 @@ SAMPLE_FIELDS = (
 def pack_readings(
     readings: Sequence[Reading], sample_count: int, extra_data: dict[str, Any]
 ) -> str:
-    """One batch as JSON on one line.
+    """Pack a batch of readings as one line of JSON.
 
-    `rows` holds, as float32 in base64, per sample the time since `time` and then FIELDS of every
-    joint; not-a-number where a reading has none.
+    `rows` holds, as float32 in base64, per sample the time since `time` and then SAMPLE_FIELDS of
+    every joint; nan for missing values.
 
     Args:
-        readings: In order, at least one.
-        sample_count: How many samples came before them.
-        extra_data: What else to send along.
+        readings: Readings in order, at least one.
+        sample_count: Number of samples before them.
+        extra_data: Further entries.
     """
     first, last = readings[0], readings[-1]
     joints = len(last.position)
@@ -66,7 +66,7 @@ def pack_readings(
 
 
 def _json_numbers(values: Any) -> list[float | None] | None:
-    """Numbers for JSON, None for those that are not known."""
+    """Numbers for JSON, None for those not finite."""
     if values is None:
         return None
     return [x if isfinite(x) else None for x in np.asarray(values, float).tolist()]
@@ -91,9 +91,9 @@ def _contact(contact: Any) -> dict[str, Any]:
 
 
 def kinematic_chain(robot: Robot) -> dict[str, Any]:
-    """The arm's kinematics for the page: placements M, screws S, tip, and the base in the world.
+    """Kinematics of the robot for the page: placements M, screws S, tip, and base in the world.
 
-    The page computes the poses M exp([S] q) itself, in every frame.
+    The page computes the poses M exp([S] q) in every frame.
     """
     from taufit.dynamics import forward_kinematics
     from taufit.robot.mounting import rotation_rpy

@@ -1,9 +1,10 @@
-"""Torque that a model expects at one moment, with its 95 % interval.
+"""95 % interval of the predicted torque, sample by sample.
 
     variance = w' C w + noise(state)^2 + (s friction)^2 + (g rigid)^2 + (p payload)^2
 
-as in `model.intervals`, with w the links' columns: the uncertainty of friction is in s. p is how
-well the mass of what is carried is known. A standing joint's interval is wider by Coulomb friction.
+as in `model.intervals`, with w the link columns: the uncertainty of friction is in s. p is the
+relative standard deviation of the payload's mass. At standstill the interval is wider by Coulomb
+friction.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ except ImportError:  # no compiler when this was installed
 
 
 class LivePredictionInterval:
-    """Half width of the interval about the predicted torque, step by step.
+    """Half width of the interval of the predicted torque, bin by bin.
 
     Args:
-        model: Fitted.
-        noise: Its residuals by friction state.
+        model: Fitted model.
+        noise: Residual noise by friction regime.
     """
 
     def __init__(self, model: FittedModel, noise: NoiseByState) -> None:
@@ -39,7 +40,7 @@ class LivePredictionInterval:
         self._tip = model.layout.link(-1)
         self._joint_index = np.arange(joints)
         by_state = model.training.residuals.by_state
-        # What free recordings have shown counts as well as what training left.
+        # Noise of contact-free recordings counts as well as that of the training data.
         level = noise.level if by_state is None else np.maximum(by_state, noise.level)
         self._noise = np.ascontiguousarray(level, float) ** 2
         scatter = model.training.friction_scatter
@@ -61,7 +62,7 @@ class LivePredictionInterval:
             )
 
     def set_payload(self, estimate: PayloadEstimate | None) -> None:
-        """What the arm carries from now on; None for nothing."""
+        """Set the payload of the robot; None for none."""
         if estimate is None or estimate.mass <= 0.0:
             self._payload, self._mass_relative_std = np.zeros(10), 0.0
         else:
@@ -69,7 +70,7 @@ class LivePredictionInterval:
             self._mass_relative_std = float(estimate.mass_std / estimate.mass)
 
     def half_width(self, block: ExternalTorqueBlock, i: int) -> Float[Array, " j"]:
-        """Of the interval about the predicted torque of one step [N m]."""
+        """Half width of the interval of one time bin [N m]."""
         if self._compiled is None:
             return self._numpy_half_width(block, i)
         out = np.empty(len(self._joint_index))
@@ -82,7 +83,7 @@ class LivePredictionInterval:
         return out
 
     def _numpy_half_width(self, block: ExternalTorqueBlock, i: int) -> Float[Array, " j"]:
-        """The same in NumPy."""
+        """NumPy equivalent of the kernel."""
         one_bin = slice(i, i + 1)
         rows = self._engine.regressor(
             block.position[one_bin], block.velocity[one_bin], block.acceleration[one_bin]
@@ -101,7 +102,7 @@ class LivePredictionInterval:
 
 
 def _link_covariance_root(model: FittedModel) -> Float[Array, "p b"]:
-    """R with R R' the covariance of the link parameters; zero for those that are no base."""
+    """R with R R' the covariance of the link parameters; zero for those without."""
     base, layout = model.training.base, model.layout
     if base is None:
         return np.zeros((layout.links.stop, 0))

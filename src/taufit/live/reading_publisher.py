@@ -1,4 +1,4 @@
-"""Readings for other programs: one JSON object per line, or ROS 2 topics."""
+"""Publishing of readings: one JSON object per line, or ROS 2 topics."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ if TYPE_CHECKING:
     from taufit.live.reading import Reading
     from taufit.wire.ros.middleware import MessagePublisher
 
-# What `ros2` publishes: the external torque as joint states, and everything as JSON text.
+# Topics of `ros2`: external torque as joint states, and complete readings as JSON text.
 EXTERNAL_TOPIC, READING_TOPIC = "/taufit/external_torque", "/taufit/reading"
 
 
 class JsonLinesPublisher:
-    """A sink that writes every reading as a line, at once.
+    """Publisher that writes every reading as a line of JSON, immediately.
 
     Args:
-        stream: Where to; closed at the end where it is a file of its own.
+        stream: Output stream.
+        owned: Whether `close` closes the stream.
     """
 
     def __init__(self, stream: TextIO, *, owned: bool = False) -> None:
@@ -34,13 +35,13 @@ class JsonLinesPublisher:
         self._stream.flush()
 
     def close(self) -> None:
-        """No more will come."""
+        """Close the stream if it is owned."""
         if self._owned:
             self._stream.close()
 
 
 class Ros2ReadingPublisher:
-    """A sink that publishes every reading: external torque as joint states, all of it as text."""
+    """Publisher to ROS 2: external torque as joint states, complete readings as text."""
 
     def __init__(
         self,
@@ -73,7 +74,7 @@ class Ros2ReadingPublisher:
         self._text.send(json.dumps(plain(reading.to_dict()), allow_nan=False))
 
     def close(self) -> None:
-        """Leave the topics."""
+        """Close the topics."""
         self._external.close()
         self._text.close()
 
@@ -82,7 +83,7 @@ ReadingPublisher = JsonLinesPublisher | Ros2ReadingPublisher
 
 
 def open_publisher(target: str, joints: Sequence[str]) -> ReadingPublisher:
-    """The sink that a word names: `-` for standard output, `ros2`, or a file."""
+    """Open a publisher: `-` for standard output, `ros2`, or a file."""
     if target == "-":
         return JsonLinesPublisher(sys.stdout)
     if target == "ros2":

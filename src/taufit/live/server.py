@@ -1,16 +1,15 @@
-"""Pages for one person on this computer: who may ask, what is answered, and the ASGI server.
+"""Web server for one user of this computer: request checks, responses, ASGI server.
 
-Every request is checked before any page sees it, in this order:
+Every request is checked before the application, in this order:
 
     Host      one of the addresses the server listens on, else 421 (against DNS rebinding)
     Origin    absent or the server's own, else 403 (against other pages in the same browser)
     token     in the query or in the header X-Taufit-Token, for POST only in the header, else 401
     size      of head and body below the limits, else 431 or 413
 
-so no page that another site serves can read a stream or press a button, even one that guesses the
-port. Connections that have not shown the token have seconds to do so, and the oldest of too many
-make room: whoever has the token is served. Answers forbid scripts, frames and requests that are not
-the page's own.
+so no page of another site can read a stream or press a button, even if it guesses the port.
+Connections without token are closed after seconds, and the oldest of too many are closed first:
+users with the token are always served. Responses forbid foreign scripts, frames and requests.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
 
 BODY_LIMIT = 64_000
 HEAD_LIMIT = 16_384
-# Connections with the token, and without it so far; those have so long to show it [s].
+# Limits of connections with and without token; time to authenticate [s].
 MAX_CONNECTIONS = 64
 MAX_UNAUTHENTICATED = 256
 AUTHENTICATION_S = 5.0
@@ -55,17 +54,17 @@ _EMPTY_POLICY = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-
 
 
 class ServerError(TaufitError):
-    """A page cannot be served: the port is taken, or the address is not one of this computer."""
+    """A page cannot be served: the port is in use, or the address is not of this computer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a server listens, and the word that opens it.
+    """Address and token of a server.
 
     Attributes:
         host: Address of this computer.
-        port: The port.
-        token: Has to come with every request.
+        port: Port.
+        token: Secret required with every request.
     """
 
     host: str
@@ -74,18 +73,18 @@ class Endpoint:
 
     @property
     def address(self) -> str:
-        """What a browser shows: scheme, host and port."""
+        """Address shown by a browser: scheme, host and port."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"http://{host}:{self.port}"
 
     @property
     def url(self) -> str:
-        """The page, with the token that opens it."""
+        """Address of the page including the token."""
         return f"{self.address}/?token={self.token}"
 
     @property
     def hosts(self) -> frozenset[str]:
-        """Values of the Host header that are this server."""
+        """Valid values of the Host header."""
         host_and_port = self.address.removeprefix("http://")
         if self.host in ("127.0.0.1", "::1", "localhost"):
             return frozenset({host_and_port, *(f"{name}:{self.port}" for name in _LOCAL)})
@@ -93,7 +92,7 @@ class Endpoint:
 
 
 def open_server_socket(host: str = "127.0.0.1", port: int = 0) -> tuple[socket.socket, Endpoint]:
-    """A socket that listens, and its place; port 0 takes a free one."""
+    """Open a listening socket and its endpoint; port 0 takes a free port."""
     require_server()
     if host in ("0.0.0.0", "::", ""):
         raise ServerError(
@@ -121,9 +120,9 @@ if (token) location.replace(`/?token=${encodeURIComponent(token)}`);"""
 
 
 class ConnectionTable:
-    """Connections of a server: strangers, and those that have shown the token.
+    """Connections of a server, with and without token.
 
-    Connections are known by the address at their other end.
+    Connections are identified by their remote address.
     """
 
     def __init__(self) -> None:
@@ -131,14 +130,14 @@ class ConnectionTable:
         self._authenticated: dict[Any, Any] = {}
 
     def add(self, client: Any, transport: Any) -> None:
-        """A connection is there; the oldest of too many strangers goes."""
+        """Add a connection; close the oldest of too many without token."""
         self._unauthenticated[client] = transport
         while len(self._unauthenticated) > MAX_UNAUTHENTICATED:
             oldest = next(iter(self._unauthenticated))
             self._unauthenticated.pop(oldest).abort()
 
     def authenticate(self, client: Any) -> bool:
-        """It has shown the token; False where there are too many such."""
+        """Mark a connection as authenticated; False if there are too many."""
         client = None if client is None else tuple(client)
         if client not in self._authenticated and len(self._authenticated) >= MAX_CONNECTIONS:
             return False
@@ -148,18 +147,18 @@ class ConnectionTable:
         return True
 
     def close_unauthenticated(self, client: Any, transport: Any) -> None:
-        """It had time to show the token."""
+        """Close a connection that has not shown the token in time."""
         if client in self._unauthenticated and self._unauthenticated[client] is transport:
             transport.abort()
 
     def remove(self, client: Any) -> None:
-        """It is gone."""
+        """Remove a closed connection."""
         self._unauthenticated.pop(client, None)
         self._authenticated.pop(client, None)
 
 
 def _protocol(connections: ConnectionTable) -> type:
-    """uvicorn's protocol, whose connections are noted and have a time to show the token."""
+    """uvicorn protocol that registers connections and limits their time to authenticate."""
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
     class Noted(H11Protocol):
@@ -178,7 +177,7 @@ def _protocol(connections: ConnectionTable) -> type:
 
 
 class RequestGuard:
-    """ASGI: asks the four questions of this file, then the application."""
+    """ASGI middleware: checks requests, then calls the application."""
 
     def __init__(
         self,
@@ -244,7 +243,7 @@ class RequestGuard:
 
 
 async def _body(receive: Receive, limit: int) -> bytes | None:
-    """The request's body, or None where it is longer than it may be."""
+    """Body of the request, or None if it is too long."""
     parts: list[bytes] = []
     size = 0
     while True:
@@ -260,7 +259,7 @@ async def _body(receive: Receive, limit: int) -> bytes | None:
 
 
 def _replay_body(body: bytes, receive: Receive) -> Receive:
-    """Hand over a body that was read already, then whatever follows it."""
+    """Receiver that returns a body already read, then further messages."""
     first: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive_again() -> Message:
@@ -270,7 +269,7 @@ def _replay_body(body: bytes, receive: Receive) -> Receive:
 
 
 def _with_headers(send: Send) -> Send:
-    """Add the headers that every answer has; a page's own policy is kept."""
+    """Sender that adds common headers; a policy of the page is kept."""
 
     async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -286,7 +285,7 @@ def _with_headers(send: Send) -> Send:
 
 
 def _is_page(scope: Scope, headers: dict[str, list[str]]) -> bool:
-    """Whether a browser wants the page itself and has no token in its address, as on a reload."""
+    """Whether a browser requests the page without token in the address, as on a reload."""
     return (
         scope["method"] == "GET"
         and scope["path"] == "/"
@@ -298,7 +297,7 @@ def _is_page(scope: Scope, headers: dict[str, list[str]]) -> bool:
 async def _send_refusal(send: Send, status: int, text: str, *, page: bool = False) -> None:
     body, kind, policy = (text + "\n").encode(), "plain", _EMPTY_POLICY
     if page and status == 401:
-        # The page took the token out of the address and left it with this tab.
+        # The page has removed the token from the address and stored it for this tab.
         nonce = secrets.token_urlsafe(16)
         kind, policy = "html", f"{_EMPTY_POLICY}; script-src 'nonce-{nonce}'"
         body = (
@@ -318,11 +317,11 @@ async def _send_refusal(send: Send, status: int, text: str, *, page: bool = Fals
 
 
 def render_page(name: str, title: str, settings: str, body: str) -> tuple[str, dict[str, str]]:
-    """One page as text with its headers; style and script are inside, allowed by a nonce.
+    """Page as text with its headers; style and script are inline, allowed by a nonce.
 
     Args:
-        name: Of the style and script among this room's static files.
-        title: Shown by the browser.
+        name: Name of style and script among the static files.
+        title: Title in the browser.
         settings: JSON for the script.
         body: HTML.
     """
@@ -332,7 +331,7 @@ def render_page(name: str, title: str, settings: str, body: str) -> tuple[str, d
     style = common_style + (static / "pages.css").read_text(encoding="utf-8")
     style += (static / f"{name}.css").read_text(encoding="utf-8")
     script = (static / f"{name}.js").read_text(encoding="utf-8")
-    # Inside a script element only "</" could end it early.
+    # In a script element only "</" could end it.
     data = settings.replace("<", "\\u003c")
     text = (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
@@ -357,13 +356,13 @@ def run_server(
     endpoint: Endpoint,
     limits: Mapping[str, int] | None = None,
 ) -> Iterator[Server]:
-    """Serve an application behind a `Guard` in a thread of its own while the block runs.
+    """Serve an application behind a `RequestGuard` in its own thread while the block runs.
 
     Args:
-        app: To serve.
-        server_socket: As `open_server_socket` gives it; closed at the end.
-        endpoint: As `open_server_socket` gives it.
-        limits: {path: largest body in bytes}, where it is not BODY_LIMIT.
+        app: Application.
+        server_socket: Socket of `open_server_socket`; closed at the end.
+        endpoint: Endpoint of `open_server_socket`.
+        limits: {path: largest body in bytes}, if not BODY_LIMIT.
     """
     import uvicorn
 
@@ -399,7 +398,7 @@ def run_server(
 
 
 def application(routes: Mapping[str, tuple[str, Callable[..., Any]]]) -> ASGIApp:
-    """An application of {path: (method, endpoint)}."""
+    """Application from {path: (method, endpoint)}."""
     from starlette.applications import Starlette
     from starlette.routing import Route
 
@@ -409,6 +408,6 @@ def application(routes: Mapping[str, tuple[str, Callable[..., Any]]]) -> ASGIApp
 
 
 def require_server() -> None:
-    """Raise what to install where the libraries of the server are missing."""
+    """Raise if the libraries of the server are not installed."""
     if find_spec("uvicorn") is None or find_spec("starlette") is None:
         raise missing_extra("live", "serving a page")

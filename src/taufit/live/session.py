@@ -1,4 +1,4 @@
-"""One robot watched: samples in, readings out to the page, to programs and to a file."""
+"""Monitoring session: samples in, readings to the page, to programs and to a file."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from taufit.live.monitor import Monitor, Reading
     from taufit.wire.source import Block, Description, Gap, Source
 
-# Between two batches [s]: the page draws once per batch.
+# Time between two batches; the page is drawn once per batch [s].
 BATCH_S = 0.04
 
 
 class StreamRecorder:
-    """The file that a running source is recorded to, where somebody asks for it.
+    """Recorder of a running source, on request.
 
     Args:
-        path: The Parquet file; further ones get a number, and without a name the time of day.
+        path: Parquet file; further ones get a number, default names contain the time.
     """
 
     def __init__(self, path: Path | None = None) -> None:
@@ -39,12 +39,12 @@ class StreamRecorder:
         self.problem = ""
 
     def set_description(self, description: Description) -> None:
-        """What will come: nothing can be recorded before."""
+        """Set the description of the source; required before recording."""
         with self._lock:
             self._description = description
 
     def start(self) -> None:
-        """Begin a file; nothing where one is being written."""
+        """Start a file, unless one is being written."""
         with self._lock:
             if self._writer is not None:
                 return
@@ -63,7 +63,7 @@ class StreamRecorder:
             self.problem = ""
 
     def stop(self) -> None:
-        """Finish the file; nothing where there is none."""
+        """Complete the file, if there is one."""
         with self._lock:
             writer, self._writer = self._writer, None
             if writer is None:
@@ -76,7 +76,7 @@ class StreamRecorder:
             self.files.append(writer.path)
 
     def add(self, block: Block) -> None:
-        """Write samples, where a file is open."""
+        """Write samples, if a file is open."""
         with self._lock:
             if self._writer is None or not len(block) or self._description is None:
                 return
@@ -90,7 +90,7 @@ class StreamRecorder:
                 self.problem, self._writer = str(error), None
 
     def state(self) -> dict[str, Any]:
-        """For the page: whether it runs, since when, and what was written."""
+        """State for the page: whether it records, duration, and files written."""
         with self._lock:
             is_recording = self._writer is not None
             seconds = 0.0 if self._first_time is None else self._last_time - self._first_time
@@ -103,7 +103,7 @@ class StreamRecorder:
             }
 
     def _unused_path(self) -> Path:
-        """A name nothing has yet; a recording is never written over."""
+        """Unused file name; recordings are never overwritten."""
         first = self._path or Path(f"live-{datetime.now():%Y%m%d-%H%M%S}.parquet")
         for number in range(1, 10_000):
             path = first if number == 1 else first.with_stem(f"{first.stem}-{number}")
@@ -113,7 +113,7 @@ class StreamRecorder:
 
 
 class _RecordedSource:
-    """A source that hands every block to a tape on the way, and never waits longer than a batch."""
+    """Source whose blocks are recorded, with waiting times limited to a batch."""
 
     def __init__(self, source: Source, session: Session) -> None:
         self._source, self._session = source, session
@@ -151,25 +151,24 @@ class _RecordedSource:
 
 
 class _StoppedError(Exception):
-    """Somebody asked the session to end."""
+    """The session was asked to end."""
 
 
 class Session:
-    """Runs a monitor on a source in a thread of its own.
+    """Runs a monitor on a source in its own thread.
 
-    Every reading reaches, in order: the sinks, then the hub in a batch. What ends the session is in
-    `end_reason` afterwards: "" where the source came to its end or `stop` was called.
+    Every reading goes to the sinks, then to the hub in a batch. `end_reason` is "" if the source
+    ended or `stop` was called, else the error.
 
     Args:
-        monitor: To run.
-        source: A robot that is on, or a recording, which is played at `pace` times its own speed.
-        hub: Where batches go.
-        recorder: Records the source, where asked to.
+        monitor: Monitor to run.
+        source: Running robot, or recording, played at `pace` times its speed.
+        hub: Receiver of batches.
+        recorder: Records the source on request.
         sinks: Called with every reading.
-        detectable_steps: The step of external torque per joint [N m] that reaches a threshold of
-            evidence.
-        pace: Of a recording; 0 plays it as fast as it goes.
-        record_immediately: Begin the tape with the first sample.
+        detectable_steps: Smallest detectable torque step per joint [N m], by threshold.
+        pace: Playback speed of a recording; 0 is unlimited.
+        record_immediately: Start recording with the first sample.
     """
 
     def __init__(
@@ -197,15 +196,15 @@ class Session:
 
     @property
     def playback(self) -> bool:
-        """Whether a recording is played, not a robot watched."""
+        """Whether the source is a recording."""
         return isinstance(self.source, Recording)
 
     def start(self) -> None:
-        """Begin, in a thread of its own."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self, seconds: float = 10.0) -> None:
-        """End it and wait for that; the tape's file is finished."""
+        """Stop the thread and wait; complete the recorded file."""
         self.stop_requested.set()
         if self._thread.is_alive():
             self._thread.join(seconds)
@@ -218,7 +217,7 @@ class Session:
                 if self.playback and self.stop_requested.is_set():
                     break
         except _StoppedError:
-            # What had come is read to its end: what is on the tape has its readings.
+            # Samples already received are processed: all recorded samples have readings.
             for reading in self.monitor.finish():
                 self._distribute(reading)
         except TaufitError as error:
@@ -256,7 +255,7 @@ class Session:
             if start is None:
                 start, first = now, float(reading.time)
             wait_s = 0.0 if not self.pace else (reading.time - first) / self.pace - (now - start)
-            # Until the next batch is due: waiting for every single sample would cost more.
+            # Wait until the next batch is due: waiting for single samples would cost more.
             while wait_s > 0.0 and not self.stop_requested.is_set():
                 self.flush()
                 self.stop_requested.wait(self.time_to_batch())
@@ -266,15 +265,15 @@ class Session:
                 self.flush()
 
     def time_to_batch(self) -> float:
-        """Seconds until the next batch is, a few milliseconds at least."""
+        """Time until the next batch, at least a few milliseconds [s]."""
         return max(self._next_batch - time.monotonic(), 0.1 * BATCH_S)
 
     def flush(self, *, at_once: bool = False) -> None:
-        """Send what has come, where a batch is due."""
+        """Send the readings if a batch is due."""
         now = time.monotonic()
         if not self._batch or (now < self._next_batch and not at_once):
             return
-        # By the clock, not by the last one: a computer that wakes late sends as many.
+        # Due times follow the clock, not the last batch, to keep the rate.
         self._next_batch = max(self._next_batch + BATCH_S, now)
         extra_data: dict[str, Any] = {"recording": None if self.playback else self.recorder.state()}
         extra_data["account"] = self.monitor.sample_counts.to_dict()

@@ -1,4 +1,4 @@
-"""The column mapper as an application: one page, what it asks, what its buttons do."""
+"""Web application of the column mapper: page and actions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import ASGIApp
 
-# A robot's description, in bytes.
+# Size limit of a robot description [bytes].
 LIMITS = {"/robot": 8_000_000}
 _SANDBOX = (
     "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; script-src "
@@ -28,15 +28,15 @@ _SANDBOX = (
 
 
 class InvalidRequestError(ValueError):
-    """A request that this page never makes."""
+    """A request that the page never sends."""
 
 
 def mapper(session: MappingSession, endpoint: Endpoint) -> ASGIApp:
-    """The application; it goes behind a `Guard` with LIMITS.
+    """Create the application; serve it behind a `RequestGuard` with LIMITS.
 
     Args:
-        session: The file and what is known of it.
-        endpoint: Where it is served.
+        session: Mapping session.
+        endpoint: Address and token of the server.
     """
     from starlette.concurrency import run_in_threadpool
     from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse
@@ -76,7 +76,7 @@ Action = Callable[[dict[str, Any]], dict[str, Any] | None]
 
 
 def _actions(session: MappingSession) -> dict[str, Action]:
-    """What each button does with the JSON object it sends."""
+    """Actions of the buttons on the JSON object they send."""
     columns = 0 if session.table is None else len(session.table.names)
 
     def robot(request: dict[str, Any]) -> None:
@@ -101,7 +101,7 @@ def _actions(session: MappingSession) -> dict[str, Action]:
 
 
 def _action_endpoint(session: MappingSession, act: Action) -> Callable[..., Any]:
-    """A JSON object in, the new state out; what is wrong as text."""
+    """Endpoint of an action: JSON object in, new state out; errors as text."""
     from starlette.concurrency import run_in_threadpool
     from starlette.responses import JSONResponse, PlainTextResponse
 
@@ -156,7 +156,7 @@ def _request_units(data: Any) -> dict[str, str]:
 
 
 def _page_body(session: MappingSession) -> str:
-    """The page without its numbers."""
+    """HTML of the page without values."""
     endings = ", ".join(ROBOT_SUFFIXES)
     name = escape(session.path.name)
     no_map_note = (

@@ -1,4 +1,4 @@
-"""A column map as a table shows it: the role of every column, and back."""
+"""Column roles: a column map as a table of roles, and back."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from taufit.recording.columns import locate
 from taufit.recording.quantity import QUANTITIES
 from taufit.recording.table import Table
 
-# What a column can be, in the order in which they are offered; "" is not used.
+# Possible roles of a column, in the order offered; "" is not used.
 ROLES = (
     "",
     "time",
@@ -31,7 +31,7 @@ Role = tuple[str, int]
 
 
 def roles_from_map(page: Mapping[str, Any], table: Table) -> dict[int, Role]:
-    """{index of a column: (quantity, joint from 1, or 0 where there is one for the arm)}."""
+    """{column index: (quantity, joint from 1, or 0 for quantities of the whole robot)}."""
     roles: dict[int, Role] = {}
     for columns in read_map(page).columns:
         per_joint = QUANTITIES[columns.quantity].per_joint
@@ -41,17 +41,17 @@ def roles_from_map(page: Mapping[str, Any], table: Table) -> dict[int, Role]:
 
 
 def units_from_map(page: Mapping[str, Any]) -> dict[str, str]:
-    """{quantity: its unit in the file}."""
+    """{quantity: unit in the file}."""
     return {columns.quantity: columns.unit for columns in read_map(page).columns}
 
 
 def map_from_roles(
     roles: Mapping[int, Role], units: Mapping[str, str], table: Table, drafted: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The map that says what `column_roles` say; everything but the columns as drafted.
+    """Column map from roles; other entries as drafted.
 
     Raises:
-        RecordingError: A joint twice or left out, or two measured torques.
+        RecordingError: A joint is assigned twice or missing, or two torques are measured.
     """
     has_names = any(table.names)
     indices: dict[str, dict[int, int]] = {}

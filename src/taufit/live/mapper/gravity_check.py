@@ -1,11 +1,11 @@
-"""Does this robot explain this torque? Gravity on the nominal arm against what was recorded.
+"""Comparison of recorded torque with gravity on the nominal robot.
 
-Joint by joint, over the samples at hand,
+Per joint, over the samples,
 
     signal = a gravity(q) + b + c sign(v) + d v + e v' + f inertia(q, v, v'),
 
-and gravity explains the signal where it removes most of what the other terms leave. For a torque in
-newton metres a is near one; for a current it is positive, its size is the drive's.
+and gravity explains the signal if it removes most of the residual of the other terms. For torque in
+N m, a is close to one; for a current it is positive, of a size given by the drive.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ from taufit.recording import Recording
 from taufit.robot import Robot
 
 _MAX_ROWS = 3000
-# Velocity is smoothed over this before it is differentiated [s].
+# Smoothing time of velocity before differentiation [s].
 _SMOOTHING_S = 0.02
-# Of the variance that the other terms leave, gravity must explain this share; below the second
-# one it does not.
+# Fraction of the residual variance of the other terms above which gravity explains a joint, and
+# below which it does not.
 _MIN_EXPLAINED, _MAX_UNEXPLAINED = 0.5, 0.3
-# A torque in newton metres is this many times gravity on the nominal arm.
+# Range of the ratio of torque in N m to gravity on the nominal robot.
 _TORQUE_RATIO = (0.4, 2.5)
-# Gravity that changes less than this over the recording, against the most loaded joint and against
-# what it can be at the joint, shows nothing.
+# Smallest change of gravity torque that is informative, relative to the most loaded joint and to
+# the largest possible at the joint.
 _MIN_RELATIVE_LOAD, _MIN_LOAD_CHANGE = 0.15, 0.03
-# Direction cosine between the signal's levels and gravity's, where the arm stands still.
+# Smallest cosine between signal levels and gravity at standstill.
 _MIN_COSINE = 0.9
 
 
 @dataclass(frozen=True, slots=True)
 class JointCheck:
-    """One joint.
+    """Comparison of one joint.
 
     Attributes:
-        joint: Counted from 1.
-        slope: a, in the signal's unit per newton metre; None where gravity hardly changes.
-        explained: Share of the variance that the other terms leave.
+        joint: Joint number, from 1.
+        slope: a, in the signal's unit per N m; None if gravity hardly changes.
+        explained: Fraction of the residual variance of the other terms explained by gravity.
     """
 
     joint: int
@@ -52,12 +52,12 @@ class JointCheck:
 
 @dataclass(frozen=True, slots=True)
 class GravityCheck:
-    """The answer.
+    """Result of the comparison.
 
     Attributes:
-        verdict: "yes", "no", or "open" where the recording cannot tell.
-        text: In a sentence.
-        joints: One by one.
+        verdict: "yes", "no", or "open" if the recording does not decide.
+        text: Description.
+        joints: Comparison of each joint.
     """
 
     verdict: str
@@ -76,7 +76,7 @@ class GravityCheck:
 
 
 def gravity_check(robot: Robot, recording: Recording) -> GravityCheck:
-    """Whether gravity on a nominal arm explains a recording's torque or current."""
+    """Compare torque or current of a recording with gravity on a nominal robot."""
     if robot.joints != recording.joints:
         return GravityCheck(
             "no", f"{robot.name} has {robot.joints} joints, the map says {recording.joints}."
@@ -111,13 +111,13 @@ def gravity_check(robot: Robot, recording: Recording) -> GravityCheck:
 
 
 def _max_gravity(robot: Robot) -> Float[Array, " j"]:
-    """About the largest torque of gravity at each joint."""
+    """Approximate largest gravity torque of each joint [N m]."""
     q = np.random.default_rng(0).uniform(-np.pi, np.pi, (200, robot.joints))
     return np.maximum(np.abs(gravity_torque(robot, q)).max(axis=0), 1e-6)
 
 
 def _sample_rows(recording: Recording) -> tuple[Array, Array, Array, Array]:
-    """Position, velocity, acceleration and signal of some thousand rows."""
+    """Position, velocity, acceleration and signal of a few thousand rows."""
     time, q = recording.time, recording.position
     v = np.gradient(q, time, axis=0) if recording.velocity is None else recording.velocity
     width = max(
@@ -183,7 +183,7 @@ def _decide(robot: Robot, joints: tuple[JointCheck, ...], is_torque: bool) -> Gr
 def _find_contradiction(
     robot: Robot, loaded: list[JointCheck], is_torque: bool
 ) -> tuple[str, str] | None:
-    """Verdict and reason where the torque is not that of gravity; None where it is."""
+    """Verdict and reason if the torque contradicts gravity; None if it agrees."""
     inverted = [j for j in loaded if (j.slope or 0.0) < 0.0 and j.explained > _MIN_EXPLAINED]
     poorly_explained = [j for j in loaded if j.explained <= _MIN_EXPLAINED]
     unexplained = [j for j in loaded if j.explained <= _MAX_UNEXPLAINED]
@@ -226,7 +226,7 @@ def _median_slope(joints: list[JointCheck]) -> float:
 def _check_single_pose(
     robot: Robot, gravity: Float[Array, " j"], level: Float[Array, " j"], is_torque: bool
 ) -> GravityCheck:
-    """One pose: the joints' levels against each other."""
+    """Compare the levels of the joints with each other in a single pose."""
     size = float(np.linalg.norm(gravity) * np.linalg.norm(level))
     cosine = 0.0 if size == 0.0 else float(gravity @ level) / size
     ratio = float(gravity @ level) / float(gravity @ gravity)

@@ -1,4 +1,4 @@
-"""The file on the desk: its columns, the robot, the map so far, what it gives, the fit."""
+"""State of the column mapper: file, robot, column map, check and fit."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ from taufit.robot import Robot, bundled_robots, read_robot
 if TYPE_CHECKING:
     from taufit.workflow import IdentificationResult
 
-# Points of a column's little picture.
+# Points of the preview of a column.
 _PREVIEW_POINTS = 96
-# Endings of robot descriptions that may be handed over; xacro files run what is in them.
+# Suffixes of accepted robot descriptions; xacro files would execute code.
 ROBOT_SUFFIXES = (".urdf", ".xml", ".yaml", ".yml")
 
 
 @dataclass(slots=True)
 class FitProgress:
-    """A fit that runs or has run.
+    """Progress of a fit.
 
     Attributes:
         state: "idle", "running", "done" or "failed".
-        text: The result or what went wrong.
-        steps: How often it has told that it goes on.
-        start_time, end_time: By this computer's clock [s].
-        model: Name of the file it was written to.
-        report: The page about it.
+        text: Result or error.
+        steps: Number of progress calls.
+        start_time, end_time: Monotonic times [s].
+        model: Name of the model file.
+        report: HTML report.
     """
 
     state: str = "idle"
@@ -54,7 +54,7 @@ class FitProgress:
     report: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON, without the page."""
+        """Progress for JSON, without the report."""
         end = time.monotonic() if self.state == "running" else self.end_time
         return {
             "state": self.state,
@@ -68,13 +68,13 @@ class FitProgress:
 
 @dataclass(slots=True)
 class MappingSession:
-    """One recording and what its owner has said about it so far.
+    """One recording with the information given by the user.
 
     Args:
-        path: Of the recording.
-        output: Where the map goes; an existing file is never written over.
-        model: Where a fitted model goes, likewise.
-        topic: Of a bag.
+        path: Recording.
+        output: Column map to write; existing files are never overwritten.
+        model: Model file to write, likewise.
+        topic: Topic of a bag.
     """
 
     path: Path
@@ -95,16 +95,16 @@ class MappingSession:
         self.table = read_table(self.path, topic=self.topic)
         self._make_draft()
 
-    # ---- what the owner says -------------------------------------------------------------------
+    # ---- input of the user ---------------------------------------------------------------------
 
     def select_bundled_robot(self, name: str) -> None:
-        """Take a bundled robot."""
+        """Select a bundled robot."""
         if name not in bundled_robots():
             raise RobotError(f"there is no bundled robot {name!r}.")
         self.set_robot(read_robot(name))
 
     def load_robot(self, name: str, text: str) -> None:
-        """Take the robot that a description says."""
+        """Load a robot from a description."""
         suffix = Path(name).suffix.lower()
         if suffix not in ROBOT_SUFFIXES:
             raise RobotError(f"{name[:80]!r} is no robot: give one of {', '.join(ROBOT_SUFFIXES)}.")
@@ -118,23 +118,23 @@ class MappingSession:
         self.set_robot(robot)
 
     def set_robot(self, robot: Robot) -> None:
-        """Compare with this robot from now on."""
+        """Set the robot and draft the map again."""
         with self._lock:
             self.robot = robot
             self._make_draft()
 
     def set_columns(self, roles: dict[int, Role], units: dict[str, str]) -> None:
-        """Take the columns for what the owner says they are."""
+        """Set role and unit of the columns."""
         if self.table is None:
             raise RecordingError(f"{self.path.name} says itself what its columns are.")
         with self._lock:
             self.page = map_from_roles(roles, units, self.table, self.page or {})
             self._read()
 
-    # ---- what follows --------------------------------------------------------------------------
+    # ---- map and check -------------------------------------------------------------------------
 
     def _make_draft(self) -> None:
-        """A first map from names, numbers and the robot; then what it gives."""
+        """Draft a map from names, numbers and the robot, and read the file with it."""
         self.draft, self.page, self.problem = None, None, ""
         if self.table is not None:
             robot = self.robot
@@ -152,7 +152,7 @@ class MappingSession:
         self._read()
 
     def _read(self) -> None:
-        """Read the file with the map as a command would; check it against gravity."""
+        """Read the file with the map as a command would; compare it with gravity."""
         self.recordings, self.check, self.problem = [], None, ""
         try:
             column_map = None if self.page is None else read_map(self.page)
@@ -164,7 +164,7 @@ class MappingSession:
             self.check = gravity_check(self.robot, self.recordings[0])
 
     def likely_robots(self) -> list[str]:
-        """Bundled robots, those that explain the recording best first."""
+        """Bundled robots, those that agree best with the recording first."""
         names = list(bundled_robots())
         if not self.recordings:
             return names
@@ -179,7 +179,7 @@ class MappingSession:
         return sorted(names, key=rank)
 
     def text(self) -> str:
-        """The map as YAML."""
+        """Column map as YAML."""
         if self.page is None:
             return ""
         reasons = () if self.draft is None or self.page != self.draft.page else self.draft.reasons
@@ -187,7 +187,7 @@ class MappingSession:
         return draft_text(Draft(self.page, reasons, open_questions), self.path.name)
 
     def save(self) -> Path:
-        """Write the map, and give its name."""
+        """Write the map and return its path."""
         if self.page is None or not self.recordings:
             raise RecordingError("there is no working map to write yet.")
         path = unused_path(self.output)
@@ -197,7 +197,7 @@ class MappingSession:
     # ---- the fit -------------------------------------------------------------------------------
 
     def start_fit(self) -> None:
-        """Fit in a thread of its own; `fit` says how it goes."""
+        """Start a fit in its own thread; see `fit`."""
         with self._lock:
             if self.fit.state == "running":
                 return
@@ -233,14 +233,14 @@ class MappingSession:
     # ---- for the page --------------------------------------------------------------------------
 
     def columns(self) -> list[dict[str, Any]]:
-        """Name, range and a little picture of every column."""
+        """Name, range and preview of every column."""
         if self.table is None:
             return []
         values, labels = self.table.values, self.table.labels
         return [_column_preview(label, values[:, i]) for i, label in enumerate(labels)]
 
     def state(self) -> dict[str, Any]:
-        """Everything that changes, as plain data."""
+        """All variable data for JSON."""
         with self._lock:
             page = self.page
             roles, units = {}, {}
@@ -283,7 +283,7 @@ class MappingSession:
 
 
 def _describe_result(result: IdentificationResult) -> str:
-    """A fit in one sentence."""
+    """Result of a fit in one sentence."""
     score = result.holdout[0] if result.holdout else result.training
     data_label = (
         "on the last 30 %, which the fit has not seen" if result.holdout else "on the training"
@@ -292,7 +292,7 @@ def _describe_result(result: IdentificationResult) -> str:
 
 
 def unused_path(path: Path) -> Path:
-    """The path, or the next one with a number where it exists already."""
+    """The path, or the next one with a number if it exists."""
     for number in range(1, 10_000):
         name = path if number == 1 else path.with_stem(f"{path.stem}-{number}")
         if not name.exists():
@@ -308,7 +308,7 @@ def _column_preview(label: str, values: Any) -> dict[str, Any]:
     edges = np.linspace(0, len(finite), min(_PREVIEW_POINTS, len(finite)) + 1).astype(int)
     low = np.minimum.reduceat(finite, edges[:-1])
     high = np.maximum.reduceat(finite, edges[:-1])
-    # Without the odd number that would flatten everything else.
+    # Limit single outliers, which would flatten the preview.
     bottom, top = np.percentile(finite, [0.5, 99.5])
     value_range = max(float(top - bottom), 1e-12)
     line = np.clip(np.ravel(np.column_stack([low, high])), bottom - value_range, top + value_range)
