@@ -106,3 +106,10 @@ def test_an_account_names_only_what_there_is():
     assert set(DROP_REASONS) <= set(StreamCounts.__slots__)
     assert str(SampleCounts.from_stream(counts, 10, 10)) == "10 samples: 10 readings"
     assert "1 waiting" in str(SampleCounts.from_stream(counts, 9, 9))
+
+
+def test_the_former_name_of_the_counts_is_accepted_with_a_warning(model):
+    monitor = Monitor(model)
+    with pytest.warns(DeprecationWarning, match="sample_counts"):
+        counts = monitor.account
+    assert counts == monitor.sample_counts

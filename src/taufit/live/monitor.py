@@ -10,6 +10,7 @@ Not thread-safe: feed it from one thread.
 
 from __future__ import annotations
 
+import warnings
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -336,6 +337,13 @@ class Monitor:
     def sample_counts(self) -> SampleCounts:
         """Counts of samples received, processed and dropped."""
         return SampleCounts.from_stream(self.intake.counts, self._conditioned, self._readings)
+
+    @property
+    def account(self) -> SampleCounts:
+        """Former name of `sample_counts`."""
+        text = "Monitor.account is now Monitor.sample_counts; account goes with 0.3."
+        warnings.warn(text, DeprecationWarning, stacklevel=2)
+        return self.sample_counts
 
     # ---- one time bin --------------------------------------------------------------------------
 
