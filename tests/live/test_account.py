@@ -80,7 +80,7 @@ def test_a_session_that_is_ended_reads_what_has_come(session):
 
 def test_the_page_is_told_where_the_samples_went(session):
     made, monitor, _ = session
-    last = made.hub._kept[-1][1].decode().split("data: ", 1)[1]
+    last = made.hub._stored[-1][1].decode().split("data: ", 1)[1]
     assert json.loads(last)["account"] == monitor.sample_counts.to_dict()
 
 

@@ -104,7 +104,7 @@ def test_old_batches_are_let_go():
 
 def test_a_source_is_recorded_from_the_first_sample_where_asked(tmp_path):
     path = tmp_path / "run.parquet"
-    session, _ = run(Ticking(limit=300), tape=StreamRecorder(path), record_at_once=True)
+    session, _ = run(Ticking(limit=300), recorder=StreamRecorder(path), record_immediately=True)
     assert session.recorder.files == [path] and not session.end_reason
     recording = read_recording(path)
     assert len(recording) == 300 and not path.with_suffix(".live").exists()
@@ -114,7 +114,7 @@ def test_a_source_is_recorded_from_the_first_sample_where_asked(tmp_path):
 def test_a_recording_is_never_written_over(tmp_path):
     path = tmp_path / "run.parquet"
     path.write_bytes(b"precious")
-    session, _ = run(Ticking(limit=100), tape=StreamRecorder(path), record_at_once=True)
+    session, _ = run(Ticking(limit=100), recorder=StreamRecorder(path), record_immediately=True)
     assert path.read_bytes() == b"precious"
     assert session.recorder.files == [tmp_path / "run-2.parquet"]
 

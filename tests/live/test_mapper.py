@@ -88,7 +88,7 @@ def test_what_the_owner_says_is_read(desk):
     roles = roles_from_map(desk.page, desk.table)
     swapped = {**roles, 1: roles[2], 2: roles[1]}
     before = desk.recordings[0].position
-    desk.say(swapped, {"torque": "mN m"})
+    desk.set_columns(swapped, {"torque": "mN m"})
     after = desk.recordings[0]
     np.testing.assert_array_equal(after.position[:, :2], before[:, 1::-1])
     assert np.abs(after.signal).max() < 1.0

@@ -11,6 +11,6 @@ if TYPE_CHECKING:
     from taufit.report.fit_page import fit_page as fit_page, model_page as model_page
     from taufit.report.model_view import ReportRun as ReportRun
     from taufit.report.motion_page import motion_page as motion_page
-    from taufit.report.page import Section as Section, page as page
+    from taufit.report.page import Section as Section, render_page as render_page
 
 lazy_room(__name__)

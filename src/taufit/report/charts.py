@@ -50,7 +50,7 @@ def chart(
 ) -> str:
     """The HTML of one chart. Charts with the same `group` zoom together."""
     spec = {
-        "x": _pack(x),
+        "x": _encode_floats(x),
         "xlabel": xlabel,
         "ylabel": ylabel,
         "group": group,
@@ -61,7 +61,7 @@ def chart(
                 "points": s.points,
                 "dash": list(s.dash),
                 **{
-                    key: _pack(value)
+                    key: _encode_floats(value)
                     for key, value in (("y", s.y), ("x", s.x), ("low", s.low), ("high", s.high))
                     if value is not None
                 },
@@ -78,7 +78,7 @@ def chart(
     )
 
 
-def thin(
+def reduce_samples(
     time: Float[Array, " n"], columns: list[Float[Array, " n"]], points: int = 2000
 ) -> tuple[Float[Array, " m"], list[Float[Array, " m"]]]:
     """Fewer samples for the page, keeping the extremes: the first column's lowest and highest
@@ -95,5 +95,5 @@ def thin(
     return time[index], [column[index] for column in columns]
 
 
-def _pack(values: Float[Array, " n"]) -> str:
+def _encode_floats(values: Float[Array, " n"]) -> str:
     return base64.b64encode(np.ascontiguousarray(values, np.float32).tobytes()).decode()

@@ -50,22 +50,24 @@ class TorqueBreakdown:
     total: Float[Array, "n j"]
 
 
-def predict(model: FittedModel, samples: Samples) -> TorqueBreakdown:
+def predict_breakdown(model: FittedModel, samples: Samples) -> TorqueBreakdown:
     """One pass over the samples."""
     links = rigid_torque(model, samples)
     motor = model.columns.drive_at(samples, load=links)
-    rest = model.columns.rest_torque(model.values, samples.acceleration, motor)
-    return TorqueBreakdown(links, friction_torque(model, samples, motor=motor), links + rest)
+    drive_torque = model.columns.rest_torque(model.values, samples.acceleration, motor)
+    return TorqueBreakdown(
+        links, friction_torque(model, samples, motor=motor), links + drive_torque
+    )
 
 
-def _graded(model: FittedModel, runs: Sequence[ReportRun]) -> Grades | None:
+def _grade_runs(model: FittedModel, runs: Sequence[ReportRun]) -> Grades | None:
     """Grades as `taufit check` gives them."""
-    tested = [run for run in runs if not run.training] or list(runs)
-    if not tested:
+    graded_runs = [run for run in runs if not run.training] or list(runs)
+    if not graded_runs:
         return None
     return grade(
-        [run.score for run in tested],
-        [achievable_nrmse(model.robot, run.samples) for run in tested],
+        [run.score for run in graded_runs],
+        [achievable_nrmse(model.robot, run.samples) for run in graded_runs],
         unseen=any(not run.training for run in runs),
         trained=model.training.score,
     )
@@ -98,7 +100,7 @@ class ModelView:
     grades: Grades | None = None
 
     @classmethod
-    def of(
+    def from_runs(
         cls,
         model: FittedModel,
         runs: Sequence[ReportRun],
@@ -114,13 +116,13 @@ class ModelView:
         return cls(
             model,
             tuple(runs),
-            tuple(predict(model, run.samples) for run in runs),
+            tuple(predict_breakdown(model, run.samples) for run in runs),
             warnings or model.training.warnings,
             nominal,
             signs,
             dropped,
             fitted_to,
-            _graded(model, runs) if grades is None else grades,
+            _grade_runs(model, runs) if grades is None else grades,
         )
 
     @property

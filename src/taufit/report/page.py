@@ -25,7 +25,7 @@ class Section:
         return "".join(c if c.isalnum() else "-" for c in self.title.lower())
 
 
-def page(title: str, subtitle: str, sections: Sequence[Section]) -> str:
+def render_page(title: str, subtitle: str, sections: Sequence[Section]) -> str:
     """The whole page. The first section comes before the table of contents: the verdict."""
     static = files("taufit.report") / "static"
     style = (static / "page.css").read_text()
@@ -48,7 +48,7 @@ def page(title: str, subtitle: str, sections: Sequence[Section]) -> str:
     )
 
 
-def verdict(kind: str, headline: str, detail: str) -> str:
+def verdict_box(kind: str, headline: str, detail: str) -> str:
     """The first thing on a page. kind: good, warn or bad."""
     return (
         f'<div class="verdict {kind}"><strong>{html.escape(headline)}</strong>'
@@ -77,17 +77,17 @@ def table(header: Sequence[str], rows: Sequence[Sequence[Any]], text: Sequence[i
         for i, cell in enumerate(row):
             css = ' class="text"' if i in text else ""
             cells.append(
-                f"<td{css}>{cell if isinstance(cell, Raw) else html.escape(show(cell))}</td>"
+                f"<td{css}>{cell if isinstance(cell, Markup) else html.escape(to_text(cell))}</td>"
             )
         lines.append(f"<tr>{''.join(cells)}</tr>")
     return f'<div class="scroll" tabindex="0"><table><tr>{head}</tr>{"".join(lines)}</table></div>'
 
 
-class Raw(str):
+class Markup(str):
     """HTML that is already safe."""
 
 
-def show(value: Any) -> str:
+def to_text(value: Any) -> str:
     """A number or word as people read it."""
     if value is None:
         return "–"

@@ -10,8 +10,8 @@ import numpy as np
 from taufit.health.tracker import FrictionCourse, TrackingScore
 from taufit.model.fitted_model import FittedModel
 from taufit.model.intervals import coulomb_level
-from taufit.report.charts import Series, chart, thin
-from taufit.report.page import Section, page, paragraph, table
+from taufit.report.charts import Series, chart, reduce_samples
+from taufit.report.page import Section, paragraph, render_page, table
 from taufit.report.palette import GOOD, MODEL, RESIDUAL
 from taufit.signals.samples import Samples
 
@@ -39,11 +39,13 @@ def tracking_page(model: FittedModel, runs: Sequence[TrackedRun]) -> str:
     """One self-contained HTML page."""
     sections = [Section("What following friction is worth", _table(runs))]
     sections += [Section(run.name, _charts(model, run)) for run in runs]
-    return page(f"Friction of {model.robot.name}, followed", "beside the fitted model", sections)
+    return render_page(
+        f"Friction of {model.robot.name}, followed", "beside the fitted model", sections
+    )
 
 
 def _table(runs: Sequence[TrackedRun]) -> str:
-    words = paragraph(
+    explanation = paragraph(
         "Mean nrmse over the second half of the motion: as fitted, and with the size of friction, "
         "viscous friction and offset followed from what was measured half a second before."
     )
@@ -56,19 +58,21 @@ def _table(runs: Sequence[TrackedRun]) -> str:
         ]
         for run in runs
     ]
-    return words + table(["recording", "as fitted", "followed", "change"], rows, text=(0,))
+    return explanation + table(["recording", "as fitted", "followed", "change"], rows, text=(0,))
 
 
 def _charts(model: FittedModel, run: TrackedRun) -> str:
     level = np.maximum(coulomb_level(model), 1e-9)
     speed = np.abs(run.samples.velocity[run.samples.in_motion]).max(axis=0)
-    out = []
+    charts = []
     for j in range(model.robot.joints):
-        own = run.course.parts[:, j]
-        columns = [own[:, 0], own[:, 1] * speed[j], own[:, 2]]
-        time, parts = thin(run.samples.time, [100.0 * x / level[j] for x in columns], _POINTS)
+        tracked = run.course.parts[:, j]
+        columns = [tracked[:, 0], tracked[:, 1] * speed[j], tracked[:, 2]]
+        time, parts = reduce_samples(
+            run.samples.time, [100.0 * x / level[j] for x in columns], _POINTS
+        )
         names = ("friction as a whole", "viscous beside it, at the largest speed", "offset")
-        out.append(
+        charts.append(
             chart(
                 time,
                 [
@@ -84,4 +88,4 @@ def _charts(model: FittedModel, run: TrackedRun) -> str:
                 group=run.name,
             )
         )
-    return f'<div class="grid">{"".join(out)}</div>'
+    return f'<div class="grid">{"".join(charts)}</div>'

@@ -13,7 +13,7 @@ from taufit.model.fitted_model import FittedModel
 from taufit.recording import Recording
 from taufit.report.charts import Series, chart
 from taufit.report.fit_page import fit_page, model_page
-from taufit.report.page import Section, bullets, page, table
+from taufit.report.page import Section, bullets, render_page, table
 from taufit.robot import Robot
 from taufit.signals import Samples
 from taufit.workflow import IdentificationResult
@@ -21,15 +21,15 @@ from taufit.workflow import IdentificationResult
 _POINTS = 2000
 
 
-def html(noun: object) -> str:
+def html(value: object) -> str:
     """The page of a noun, framed."""
-    for kind, write in PAGES.items():
-        if isinstance(noun, kind):
-            return framed(write(noun), _HEIGHTS.get(kind, 620), kind.__name__)
-    raise TypeError(f"{type(noun).__name__} has no page.")
+    for kind, render in PAGES.items():
+        if isinstance(value, kind):
+            return frame_page(render(value), _HEIGHTS.get(kind, 620), kind.__name__)
+    raise TypeError(f"{type(value).__name__} has no page.")
 
 
-def framed(text: str, height: int, title: str) -> str:
+def frame_page(text: str, height: int, title: str) -> str:
     """A page within a page: its scripts run, but see and change nothing outside."""
     return (
         f'<iframe title="{escape(title)}" sandbox="allow-scripts" srcdoc="{escape(text)}" '
@@ -54,7 +54,7 @@ def _robot(robot: Robot) -> str:
         for j, link in enumerate(robot.links)
     ]
     joints = Section("Joints", table(header, rows, (0, 1, 2)))
-    return page(robot.name, f"{robot.joints} joints", [joints])
+    return render_page(robot.name, f"{robot.joints} joints", [joints])
 
 
 def _recording(recording: Recording) -> str:
@@ -63,13 +63,13 @@ def _recording(recording: Recording) -> str:
     if recording.velocity is not None:
         channels.append(("Velocity", recording.velocity, "rad/s"))
     channels.append(("Torque channel", recording.signal, unit))
-    sections = _over_time(recording.time, channels)
-    found = [str(finding) for finding in recording.findings]
-    if found:
-        sections.insert(0, Section("Findings", bullets(found)))
+    sections = _channel_sections(recording.time, channels)
+    findings = [str(finding) for finding in recording.findings]
+    if findings:
+        sections.insert(0, Section("Findings", bullets(findings)))
     length = recording.time[-1] - recording.time[0] if len(recording) else 0.0
-    words = f"{len(recording)} rows, {length:.1f} s, {recording.joints} joints"
-    return page(recording.name, words, sections)
+    subtitle = f"{len(recording)} rows, {length:.1f} s, {recording.joints} joints"
+    return render_page(recording.name, subtitle, sections)
 
 
 def _samples(samples: Samples) -> str:
@@ -81,11 +81,11 @@ def _samples(samples: Samples) -> str:
     ]
     # Runs stand one after the other; each has a time of its own.
     time = np.arange(len(samples)) / samples.rate_hz
-    words = f"{len(samples)} samples, low-pass {samples.cutoff_hz:g} Hz"
-    return page("Conditioned samples", words, _over_time(time, channels))
+    subtitle = f"{len(samples)} samples, low-pass {samples.cutoff_hz:g} Hz"
+    return render_page("Conditioned samples", subtitle, _channel_sections(time, channels))
 
 
-def _over_time(
+def _channel_sections(
     time: Float[Array, " n"], channels: list[tuple[str, Float[Array, "n j"], str]]
 ) -> list[Section]:
     rows = slice(None, None, max(1, len(time) // _POINTS))

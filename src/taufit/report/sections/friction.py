@@ -15,9 +15,9 @@ from taufit.report.palette import MEASURED, MODEL, SECOND_MODEL
 from taufit.report.temperature_page import run_by_run
 from taufit.terms import DISSIPATIVE, TermInput, needs, usual_channels
 
-_POINTS, _CURVE = 700, 401
+_POINTS, _CURVE_POINTS = 700, 401
 # Quantiles of the load in motion at which a load-dependent curve is drawn.
-_LOADS = (0.1, 0.95)
+_LOAD_QUANTILES = (0.1, 0.95)
 
 
 def friction(view: ModelView) -> Section | None:
@@ -27,16 +27,16 @@ def friction(view: ModelView) -> Section | None:
     try:
         return Section("Friction", _charts(view))
     except MissingInputError as error:
-        words = paragraph(f"Friction over speed alone cannot be drawn: {error}")
-        return Section("Friction", words)
+        message = paragraph(f"Friction over speed alone cannot be drawn: {error}")
+        return Section("Friction", message)
 
 
 def _charts(view: ModelView) -> str:
-    top = view.model.training.ranges.velocity
-    fastest = np.ones(view.joints) if top is None else top.largest
+    velocity_range = view.model.training.ranges.velocity
+    max_speed = np.ones(view.joints) if velocity_range is None else velocity_range.largest
     charts = []
     for joint in range(view.joints):
-        v = np.linspace(-fastest[joint], fastest[joint], _CURVE)
+        v = np.linspace(-max_speed[joint], max_speed[joint], _CURVE_POINTS)
         charts.append(
             chart(
                 v,
@@ -46,11 +46,11 @@ def _charts(view: ModelView) -> str:
                 ylabel="N m",
             )
         )
-    words = paragraph(
+    explanation = paragraph(
         "Friction at steady speed within the range of the training data; outside it the model has "
         "seen nothing. Points are the measured torque less links, rotors and offset."
     )
-    return words + f'<div class="grid">{"".join(charts)}</div>'
+    return explanation + f'<div class="grid">{"".join(charts)}</div>'
 
 
 def _points(view: ModelView, joint: int) -> list[Series]:
@@ -60,8 +60,8 @@ def _points(view: ModelView, joint: int) -> list[Series]:
     samples, predicted = view.runs[-1].samples, view.predictions[-1]
     rows = np.flatnonzero(samples.in_motion)
     rows = rows[:: max(1, len(rows) // _POINTS)]
-    rest = predicted.total[rows, joint] - predicted.friction[rows, joint]
-    measured = samples.torque[rows, joint] - rest
+    other_torque = predicted.total[rows, joint] - predicted.friction[rows, joint]
+    measured = samples.torque[rows, joint] - other_torque
     speed = samples.velocity[rows, joint]
     return [Series("measured less the rest", measured, x=speed, colour=MEASURED, points=True)]
 
@@ -71,11 +71,11 @@ def _curves(view: ModelView, speed: Float[Array, " n"], joint: int) -> list[Seri
     if not (needs(model.term_sum, "load") and view.runs):
         return [Series("model", friction_curve(model, speed, joint, 0.0), colour=MODEL)]
     moving = view.runs[-1].samples.in_motion
-    carried = np.quantile(np.abs(view.predictions[-1].links[moving, joint]), _LOADS)
+    loads = np.quantile(np.abs(view.predictions[-1].links[moving, joint]), _LOAD_QUANTILES)
     return [
         Series(f"{name} ({load:.3g} N m)", friction_curve(model, speed, joint, load), colour=colour)
         for load, name, colour in zip(
-            carried.tolist(), ("model", "model, high load"), (MODEL, SECOND_MODEL), strict=True
+            loads.tolist(), ("model", "model, high load"), (MODEL, SECOND_MODEL), strict=True
         )
     ]
 

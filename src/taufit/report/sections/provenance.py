@@ -14,10 +14,10 @@ from taufit.report.page import Section, bullets, paragraph
 
 def provenance(view: ModelView) -> Section:
     """As the model file has it."""
-    known = view.model.training.provenance
-    if known is None:
+    origin = view.model.training.provenance
+    if origin is None:
         return Section("Provenance", paragraph("This model does not say where it came from."))
-    text = json.dumps(provenance_to_dict(known), indent=1)
+    text = json.dumps(provenance_to_dict(origin), indent=1)
     return Section("Provenance", f"<pre tabindex='0'>{html.escape(text)}</pre>")
 
 
