@@ -1,6 +1,6 @@
-"""Pages people look at. In: models, samples, scores, motions. Out: one self-contained HTML text.
+"""HTML reports. In: models, samples, scores, motions. Out: one self-contained HTML text.
 
-Left to others: every number on the page.
+Not here: the computation of the numbers shown.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""A page about contact: external torque with its band, what touched the arm, and how sure."""
+"""Page about contacts: external torque with its interval, contacts and evidence."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from taufit.terms.friction.states import STATES
 
 _SAFETY_NOTE = (
     "This is not a safety function: it is not rated, takes tens of milliseconds, and nothing here "
-    "is a statement about ISO/TS 15066. It is blind to forces through the joints' axes and to "
-    "what friction holds at standstill. For 0.3 s after a start it hardly feels anything."
+    "is a statement about ISO/TS 15066. Forces through the joint axes and within the stiction band "
+    "at standstill are unobservable. Sensitivity is low for 0.3 s after start-up."
 )
 
 
 def contact_page(result: ContactRun, model: FittedModel, source: str = "") -> str:
-    """One self-contained HTML page; contacts that must not be used are not on it."""
+    """Self-contained HTML page, without contacts if they must not be used."""
     result = replace(result, contacts=()) if result.refusal else result
     sections = [Section("Verdict", _verdict(result))]
     if result.contacts:
         sections.append(Section("Contacts", _contacts(result.contacts)))
         strongest = max(result.contacts, key=lambda contact: contact.evidence)
-        sections.append(Section("The strongest one", _robot_sketch(model, strongest)))
+        sections.append(Section("Strongest contact", _robot_sketch(model, strongest)))
     sections += [
         Section("External joint torque", _torque(result)),
-        Section("Friction states", _states(result)),
-        Section("Evidence and the alarm line", _evidence(result)),
+        Section("Friction regimes", _states(result)),
+        Section("Evidence and threshold", _evidence(result)),
     ]
     notes = [f"{e.time:.2f} s: {e.kind}: {e.text}" for e in result.events if e.contact is None]
     sections.append(Section("Notes", bullets([*notes, *result.warnings, _SAFETY_NOTE])))
-    return render_page(f"What {model.robot.name} feels", source, sections)
+    return render_page(f"Contacts of {model.robot.name}", source, sections)
 
 
 def _verdict(result: ContactRun) -> str:
@@ -49,7 +49,7 @@ def _verdict(result: ContactRun) -> str:
     head = "No contact" if count == 0 else f"{count} contact{'' if count == 1 else 's'}"
     tail = result.noise.tail
     data_text = (
-        "a threshold of arms in general"
+        "the default threshold"
         if tail is None
         else f"{tail.minutes:.1f} contact-free minutes of {result.noise.runs} recordings"
     )
@@ -59,7 +59,7 @@ def _verdict(result: ContactRun) -> str:
     figures = [
         ("seconds", f"{result.seconds:.1f}"),
         ("largest evidence", f"{float(result.evidence.max()):.0f}"),
-        ("alarm line", f"{result.threshold:.0f}"),
+        ("threshold", f"{result.threshold:.0f}"),
     ]
     return verdict_box("good" if count == 0 else "bad", head, text) + cards(figures)
 
@@ -84,15 +84,15 @@ def _contacts(contacts: tuple[Contact, ...]) -> str:
                 directions,
             )
         )
-    header = ("kind", "since [s]", "until [s]", "told after [ms]", "on", "force [N]", "peak [N]")
-    return table((*header, "blind along"), rows, text=(0, 4, 7)) + paragraph(
+    header = ("kind", "start [s]", "end [s]", "delay [ms]", "on", "force [N]", "peak [N]")
+    return table((*header, "unobservable"), rows, text=(0, 4, 7)) + paragraph(
         "Forces hold under the assumption named for each contact in the JSON: a pure force at the "
         "tool, or at the far end of a link."
     )
 
 
 def _robot_sketch(model: FittedModel, contact: Contact) -> str:
-    """The arm from two sides, with the force as an arrow."""
+    """Robot from two sides, with the force as an arrow."""
     poses = forward_kinematics(model.robot, contact.position[None])[0]
     joints = np.concatenate([np.zeros((1, 3)), poses[:, :3, 3]])
     reach = max(float(np.abs(joints).max()), 0.1)
@@ -151,8 +151,8 @@ def _plane_view(
 def _torque(result: ContactRun) -> str:
     parts = [
         paragraph(
-            "What the outside does to each joint. The band is where 95 % of contact-free motion "
-            "lies in the joint's friction state; contacts are shaded."
+            "External torque of each joint. The band contains 95 % of contact-free motion in the "
+            "joint's friction regime; contacts are shaded."
         )
     ]
     in_contact = np.zeros(len(result.time), bool)

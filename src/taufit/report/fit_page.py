@@ -1,4 +1,4 @@
-"""A page about a fitted model: the verdict first, then what it rests on."""
+"""Page about a fitted model: verdict first, then the details."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from taufit.workflow import IdentificationResult
 
 
 def fit_page(result: IdentificationResult) -> str:
-    """The page of a fit that has just been made."""
+    """Page of a fit result."""
     runs = [
         ReportRun(_file_name(score.file), samples, score)
         for score, samples in zip(result.holdout, result.holdout_samples, strict=True)
@@ -33,12 +33,12 @@ def fit_page(result: IdentificationResult) -> str:
 
 
 def model_page(model: FittedModel, runs: Sequence[ReportRun]) -> str:
-    """The page of a model and recordings; the first run is the one shown in full."""
+    """Page of a model with recordings; the first run is shown in detail."""
     return view_page(ModelView.from_runs(model, runs))
 
 
 def view_page(view: ModelView) -> str:
-    """Every section that has something to say."""
+    """Page of a model view, without empty sections."""
     model = view.model
     subtitle = (
         f"{model.robot.joints} joints, low-pass {model.training.conditioning.cutoff_hz:g} Hz, "

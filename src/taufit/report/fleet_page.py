@@ -1,4 +1,4 @@
-"""A page about a fleet: who is unlike the others first, then all robots by friction, then days."""
+"""Page about a fleet: outliers first, then all robots by friction, then days."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from taufit.report.page import (
     verdict_box,
 )
 
-# Robots in tables and charts of single robots, worst first.
+# Numbers of robots in tables and in charts, worst first.
 _MAX_LISTED, _MAX_DRAWN = 500, 12
-# A cell has its full colour at this deviation.
+# Deviation (logarithm) at which a cell has its full colour.
 _FULL_COLOUR = 1.0
 
 
 def fleet_page(result: FleetResult) -> str:
-    """One page."""
+    """Self-contained HTML page."""
     outliers = [robot for robot in result.robots if robot.outlier]
     deviations = _deviations(result)
     sections = [
         Section("Verdict", _verdict(result, outliers)),
-        Section("Robots unlike the others", _outlier_table(outliers) + _detection_limits(result)),
+        Section("Outliers", _outlier_table(outliers) + _detection_limits(result)),
         Section("Map of friction", _friction_chart(result, deviations)),
         Section("Every robot", _table(result, deviations)),
         Section("Friction over days", _days(result)),
-        Section("What robots of this type have in common", _typical_parameters(result)),
-        Section("Files that were not used", _failed_files(result)),
+        Section("Typical parameters of this type", _typical_parameters(result)),
+        Section("Files not used", _failed_files(result)),
     ]
     days = sorted({day.day for robot in result.robots for day in robot.days})
     date_text = "" if not any(days) else f", {days[0]}"
@@ -57,27 +57,26 @@ def _verdict(result: FleetResult, outliers: list[RobotResult]) -> str:
     verb = "is" if len(outliers) == 1 else "are"
     head = verdict_box(
         "warn" if outliers or result.failed or result.incidents else "good",
-        f"{len(outliers)} of {len(result.robots)} robots {verb} unlike the others"
+        f"{len(outliers)} of {len(result.robots)} robots {verb} outliers"
         if outliers
-        else f"All {len(result.robots)} robots are alike",
-        f"Files not used: {len(result.failed)}. Workers lost: {len(result.incidents)}. Where "
-        f"robots "
-        "differ by chance alone, one study in twenty names a robot.",
+        else f"None of {len(result.robots)} robots is an outlier",
+        f"Files not used: {len(result.failed)}. Workers lost: {len(result.incidents)}. If robots "
+        "differ by chance only, one study in twenty reports an outlier.",
     )
     return head + cards(
         [
             ("robots", str(len(result.robots))),
-            ("friction unlike the others'", str(kinds["friction"])),
+            ("friction outliers", str(kinds["friction"])),
             ("tool or payload", str(kinds["tool"])),
             ("mounting", str(kinds["mounting"])),
-            ("friction that moves", str(kinds["trend"])),
+            ("friction trends", str(kinds["trend"])),
             ("files not used", str(len(result.failed))),
         ]
     )
 
 
 def _detection_limits(result: FleetResult) -> str:
-    """From which wear on a joint stands out among its siblings."""
+    """Smallest detectable increase of friction of each joint."""
     limits = [
         f"joint {j + 1} {factor:.1f} times"
         for j, factor in enumerate(result.named_from)
@@ -86,8 +85,8 @@ def _detection_limits(result: FleetResult) -> str:
     if not limits:
         return ""
     return paragraph(
-        "A worn joint is named on 19 of 20 robots once its friction is so many times what it was "
-        f"when new: {', '.join(limits)}. Less wear can hide among the robots' own differences."
+        "Wear is detected on 19 of 20 robots from this increase of friction: "
+        f"{', '.join(limits)}. Less wear is within the differences between robots."
     )
 
 
@@ -99,18 +98,18 @@ def _outlier_table(outliers: list[RobotResult]) -> str:
         for robot in outliers[:_MAX_LISTED]
         for surprise in robot.surprises
     ]
-    return paragraph(
-        "Gravest first; by how many standard deviations of its siblings' a robot is off."
-    ) + table(("robot", "what", "in words", "off by"), rows, text=(0, 1, 2))
+    return paragraph("Largest deviation first, in standard deviations of the fleet.") + table(
+        ("robot", "kind", "description", "deviation"), rows, text=(0, 1, 2)
+    )
 
 
 def _wide_text(text: str) -> Markup:
-    """Words that keep a width one can read on a phone, where tables scroll sideways."""
+    """Text with a minimum width for phones, where tables scroll sideways."""
     return Markup(f'<span style="display: block; min-width: 15em">{html.escape(text)}</span>')
 
 
 def _deviations(result: FleetResult) -> Float[Array, "r j"]:
-    """Friction by each robot's own data over the middle of all, minus one."""
+    """Friction of each robot relative to the median of the fleet, minus one."""
     level = np.stack([robot.alone.value for robot in result.robots])
     return np.asarray(level / np.median(level, axis=0) - 1.0)
 
@@ -123,14 +122,14 @@ def _friction_chart(result: FleetResult, deviations: Float[Array, "r j"]) -> str
         for j in range(deviations.shape[1])
     ]
     return paragraph(
-        "Friction at half the rated speed under the usual load, by each robot's own recordings, in "
-        "percent off the middle of the fleet. Robots in order of their names."
+        "Friction at half the rated speed under typical load, from each robot's recordings, in "
+        "percent from the median of the fleet. Robots in order of their names."
     ) + chart(
         x,
         series,
         caption="Friction of every robot and joint",
         xlabel="robot",
-        ylabel="off the middle of the fleet [%]",
+        ylabel="deviation from the median [%]",
         tall=True,
     )
 
@@ -155,8 +154,8 @@ def _table(result: FleetResult, deviations: Float[Array, "r j"]) -> str:
     tail = paragraph(f"{remaining} more in fleet.parquet.") if remaining > 0 else ""
     return (
         paragraph(
-            "Worst first. Joints: friction in percent off the middle of the fleet; the stronger "
-            "the colour, the further off."
+            "Worst first. Joints: deviation of friction from the median of the fleet [%]; the "
+            "colour shows its size.",
         )
         + table((*header, *joint_header), rows, text=(0, 1))
         + tail
@@ -164,7 +163,7 @@ def _table(result: FleetResult, deviations: Float[Array, "r j"]) -> str:
 
 
 def _deviation_cell(deviation: float) -> Markup:
-    """Percent on a ground whose strength says the same; both themes show through it."""
+    """Percentage on a background coloured by its size, for both themes."""
     strength = min(abs(np.log1p(max(deviation, -0.99))) / _FULL_COLOUR, 1.0) * 0.55
     ground = "214, 96, 40" if deviation > 0 else "40, 110, 200"
     style = f"background: rgba({ground}, {strength:.2f}); display: block; padding: 0 .35em"
@@ -178,12 +177,12 @@ def _days(result: FleetResult) -> str:
     slopes = ", ".join(f"{100 * k:+.2f}" for k in result.slopes)
     is_compensated = bool(np.any(result.slopes != 0.0))
     text = (
-        f"Temperature is taken out with what all robots show together: {slopes} % per kelvin for "
-        "the joints in order."
+        f"Friction is compensated for temperature with the slopes of the fleet: {slopes} % per "
+        "kelvin for the joints in order."
         if is_compensated
-        else "Temperatures were not recorded or hardly differ: a trend may be the weather's."
+        else "Temperatures were not recorded or hardly differ: trends may be due to temperature."
     )
-    parts = [paragraph(f"The robots that are listed first. {text}")]
+    parts = [paragraph(f"Robots listed first. {text}")]
     for robot in robots_with_days[:_MAX_DRAWN]:
         level = np.stack([day.adjusted for day in robot.days])
         x = np.arange(len(robot.days), dtype=float)
@@ -211,9 +210,9 @@ def _typical_parameters(result: FleetResult) -> str:
         for i in range(layout.rest.start, layout.size)
     ]
     return paragraph(
-        f"Learnt from {result.siblings.robots} robots: what a new arm starts from, and by how much "
-        "single robots differ from it."
-    ) + table(("parameter", "typical", "spread between robots"), rows, text=(0,))
+        f"Estimated from {result.siblings.robots} robots: prior of a new robot, and differences "
+        "between robots."
+    ) + table(("parameter", "typical", "standard deviation between robots"), rows, text=(0,))
 
 
 def _failed_files(result: FleetResult) -> str:

@@ -21,13 +21,13 @@ _WIDTH, _HEIGHT, _LEFT, _BOTTOM = 320, 190, 44, 34
 def friction_map(model: FittedModel, *, loads: Any = None) -> str:
     """Maps of friction torque over speed and temperature, and curves at three temperatures.
 
-    Within the speeds and temperatures of the training data. Friction that also depends on load gets
-    one map without load and one at a high load; joints whose load term is zero get one.
+    Within the training range. Load-dependent friction has one map without load and one at a high
+    load; joints without load term have one.
 
     Args:
-        model: Fitted, with friction that follows temperature; others give an empty text.
-        loads: Torque the gear carries in the second map, per joint [N m]; by default three quarters
-            of the largest torque of the training data.
+        model: Fitted model with temperature-dependent friction; others give an empty text.
+        loads: Load torque of the second map, per joint [N m]; default three quarters of the largest
+            torque of the training data.
     """
     friction: Any = model.friction
     ranges = model.training.ranges
@@ -42,9 +42,11 @@ def friction_map(model: FittedModel, *, loads: Any = None) -> str:
         loads = 0.75 * ranges.torque.largest
     parts = [
         paragraph(
-            "Steady friction over speed and joint temperature, within the training data. Numbers "
-            "in the corners are N m; the curves below cut each map at its coldest, middle and "
-            "warmest temperature."
+            "Steady-state friction over speed and joint temperature, within the training range. "
+            "Numbers "
+            "in the corners are N m; the curves below are sections at the lowest, middle and "
+            "highest "
+            "temperature."
         )
     ]
     for j in range(joints):
@@ -85,7 +87,7 @@ def friction_map(model: FittedModel, *, loads: Any = None) -> str:
 def steady_friction(
     model: FittedModel, joint: int, speed: Float[Array, " n"], temperature: float, load: float
 ) -> Float[Array, " n"]:
-    """Steady friction of one joint at positive speeds [N m]."""
+    """Steady-state friction of one joint at positive speeds [N m]."""
     velocity, n = np.asarray(speed, float), len(speed)
     channels = {**usual_channels(model.term_sum, velocity), "temperature": np.full(n, temperature)}
     inputs = TermInput(velocity, load=np.full(n, load), channels=channels)
@@ -108,7 +110,7 @@ def _depends_on_load(
 def heat_map(
     x: Float[Array, " n"], y: Float[Array, " m"], values: Float[Array, "m n"], caption: str
 ) -> str:
-    """An SVG of coloured cells: x to the right [rad/s], y upwards [degC]."""
+    """SVG map of coloured cells: x to the right [rad/s], y upwards [degC]."""
     low, high = float(values.min()), float(values.max())
     width = (_WIDTH - _LEFT - 4) / len(x)
     height = (_HEIGHT - _BOTTOM - 4) / len(y)
@@ -151,7 +153,7 @@ def heat_map(
 
 
 def _map_colour(share: float) -> str:
-    """From deep blue (little friction) over purple to orange (much)."""
+    """Colour from deep blue (low friction) over purple to orange (high)."""
     stops = np.array([[20, 60, 110], [110, 60, 130], [190, 70, 60], [215, 120, 20]], float)
     position = float(np.clip(share, 0.0, 1.0)) * (len(stops) - 1)
     k = min(int(position), len(stops) - 2)

@@ -1,4 +1,4 @@
-"""A page about friction tests: friction against speed by load, and the models beside each other."""
+"""Page about friction tests: friction over speed by load, and comparison of models."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from taufit.robot import Robot
 
 
 def friction_page(robot: Robot, result: FrictionIdentification) -> str:
-    """One self-contained HTML page."""
+    """Self-contained HTML page."""
     sections = [
         Section(
             "Friction against speed and load",
@@ -66,7 +66,7 @@ def _median_temperature(
 
 
 def _load_groups(load: Array) -> list[Bool[Array, " n"]]:
-    """Rows of light, middle and heavy load; all together where the load hardly differs."""
+    """Rows of low, middle and high load; one group if the load hardly differs."""
     if np.ptp(load) < 0.1 * max(float(load.max()), 1e-9):
         return [np.ones(len(load), bool)]
     low, high = np.quantile(load, [1 / 3, 2 / 3])
@@ -75,7 +75,7 @@ def _load_groups(load: Array) -> list[Bool[Array, " n"]]:
 
 
 def _model_table(result: FrictionIdentification) -> str:
-    """RMS of the residuals of every joint for every model that was tried."""
+    """RMS residual of every joint for every compared model."""
     joints = [friction.joint for friction in result.joints]
     rows = [
         [name, *(f"{rms:.3g}" for rms in result.rms_by_model[name]), f"{result.scores[name]:.0f}"]
@@ -87,7 +87,7 @@ def _model_table(result: FrictionIdentification) -> str:
 
 
 def _error_charts(result: FrictionIdentification) -> str:
-    """RMS of the residuals at every tested speed, one curve per model, joint by joint."""
+    """RMS residual at every tested speed, one curve per model, for each joint."""
     out = []
     for k, friction in enumerate(result.joints):
         pairs = friction.pairs

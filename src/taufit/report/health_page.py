@@ -1,4 +1,4 @@
-"""A page about a robot's friction over its runs: the verdict first, then every joint."""
+"""Page about the friction of a robot over its runs: verdict first, then every joint."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from taufit.report.palette import LIMIT, MEASURED, MODEL
 
 
 def health_page(history: History) -> str:
-    """One page: verdict, friction index and CUSUM per joint, temperatures, runs."""
+    """Page with verdict, friction index and CUSUM per joint, temperatures, runs."""
     report = judge(history)
     later_runs = len(history.runs) - history.healthy
     largest_cusum = max(joint.cusum for joint in report.joints)
@@ -20,8 +20,7 @@ def health_page(history: History) -> str:
         "good" if report.healthy else "bad",
         report.headline[0].upper() + report.headline[1:],
         f"{later_runs} runs since the baseline of {history.healthy}. Temperature and load are "
-        f"taken out "
-        f"by the model; false alarms are below {report.rate:g} per healthy run.",
+        f"compensated by the model; false alarms are below {report.rate:g} per healthy run.",
     )
     figures = cards(
         [
@@ -32,8 +31,8 @@ def health_page(history: History) -> str:
     )
     sections = [
         Section("Verdict", head + figures + _table(report)),
-        Section("Friction, temperature and load taken out", _index(history, report)),
-        Section("What adds up", _sums(history, report)),
+        Section("Friction index, compensated for temperature and load", _index(history, report)),
+        Section("CUSUM", _sums(history, report)),
         Section("Temperature of the runs", _temperature(history)),
         Section("Runs", _runs(history, report)),
     ]
@@ -65,8 +64,9 @@ def _index(history: History, report: HealthReport) -> str:
     x = np.arange(len(history.runs), dtype=float)
     parts = [
         paragraph(
-            "Friction beyond what the model expects, in percent of the expected friction. The band "
-            "holds 95 % of healthy runs; runs left of the dashed line are the baseline."
+            "Friction above the model's, in percent of the model friction. The band contains 95 "
+            "% of "
+            "healthy runs; runs left of the dashed line are the baseline."
         )
     ]
     for j in range(history.joints):
@@ -99,14 +99,14 @@ def _index(history: History, report: HealthReport) -> str:
 
 def _sums(history: History, report: HealthReport) -> str:
     if not len(report.sums):
-        return paragraph("There are no runs behind the baseline yet.")
+        return paragraph("There are no runs since the baseline yet.")
     x = history.healthy + np.arange(len(report.sums), dtype=float)
     series = [Series(f"joint {j + 1}", report.sums[:, j]) for j in range(history.joints)]
     limit = np.full(len(x), report.threshold)
     series.append(Series("threshold", limit, colour=LIMIT, dash=(6, 4)))
     explanation = paragraph(
-        f"Rises add up, run after run, less {history.slack:g} standard deviations that are "
-        "forgiven each time. Above the threshold is an alarm, after which the sum starts anew."
+        f"Sum of increases over the runs, minus {history.slack:g} standard deviations per run. "
+        "Above the threshold an alarm is raised and the sum restarts."
     )
     return explanation + chart(
         x, series, caption="CUSUM", xlabel="run", ylabel="standard deviations", tall=True

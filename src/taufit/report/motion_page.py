@@ -1,4 +1,4 @@
-"""A page about a planned motion: is it allowed, what is it worth, what does it look like."""
+"""Page about a planned motion: limits, expected accuracy, 3-D view."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def robot_animation(robot: Robot, motion: Motion, caption: str, frames: int = 240) -> str:
-    """The HTML of one figure: base, joints and tip in world axes, the tip's path behind them."""
+    """HTML of an animation: base, joints and tip in world axes, with the path of the tip."""
     time = np.linspace(0.0, motion.duration, frames)
     q, _, _ = motion.at(time)
     poses = forward_kinematics(robot, q)
@@ -43,17 +43,20 @@ def robot_animation(robot: Robot, motion: Motion, caption: str, frames: int = 24
 
 
 def motion_page(robot: Robot, motion: Motion, limits: Limits, design: Design | None = None) -> str:
-    """One self-contained HTML page."""
+    """Self-contained HTML page."""
     sections = [Section("Verdict", _verdict(motion, design))]
     sections.append(
-        Section("In space", robot_animation(robot, motion, "Drag to turn; the line is the tip's."))
+        Section(
+            "3-D view",
+            robot_animation(robot, motion, "Drag to turn; the line is the path of the tip."),
+        )
     )
     sections.append(Section("Joints", _joints(robot, motion, limits)))
     if design is not None:
         sections.append(Section("Constraints", _constraints(design)))
-        sections.append(Section("What it will show", _deviations(design)))
+        sections.append(Section("Expected accuracy", _deviations(design)))
     return render_page(
-        f"A motion for {robot.name}", f"{motion.duration:.4g} s, {motion.joints} joints", sections
+        f"Motion of {robot.name}", f"{motion.duration:.4g} s, {motion.joints} joints", sections
     )
 
 
@@ -119,8 +122,9 @@ def _constraints(design: Design) -> str:
 def _deviations(design: Design) -> str:
     explanation = paragraph(
         "Standard deviation of each base parameter for noise of 1 N m on every joint and "
-        f"{design.samples} samples. A motion cannot be judged by its condition number alone: that "
-        "can be lowered by showing less of what is easy to see."
+        f"{design.samples} samples. The condition number alone is not a measure of accuracy: it "
+        f"can "
+        "be lowered by exciting well determined parameters less."
     )
     rows = [
         (name, float(value))

@@ -1,4 +1,4 @@
-"""One self-contained HTML page from sections: style and script inside, no network."""
+"""Self-contained HTML page from sections: style and script inside, no network."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import taufit
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One part of a page: a title and its HTML."""
+    """Section of a page: title and HTML."""
 
     title: str
     body: str
@@ -26,7 +26,7 @@ class Section:
 
 
 def render_page(title: str, subtitle: str, sections: Sequence[Section]) -> str:
-    """The whole page. The first section comes before the table of contents: the verdict."""
+    """Render a page; the first section comes before the table of contents."""
     static = files("taufit.report") / "static"
     style = (static / "page.css").read_text()
     script = (static / "charts.js").read_text()
@@ -49,7 +49,7 @@ def render_page(title: str, subtitle: str, sections: Sequence[Section]) -> str:
 
 
 def verdict_box(kind: str, headline: str, detail: str) -> str:
-    """The first thing on a page. kind: good, warn or bad."""
+    """Verdict box at the top of a page; kind: good, warn or bad."""
     return (
         f'<div class="verdict {kind}"><strong>{html.escape(headline)}</strong>'
         f"<br>{html.escape(detail)}</div>"
@@ -57,7 +57,7 @@ def verdict_box(kind: str, headline: str, detail: str) -> str:
 
 
 def cards(items: Sequence[tuple[str, str]]) -> str:
-    """Big figures with a caption each."""
+    """Large figures with captions."""
     inner = "".join(
         f'<div class="card"><b>{html.escape(value)}</b><span>{html.escape(name)}</span></div>'
         for name, value in items
@@ -66,7 +66,7 @@ def cards(items: Sequence[tuple[str, str]]) -> str:
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[Any]], text: Sequence[int] = ()) -> str:
-    """A table; floats get four digits, columns listed in `text` are set as words."""
+    """Table; floats have four digits, columns in `text` are left-aligned text."""
     head = "".join(
         f"<th{' class=text' if i in text else ''}>{html.escape(name)}</th>"
         for i, name in enumerate(header)
@@ -84,11 +84,11 @@ def table(header: Sequence[str], rows: Sequence[Sequence[Any]], text: Sequence[i
 
 
 class Markup(str):
-    """HTML that is already safe."""
+    """HTML that needs no escaping."""
 
 
 def to_text(value: Any) -> str:
-    """A number or word as people read it."""
+    """Number or text for display; a dash if it is missing."""
     if value is None:
         return "–"
     if isinstance(value, (float, np.floating)):
@@ -97,7 +97,7 @@ def to_text(value: Any) -> str:
 
 
 def paragraph(text: str) -> str:
-    """Words as a paragraph."""
+    """Text as a paragraph."""
     return f"<p>{html.escape(text)}</p>"
 
 

@@ -1,4 +1,4 @@
-"""A page about a payload: how it became known, how well, and what limits that."""
+"""Page about a payload: estimate over time, uncertainty and error budget."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SIZE, _HALF = 220.0, 110.0
 
 
 def centre_sketch(centre: Float[Array, " 3"]) -> str:
-    """The centre of mass in the flange's x-z and y-z planes, to one scale."""
+    """Sketch of the centre of mass in the x-z and y-z planes of the flange, to one scale."""
     reach = max(float(np.max(np.abs(centre))), 0.03) * 1.25
     views = "".join(
         _plane_view(k * (_SIZE + 20.0), name, float(centre[k]), float(centre[2]), reach)
@@ -51,17 +51,17 @@ def _plane_view(left: float, name: str, across: float, out: float, reach: float)
 
 
 def payload_page(result: PayloadRun, model: FittedModel, source: str = "") -> str:
-    """One self-contained HTML page."""
+    """Self-contained HTML page."""
     sections = [Section("Verdict", _verdict(result))]
     if result.history:
-        sections.append(Section("As it became known", _animation(result) + _history(result)))
-    sections.append(Section("The body", _parameter_table(result)))
+        sections.append(Section("Estimate over time", _animation(result) + _history(result)))
+    sections.append(Section("Payload parameters", _parameter_table(result)))
     if result.budget:
-        sections.append(Section("What limits the mass", _budget(result)))
+        sections.append(Section("Error budget of the mass", _budget(result)))
     if result.events or result.warnings:
         lines = [f"{event.time:.2f} s: {event.text}" for event in result.events]
         sections.append(Section("Notes", bullets(list(dict.fromkeys([*lines, *result.warnings])))))
-    title = f"What {model.robot.name} carries"
+    title = f"Payload of {model.robot.name}"
     return render_page(title, f"{source}, method {result.method}", sections)
 
 
@@ -70,7 +70,7 @@ def _verdict(result: PayloadRun) -> str:
     low, high = estimate.mass_interval
     interval_text = f"95 % interval {low:.3f} to {high:.3f} kg."
     if not estimate.has_intervals:
-        interval_text = "This method has no interval that holds: compare it with the method filter."
+        interval_text = "This method has no valid interval: compare it with the method filter."
     if result.refusal:
         word = "Not ready" if estimate.has_intervals and not estimate.ready else "No result"
         return verdict_box("bad", word, result.refusal)
@@ -119,12 +119,12 @@ def _history(result: PayloadRun) -> str:
 
 
 def _animation(result: PayloadRun) -> str:
-    """The same, played in the time it took: one drawing that grows."""
+    """Animation of the estimate, played in the time of the motion."""
     readings = _ready_history(result)
     has_intervals = result.estimate.has_intervals
     lows = np.array([max(m.low if has_intervals else m.mass, 0.0) for m in readings])
     highs = np.array([m.high if has_intervals else m.mass for m in readings])
-    # The first moments may be anywhere; the scale is that of most of the run.
+    # The first estimates may be far off: scale by most of the run.
     top = max(1.1 * float(np.percentile(highs, 90)), 0.1)
     bottom = min(0.95 * float(np.percentile(lows, 10)), 0.9 * top)
     data = [
@@ -183,7 +183,7 @@ def _parameter_table(result: PayloadRun) -> str:
         note += "The inertia is mostly the prior shape: it is hardly identifiable from this motion."
     commands = result.set_payload()
     if commands is None:
-        return paragraph(f"This is no result to use: {result.refusal}")
+        return paragraph(f"The result must not be used: {result.refusal}")
     lines = "\n".join(f"{maker:<7}{line}" for maker, line in commands["lines"].items())
     return (
         table(("quantity", "value", "low", "high"), rows, text=(0,))

@@ -1,4 +1,4 @@
-"""|torque| joint by joint, its segments coloured by the sign found and by how sure it is."""
+"""Chart of |torque| per joint with segments coloured by recovered sign and certainty."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _MAX_POINTS = 1200
 
 
 def signs_picture(result: FoundSigns | UnsignedFit) -> str:
-    """One self-contained SVG: blue is positive, orange negative, hatched is not sure.
+    """Self-contained SVG: blue is positive, orange negative, hatched is uncertain.
 
-    Segments carry their sign, joint, time and margin as tooltips.
+    Segments show their sign, joint, time and margin as tooltips.
     """
     signs = result.found if isinstance(result, UnsignedFit) else result
     samples = signs.samples
@@ -72,7 +72,7 @@ def signs_picture(result: FoundSigns | UnsignedFit) -> str:
 
 
 def _run_offsets(signs: FoundSigns) -> tuple[Float[Array, " r"], float]:
-    """When each run begins in the picture: one after the other."""
+    """Start of each run in the chart, one after the other, and total duration [s]."""
     samples = signs.samples
     runs = np.arange(int(samples.run.max(initial=0)) + 1)
     time_ranges = [

@@ -1,4 +1,4 @@
-"""A page about a warm-up: what temperature does to friction and torque, run by run."""
+"""Page about a warm-up: effect of temperature on friction and torque, by run."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def temperature_page(
     cold: Float[Array, " j"] | None = None,
     warm: Float[Array, " j"] | None = None,
 ) -> str:
-    """One page: friction against temperature, change of friction and torque, maps.
+    """Page of friction over temperature, changes of friction and torque, and maps.
 
     Args:
-        model: Fitted to all runs at once, with friction that follows temperature.
-        repeated: The same runs, identified one by one.
-        samples: A motion on which torque is compared.
-        cold, warm: Temperatures to compare [degC]; by default the training data's extremes.
+        model: Model fitted to all runs together, with temperature-dependent friction.
+        repeated: The runs, identified one by one.
+        samples: Motion on which torque is compared.
+        cold, warm: Temperatures to compare [degC]; default the extremes of the training data.
     """
     changes = warm_up(model, samples, cold, warm)
     if changes is None:
@@ -49,8 +49,8 @@ def temperature_page(
     head = verdict_box(
         "good",
         f"Viscous friction changes by {changes.viscous.mean():.0f} % on average from cold to warm",
-        f"One fit over {len(repeated.models)} runs whose friction follows temperature. Identified "
-        f"run by run the figure is {change_by_run.mean():.0f} %.",
+        f"One fit over {len(repeated.models)} runs with temperature-dependent friction. "
+        f"Identified run by run the value is {change_by_run.mean():.0f} %.",
     )
     largest_change = changes.viscous[np.argmax(np.abs(changes.viscous))]
     figures = cards(
@@ -71,15 +71,15 @@ def temperature_page(
 
 
 def run_by_run(model: FittedModel, samples: Samples, *, dropped: tuple[str, ...] = ()) -> str:
-    """The training runs identified one by one, beside the one fit: table and figures.
+    """Table and charts of the training runs identified one by one, beside the common fit.
 
-    Empty where there is nothing to compare: fewer than three runs, temperatures that were not
-    measured, or friction without a viscous term that follows them.
+    Empty for fewer than three runs, without measured temperatures, or without
+    temperature-dependent viscous friction.
 
     Args:
-        model: Fitted to all runs at once.
-        samples: What it was fitted to.
-        dropped: Parameters that fit held at zero.
+        model: Model fitted to all runs together.
+        samples: Samples of the fit.
+        dropped: Parameters fixed at zero in that fit.
     """
     friction: Any = model.friction
     if (
@@ -100,7 +100,7 @@ def run_by_run(model: FittedModel, samples: Samples, *, dropped: tuple[str, ...]
             dropped=tuple(name for name in dropped if name in names),
         )
     except TaufitError:
-        # A run too short or too poor to be identified by itself takes nothing from the fit.
+        # A run that cannot be identified alone does not affect the fit.
         return ""
     changes = warm_up(model, samples)
     assert changes is not None
@@ -110,7 +110,7 @@ def run_by_run(model: FittedModel, samples: Samples, *, dropped: tuple[str, ...]
 
 
 def _change_by_run(repeated: Repeated, changes: WarmUp) -> Float[Array, " j"]:
-    """Change of viscous friction by the line through single runs [%]."""
+    """Change of viscous friction by the line through the single runs [%]."""
     return 100.0 * (repeated.at(changes.warm) / repeated.at(changes.cold) - 1.0)
 
 
@@ -124,7 +124,7 @@ def _table(model: FittedModel, changes: WarmUp, change_by_run: Float[Array, " j"
         ("mean change of torque [N m]", changes.mean),
         ("largest change of torque [N m]", changes.largest),
         ("change of torque at the speed limit [N m]", changes.at_speed_limit),
-        ("the same, % of the torque limit", changes.share),
+        ("change at the speed limit, % of the torque limit", changes.share),
     ]
     return table(header, [(name, *(float(x) for x in values)) for name, values in rows])
 

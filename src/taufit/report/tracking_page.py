@@ -1,4 +1,4 @@
-"""A page about friction followed through recordings: its course per joint."""
+"""Page about friction tracked over recordings, per joint."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _POINTS = 1200
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrackedRun:
-    """One recording with its followed friction.
+    """One recording with tracked friction.
 
     Attributes:
-        name: What to call it.
-        samples: Conditioned.
-        course: The friction.
-        score: What following it is worth.
+        name: Name of the recording.
+        samples: Conditioned samples.
+        course: Tracked friction.
+        score: Score with tracked friction.
     """
 
     name: str
@@ -36,18 +36,18 @@ class TrackedRun:
 
 
 def tracking_page(model: FittedModel, runs: Sequence[TrackedRun]) -> str:
-    """One self-contained HTML page."""
-    sections = [Section("What following friction is worth", _table(runs))]
+    """Self-contained HTML page."""
+    sections = [Section("Improvement by friction tracking", _table(runs))]
     sections += [Section(run.name, _charts(model, run)) for run in runs]
     return render_page(
-        f"Friction of {model.robot.name}, followed", "beside the fitted model", sections
+        f"Tracked friction of {model.robot.name}", "beside the fitted model", sections
     )
 
 
 def _table(runs: Sequence[TrackedRun]) -> str:
     explanation = paragraph(
-        "Mean nrmse over the second half of the motion: as fitted, and with the size of friction, "
-        "viscous friction and offset followed from what was measured half a second before."
+        "Mean nrmse over the second half of the motion: as fitted, and with Coulomb friction, "
+        "viscous friction and offset tracked from measurements half a second before."
     )
     rows = [
         [
@@ -58,7 +58,7 @@ def _table(runs: Sequence[TrackedRun]) -> str:
         ]
         for run in runs
     ]
-    return explanation + table(["recording", "as fitted", "followed", "change"], rows, text=(0,))
+    return explanation + table(["recording", "as fitted", "tracked", "change"], rows, text=(0,))
 
 
 def _charts(model: FittedModel, run: TrackedRun) -> str:
@@ -71,7 +71,7 @@ def _charts(model: FittedModel, run: TrackedRun) -> str:
         time, parts = reduce_samples(
             run.samples.time, [100.0 * x / level[j] for x in columns], _POINTS
         )
-        names = ("friction as a whole", "viscous beside it, at the largest speed", "offset")
+        names = ("total friction", "additional viscous friction at the largest speed", "offset")
         charts.append(
             chart(
                 time,

@@ -1,4 +1,4 @@
-"""A noun as HTML: the report's own page, in a frame that cannot touch the notebook around it."""
+"""HTML of objects: the page of the report, in a frame isolated from the notebook."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _POINTS = 2000
 
 
 def html(value: object) -> str:
-    """The page of a noun, framed."""
+    """Page of an object in a frame; raises TypeError if it has none."""
     for kind, render in PAGES.items():
         if isinstance(value, kind):
             return frame_page(render(value), _HEIGHTS.get(kind, 620), kind.__name__)
@@ -30,7 +30,7 @@ def html(value: object) -> str:
 
 
 def frame_page(text: str, height: int, title: str) -> str:
-    """A page within a page: its scripts run, but see and change nothing outside."""
+    """Page in a sandboxed frame: its scripts run, but cannot access the notebook."""
     return (
         f'<iframe title="{escape(title)}" sandbox="allow-scripts" srcdoc="{escape(text)}" '
         f'style="width:100%;height:{height}px;border:1px solid #8884;border-radius:6px"></iframe>'
@@ -79,7 +79,7 @@ def _samples(samples: Samples) -> str:
         ("Acceleration", samples.acceleration, "rad/s2"),
         ("Torque", samples.torque, "N m"),
     ]
-    # Runs stand one after the other; each has a time of its own.
+    # Runs follow one another; each has its own time.
     time = np.arange(len(samples)) / samples.rate_hz
     subtitle = f"{len(samples)} samples, low-pass {samples.cutoff_hz:g} Hz"
     return render_page("Conditioned samples", subtitle, _channel_sections(time, channels))

@@ -1,4 +1,4 @@
-"""The report's pictures with matplotlib, for papers and notebooks; each returns its axes."""
+"""Charts of the report with matplotlib, for papers and notebooks; each returns its axes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CURVE_POINTS, _COLUMNS = 401, 3
 
 
 def plot_friction(model: FittedModel, joints: Sequence[int] | None = None) -> Any:
-    """Friction over speed, one panel per joint (counted from 0), within the training's speeds."""
+    """Plot friction over speed within the training range, one panel per joint (from 0)."""
     indices = _joint_indices(joints, model.robot.joints)
     velocity_range = model.training.ranges.velocity
     max_speed = np.ones(model.robot.joints) if velocity_range is None else velocity_range.largest
@@ -33,7 +33,7 @@ def plot_friction(model: FittedModel, joints: Sequence[int] | None = None) -> An
 
 
 def plot_torque(model: FittedModel, samples: Samples, joints: Sequence[int] | None = None) -> Any:
-    """Measured and predicted torque over time, one panel per joint (counted from 0)."""
+    """Plot measured and predicted torque over time, one panel per joint (from 0)."""
     indices = _joint_indices(joints, model.robot.joints)
     predicted = predict_breakdown(model, samples).total
     time = np.arange(len(predicted)) / samples.rate_hz
@@ -47,7 +47,7 @@ def plot_torque(model: FittedModel, samples: Samples, joints: Sequence[int] | No
 
 
 def plot_recording(recording: Recording) -> Any:
-    """Position, velocity where it was recorded, and the torque channel, over time."""
+    """Plot position, velocity if recorded, and the torque channel over time."""
     time = recording.time - recording.time[0]
     channels = [("position [rad]", recording.position)]
     if recording.velocity is not None:
@@ -57,7 +57,7 @@ def plot_recording(recording: Recording) -> Any:
 
 
 def plot_samples(samples: Samples) -> Any:
-    """Conditioned motion and torque over time, run after run."""
+    """Plot conditioned motion and torque over time, run after run."""
     channels = [
         ("position [rad]", samples.position),
         ("velocity [rad/s]", samples.velocity),
@@ -83,7 +83,7 @@ def _joint_indices(joints: Sequence[int] | None, count: int) -> list[int]:
 
 
 def _panels(count: int, columns: int = _COLUMNS) -> Any:
-    """As many axes as asked for, in one figure."""
+    """Create the given number of axes in one figure."""
     try:
         from matplotlib import pyplot
     except ImportError:

@@ -1,7 +1,7 @@
-"""The sections of a page about a model. In: a `ModelView`. Out: a `Section`, or None
-where there is nothing to show.
+"""Sections of a page about a model. In: a `ModelView`. Out: a `Section`, or None
+without content.
 
-Left to others: the page around them (`report/page.py`), every number on it.
+Not here: the page around them (`report/page.py`) and the computation of the numbers.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Parameters: their intervals, what is identifiable, what the data showed, the nominal robot."""
+"""Parameter sections: intervals, identifiability, information share, nominal robot."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from taufit.report.page import Markup, Section, paragraph, table
 
 
 def parameters(view: ModelView) -> Section:
-    """One row per base parameter."""
+    """Base parameters, one row each."""
     base = view.model.training.base
     if base is None:
-        return Section("Parameters", paragraph("This model carries no uncertainty."))
+        return Section("Parameters", paragraph("This model has no covariance."))
     explanation = paragraph(
-        "Base parameters are what the motion determines, with 95 % intervals from the residuals "
-        "as they are. Single masses and inertias of links are one choice among many with the same "
-        "torque and are not listed as measurements."
+        "Base parameters are determined by the motion, with 95 % intervals from the residuals. "
+        "Single masses and inertias of links are one choice among many with the same torque and "
+        "are "
+        "not listed as measurements."
     )
     rows = []
     for name, expression, value, std in zip(
@@ -30,29 +31,22 @@ def parameters(view: ModelView) -> Section:
         mark = f'<span class="{kind}">{size}</span>'
         half = NORMAL_95 * std
         rows.append(
-            [
-                name,
-                float(value),
-                float(value - half),
-                float(value + half),
-                Markup(mark),
-                expression,
-            ]
+            [name, float(value), float(value - half), float(value + half), Markup(mark), expression]
         )
     header = ("base parameter", "value", "from", "to", "std", "in full")
     return Section("Parameters", explanation + table(header, rows, text=(5,)))
 
 
 def information_shares(view: ModelView) -> Section | None:
-    """Shares by link and friction term; None where nothing was believed before."""
+    """Information shares by link and friction term; None without a prior."""
     model = view.model
     shares = model.training.from_data
     if shares is None:
         return None
     explanation = paragraph(
-        "Percent of each link and of each friction term that the recordings determine. The rest "
-        "of a link is as in the nominal robot, the rest of a friction term as small as it usually "
-        "is. A term at 0 was not seen at all."
+        "Percentage of each link and friction term that the recordings determine. The rest of a "
+        "link is that of the nominal robot, the rest of a friction term its prior. A term at 0 was "
+        "not excited."
     )
     header = ("joint", "link", *model.layout.drive_names)
     rows = [
@@ -81,7 +75,7 @@ _VERDICT_ORDER = (
 
 
 def identifiability(view: ModelView) -> Section:
-    """Names by verdict."""
+    """Parameters by rating of identifiability."""
     groups: dict[str, list[str]] = {}
     for name, rating in zip(view.model.names, view.model.training.verdicts, strict=False):
         groups.setdefault(str(rating), []).append(name)
@@ -93,16 +87,16 @@ def identifiability(view: ModelView) -> Section:
         if rating in groups
     ]
     explanation = paragraph(
-        "How well each parameter is known by itself: well below 10 % standard deviation, fairly "
-        "below 30 %. What is known only in combination shows in the base parameters above; what "
-        "has no effect can be anything."
+        "Accuracy of single parameters: well means below 10 % standard deviation, fairly below "
+        "30 %. Parameters known only in combination appear in the base parameters above; those "
+        "without effect are arbitrary."
     )
     verdict_table = table(("known", "count", "parameters"), rows, text=(2,))
     return Section("Identifiability", explanation + verdict_table)
 
 
 def nominal_robot(view: ModelView) -> Section | None:
-    """RMSE per joint of the nominal robot, with fitted friction, and of the fitted model."""
+    """RMSE per joint of nominal robot, nominal links with fitted friction, and fitted model."""
     comparison = view.nominal
     if comparison is None:
         return None

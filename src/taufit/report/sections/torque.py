@@ -1,4 +1,4 @@
-"""Torque of the run shown in full: measured, predicted, residuals, signs that were found."""
+"""Torque sections: measured and predicted torque, residual spectra, recovered signs."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from taufit.report.palette import MEASURED, MODEL, RESIDUAL
 from taufit.report.signs_picture import signs_picture
 from taufit.validation import residual_spectrum
 
-# More points than a screen has columns.
+# Points per curve; more than the columns of a screen.
 _POINTS = 1600
-# Samples the interval is computed at; it is smooth in between.
+# Number of samples at which the interval is computed; it is smooth in between.
 _INTERVAL_SAMPLES = 500
 
 
 def torque(view: ModelView) -> Section | None:
-    """One chart per joint, zoomed together."""
+    """Measured and predicted torque, one chart per joint, zoomed together."""
     if not view.runs:
         return None
     run, predicted = view.runs[0], view.predictions[0].total
@@ -30,8 +30,9 @@ def torque(view: ModelView) -> Section | None:
     parts = [
         paragraph(
             f"Measured and predicted torque of {run.name}, through the same low-pass, with the "
-            "model's 95 % interval (parameters, residuals by friction state, friction from run to "
-            "run). Drag over an interval to zoom all joints, double-click to go back."
+            "model's 95 % interval (parameters, residuals by friction regime, run-to-run "
+            "variability "
+            "of friction). Drag over an interval to zoom all joints, double-click to go back."
         )
     ]
     rows = np.arange(len(samples.torque))[moving_rows]
@@ -72,12 +73,12 @@ def torque(view: ModelView) -> Section | None:
 
 
 def torque_signs(view: ModelView) -> Section | None:
-    """The segments and their signs."""
+    """Segments with their recovered signs."""
     return None if view.signs is None else Section("Torque signs", signs_picture(view.signs))
 
 
 def residuals(view: ModelView) -> Section | None:
-    """One chart per joint."""
+    """Spectra of torque and residuals, one chart per joint."""
     if not view.runs:
         return None
     run = view.runs[0]

@@ -1,4 +1,4 @@
-"""The verdict: how much torque is left unexplained, on what, and what to know about it."""
+"""Verdict section: nrmse, grade, scores and warnings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from taufit.validation.score_breakdown import stiction_lines
 
 
 def verdict_section(view: ModelView) -> Section:
-    """Head, figures, scores and warnings."""
+    """Verdict box, figures, scores and warnings."""
     runs = view.runs
     scored_runs = [run for run in runs if not run.training] or list(runs)
     base = view.model.training.base
@@ -25,9 +25,7 @@ def verdict_section(view: ModelView) -> Section:
         word = decision.word if view.grades is None else f"{decision.word} ({view.grades.overall})"
         has_holdout = any(not run.training for run in runs)
         data_label = (
-            f"{len(scored_runs)} recording(s) it has not seen"
-            if has_holdout
-            else "its training data only"
+            f"{len(scored_runs)} hold-out recording(s)" if has_holdout else "its training data only"
         )
         is_good = has_holdout and (view.grades is None or view.grades.overall == "good")
         kind = "bad" if not decision.passed else "good" if is_good else "warn"

@@ -1,4 +1,4 @@
-"""Encoder zeros and gravity compensators that were fitted, and where they belong."""
+"""Section of fitted joint zero offsets and gravity compensators."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TEXT_COLUMNS = (0, 3, 4)
 
 
 def zeros_and_compensators(view: ModelView) -> Section | None:
-    """Tables of both; None where the model has neither."""
+    """Tables of zero offsets and compensators; None if the model has neither."""
     zeros = fitted_zeros(view.model)
     position_terms = [
         term for term in view.model.terms if term.kind == CONSERVATIVE and not term.orders
@@ -25,15 +25,18 @@ def zeros_and_compensators(view: ModelView) -> Section | None:
     body = ""
     if zeros:
         body += paragraph(
-            "Encoder zeros: what is added to a recorded position to give the joint's. This model "
-            "and its exports contain them and take positions as they are recorded."
+            "Encoder zeros: value added to a recorded position to give the joint position. This "
+            "model "
+            "and its exports contain them and take positions as recorded."
         )
         body += table(_HEADER, [_zero_row(zero) for zero in zeros], _TEXT_COLUMNS)
     if position_terms:
         body += paragraph(
-            "Gravity compensators and springs: torque over the joint's position, beside friction. "
-            "Prediction, payload, contact, C and FMU have it; `taufit export` says what other "
-            "formats leave out."
+            "Gravity compensators and springs: torque over joint position, beside friction. "
+            "Included "
+            "in prediction, payload, contact, C and FMU; `taufit export` lists what other "
+            "formats leave "
+            "out."
         )
         rows = [
             row
@@ -93,7 +96,7 @@ def _position_rows(view: ModelView, term: Term, joint: int) -> list[tuple[str | 
 
 
 def _value_and_std(model: FittedModel, name: str) -> tuple[float, float | None]:
-    """Value and standard deviation of a parameter; None where the motion shows only sums."""
+    """Value and standard deviation of a parameter; None if it is not identifiable alone."""
     k = model.layout.index(name)
     std = None if model.training.std is None else float(model.training.std[k])
     return float(model.values[k]), std if std is not None and np.isfinite(std) else None
