@@ -129,5 +129,5 @@ def test_warm_up_says_what_the_tables_of_the_literature_do(model, runs):
 def test_health_page_of_a_fresh_baseline(model):
     history = start_history(model, [(f"h{k}", worn_arm.samples(22 + k, k)) for k in range(8)])
     text = health_page(history)
-    assert "Healthy: no joint" in text and "no runs behind the baseline" in text
+    assert "Healthy: no joint" in text and "no runs since the baseline" in text
     assert not re.search(r"https?://", text)

@@ -55,7 +55,7 @@ def dashboard(session: Session, robot: Robot, endpoint: Endpoint, *, about: str)
         return StreamingResponse(session.hub.listen(number), media_type="text/event-stream")
 
     async def record(request: Request) -> Response:
-        recording_on = _requested_recording(await request.body())
+        recording_on = _parse_record_request(await request.body())
         if recording_on is None:
             return PlainTextResponse('expected {"on": true} or {"on": false}\n', 400)
         if session.playback or session.is_finished.is_set():
@@ -71,7 +71,7 @@ def dashboard(session: Session, robot: Robot, endpoint: Endpoint, *, about: str)
     )
 
 
-def _requested_recording(body: bytes) -> bool | None:
+def _parse_record_request(body: bytes) -> bool | None:
     """Value of the record button; None for anything else."""
     try:
         request: Any = json.loads(body)

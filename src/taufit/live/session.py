@@ -52,7 +52,7 @@ class StreamRecorder:
                 raise RecordingError("there is nothing to record yet: no source is connected.")
             description = self._description
             self._writer = RecordingWriter(
-                self._unused_path(),
+                self._next_free_path(),
                 joints=description.joints,
                 fields=[name for name in description.fields if name not in ("position", "signal")],
                 signal_unit=description.signal_unit,
@@ -102,7 +102,7 @@ class StreamRecorder:
                 "problem": self.problem,
             }
 
-    def _unused_path(self) -> Path:
+    def _next_free_path(self) -> Path:
         """Unused file name; recordings are never overwritten."""
         first = self._path or Path(f"live-{datetime.now():%Y%m%d-%H%M%S}.parquet")
         for number in range(1, 10_000):
@@ -251,10 +251,10 @@ class Session:
         start: float | None = None
         first = 0.0
         for reading in readings:
-            now = time.monotonic()
+            clock = time.monotonic()
             if start is None:
-                start, first = now, float(reading.time)
-            wait_s = 0.0 if not self.pace else (reading.time - first) / self.pace - (now - start)
+                start, first = clock, float(reading.time)
+            wait_s = 0.0 if not self.pace else (reading.time - first) / self.pace - (clock - start)
             # Wait until the next batch is due: waiting for single samples would cost more.
             while wait_s > 0.0 and not self.stop_requested.is_set():
                 self.flush()
@@ -270,11 +270,11 @@ class Session:
 
     def flush(self, *, at_once: bool = False) -> None:
         """Send the readings if a batch is due."""
-        now = time.monotonic()
-        if not self._batch or (now < self._next_batch and not at_once):
+        clock = time.monotonic()
+        if not self._batch or (clock < self._next_batch and not at_once):
             return
         # Due times follow the clock, not the last batch, to keep the rate.
-        self._next_batch = max(self._next_batch + BATCH_S, now)
+        self._next_batch = max(self._next_batch + BATCH_S, clock)
         extra_data: dict[str, Any] = {"recording": None if self.playback else self.recorder.state()}
         extra_data["account"] = self.monitor.sample_counts.to_dict()
         extra_data["limit"] = self.detectable_steps(self._batch[-1].threshold)

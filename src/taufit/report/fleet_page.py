@@ -37,7 +37,7 @@ def fleet_page(result: FleetResult) -> str:
         Section("Every robot", _table(result, deviations)),
         Section("Friction over days", _days(result)),
         Section("Typical parameters of this type", _typical_parameters(result)),
-        Section("Files not used", _failed_files(result)),
+        Section("Files not used", _list_failed_files(result)),
     ]
     days = sorted({day.day for robot in result.robots for day in robot.days})
     date_text = "" if not any(days) else f", {days[0]}"
@@ -215,7 +215,7 @@ def _typical_parameters(result: FleetResult) -> str:
     ) + table(("parameter", "typical", "standard deviation between robots"), rows, text=(0,))
 
 
-def _failed_files(result: FleetResult) -> str:
+def _list_failed_files(result: FleetResult) -> str:
     lines = [
         *result.incidents,
         *(f"{file_failure.file}: {file_failure.why}" for file_failure in result.failed),

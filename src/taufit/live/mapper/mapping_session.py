@@ -190,7 +190,7 @@ class MappingSession:
         """Write the map and return its path."""
         if self.page is None or not self.recordings:
             raise RecordingError("there is no working map to write yet.")
-        path = unused_path(self.output)
+        path = next_free_path(self.output)
         write_text(path, self.text())
         return path
 
@@ -219,7 +219,7 @@ class MappingSession:
 
         try:
             result = identify(robot, recordings, holdout="30%", callback=count_step)
-            path = unused_path(self.model)
+            path = next_free_path(self.model)
             write_model(result.model, path)
             fit.model, fit.report = str(path), fit_page(result)
             fit.text, state = _describe_result(result), "done"
@@ -291,7 +291,7 @@ def _describe_result(result: IdentificationResult) -> str:
     return f"residuals are {100 * score.mean_nrmse:.1f} % of the torque {data_label}."
 
 
-def unused_path(path: Path) -> Path:
+def next_free_path(path: Path) -> Path:
     """The path, or the next one with a number if it exists."""
     for number in range(1, 10_000):
         name = path if number == 1 else path.with_stem(f"{path.stem}-{number}")
