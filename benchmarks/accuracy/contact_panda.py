@@ -34,7 +34,7 @@ def rows() -> Iterator[Row]:
     path = DATA / "panda" / "panda_exciting_traj1_part1.csv.gz"
     if not path.exists():
         return
-    whole = read_recording(path, map=ROOT / "examples" / "columns" / "panda_csv.yaml")
+    whole = read_recording(path, column_map=ROOT / "examples" / "columns" / "panda_csv.yaml")
     model = identify(read_robot("panda"), [part(whole, 0.0, 0.7)]).model
     source = stream(model, part(whole, 0.7, 1.0))
     quiet = ContactDetector(model)

@@ -75,7 +75,7 @@ def base_log(name: str, seed: int = 5) -> Log:
     from taufit.recording import read_recording
 
     if name == "ur10e":
-        return log_of(read_recording(REAL, map="ur10e_csv"), name)
+        return log_of(read_recording(REAL, column_map="ur10e_csv"), name)
     return log_of(simulated(name, seed), name)
 
 

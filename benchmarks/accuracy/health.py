@@ -227,7 +227,7 @@ def _loaded() -> Iterator[Row]:
         return
 
     def read(name: str):
-        return read_recording(folder / f"{name}.csv.gz", map=MAPS / "ur10e_csv.yaml")
+        return read_recording(folder / f"{name}.csv.gz", column_map=MAPS / "ur10e_csv.yaml")
 
     model = identify(read_robot(DATA / "ur10e" / "ur10e.urdf"), [read(TRAIN)], cutoff_hz=5.0).model
     history = start_history(model, [(name, condition_like(model, [read(name)])) for name in NINE])

@@ -33,7 +33,7 @@ def rows() -> Iterator[Row]:
         return
     arm = read_robot(DATA / "ur10e" / "ur10e.urdf")
     runs = {
-        name: read_recording(folder / f"{name}.csv.gz", map=MAPS / "ur10e_csv.yaml")
+        name: read_recording(folder / f"{name}.csv.gz", column_map=MAPS / "ur10e_csv.yaml")
         for name in NINE
     }
     before, after, best = {}, {}, {}

@@ -28,7 +28,7 @@ def arm():
     layout = structure.layout
     values = np.zeros(layout.size)
     values[layout.links] = robot.parameters
-    values[layout.of("rotor")], values[layout.of("offset")] = 0.5, 0.3
+    values[layout.block_slice("rotor")], values[layout.block_slice("offset")] = 0.5, 0.3
     values[layout.drive] = np.tile([4.0, 6.0], robot.joints)
     model = structure.with_values(values)
     motion = random_fourier(robot, seed=3)

@@ -290,7 +290,7 @@ MAP = Path(__file__).parents[2] / "examples" / "columns" / "ur10e_csv.yaml"
 @pytest.mark.skipif(not SHARED.exists(), reason="the shared UR10e recordings are not here")
 def test_a_hand_that_pushes_a_real_arm_at_rest_is_felt():
     def run(name):
-        return read_recording(SHARED / f"{name}.csv.gz", map=MAP)
+        return read_recording(SHARED / f"{name}.csv.gz", column_map=MAP)
 
     fitted = run("identification_data/ur-20_02_10-30sec_12harm")
     model = identify(read_robot("ur10e"), [fitted]).model

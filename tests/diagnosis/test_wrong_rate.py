@@ -69,7 +69,7 @@ def test_the_right_rate_gives_a_model_better_than_the_nominal_robot_in_every_joi
     assert named == [7]
     model = read_model(str(tmp_path / "model.json"))
     friction = model.layout.split(model.values).drive
-    torque = np.abs(read_recording(LOG, map=columns(1000)).signal).max(axis=0)
+    torque = np.abs(read_recording(LOG, column_map=columns(1000)).signal).max(axis=0)
     assert np.all(np.abs(friction) < 10 * torque[:, None])
     index = model.layout.index("joint_7.coulomb")
     assert np.isinf(model.training.std[index])

@@ -97,7 +97,7 @@ def test_the_parts_of_the_dynamics_are_those_of_python(tmp_path, arm):
     if arm == "coupled":
         coupling = np.eye(6)
         coupling[5, 4] = -1.0
-        robot = replace(robot, drives=replace(Drives.direct(6), coupling=coupling))
+        robot = replace(robot, drives=replace(Drives.joint_torque(6), coupling=coupling))
     n = robot.joints
     model = model_of(robot.with_mounting("20,-30,10"), Linear())
     robot = model.robot

@@ -88,7 +88,7 @@ def torque_of(model, t, q, v, a, temperature):
     rigid = columns.links(q, v, a) @ model.values[model.layout.links]
     channels = {"motor_temperature": temperature}
     motor = columns.drive_columns(TermInput(v, q, rigid, channels=channels, step=1.0 / RATE))
-    return rigid + columns.rest_torque(model.values, a, motor)
+    return rigid + columns.term_torque(model.values, a, motor)
 
 
 def made(term) -> Pair:
@@ -307,21 +307,21 @@ def test_torque_over_position_alone_is_that_of_conservative_terms(pair):
 def test_the_fit_finds_the_term_beside_automatic_friction(pair):
     done = identify(pair.plain.model.robot, [pair.plain.recording], terms=[pair.term])
     assert done.model.terms[0] == pair.term
-    assert done.training.mean_nrmse < 0.02
+    assert done.training_score.mean_nrmse < 0.02
 
 
 def test_signs_take_only_friction_for_what_takes_energy(pair):
-    from taufit.signs.data import prepare
+    from taufit.signs.data import prepare_search
     from taufit.signs.physics import positive_functionals
 
     model = replace(pair.plain.model.structure, friction=taufit.Linear())
     try:
-        data = prepare(model, pair.plain.samples, ())
+        data = prepare_search(model, pair.plain.samples, ())
         rows = positive_functionals(data, np.arange(6))
     except TaufitError as error:
         assert re.search(names_of(pair.term), str(error))
         return
-    kept = np.array(model.names)[data.rows.kept]
+    kept = np.array(model.names)[data.rows.parameters]
     powered = {name for row in rows for name in kept[row != 0.0] if name.startswith("joint")}
     own = {f"joint_{j + 1}.{one.name}" for j in range(6) for one in pair.term.parameters}
     assert (powered & own == set()) == (pair.term.kind == CONSERVATIVE)

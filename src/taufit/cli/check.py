@@ -111,8 +111,8 @@ def command(  # noqa: PLR0913 - one parameter per option
     grades = grade(
         scores,
         [score.floor for score in checked],
-        unseen=True,
-        trained=fitted.training.score,
+        on_holdout=True,
+        training=fitted.training.score,
         findings=findings,
     )
     decision = verdict(scores, limits, grades)
@@ -139,7 +139,7 @@ def command(  # noqa: PLR0913 - one parameter per option
     if not decision.passed:
         from taufit.core.errors import InfeasibleError
 
-        reason = "the model breaks the limits" if limits.given else "the model fails"
+        reason = "the model breaks the limits" if limits.has_limits else "the model fails"
         raise InfeasibleError(f"{reason}: {'; '.join(decision.reasons)}.")
 
 
@@ -176,7 +176,7 @@ def _show(
     from taufit.validation.score_breakdown import stiction_lines
 
     console = plain_console()
-    console.print(headline(decision.word, f"  {'; '.join(decision.reasons)}"))
+    console.print(headline(decision.label, f"  {'; '.join(decision.reasons)}"))
     training = fitted.training.score
     title = f"{fitted.robot.name}: nrmse per joint, low-pass {scores[0].cutoff_hz:g} Hz"
     table = joint_table(title, fitted.robot.joints)

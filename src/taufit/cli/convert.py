@@ -65,7 +65,7 @@ def command(
     Next: `taufit fit ROBOT RECORDING.parquet` fits a model to it.
     """
     from taufit.cli.common import print_json, progress
-    from taufit.recording import in_order, quality, write_recording
+    from taufit.recording import recording_quality, reorder_joints, write_recording
 
     if draft is not None:
         from taufit.cli.parts.map_draft import write_draft
@@ -78,7 +78,7 @@ def command(
         arm, robot_meta = _read_robot(about.robot, about.mounting)
         recordings = [replace(r, meta={**r.meta, **robot_meta}) for r in recordings]
         if arm is not None:
-            recordings = [in_order(r, arm.joint_names, robot=arm.name) for r in recordings]
+            recordings = [reorder_joints(r, arm.joint_names, robot=arm.name) for r in recordings]
     outputs: list[Path | None] = [None] * len(recordings)
     if output is not None or not report:
         outputs = [*_output_paths(recording, output, recordings)]
@@ -90,7 +90,7 @@ def command(
         task = bar.add_task("checking", total=len(recordings))
         for run, path in zip(recordings, outputs, strict=True):
             findings = [*run.findings, *_signal_findings(run, arm)]
-            pages.append(_run_to_dict(run, quality(run), findings, path))
+            pages.append(_run_to_dict(run, recording_quality(run), findings, path))
             bar.advance(task)
     if as_json:
         first = pages[0] if len(pages) == 1 else {}

@@ -118,7 +118,9 @@ def command(
         ):
             identified = identify(nominal, files, holdout=holdout, request=request)
         bar.update(task, completed=_PASSES * len(files), description="writing")
-        decision = verdict(identified.holdout or (identified.training,), limits, identified.grades)
+        decision = verdict(
+            identified.holdout_scores or (identified.training_score,), limits, identified.grades
+        )
         corrected = write_corrected_map(identified.findings, paths, source, robot, result.write_map)
         is_refused = not decision.passed and not result.ignore_contradictions
         if not is_refused:
@@ -140,7 +142,7 @@ def command(
     if is_refused:
         from taufit.core.errors import InfeasibleError
 
-        failure = "does not reach the limits" if limits.given else "is poor"
+        failure = "does not reach the limits" if limits.has_limits else "is poor"
         raise InfeasibleError(
             f"the model {failure}, so nothing was written (--ignore-contradictions writes it): "
             f"{'; '.join(decision.reasons)}."
@@ -203,8 +205,8 @@ def _show(
     from taufit.model.fitted_zeros import fitted_zeros
 
     console = plain_console()
-    train, estimate = identified.training, identified.estimate
-    holdout_scores = identified.holdout
+    train, estimate = identified.training_score, identified.estimate
+    holdout_scores = identified.holdout_scores
     holdout_nrmse = identified.mean_holdout_nrmse
     nrmse = train.mean_nrmse if holdout_nrmse is None else holdout_nrmse
     data_label = (
@@ -215,7 +217,7 @@ def _show(
     kind = "physically possible" if identified.consistent else "NOT physically possible"
     console.print(
         headline(
-            f"{decision.word} ({identified.grades.overall})",
+            f"{decision.label} ({identified.grades.overall})",
             f"  {identified.model.robot.name}: {100 * nrmse:.1f} % of the torque is left "
             f"unexplained on "
             f"{data_label}; the arm is {kind}.",
@@ -244,7 +246,7 @@ def _show(
     for text in _data_coverage(identified):
         console.print(text)
     for zero in fitted_zeros(identified.model):
-        console.print(zero.words)
+        console.print(zero.describe)
     from taufit.temperature.apply import describe_slopes
 
     for text in describe_slopes(identified.model):
@@ -277,8 +279,8 @@ def _data_coverage(identified: IdentificationResult) -> list[str]:
             "nominal robot."
         )
     speed_range = measured_speed_range(identified.model)
-    if speed_range is not None and speed_range.words:
-        out.append(speed_range.words)
+    if speed_range is not None and speed_range.describe:
+        out.append(speed_range.describe)
     return out
 
 
@@ -288,9 +290,12 @@ def score_table(title: str, identified: IdentificationResult) -> Table:
 
     from taufit.cli.common import joint_table
 
-    train, joints = identified.training, identified.model.robot.joints
+    train, joints = identified.training_score, identified.model.robot.joints
     table = joint_table(title, joints)
-    labelled = (("training", train), *((recording_label(s.file), s) for s in identified.holdout))
+    labelled = (
+        ("training", train),
+        *((recording_label(s.file), s) for s in identified.holdout_scores),
+    )
     for label, score in labelled:
         table.add_row(label, *map(format_nrmse, score.nrmse), format_nrmse(score.mean_nrmse))
         if score.inside is not None:
@@ -308,8 +313,8 @@ def score_table(title: str, identified: IdentificationResult) -> Table:
         # N m would rest on the nominal robot.
         unit, gain = "A", gains
     table.add_row(f"RMSE training [{unit}]", *(f"{x:.2f}" for x in train.rmse / gain), "")
-    if identified.before is not None:
-        nominal = identified.before.nominal.rmse / gain
+    if identified.nominal_comparison is not None:
+        nominal = identified.nominal_comparison.nominal.rmse / gain
         table.add_row("  nominal robot", *(f"{x:.2f}" for x in nominal), "")
     return table
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from taufit.live.session import Session
     from taufit.model import FittedModel
     from taufit.recording import Recording
-    from taufit.wire.open import Address
     from taufit.wire.source import Source
+    from taufit.wire.source_address import SourceAddress
     from taufit.wire.ur import UrPorts
 
 
@@ -147,7 +147,7 @@ def _open_monitored(
     """Source to monitor, and its description."""
     from taufit.core.errors import RecordingError
     from taufit.recording.read import READERS
-    from taufit.wire.open import open_source, parse, parse_ports
+    from taufit.wire.source_address import open_source, parse_address, parse_ports
 
     path = Path(name)
     if path.exists():
@@ -156,14 +156,14 @@ def _open_monitored(
         return reading.read_single(path), f"recording {path.name}"
     if path.suffix.lower() in READERS:
         raise RecordingError(f"there is no file {name}.")
-    address, ports = parse(name), parse_ports(options.ports)
+    address, ports = parse_address(name), parse_ports(options.ports)
 
     def open_connection() -> Source:
         return open_source(
             address,
             ports=ports,
             rate_hz=options.rate_hz,
-            effort=reading.torque_kind,
+            torque_kind=reading.torque_kind,
             joints=model.robot.joint_names,
         )
 
@@ -172,19 +172,23 @@ def _open_monitored(
 
 
 def _require_same_robot(
-    source: Source, address: Address, ports: UrPorts, model: FittedModel, ignore_difference: bool
+    source: Source,
+    address: SourceAddress,
+    ports: UrPorts,
+    model: FittedModel,
+    ignore_difference: bool,
 ) -> None:
     """Raise if the controller reports another robot than that of the model."""
     from taufit.clearance import compare_arms
     from taufit.core.errors import RobotError
-    from taufit.wire.identity import ask_controller
+    from taufit.wire.controller_report import query_controller
     from taufit.wire.source import newest_block
 
     description = source.connect()
     try:
         if description.joints != model.robot.joints:
             return
-        report = ask_controller(address, ports, description, newest_block(source))
+        report = query_controller(address, ports, description, newest_block(source))
     finally:
         source.close()
     comparison = compare_arms(model.robot, report)
@@ -194,7 +198,7 @@ def _require_same_robot(
         raise RobotError("; ".join(comparison.reasons) + ". --force goes on nevertheless.")
     for text in comparison.reasons:
         print(f"warning: {text}", file=sys.stderr)
-    if not (comparison.known or comparison.reasons):
+    if not (comparison.is_identified or comparison.reasons):
         print(
             f"note: {report.controller} does not report which arm it moves; taken for a "
             f"{model.robot.name}",

@@ -20,11 +20,11 @@ from taufit.cli.parts.playback import (
 )
 
 if TYPE_CHECKING:
-    from taufit.clearance import Clearance, Identity
-    from taufit.wire.identity import ControllerReport
-    from taufit.wire.open import Address
-    from taufit.wire.recorder import Recorded
-    from taufit.wire.source import Block, Description, Source
+    from taufit.clearance import Clearance, RobotComparison
+    from taufit.wire.controller_report import ControllerReport
+    from taufit.wire.recorder import RecordingResult
+    from taufit.wire.source import SampleBlock, Source, SourceDescription
+    from taufit.wire.source_address import SourceAddress
     from taufit.wire.ur import UrPorts
 
 
@@ -84,10 +84,10 @@ def command(
 
     Next: `taufit convert RECORDING --report` reports its quality, `taufit fit` fits a model.
     """
-    from taufit.wire.open import open_source, parse, parse_ports
-    from taufit.wire.recorder import BY_HAND
+    from taufit.wire.recorder import STOPPED_BY_USER
+    from taufit.wire.source_address import open_source, parse_address, parse_ports
 
-    address = parse(source)
+    address = parse_address(source)
     ports = parse_ports(settings.ports)
     if output.suffix != ".parquet":
         usage_error("-o", "a recording is written as .parquet")
@@ -104,36 +104,36 @@ def command(
         address,
         ports=ports,
         rate_hz=settings.rate_hz,
-        effort=settings.torque_kind,
+        torque_kind=settings.torque_kind,
         joints=None if planned is None else planned.robot.joint_names,
     )
     recorded = _play_and_record(
         connection, planned, address, ports, output, seconds, play, settings
     )
     _report(recorded, planned, as_json)
-    if recorded.ended and not (recorded.ended == BY_HAND and planned is None):
+    if recorded.ended and not (recorded.ended == STOPPED_BY_USER and planned is None):
         raise typer.Exit(1)
 
 
 def _play_and_record(
     connection: Source,
     planned: PlannedMotion | None,
-    address: Address,
+    address: SourceAddress,
     ports: UrPorts,
     output: Path,
     seconds: float | None,
     play: PlayOptions,
     settings: SourceOptions,
-) -> Recorded:
+) -> RecordingResult:
     """Connect, verify, ask, play and record."""
-    from taufit.wire.identity import ask_controller
+    from taufit.wire.controller_report import query_controller
     from taufit.wire.recorder import record
     from taufit.wire.source import newest_block
 
     description = connection.connect()
     try:
         first = newest_block(connection)
-        report = ask_controller(address, ports, description, first)
+        report = query_controller(address, ports, description, first)
         meta = report.to_dict()
         player = guard = None
         if planned is not None:
@@ -165,13 +165,16 @@ def _play_and_record(
             meta=meta,
             about=_recording_attributes(planned, first, description, settings),
         )
-    for text in player.notes.texts if player is not None else ():
+    for text in player.notices.texts if player is not None else ():
         print(text, file=sys.stderr)
     return recorded
 
 
 def _recording_attributes(
-    planned: PlannedMotion | None, first: Block, description: Description, settings: SourceOptions
+    planned: PlannedMotion | None,
+    first: SampleBlock,
+    description: SourceDescription,
+    settings: SourceOptions,
 ) -> dict[str, Any]:
     """Payload and, if the robot description has them, drive gains."""
     import numpy as np
@@ -185,12 +188,12 @@ def _recording_attributes(
         from taufit.robot import read_robot
 
         arm = read_robot(settings.robot)
-    if arm is not None and description.effort == "current" and np.any(arm.drives.gain != 1.0):
+    if arm is not None and description.torque_kind == "current" and np.any(arm.drives.gain != 1.0):
         attributes.update(gain=arm.drives.gain.copy(), gain_std=arm.drives.gain_std.copy())
     return attributes
 
 
-def _dry_run(planned: PlannedMotion, address: Address, as_json: bool) -> None:
+def _dry_run(planned: PlannedMotion, address: SourceAddress, as_json: bool) -> None:
     """Verify without the robot, and print the program or trajectory."""
     clearance = planned.check.clear(None)
     accept = planned.play.uncertified
@@ -217,14 +220,14 @@ def _dry_run(planned: PlannedMotion, address: Address, as_json: bool) -> None:
         raise typer.Exit(1)
 
 
-def _identity(planned: PlannedMotion, report: ControllerReport) -> Identity:
+def _identity(planned: PlannedMotion, report: ControllerReport) -> RobotComparison:
     """Compare the connected robot with that of the motion."""
     from dataclasses import replace
 
     from taufit.clearance import compare_arms
 
     comparison = compare_arms(planned.robot, report)
-    if comparison.known or comparison.reasons:
+    if comparison.is_identified or comparison.reasons:
         return comparison
     if planned.robot_given:
         note = (
@@ -240,7 +243,7 @@ def _identity(planned: PlannedMotion, report: ControllerReport) -> Identity:
 
 
 def _require_clearance(
-    planned: PlannedMotion, block: Block, identity: Identity, remote_control: str
+    planned: PlannedMotion, block: SampleBlock, identity: RobotComparison, remote_control: str
 ) -> Clearance:
     """Clearance from the present pose; raises with all reasons if it is not given."""
     import numpy as np
@@ -271,7 +274,7 @@ def _require_cleared(
         raise InfeasibleError(f"{planned.file.path} is not cleared: " + "; ".join(reasons) + ".")
 
 
-def _require_same_pose(planned: PlannedMotion, first: Block, latest: Block) -> None:
+def _require_same_pose(planned: PlannedMotion, first: SampleBlock, latest: SampleBlock) -> None:
     """Raise if the robot has moved since its pose was shown."""
     import numpy as np
 
@@ -291,16 +294,20 @@ def _require_same_pose(planned: PlannedMotion, first: Block, latest: Block) -> N
         )
 
 
-def _remote_control(address: Address, ports: UrPorts) -> str:
+def _remote_control(address: SourceAddress, ports: UrPorts) -> str:
     from taufit.wire.ur_player import controller_info
 
     if address.kind != "ur":
         return ""
-    return controller_info(address.place, ports).get("remote_control", "")
+    return controller_info(address.location, ports).get("remote_control", "")
 
 
 def _confirm_motion(
-    planned: PlannedMotion, clearance: Clearance, first: Block, identity: Identity, yes: bool
+    planned: PlannedMotion,
+    clearance: Clearance,
+    first: SampleBlock,
+    identity: RobotComparison,
+    yes: bool,
 ) -> None:
     import numpy as np
 
@@ -316,7 +323,7 @@ def _confirm_motion(
         raise typer.Exit(1)
 
 
-def _report(recorded: Recorded, planned: PlannedMotion | None, as_json: bool) -> None:
+def _report(recorded: RecordingResult, planned: PlannedMotion | None, as_json: bool) -> None:
     """Print sample counts and the quality of the recording."""
     from taufit.core.errors import TaufitError
     from taufit.signals import quality_report

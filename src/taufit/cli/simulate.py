@@ -305,9 +305,9 @@ def _motion(twin: Twin, text: str, preset: Any) -> Any:
         fixed: Motion = read_motion(path)
     else:
         from taufit.recording import read_recording
-        from taufit.sim.replay import replay
+        from taufit.sim.replay import motion_of_recording
 
-        fixed = replay(read_recording(path))
+        fixed = motion_of_recording(read_recording(path))
 
     def repeat_motion(seed: int, periods: float | None) -> Motion:
         if periods is None:

@@ -30,7 +30,7 @@ from taufit.contact.standstill import StandstillTest
 from taufit.core.arrays import Array, Float
 from taufit.model.fitted_model import FittedModel, require_fitted
 from taufit.model.friction_level import friction_level
-from taufit.model.model_stream import intake_of, required_temperature
+from taufit.model.model_stream import require_temperature, stream_conditioner
 from taufit.model.noise_by_state import NoiseByState
 from taufit.payload.filter.time_grid import TimeGrid
 from taufit.signals.stream import StreamConditioner
@@ -139,7 +139,7 @@ class ContactDetector:
                 distinguished from a start of motion immediately.
         """
         if self.intake is None:
-            self.intake = intake_of(self.model)
+            self.intake = stream_conditioner(self.model)
         raw_sample = (time, position, velocity, torque, temperature, commanded_velocity)
         for sample in self.intake.push(*raw_sample):
             self.update_clean(*sample[:6])
@@ -160,7 +160,7 @@ class ContactDetector:
         row[joints : 2 * joints] = velocity
         row[2 * joints : 3 * joints] = torque
         if self._external_torque.uses_temperature:
-            row[3 * joints :] = required_temperature(temperature)
+            row[3 * joints :] = require_temperature(temperature)
         last_time = self._grid.gap_before(time)
         if last_time is not None:
             self._handle_gap(last_time, time)

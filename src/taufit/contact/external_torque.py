@@ -231,13 +231,13 @@ class ExternalTorque:
             return None
         ends = np.empty((n + 1, self.channels))
         ends[0], ends[1:] = self._last_bin, cells
-        self._last_bin = np.array(ends[-1]) if self.model.conservative else ends[-1]
+        self._last_bin = np.array(ends[-1]) if self.model.has_conservative_terms else ends[-1]
         time = time - 0.5 * self.step
         j = self.joints
-        if self.model.conservative:
+        if self.model.has_conservative_terms:
             ends[:, 2 * j : 3 * j] -= self.model.conservative_torque(ends[:, :j])
         block = self._kernel_steps(time, ends) if self.is_compiled else self._steps(time, ends)
-        if self.model.conservative:
+        if self.model.has_conservative_terms:
             conservative = self.model.conservative_torque(block.position)
             block.measured[:] += conservative
             block.rigid[:] += conservative

@@ -20,7 +20,7 @@ from taufit.contact.settings import ContactSettings
 from taufit.core.arrays import Array, Float, Int
 from taufit.core.errors import RecordingError
 from taufit.model.fitted_model import FittedModel
-from taufit.model.model_stream import required_temperature
+from taufit.model.model_stream import require_temperature
 from taufit.model.noise_by_state import NoiseByState
 from taufit.payload.filter.time_grid import TimeGrid
 from taufit.payload.stream import Stream, stream
@@ -195,7 +195,7 @@ def external_torque_blocks(
     for time, position, velocity, torque, temperature in source.samples():
         parts = [position, velocity, torque]
         if external_torque.uses_temperature:
-            parts.append(required_temperature(temperature))
+            parts.append(require_temperature(temperature))
         row = np.concatenate(parts)
         if grid.gap_before(time) is not None:
             close()

@@ -34,7 +34,7 @@ from taufit.terms import (
     needs,
     steady_friction_model,
     sum_of,
-    usual_channels,
+    typical_channels,
 )
 from taufit.terms.friction import Friction
 
@@ -137,9 +137,9 @@ def _copied(model: FittedModel, structure: TorqueModel) -> Float[Array, " p"]:
     out = np.zeros(layout.size)
     out[layout.links] = own.links.ravel()
     if structure.has("rotor"):
-        out[layout.of("rotor")] = np.maximum(own.rotors, 0.0)
+        out[layout.block_slice("rotor")] = np.maximum(own.rotors, 0.0)
     if structure.has("offset"):
-        out[layout.of("offset")] = own.offsets
+        out[layout.block_slice("offset")] = own.offsets
     out[layout.of_kind(DISSIPATIVE)] = _nearest_friction(model, structure).ravel()
     for i in np.flatnonzero(layout.of_kind(CONSERVATIVE)):
         out[i] = model.values[model.layout.index(layout.names[i])]
@@ -156,7 +156,7 @@ def _curve(
     columns = target.columns(inputs, np.empty(0))
     own = model.layout.split(model.values).drive[joint]
     steady = steady_friction_model(model.term_sum.of_joint(joint))
-    inputs = TermInput(v, zero, zero, warm, v, channels=usual_channels(model.term_sum, v))
+    inputs = TermInput(v, zero, zero, warm, v, channels=typical_channels(model.term_sum, v))
     return columns, steady.columns(inputs, model.joint_shape[joint]) @ own
 
 
@@ -214,7 +214,7 @@ def _ways_of_friction(model: FittedModel) -> list[str]:
     if needs(model.term_sum, "temperature"):
         warm = ", ".join(f"{t:.3g}" for t in model.typical_temperature)
         out.append(f"how friction follows temperature (taken at {warm} degC)")
-    if model.friction is not None and model.friction.smooth:
+    if model.friction is not None and model.friction.has_smooth_sign:
         out.append("the speed over which friction changes its sign")
     return out
 
@@ -252,7 +252,7 @@ def _dropped(
     if np.any(own.rotors) and not terms.rotor_inertia:
         size = None
         if rows is not None:
-            names = model.names[model.layout.of("rotor")]
+            names = model.names[model.layout.block_slice("rotor")]
             each = [rows.column_rms(name, j) for j, name in enumerate(names)]
             size = np.array(each) * own.rotors
         out.append(f"rotor inertias {told(size, f'{np.max(own.rotors):.3g} kg m^2')}")

@@ -201,7 +201,7 @@ def _model_torque(
 ) -> Float[Array, "n j"]:
     """Model torque, with gear load including the payload."""
     motor = model.columns.drive_at(samples, load=load_torque)
-    return rigid + model.columns.rest_torque(model.values, samples.acceleration, motor)
+    return rigid + model.columns.term_torque(model.values, samples.acceleration, motor)
 
 
 def _model_friction(

@@ -16,7 +16,7 @@ from taufit.recording import Recording, RecordingWriter
 
 if TYPE_CHECKING:
     from taufit.live.monitor import Monitor, Reading
-    from taufit.wire.source import Block, Description, Gap, Source
+    from taufit.wire.source import Gap, SampleBlock, Source, SourceDescription
 
 # Time between two batches; the page is drawn once per batch [s].
 BATCH_S = 0.04
@@ -32,13 +32,13 @@ class StreamRecorder:
     def __init__(self, path: Path | None = None) -> None:
         self._path, self._lock = path, threading.Lock()
         self._writer: RecordingWriter | None = None
-        self._description: Description | None = None
+        self._description: SourceDescription | None = None
         self._first_time: float | None = None
         self._last_time = 0.0
         self.files: list[Path] = []
         self.problem = ""
 
-    def set_description(self, description: Description) -> None:
+    def set_description(self, description: SourceDescription) -> None:
         """Set the description of the source; required before recording."""
         with self._lock:
             self._description = description
@@ -57,7 +57,7 @@ class StreamRecorder:
                 fields=[name for name in description.fields if name not in ("position", "signal")],
                 signal_unit=description.signal_unit,
                 torque_source=description.torque_source,
-                meta={**description.meta, "effort": description.effort},
+                meta={**description.meta, "effort": description.torque_kind},
             )
             self._first_time = None
             self.problem = ""
@@ -75,7 +75,7 @@ class StreamRecorder:
             writer.close()
             self.files.append(writer.path)
 
-    def add(self, block: Block) -> None:
+    def add(self, block: SampleBlock) -> None:
         """Write samples, if a file is open."""
         with self._lock:
             if self._writer is None or not len(block) or self._description is None:
@@ -130,14 +130,14 @@ class _RecordedSource:
     def messages(self) -> list[str]:
         return self._source.messages
 
-    def connect(self) -> Description:
+    def connect(self) -> SourceDescription:
         description = self._source.connect()
         self._session.recorder.set_description(description)
         if self._session.record_immediately:
             self._session.recorder.start()
         return description
 
-    def read(self, seconds: float) -> Block | None:
+    def read(self, seconds: float) -> SampleBlock | None:
         self._session.flush()
         if self._session.stop_requested.is_set():
             raise _StoppedError

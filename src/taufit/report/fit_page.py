@@ -15,15 +15,15 @@ def fit_page(result: IdentificationResult) -> str:
     """Page of a fit result."""
     runs = [
         ReportRun(_file_name(score.file), samples, score)
-        for score, samples in zip(result.holdout, result.holdout_samples, strict=True)
+        for score, samples in zip(result.holdout_scores, result.holdout_samples, strict=True)
     ]
-    runs.append(ReportRun("training", result.samples, result.training, training=True))
+    runs.append(ReportRun("training", result.samples, result.training_score, training=True))
     return view_page(
         ModelView.from_runs(
             result.model,
             runs,
             warnings=result.warnings,
-            nominal=result.before,
+            nominal=result.nominal_comparison,
             signs=result.signs,
             dropped=result.estimate.dropped,
             fitted_to=result.samples,

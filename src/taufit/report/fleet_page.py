@@ -207,7 +207,7 @@ def _typical_parameters(result: FleetResult) -> str:
     std = np.sqrt(1.0 / np.diag(result.siblings.precision))
     rows = [
         (layout.names[i], float(result.typical.values[i]), float(std[i]))
-        for i in range(layout.rest.start, layout.size)
+        for i in range(layout.after_links.start, layout.size)
     ]
     return paragraph(
         f"Estimated from {result.siblings.robots} robots: prior of a new robot, and differences "

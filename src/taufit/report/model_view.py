@@ -14,7 +14,7 @@ from taufit.validation import Score
 from taufit.validation.grades import Grades, achievable_nrmse, grade
 
 if TYPE_CHECKING:
-    from taufit.signs.unknown_signs import FoundSigns
+    from taufit.signs.unknown_signs import RecoveredSigns
     from taufit.validation.nominal_comparison import NominalComparison
 
 
@@ -54,7 +54,7 @@ def predict_breakdown(model: FittedModel, samples: Samples) -> TorqueBreakdown:
     """Predict the torque of samples, in parts."""
     links = rigid_torque(model, samples)
     motor = model.columns.drive_at(samples, load=links)
-    drive_torque = model.columns.rest_torque(model.values, samples.acceleration, motor)
+    drive_torque = model.columns.term_torque(model.values, samples.acceleration, motor)
     return TorqueBreakdown(
         links, friction_torque(model, samples, motor=motor), links + drive_torque
     )
@@ -68,8 +68,8 @@ def _grade_runs(model: FittedModel, runs: Sequence[ReportRun]) -> Grades | None:
     return grade(
         [run.score for run in graded_runs],
         [achievable_nrmse(model.robot, run.samples) for run in graded_runs],
-        unseen=any(not run.training for run in runs),
-        trained=model.training.score,
+        on_holdout=any(not run.training for run in runs),
+        training=model.training.score,
     )
 
 
@@ -94,7 +94,7 @@ class ModelView:
     predictions: tuple[TorqueBreakdown, ...]
     warnings: tuple[str, ...] = ()
     nominal: NominalComparison | None = None
-    signs: FoundSigns | None = None
+    signs: RecoveredSigns | None = None
     dropped: tuple[str, ...] = ()
     fitted_to: Samples | None = None
     grades: Grades | None = None
@@ -107,7 +107,7 @@ class ModelView:
         *,
         warnings: tuple[str, ...] = (),
         nominal: NominalComparison | None = None,
-        signs: FoundSigns | None = None,
+        signs: RecoveredSigns | None = None,
         dropped: tuple[str, ...] = (),
         fitted_to: Samples | None = None,
         grades: Grades | None = None,

@@ -8,19 +8,19 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.report.palette import INK, MODEL, OUTLINE, PAPER, RESIDUAL
-from taufit.signs.unknown_signs import FoundSigns, SignedSegment, UnsignedFit
+from taufit.signs.unknown_signs import RecoveredSigns, SignedSegment, UnsignedFit
 
 _POSITIVE, _NEGATIVE, _CURVE, _INK = MODEL, RESIDUAL, OUTLINE, INK
 _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _ROW_GAP = 960.0, 92.0, 64.0, 12.0, 34.0, 14.0
 _MAX_POINTS = 1200
 
 
-def signs_picture(result: FoundSigns | UnsignedFit) -> str:
+def signs_picture(result: RecoveredSigns | UnsignedFit) -> str:
     """Self-contained SVG: blue is positive, orange negative, hatched is uncertain.
 
     Segments show their sign, joint, time and margin as tooltips.
     """
-    signs = result.found if isinstance(result, UnsignedFit) else result
+    signs = result.recovery if isinstance(result, UnsignedFit) else result
     samples = signs.samples
     torque = samples.torque if samples.raw_torque is None else samples.raw_torque
     joints = sorted({segment.joint for segment in signs.segments})
@@ -71,7 +71,7 @@ def signs_picture(result: FoundSigns | UnsignedFit) -> str:
     return "".join(parts)
 
 
-def _run_offsets(signs: FoundSigns) -> tuple[Float[Array, " r"], float]:
+def _run_offsets(signs: RecoveredSigns) -> tuple[Float[Array, " r"], float]:
     """Start of each run in the chart, one after the other, and total duration [s]."""
     samples = signs.samples
     runs = np.arange(int(samples.run.max(initial=0)) + 1)

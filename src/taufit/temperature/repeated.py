@@ -84,7 +84,7 @@ def repeat_identification(
             "friction against temperature needs three or more recordings with temperatures."
         )
     models, warm, viscous, std = [], [], [], []
-    pick = np.flatnonzero(model.layout.where(lambda one: one.power == 1))
+    pick = np.flatnonzero(model.layout.select(lambda one: one.power == 1))
     for run in runs:
         estimate = fit_samples(model, run, estimator, dropped=dropped, require_excitation=False)
         models.append(fitted_model(model, estimate, run))

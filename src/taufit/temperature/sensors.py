@@ -159,7 +159,7 @@ def fit_without_temperature(
     rows = SampleRows(model, samples, load="measured" if loaded else None)
 
     def of(wanted: Callable[[Parameter], bool]) -> Float[Array, " j"]:
-        found = theta[model.layout.where(wanted)]
+        found = theta[model.layout.select(wanted)]
         return found if len(found) == samples.joints else np.zeros(samples.joints)
 
     level, drag = of(lambda one: one.group == LEVEL), of(lambda one: one.power == 1)

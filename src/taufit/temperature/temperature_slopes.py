@@ -124,7 +124,7 @@ def select_temperature_law(
     linear = replace(model, friction=_with_law(model.friction, "linear", reference, affected))
     slopes = tuple(f"{name}_per_degree" for name in affected)
     chosen = select_friction_terms(
-        linear, samples, groups=slopes, dropped=tuple(unusable), worth=_SLOPE_WORTH
+        linear, samples, groups=slopes, dropped=tuple(unusable), tolerance=_SLOPE_WORTH
     ).dropped
     dropped = tuple(dict.fromkeys([*unusable, *chosen]))
     from taufit.temperature.sensors import swapped_findings
@@ -286,7 +286,7 @@ def friction_at(
             if friction.law == "linear":
                 if slope:
                     weights[joint_parameter(j, slope)] = above
-            elif term in friction.followed:
+            elif term in friction.temperature_parameters:
                 weights[joint_parameter(j, term)] = _factor(model, j, above)
         value[j] = sum(w * model.values[names.index(name)] for name, w in weights.items())
         if covariance is not None and all(name in known for name in weights if weights[name]):

@@ -98,13 +98,13 @@ class RecordingOptions:
         from taufit.recording import read_recording, read_recordings
 
         if self.torque_kind is not None:
-            from taufit.recording.readers.from_bag import EFFORTS
+            from taufit.recording.readers.from_bag import TORQUE_KINDS
 
-            require_choice(self.torque_kind, EFFORTS, "--torque-kind")
+            require_choice(self.torque_kind, TORQUE_KINDS, "--torque-kind")
         read_options: dict[str, Any] = {
-            "map": self.map,
+            "column_map": self.map,
             "topic": self.topic,
-            "effort": self.torque_kind,
+            "torque_kind": self.torque_kind,
         }
         read_options |= {"payload": payload, "start": self.start, "end": self.end}
         with show_reading(path):
@@ -116,7 +116,9 @@ class RecordingOptions:
         """Read some rows of a Parquet file, for files too long to be read at once."""
         from taufit.recording import read_recordings
 
-        return read_recordings(path, map=self.map, effort=self.torque_kind, rows=(first, last))
+        return read_recordings(
+            path, column_map=self.map, torque_kind=self.torque_kind, rows=(first, last)
+        )
 
     @property
     def settings(self) -> tuple[Any, ...]:
@@ -127,7 +129,7 @@ class RecordingOptions:
         return column_map, self.run, self.topic, self.torque_kind, self.start, self.end
 
     @property
-    def whole(self) -> bool:
+    def reads_whole_files(self) -> bool:
         """Whether files are read completely, without time interval or run."""
         return self.start is None and self.end is None and self.run is None
 

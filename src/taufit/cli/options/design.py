@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from taufit.excitation import InertiaGoal, Motion, Plan, Scene, SearchEffort
     from taufit.excitation.basis import Basis
     from taufit.model.torque_model import TorqueModel
-    from taufit.robot import Limits, Robot
+    from taufit.robot import JointLimits, Robot
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ class LimitAndSceneOptions:
             return None
         return np.radians(parse_numbers(self.start, "--start", joints))
 
-    def limits(self, arm: Robot) -> Limits:
+    def limits(self, arm: Robot) -> JointLimits:
         """Limits of the robot, changed by these options."""
         import numpy as np
 
@@ -350,7 +350,7 @@ def _read_earlier_motion(path: Path, map: Path | None) -> Motion:
     from taufit.recording import read_recording
     from taufit.signals import condition
 
-    return motion_from_recording(condition(read_recording(path, map=map)))
+    return motion_from_recording(condition(read_recording(path, column_map=map)))
 
 
 def _require_positive(value: float | None, option: str) -> None:

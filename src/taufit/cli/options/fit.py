@@ -159,7 +159,7 @@ class ModelOptions:
             cutoff_hz=_parse_cutoff(self.cutoff_hz),
             delay_s=_parse_delay(self.delay_s),
             joint_zero_std=math.radians(self.joint_zero_std),
-            slide_zero_std=1e-3 * self.prismatic_zero_std,
+            prismatic_zero_std=1e-3 * self.prismatic_zero_std,
             offset=not self.no_offset,
         )
 

@@ -62,11 +62,11 @@ class GuidingOptions:
         if names is None:
             return None
         from taufit.payload.hand_guiding import force_columns, guiding_force
-        from taufit.recording import in_order
+        from taufit.recording import reorder_joints
 
         path = self.guiding or recording
         log = source.read_single(path)
-        ordered = in_order(log, model.robot.joint_names, robot=model.robot.name)
+        ordered = reorder_joints(log, model.robot.joint_names, robot=model.robot.name)
         force = force_columns(path, log, names)
         return guiding_force(model.robot, ordered.position, force, estimate)
 

@@ -21,7 +21,9 @@ def write_draft(
 
     draft = draft_column_map(recording, robot=robot, topic=topic)
     recordings = (
-        [] if draft is None else read_recordings(recording, map=read_map(draft.page), topic=topic)
+        []
+        if draft is None
+        else read_recordings(recording, column_map=read_map(draft.page), topic=topic)
     )
     robot_name = robot or "ROBOT"
     if draft is None:
@@ -41,7 +43,7 @@ def write_draft(
                 "draft": None if draft is None else str(output),
                 "map": None if draft is None else draft.page,
                 "reasons": [] if draft is None else list(draft.reasons),
-                "open": [] if draft is None else list(draft.open),
+                "open": [] if draft is None else list(draft.open_questions),
                 "runs": len(recordings),
                 "joints": recordings[0].joints if recordings else None,
                 "findings": [finding.to_dict() for finding in findings],
@@ -51,7 +53,7 @@ def write_draft(
         return
     for reason in () if draft is None else draft.reasons:
         print(f"  {reason}")
-    for item in () if draft is None else draft.open:
+    for item in () if draft is None else draft.open_questions:
         print(f"  check: {item}")
     for text_ in dict.fromkeys(str(finding) for finding in findings):
         print(f"  warning: {text_}")

@@ -13,9 +13,9 @@ from taufit.cli.options import usage_error
 if TYPE_CHECKING:
     from taufit.clearance import Clearance, ClearanceCheck, MotionFile
     from taufit.robot import Robot
-    from taufit.wire.open import Address
-    from taufit.wire.player import Approach, Guard, Playback, Player
-    from taufit.wire.source import Description
+    from taufit.wire.player import Approach, Playback, PlaybackGuard, Player
+    from taufit.wire.source import SourceDescription
+    from taufit.wire.source_address import SourceAddress
     from taufit.wire.ur import UrPorts
 
 # Lower limit of the speed fraction of the first period.
@@ -102,7 +102,7 @@ class PlannedMotion:
         start = clearance.reach.start
         return Approach(np.stack([start, start]), self.check.speed, self.check.acceleration)
 
-    def program_text(self, clearance: Clearance, address: Address) -> str:
+    def program_text(self, clearance: Clearance, address: SourceAddress) -> str:
         """Program or trajectory as text, for a dry run: of an e-Series controller, or ROS 2."""
         approach = self.approach(clearance)
         if address.kind == "ros2":
@@ -133,7 +133,11 @@ class PlannedMotion:
         )
 
     def player(
-        self, clearance: Clearance, address: Address, ports: UrPorts, description: Description
+        self,
+        clearance: Clearance,
+        address: SourceAddress,
+        ports: UrPorts,
+        description: SourceDescription,
     ) -> Player:
         """Player for this controller and kind of playback."""
         approach = self.approach(clearance)
@@ -145,17 +149,19 @@ class PlannedMotion:
         if self.play.stream:
             from taufit.wire.ur_stream import UrStreamPlayer
 
-            return UrStreamPlayer(address.place, self.playback(clearance), approach, ports=ports)
+            return UrStreamPlayer(address.location, self.playback(clearance), approach, ports=ports)
         from taufit.wire.ur_player import UrPlayer
 
-        return UrPlayer(address.place, self.program(clearance, description.rate_hz), ports=ports)
+        return UrPlayer(address.location, self.program(clearance, description.rate_hz), ports=ports)
 
-    def guard(self, clearance: Clearance) -> Guard:
+    def guard(self, clearance: Clearance) -> PlaybackGuard:
         """Limits monitored while the robot plays."""
-        from taufit.wire.player import Guard
+        from taufit.wire.player import PlaybackGuard
 
         reach = clearance.reach
-        return Guard(self.robot.joint_names, reach.lower, reach.upper, clearance.limits.velocity)
+        return PlaybackGuard(
+            self.robot.joint_names, reach.lower, reach.upper, clearance.limits.velocity
+        )
 
     @property
     def duration_s(self) -> float:
@@ -164,7 +170,7 @@ class PlannedMotion:
 
 
 def read_planned_motion(
-    path: Path, address: Address, play: PlayOptions, robot: str | None
+    path: Path, address: SourceAddress, play: PlayOptions, robot: str | None
 ) -> PlannedMotion:
     """Read a motion and its robot, before connecting."""
     from dataclasses import replace
@@ -194,8 +200,8 @@ def read_planned_motion(
     arm = _read_robot(file, robot)
     playback_kind = TRAJECTORY if address.kind == "ros2" else STREAM if play.stream else PROGRAM
     is_repeated = play.slow > 0.0 or play.warm_up > 0.0
-    check = ClearanceCheck(file, arm, way=playback_kind, motion=motion, repeated=is_repeated)
-    if robot is None and Path(file.robot_name or "").suffix and not check.known_arm:
+    check = ClearanceCheck(file, arm, mode=playback_kind, motion=motion, is_repeated=is_repeated)
+    if robot is None and Path(file.robot_name or "").suffix and not check.is_known_robot:
         raise TaufitError(
             f"{path} names the robot file {file.robot_name}, which describes no arm that taufit "
             "knows: if its limits are right, name it yourself with --robot."

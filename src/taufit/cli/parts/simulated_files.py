@@ -57,9 +57,11 @@ def continue_run(twin: Twin, run: Path) -> Twin:
         motor = page["temperature_end"].numbers(joints)
         housing = page["housing_end"].numbers(joints)
     else:
-        from taufit.recording import in_order, read_recording
+        from taufit.recording import read_recording, reorder_joints
 
-        recording = in_order(read_recording(run), twin.robot.joint_names, robot=twin.robot.name)
+        recording = reorder_joints(
+            read_recording(run), twin.robot.joint_names, robot=twin.robot.name
+        )
         if recording.temperature is None:
             raise TaufitError(
                 f"--after {run}: it has no joint temperatures, and there is no {truth.name} beside "

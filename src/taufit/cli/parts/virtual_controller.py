@@ -107,11 +107,13 @@ _ServerFunctions = tuple[_Run, Callable[[], None], Callable[[], dict[str, Any]]]
 
 
 def _franka_server(config: VirtualControllerConfig) -> _ServerFunctions:
-    from taufit.virtual.controllers import PlayedArm, VirtualFranka
+    from taufit.virtual.controllers import RepeatingRobot, VirtualFranka
     from taufit.wire.franka import PORT
 
     options = config.options
-    arm = PlayedArm(config.twin, config.motion(), 1000.0, seed=config.seed, payload=config.payloads)
+    arm = RepeatingRobot(
+        config.twin, config.motion(), 1000.0, seed=config.seed, payload=config.payloads
+    )
     port = PORT if options.ports == "standard" else 0
     robot = VirtualFranka(arm, host=options.bind, port=port, pace=options.pace)
     run = _run_threaded(robot, robot.ended, options)
@@ -119,11 +121,13 @@ def _franka_server(config: VirtualControllerConfig) -> _ServerFunctions:
 
 
 def _egm_server(config: VirtualControllerConfig) -> _ServerFunctions:
-    from taufit.virtual.controllers import PlayedArm, VirtualEgm
+    from taufit.virtual.controllers import RepeatingRobot, VirtualEgm
     from taufit.wire.egm import PORT
 
     options = config.options
-    arm = PlayedArm(config.twin, config.motion(), 250.0, seed=config.seed, payload=config.payloads)
+    arm = RepeatingRobot(
+        config.twin, config.motion(), 250.0, seed=config.seed, payload=config.payloads
+    )
     robot = VirtualEgm(arm, options.bind, PORT, pace=options.pace)
     run = _run_threaded(robot, robot.ended, options)
     return run, robot.ended.set, lambda: {"rate_hz": 250.0, "ports": {"egm": PORT}}

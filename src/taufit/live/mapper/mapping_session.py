@@ -156,7 +156,7 @@ class MappingSession:
         self.recordings, self.check, self.problem = [], None, ""
         try:
             column_map = None if self.page is None else read_map(self.page)
-            self.recordings = read_recordings(self.path, map=column_map, topic=self.topic)
+            self.recordings = read_recordings(self.path, column_map=column_map, topic=self.topic)
         except TaufitError as error:
             self.problem = str(error)
             return
@@ -183,7 +183,7 @@ class MappingSession:
         if self.page is None:
             return ""
         reasons = () if self.draft is None or self.page != self.draft.page else self.draft.reasons
-        open_questions = () if self.draft is None else self.draft.open
+        open_questions = () if self.draft is None else self.draft.open_questions
         return draft_text(Draft(self.page, reasons, open_questions), self.path.name)
 
     def save(self) -> Path:
@@ -259,7 +259,7 @@ class MappingSession:
                 "choices": {name: list(QUANTITIES[name].units) for name in units},
                 "map": self.text(),
                 "reasons": [] if self.draft is None else list(self.draft.reasons),
-                "open": [] if self.draft is None else list(self.draft.open),
+                "open": [] if self.draft is None else list(self.draft.open_questions),
                 "problem": self.problem,
                 "check": None if self.check is None else self.check.to_dict(),
                 "read": None
@@ -284,9 +284,11 @@ class MappingSession:
 
 def _describe_result(result: IdentificationResult) -> str:
     """Result of a fit in one sentence."""
-    score = result.holdout[0] if result.holdout else result.training
+    score = result.holdout_scores[0] if result.holdout_scores else result.training_score
     data_label = (
-        "on the last 30 %, which the fit has not seen" if result.holdout else "on the training"
+        "on the last 30 %, which the fit has not seen"
+        if result.holdout_scores
+        else "on the training"
     )
     return f"residuals are {100 * score.mean_nrmse:.1f} % of the torque {data_label}."
 

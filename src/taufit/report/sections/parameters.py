@@ -55,7 +55,7 @@ def information_shares(view: ModelView) -> Section | None:
     ]
     speed_range = measured_speed_range(model)
     speed_text = (
-        paragraph(speed_range.words) if speed_range is not None and speed_range.words else ""
+        paragraph(speed_range.describe) if speed_range is not None and speed_range.describe else ""
     )
     return Section("What came from the data", explanation + table(header, rows) + speed_text)
 

@@ -22,7 +22,9 @@ def verdict_section(view: ModelView) -> Section:
     if scored_runs:
         mean = float(np.mean([run.score.mean_nrmse for run in scored_runs]))
         decision = judge([run.score for run in scored_runs], grades=view.grades)
-        word = decision.word if view.grades is None else f"{decision.word} ({view.grades.overall})"
+        word = (
+            decision.label if view.grades is None else f"{decision.label} ({view.grades.overall})"
+        )
         has_holdout = any(not run.training for run in runs)
         data_label = (
             f"{len(scored_runs)} hold-out recording(s)" if has_holdout else "its training data only"
