@@ -12,10 +12,10 @@ import numpy as np
 
 import taufit
 from taufit.live import Monitor
+from taufit.live.batch_hub import BatchHub
 from taufit.live.dashboard import dashboard
-from taufit.live.hub import Hub
-from taufit.live.publish import JsonLines
-from taufit.live.server import listen, serving
+from taufit.live.reading_publisher import JsonLinesPublisher
+from taufit.live.server import open_server_socket, run_server
 from taufit.live.session import Session
 from taufit.sim import read_preset
 
@@ -27,15 +27,15 @@ carrying = preset.twin.run(preset.motion(periods=1), seed=2, payload=preset.payl
 
 with tempfile.TemporaryDirectory() as folder:
     lines = Path(folder) / "readings.jsonl"
-    publish = JsonLines(lines.open("w", encoding="utf-8"), owned=True)
+    publish = JsonLinesPublisher(lines.open("w", encoding="utf-8"), owned=True)
     # pace=0 plays the recording as fast as it goes; a robot on the wire takes its place.
-    session = Session(Monitor(fitted), carrying, Hub(), sinks=[publish], pace=0.0)
-    line, place = listen()
-    with serving(dashboard(session, fitted.robot, place, about="example"), line, place):
+    session = Session(Monitor(fitted), carrying, BatchHub(), sinks=[publish], pace=0.0)
+    line, place = open_server_socket()
+    with run_server(dashboard(session, fitted.robot, place, about="example"), line, place):
         page = urllib.request.urlopen(place.url).read().decode()
         print(f"the page has {page.count('<canvas')} canvases and is {len(page) // 1000} kB")
         session.start()
-        session.done.wait()
+        session.is_finished.wait()
         # What the page would get: batches of every sample, packed.
         request = urllib.request.Request(
             f"{place.address}/stream", headers={"X-Taufit-Token": place.token, "Last-Event-ID": "0"}

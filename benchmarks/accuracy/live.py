@@ -82,7 +82,7 @@ def _contacts(model: Any, names: list[str]) -> Iterator[Row]:
             pass
         count, k = count + len(put), k + 1
         wrong += sum(event.kind in CHANGES for event in monitor.events)
-        begun = [e.since for e in monitor.events if e.kind in ("contact", "pick or contact")]
+        begun = [e.start_time for e in monitor.events if e.kind in ("contact", "pick or contact")]
         told += sum(any(s is not None and -0.1 < s - one.time < 0.6 for s in begun) for one in put)
     note = f"{count} contacts of 20 to 50 N and 0.1 to 0.5 s on {len(names)} shared empty runs"
     yield Row("contacts told as picks or drops", wrong, "", "<= 0", note)
@@ -123,8 +123,8 @@ def _picks(bench: Bench) -> Iterator[Row]:
         first = [e.time - at for e in events if e.kind in ("pick or contact", "contact", *CHANGES)]
         decided = [e for e in events if e.kind in CHANGES]
         arrived.append(min(first, default=np.inf))
-        if decided and decided[0].since is not None:
-            delays.append(decided[0].since - at)
+        if decided and decided[0].start_time is not None:
+            delays.append(decided[0].start_time - at)
             right += decided[0].kind == ("pick" if pick else "drop")
         sizes += [abs(e.mass_change) for e in decided if e.mass_change is not None]
     note = f"{len(arrived)} of {2 * RUNS} picks and drops of 1 kg: those that show and move"

@@ -27,16 +27,16 @@ import json, os, sys, threading, time
 sys.path.insert(0, sys.argv[1])
 from pretended import Pretended, Ticking
 from taufit.live.dashboard import dashboard
-from taufit.live.hub import Hub
-from taufit.live.server import listen, serving
+from taufit.live.batch_hub import BatchHub
+from taufit.live.server import open_server_socket, run_server
 from taufit.live.session import Session
 from taufit.robot import read_robot
 
 robot = read_robot("ur10e")
 source = Ticking(6, 500.0)
-session = Session(Pretended(), source, Hub(), limits=lambda _: [4.0] * 6)
-line, place = listen()
-with serving(dashboard(session, robot, place, about="500 Hz"), line, place):
+session = Session(Pretended(), source, BatchHub(), detectable_steps=lambda _: [4.0] * 6)
+line, place = open_server_socket()
+with run_server(dashboard(session, robot, place, about="500 Hz"), line, place):
     session.start()
     print(place.url, flush=True)
     for order in sys.stdin:
@@ -168,14 +168,14 @@ def _map(browser: Any, file: Path, folder: Path) -> tuple[int, str, str]:
     """Choices until the map works, what it reads, and the answer of the gravity check."""
     from taufit.live.mapper.app import LIMITS, mapper
     from taufit.live.mapper.mapping_session import MappingSession
-    from taufit.live.server import listen, serving
+    from taufit.live.server import open_server_socket, run_server
     from taufit.recording import read_recordings
 
     robot, joints, unit = _ROBOTS[file.relative_to(SHARED).parts[0]]
     out = folder / f"{file.name}.yaml"
     desk = MappingSession(file, out, folder / "model.json")
-    line, place = listen()
-    with serving(mapper(desk, place), line, place, LIMITS):
+    line, place = open_server_socket()
+    with run_server(mapper(desk, place), line, place, LIMITS):
         page = browser.new_page()
         page.goto(place.url)
         _until(page, _READY)

@@ -56,7 +56,7 @@ def test_a_page_shows_each_contact_with_its_force_on_the_arm(files, bench):
     told = [one for one in json.loads(done.stdout)["events"] if one["kind"] == "contact"]
     assert told
     text = page.read_text(encoding="utf-8")
-    assert "The strongest one" in text and "told after [ms]" in text
+    assert "Strongest contact" in text and "delay [ms]" in text
     # Two views of the arm from foot to flange, each with an arrow.
     figure = text[text.index("Left: x and z of the base") :]
     figure = figure[: figure.index("</figure>")]

@@ -19,7 +19,7 @@ from taufit.model import friction_torque, predicted_torque, rigid_torque
 from taufit.model.friction_tape import FrictionTape
 from taufit.payload import PayloadFilter, stream
 from taufit.regression.run_variability import _joint_friction as friction_of_joint
-from taufit.report.model_view import predict
+from taufit.report.model_view import predict_breakdown
 from taufit.robot import Compensator, Robot, from_yaml, to_yaml
 from taufit.sim import Twin
 from taufit.sim.payload import CarriedPayload
@@ -265,7 +265,7 @@ def test_neither_health_nor_report_nor_scatter_takes_the_spring_for_friction(spr
     rigid = rigid_torque(model, samples)
     expected = health_friction(model, samples, rigid)
     assert np.abs(expected[:, 1]).max() < most < 0.1 * np.abs(RATE)
-    assert np.abs(predict(model, samples).friction[:, 1]).max() < most
+    assert np.abs(predict_breakdown(model, samples).friction[:, 1]).max() < most
     own = friction_of_joint(model.values, model.layout, 1)
     kept = {name for name, value in zip(model.names, own, strict=True) if value != 0.0}
     assert kept == {"joint_2.coulomb", "joint_2.viscous"}

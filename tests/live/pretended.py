@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from taufit.live.monitor import REASONS, SampleCounts
+from taufit.live.monitor import DROP_REASONS, SampleCounts
 from taufit.wire.source import SampleBlock, SourceDescription
 
 
@@ -80,8 +80,8 @@ class Pretended:
     samples: int = 0
 
     @property
-    def account(self) -> SampleCounts:
-        return SampleCounts(self.samples, self.samples, 0, 0, dict.fromkeys(REASONS, 0))
+    def sample_counts(self) -> SampleCounts:
+        return SampleCounts(self.samples, self.samples, 0, 0, dict.fromkeys(DROP_REASONS, 0))
 
     def finish(self) -> list[Any]:
         return []

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from taufit.live import Monitor
-from taufit.live.hub import Hub
-from taufit.live.monitor import REASONS, SampleCounts
+from taufit.live.batch_hub import BatchHub
+from taufit.live.monitor import DROP_REASONS, SampleCounts
 from taufit.live.session import Session, StreamRecorder
 from taufit.recording import read_recording
 from taufit.signals.stream import StreamCounts
@@ -52,36 +52,36 @@ def session(model, loaded, tmp_path):
     def sink(reading):
         published.append(json.loads(json.dumps(reading.to_dict())))
         if len(published) == 150:
-            made.stopping.set()
+            made.stop_requested.set()
 
     made = Session(
         monitor,
         Bursting(hurt, 200),
-        Hub(),
-        tape=StreamRecorder(Path(tmp_path) / "run.parquet"),
+        BatchHub(),
+        recorder=StreamRecorder(Path(tmp_path) / "run.parquet"),
         sinks=[sink],
-        record_at_once=True,
+        record_immediately=True,
     )
     made.start()
-    assert made.done.wait(60)
+    assert made.is_finished.wait(60)
     made.stop()
     return made, monitor, published
 
 
 def test_a_session_that_is_ended_reads_what_has_come(session):
     made, monitor, published = session
-    recorded = len(read_recording(made.tape.written[0]))
-    account = monitor.account
+    recorded = len(read_recording(made.recorder.files[0]))
+    account = monitor.sample_counts
     assert recorded == account.samples == 200 and account.waiting == 0
     assert len(published) == account.readings == made.samples
-    assert account.samples == account.readings + account.settling + sum(account.left_out.values())
+    assert account.samples == account.readings + account.settling + sum(account.dropped.values())
     assert [one["sample"] for one in published] == list(range(account.settling, 200))
 
 
 def test_the_page_is_told_where_the_samples_went(session):
     made, monitor, _ = session
-    last = made.hub._kept[-1][1].decode().split("data: ", 1)[1]
-    assert json.loads(last)["account"] == monitor.account.to_dict()
+    last = made.hub._stored[-1][1].decode().split("data: ", 1)[1]
+    assert json.loads(last)["account"] == monitor.sample_counts.to_dict()
 
 
 def test_what_is_left_out_is_counted_by_reason(model, loaded):
@@ -94,15 +94,22 @@ def test_what_is_left_out_is_counted_by_reason(model, loaded):
     rows[500], rows[501] = rows[501], rows[500]
     monitor = Monitor(model, unit=loaded.signal_unit)
     given = [reading.sample for reading in monitor.run(rows)]
-    account = monitor.account
+    account = monitor.sample_counts
     assert account.readings == len(given) and account.samples == len(rows)
-    assert account.left_out == dict.fromkeys(REASONS, 1)
+    assert account.dropped == dict.fromkeys(DROP_REASONS, 1)
     assert set(range(given[0], len(rows))) - set(given) == {300, 350, 400, 450, 501}
     assert "5 left out (" in str(account)
 
 
 def test_an_account_names_only_what_there_is():
     counts = StreamCounts(pushed=10, taken=10)
-    assert set(REASONS) <= set(StreamCounts.__slots__)
-    assert str(SampleCounts.of(counts, 10, 10)) == "10 samples: 10 readings"
-    assert "1 waiting" in str(SampleCounts.of(counts, 9, 9))
+    assert set(DROP_REASONS) <= set(StreamCounts.__slots__)
+    assert str(SampleCounts.from_stream(counts, 10, 10)) == "10 samples: 10 readings"
+    assert "1 waiting" in str(SampleCounts.from_stream(counts, 9, 9))
+
+
+def test_the_former_name_of_the_counts_is_accepted_with_a_warning(model):
+    monitor = Monitor(model)
+    with pytest.warns(DeprecationWarning, match="sample_counts"):
+        counts = monitor.account
+    assert counts == monitor.sample_counts

@@ -13,8 +13,8 @@ import pytest
 from pretended import Pretended, Ticking
 from served import watched
 
-from taufit.live.hub import Hub
-from taufit.live.packing import FIELDS, chain, pack
+from taufit.live.batch_hub import BatchHub
+from taufit.live.page_data import SAMPLE_FIELDS, kinematic_chain, pack_readings
 from taufit.live.session import Session, StreamRecorder
 from taufit.recording import read_recording
 from taufit.robot import read_robot
@@ -38,13 +38,13 @@ def heard(hub, last=None):
 
 
 def run(source, **more):
-    hub = Hub(kept=100_000)
+    hub = BatchHub(stored=100_000)
     session = Session(Pretended(), source, hub, **more)
     chunks = []
     listener = threading.Thread(target=lambda: chunks.extend(heard(hub, 0)))
     listener.start()
     session.start()
-    session.done.wait(60)
+    session.is_finished.wait(60)
     session.stop()
     listener.join(60)
     return session, list(events(chunks))
@@ -52,7 +52,7 @@ def run(source, **more):
 
 def rows(batch, joints):
     data = np.frombuffer(base64.b64decode(batch["rows"]), np.float32)
-    return data.reshape(batch["count"], 1 + len(FIELDS) * joints)
+    return data.reshape(batch["count"], 1 + len(SAMPLE_FIELDS) * joints)
 
 
 def test_every_sample_arrives_once_and_in_order():
@@ -70,16 +70,16 @@ def test_a_batch_holds_what_was_read():
     block = Ticking(joints=3, rate_hz=100.0)
     block.connect()
     readings = list(Pretended()._block(block.read(0.1), np.full(3, 0.5), np.full(3, 2.0)))
-    batch = json.loads(pack(readings, 17, {"recording": None}))
+    batch = json.loads(pack_readings(readings, 17, {"recording": None}))
     table = rows(batch, 3)
-    for k, name in enumerate(FIELDS):
+    for k, name in enumerate(SAMPLE_FIELDS):
         want = np.array([getattr(reading, name) for reading in readings])
         np.testing.assert_allclose(table[:, 1 + 3 * k : 4 + 3 * k], want, rtol=1e-6)
     assert batch["first"] == 17 and batch["payload"]["mass"] == readings[-1].payload.mass
 
 
 def test_a_page_that_comes_back_gets_what_it_missed():
-    hub = Hub()
+    hub = BatchHub()
     for number in range(10):
         hub.publish(json.dumps({"number": number}))
     hub.end()
@@ -88,14 +88,14 @@ def test_a_page_that_comes_back_gets_what_it_missed():
 
 
 def test_a_page_with_a_number_that_never_was_gets_nothing_old():
-    hub = Hub()
+    hub = BatchHub()
     hub.publish("{}")
     hub.end()
     assert not list(events(heard(hub, 10**12)))
 
 
 def test_old_batches_are_let_go():
-    hub = Hub(kept=3)
+    hub = BatchHub(stored=3)
     for number in range(10):
         hub.publish(json.dumps({"number": number}))
     hub.end()
@@ -104,8 +104,8 @@ def test_old_batches_are_let_go():
 
 def test_a_source_is_recorded_from_the_first_sample_where_asked(tmp_path):
     path = tmp_path / "run.parquet"
-    session, _ = run(Ticking(limit=300), tape=StreamRecorder(path), record_at_once=True)
-    assert session.tape.written == [path] and not session.ended
+    session, _ = run(Ticking(limit=300), recorder=StreamRecorder(path), record_immediately=True)
+    assert session.recorder.files == [path] and not session.end_reason
     recording = read_recording(path)
     assert len(recording) == 300 and not path.with_suffix(".live").exists()
     np.testing.assert_allclose(recording.time, np.arange(300) / 500.0)
@@ -114,9 +114,9 @@ def test_a_source_is_recorded_from_the_first_sample_where_asked(tmp_path):
 def test_a_recording_is_never_written_over(tmp_path):
     path = tmp_path / "run.parquet"
     path.write_bytes(b"precious")
-    session, _ = run(Ticking(limit=100), tape=StreamRecorder(path), record_at_once=True)
+    session, _ = run(Ticking(limit=100), recorder=StreamRecorder(path), record_immediately=True)
     assert path.read_bytes() == b"precious"
-    assert session.tape.written == [tmp_path / "run-2.parquet"]
+    assert session.recorder.files == [tmp_path / "run-2.parquet"]
 
 
 def test_the_record_button_starts_and_ends_a_file(tmp_path, monkeypatch):
@@ -131,7 +131,7 @@ def test_the_record_button_starts_and_ends_a_file(tmp_path, monkeypatch):
                 break
         assert json.loads(body)["on"]
         while served.source.sent < 500:
-            served.session.done.wait(0.05)
+            served.session.is_finished.wait(0.05)
         status, _, body = ask(served.place, "/record", "POST", b'{"on": false}')
         state = json.loads(body)
     assert status == 200 and not state["on"]
@@ -149,12 +149,12 @@ def test_what_ends_a_source_is_told():
             return super().read(seconds)
 
     session, found = run(Broken())
-    assert session.ended == "the line is dead." and sum(b["count"] for _, b in found) > 100
+    assert session.end_reason == "the line is dead." and sum(b["count"] for _, b in found) > 100
 
 
 @pytest.mark.parametrize("robot", ["ur10e", "panda", "kr5"])
 def test_the_chain_ends_where_the_arm_does(robot):
     arm = read_robot(robot)
-    data = chain(arm)
+    data = kinematic_chain(arm)
     assert len(data["placements"]) == arm.joints and data["reach"] > 0.3
     json.dumps(data)

@@ -152,9 +152,9 @@ def live(model: FittedModel, one: Recording) -> Monitor:
 
 def assert_every_sample_is_somewhere(monitor: Monitor, one: Recording) -> None:
     """At the end nothing waits: a sample has a reading, came before the first, or is left out."""
-    account = monitor.account
+    account = monitor.sample_counts
     assert account.samples == len(one.time) and account.waiting == 0
-    left = sum(account.left_out.values())
+    left = sum(account.dropped.values())
     assert account.readings + account.settling + left == account.samples
     # Two steps of the grid at the start and after each gap.
     assert account.settling <= 3 * (1 + monitor.intake.counts.gap + monitor.intake.counts.clock)

@@ -61,7 +61,7 @@ def test_published_lines_are_the_readings_of_the_monitor(folder):
     assert len(lines) == len(want)
     assert alike(lines[-1], json.loads(json.dumps(want[-1])))
     assert "token=" in err
-    account = monitor.account
+    account = monitor.sample_counts
     assert f"{account}." in " ".join(err.split()) and account.readings == len(lines)
     # Numbers of samples are those of the file: none is left out here but the first ones.
     assert [line["sample"] for line in lines] == list(range(account.settling, account.samples))

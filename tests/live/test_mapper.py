@@ -18,10 +18,10 @@ from test_server import ask
 
 from taufit.core.errors import RecordingError
 from taufit.live.mapper.app import LIMITS, mapper
+from taufit.live.mapper.column_roles import map_from_roles, roles_from_map, units_from_map
 from taufit.live.mapper.gravity_check import gravity_check
 from taufit.live.mapper.mapping_session import MappingSession
-from taufit.live.mapper.roles import page_of, roles_of, units_of
-from taufit.live.server import listen, serving
+from taufit.live.server import open_server_socket, run_server
 from taufit.recording import read_map, read_recording
 from taufit.robot import bundled_robots, read_robot
 
@@ -59,16 +59,16 @@ def desk(tmp_path, log):
 
 @contextmanager
 def opened_desk(desk):
-    line, place = listen()
-    with serving(mapper(desk, place), line, place, LIMITS):
+    line, place = open_server_socket()
+    with run_server(mapper(desk, place), line, place, LIMITS):
         yield SimpleNamespace(place=place, desk=desk)
 
 
 def test_roles_say_what_the_map_says(desk):
-    roles = roles_of(desk.page, desk.table)
+    roles = roles_from_map(desk.page, desk.table)
     assert roles[0] == ("time", 0) and roles[1] == ("position", 1) and roles[18] == ("torque", 6)
-    again = page_of(roles, units_of(desk.page), desk.table, desk.page)
-    assert roles_of(again, desk.table) == roles
+    again = map_from_roles(roles, units_from_map(desk.page), desk.table, desk.page)
+    assert roles_from_map(again, desk.table) == roles
     one, other = (
         read_recording(desk.path, column_map=read_map(page)) for page in (desk.page, again)
     )
@@ -77,20 +77,20 @@ def test_roles_say_what_the_map_says(desk):
 
 
 def test_a_joint_said_twice_or_left_out_is_refused(desk):
-    roles = roles_of(desk.page, desk.table)
+    roles = roles_from_map(desk.page, desk.table)
     with pytest.raises(RecordingError, match="two columns"):
-        page_of({**roles, 2: ("position", 1)}, {}, desk.table, desk.page)
+        map_from_roles({**roles, 2: ("position", 1)}, {}, desk.table, desk.page)
     with pytest.raises(RecordingError, match="number them from 1"):
-        page_of({**roles, 2: ("position", 9)}, {}, desk.table, desk.page)
+        map_from_roles({**roles, 2: ("position", 9)}, {}, desk.table, desk.page)
     with pytest.raises(RecordingError, match="keep one"):
-        page_of({**roles, 18: ("current", 1)}, {}, desk.table, desk.page)
+        map_from_roles({**roles, 18: ("current", 1)}, {}, desk.table, desk.page)
 
 
 def test_what_the_owner_says_is_read(desk):
-    roles = roles_of(desk.page, desk.table)
+    roles = roles_from_map(desk.page, desk.table)
     swapped = {**roles, 1: roles[2], 2: roles[1]}
     before = desk.recordings[0].position
-    desk.say(swapped, {"torque": "mN m"})
+    desk.set_columns(swapped, {"torque": "mN m"})
     after = desk.recordings[0]
     np.testing.assert_array_equal(after.position[:, :2], before[:, 1::-1])
     assert np.abs(after.signal).max() < 1.0
@@ -194,7 +194,7 @@ def test_the_report_comes_after_the_fit_and_is_shut_in(desk):
 
 
 def test_a_fit_that_fails_says_why(desk):
-    desk.choose_robot("ur3")
+    desk.select_bundled_robot("ur3")
     desk.start_fit()
     while desk.fit.state == "running":
         time.sleep(0.05)

@@ -75,7 +75,7 @@ def test_units_and_roles_are_changed_by_hand(browser, tmp_path, empty):
 def test_serious_findings_of_axe_are_none(browser, tmp_path, empty, look):
     path = write_log(in_newton_metres(empty), tmp_path / "log.csv")
     desk = MappingSession(path, tmp_path / "map.yaml", tmp_path / "model.json")
-    desk.choose_robot("ur10")
+    desk.select_bundled_robot("ur10")
     wide = {"viewport": {"width": 400, "height": 800}} if look == "dark" else {}
     with (
         opened_desk(desk) as served,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from taufit.core.errors import RecordingError, TaufitError
-from taufit.live import KINDS, Monitor
+from taufit.live import EVENT_KINDS, Monitor
 from taufit.payload import identify_payload
 from taufit.payload.filter.payload_event import PayloadEvent
 from taufit.payload.stream import playback
@@ -37,7 +37,7 @@ def test_every_sample_becomes_a_reading(readings, loaded):
     assert len(told) > len(loaded.time) - 10
     times = np.array([reading.time for reading in told])
     assert np.all(np.diff(times) > 0)
-    assert all(event.kind in KINDS for reading in told for event in reading.events)
+    assert all(event.kind in EVENT_KINDS for reading in told for event in reading.events)
 
 
 def test_the_prediction_knows_what_the_arm_carries(readings):
@@ -79,13 +79,15 @@ def test_compiled_and_numpy_intervals_are_the_same(model, loaded):
     monitor = Monitor(model, loaded)
     compared = 0
     for k, _ in enumerate(monitor):
-        felt = monitor.watch.last_block
+        felt = monitor.contact_detector.last_block
         if felt is None or k % 40:
             continue
         own = monitor._prediction
-        if own._loop is None:
+        if own._compiled is None:
             pytest.skip("there is no compiled kernel")
-        np.testing.assert_allclose(own.half_width(felt, 0), own._half_width(felt, 0), rtol=1e-9)
+        np.testing.assert_allclose(
+            own.half_width(felt, 0), own._numpy_half_width(felt, 0), rtol=1e-9
+        )
         compared += 1
     assert compared > 10
 
@@ -98,12 +100,12 @@ def test_a_pick_makes_the_load_unknown_whether_it_is_measured_at_once_or_later(m
         PayloadEvent(1.0, "pick or contact", "?"),
         PayloadEvent(1.0, "pick", "a pick", mass),
     )
-    monitor._known = True
+    monitor._payload_reported = True
     for event in (maybe, pick):
         live.events[:] = [event]
         monitor._collect_payload(live)
-    assert not monitor._known
-    monitor._known = True
+    assert not monitor._payload_reported
+    monitor._payload_reported = True
     live.events[:] = [PayloadEvent(1.0, "pick", "a pick of 1 kg", 1.1)]
     monitor._collect_payload(live)
-    assert monitor._known
+    assert monitor._payload_reported

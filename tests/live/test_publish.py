@@ -13,7 +13,13 @@ import numpy as np
 import pytest
 from pretended import Seen
 
-from taufit.live.publish import EXTERNAL_TOPIC, READING_TOPIC, JsonLines, Ros2Topics, publisher
+from taufit.live.reading_publisher import (
+    EXTERNAL_TOPIC,
+    READING_TOPIC,
+    JsonLinesPublisher,
+    Ros2ReadingPublisher,
+    open_publisher,
+)
 
 
 def readings(count=5):
@@ -25,8 +31,8 @@ def readings(count=5):
 
 
 def test_every_reading_is_a_line_of_a_file(tmp_path):
-    sink = publisher(str(tmp_path / "out.jsonl"), ("a", "b", "c"))
-    assert isinstance(sink, JsonLines)
+    sink = open_publisher(str(tmp_path / "out.jsonl"), ("a", "b", "c"))
+    assert isinstance(sink, JsonLinesPublisher)
     for reading in readings():
         sink(reading)
     sink.close()
@@ -36,7 +42,7 @@ def test_every_reading_is_a_line_of_a_file(tmp_path):
 
 def test_lines_can_be_read_as_they_come(tmp_path):
     path = tmp_path / "out.jsonl"
-    sink = publisher(str(path), ())
+    sink = open_publisher(str(path), ())
     sink(next(readings()))
     assert json.loads(path.read_text())["time"] == 0.0
     sink.close()
@@ -57,7 +63,7 @@ def test_topics_carry_external_torque_and_the_whole_reading():
         def close(self):
             said.append((self.topic, None))
 
-    sink = Ros2Topics(("a", "b", "c"), Speaker)
+    sink = Ros2ReadingPublisher(("a", "b", "c"), Speaker)
     for reading in readings(2):
         sink(reading)
     sink.close()
@@ -70,11 +76,12 @@ def test_topics_carry_external_torque_and_the_whole_reading():
 
 HEARD = """
 import sys, time
-from taufit.live.publish import EXTERNAL_TOPIC, Ros2Topics
+from taufit.live.reading_publisher import EXTERNAL_TOPIC, Ros2ReadingPublisher
 from taufit.wire.ros.cyclone_dds import CycloneListener, CycloneSpeaker
 sys.path.insert(0, sys.argv[1])
 from test_publish import readings
-listener, sink = CycloneListener(EXTERNAL_TOPIC), Ros2Topics(("a", "b", "c"), CycloneSpeaker)
+listener = CycloneListener(EXTERNAL_TOPIC)
+sink = Ros2ReadingPublisher(("a", "b", "c"), CycloneSpeaker)
 end = time.monotonic() + 30
 while not sink._external._writer.get_matched_subscriptions() and time.monotonic() < end:
     time.sleep(0.05)

@@ -94,13 +94,13 @@ def test_a_page_is_accessible_light_dark_and_on_a_phone(pages, browser, name, lo
 
 
 def test_thinning_keeps_the_extremes():
-    from taufit.report.charts import thin
+    from taufit.report.charts import reduce_samples
 
     rng = np.random.default_rng(0)
     time = np.arange(20_000.0)
     signal = rng.normal(size=20_000)
     signal[1234], signal[9876] = 50.0, -60.0
-    short, (kept,) = thin(time, [signal], 500)
+    short, (kept,) = reduce_samples(time, [signal], 500)
     assert len(short) <= 500 and np.all(np.diff(short) >= 0)
     assert kept.max() == 50.0 and kept.min() == -60.0
 

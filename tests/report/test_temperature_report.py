@@ -19,7 +19,7 @@ from taufit.fitting import fitted_model
 from taufit.fitting.fit_samples import fit_samples
 from taufit.health import start_history
 from taufit.model import ThermalState, TorqueModel
-from taufit.report.friction_map import friction_map, friction_torque, heat_map
+from taufit.report.friction_map import friction_map, heat_map, steady_friction
 from taufit.report.health_page import health_page
 from taufit.report.temperature_page import run_by_run, temperature_page, torque_change
 from taufit.signals import Samples
@@ -44,7 +44,7 @@ def model(runs):
 
 
 def test_map_shows_the_friction_of_the_model(model):
-    value = friction_torque(model, 1, np.array([1.5]), 20.0, 0.0)[0]
+    value = steady_friction(model, 1, np.array([1.5]), 20.0, 0.0)[0]
     # 8 + (14 + 2.5) 1.5 at 20 degC.
     assert value == pytest.approx(32.75, rel=0.02)
     text = friction_map(model)
@@ -129,5 +129,5 @@ def test_warm_up_says_what_the_tables_of_the_literature_do(model, runs):
 def test_health_page_of_a_fresh_baseline(model):
     history = start_history(model, [(f"h{k}", worn_arm.samples(22 + k, k)) for k in range(8)])
     text = health_page(history)
-    assert "Healthy: no joint" in text and "no runs behind the baseline" in text
+    assert "Healthy: no joint" in text and "no runs since the baseline" in text
     assert not re.search(r"https?://", text)

@@ -183,9 +183,9 @@ def tracked(case):
 
 
 def page_friction(case):
-    from taufit.report.model_view import predict
+    from taufit.report.model_view import predict_breakdown
 
-    seen = predict(case.model, case.samples)
+    seen = predict_breakdown(case.model, case.samples)
     return np.concatenate([seen.friction, case.samples.torque - seen.total])
 
 

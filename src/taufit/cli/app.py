@@ -113,8 +113,8 @@ def main(arguments: list[str] | None = None) -> None:
         except TaufitError as error:
             _exit_with_error(f"{type(error).__name__}: {error}")
         except OSError as error:
-            where = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
-            _exit_with_error(f"taufit: {where}{error.strerror or error}.")
+            file_prefix = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
+            _exit_with_error(f"taufit: {file_prefix}{error.strerror or error}.")
         except MemoryError:
             _exit_with_error(
                 "taufit: this needs more memory than there is (or than ulimit -v allows)."

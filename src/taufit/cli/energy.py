@@ -37,8 +37,7 @@ def command(
     """Compute kinetic energy, effective mass and effective energy at the tip, with 95 % intervals.
 
     The effective mass is the inertia at the tip along its velocity; half of it times the squared
-    tip
-    speed is the effective energy. Intervals come from the covariance of the fitted parameters.
+    tip speed is the effective energy. Intervals come from the covariance of the fitted parameters.
     A model of torque measured behind the gear has no rotor inertia: its energies are those of the
     links, with a warning.
 

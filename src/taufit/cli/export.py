@@ -83,14 +83,14 @@ def command(
     """Write a fitted model as URDF, MJCF, JSON, C or FMU.
 
     The original URDF is kept except for inertials and friction. If a format lacks terms of the
-    model
-    (URDF has neither rotor inertia nor offsets), its terms are refitted to the training data stored
-    in the model file; missing terms are listed with their size, and the nrmse of the exported model
-    is printed beside that of the model, on the training data and on every --holdout. A physically
-    inconsistent model is rejected. With --mounting the robot is remounted first, and parameters not
-    identifiable in the old mounting are listed (--format json writes a model for `taufit check`).
-    An FMU is a unit for co-simulation tools: FMI 2.0 or 3.0 (--fmi), inverse or forward dynamics
-    (--kind), with C sources and, if there is a C compiler, a binary for this platform.
+    model (URDF has neither rotor inertia nor offsets), its terms are refitted to the training data
+    stored in the model file; missing terms are listed with their size, and the nrmse of the
+    exported model is printed beside that of the model, on the training data and on every --holdout.
+    A physically inconsistent model is rejected. With --mounting the robot is remounted first, and
+    parameters not identifiable in the old mounting are listed (--format json writes a model for
+    `taufit check`). An FMU is a unit for co-simulation tools: FMI 2.0 or 3.0 (--fmi), inverse or
+    forward dynamics (--kind), with C sources and, if there is a C compiler, a binary for this
+    platform.
 
     Next: load it in your simulator or controller.
     """

@@ -75,11 +75,10 @@ def command(
     """Fit friction curves of all joints to recordings of constant-velocity strokes.
 
     Strokes are segmented by the sign of the smoothed velocity; neighbours over the same positions
-    in
-    both directions are paired (half their torque difference is friction, half their sum the load),
-    and all payloads and temperatures of a joint are fitted together. Unsupported terms are dropped
-    and listed: by BIC, or if their sign changes without the fastest speed. `valid_to` is the speed
-    up to which a curve is known within 15 %.
+    in both directions are paired (half their torque difference is friction, half their sum the
+    load), and all payloads and temperatures of a joint are fitted together. Unsupported terms are
+    dropped and listed: by BIC, or if their sign changes without the fastest speed. `valid_to` is
+    the speed up to which a curve is known within 15 %.
 
     Next: `taufit fit ROBOT RECORDING --friction MODEL` fits the links with this friction; `taufit
     payload` and `taufit export` read the file directly.

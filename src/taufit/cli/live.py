@@ -82,10 +82,10 @@ def command(
     Next: open the printed address; its record button writes a recording for `taufit fit`.
     """
     from taufit.live import Monitor
+    from taufit.live.batch_hub import BatchHub
     from taufit.live.dashboard import dashboard
-    from taufit.live.hub import Hub
-    from taufit.live.publish import publisher
-    from taufit.live.server import serving
+    from taufit.live.reading_publisher import open_publisher
+    from taufit.live.server import run_server
     from taufit.live.session import Session, StreamRecorder
     from taufit.model.model_file import read_model
 
@@ -97,20 +97,24 @@ def command(
     monitored, about = _open_monitored(source, reading, options, fitted)
     monitor = Monitor(fitted, payload=options.payload, contact=options.contact)
     server_socket, endpoint = page.listen()
-    sink = None if options.publish is None else publisher(options.publish, fitted.robot.joint_names)
+    sink = (
+        None
+        if options.publish is None
+        else open_publisher(options.publish, fitted.robot.joint_names)
+    )
     session = Session(
         monitor,
         monitored,
-        Hub(),
-        tape=StreamRecorder(options.record),
+        BatchHub(),
+        recorder=StreamRecorder(options.record),
         sinks=() if sink is None else (sink,),
-        limits=_detectable_steps(monitor),
+        detectable_steps=_detectable_steps(monitor),
         pace=options.pace,
-        record_at_once=options.record is not None,
+        record_immediately=options.record is not None,
     )
     app = dashboard(session, fitted.robot, endpoint, about=about)
     stream = sys.stderr if options.publish == "-" else sys.stdout
-    with serving(app, server_socket, endpoint):
+    with run_server(app, server_socket, endpoint):
         page.announce(endpoint, {"robot": fitted.robot.name, "source": about}, as_json, stream)
         session.start()
         with suppress(KeyboardInterrupt):
@@ -118,23 +122,23 @@ def command(
         session.stop()
     if sink is not None:
         sink.close()
-    for path in session.tape.written:
+    for path in session.recorder.files:
         print(f"Written: {path}", file=sys.stderr)
-    if monitor.account.samples:
-        print(f"{monitor.account}.", file=sys.stderr)
-    if session.ended:
-        print(f"Ended: {session.ended}", file=sys.stderr)
+    if monitor.sample_counts.samples:
+        print(f"{monitor.sample_counts}.", file=sys.stderr)
+    if session.end_reason:
+        print(f"Ended: {session.end_reason}", file=sys.stderr)
         raise typer.Exit(1)
 
 
 def _wait_for_end(session: Session, options: MonitorOptions) -> None:
     """Wait for Ctrl-C, for the given duration or, when publishing, for the end of the source."""
-    session.done.wait(options.seconds)
-    if session.done.is_set() and options.publish is None and options.seconds is None:
-        if session.ended:
+    session.is_finished.wait(options.seconds)
+    if session.is_finished.is_set() and options.publish is None and options.seconds is None:
+        if session.end_reason:
             return
         print("The source has ended; the page stays until Ctrl-C.", file=sys.stderr)
-        session.stopping.wait()
+        session.stop_requested.wait()
 
 
 def _open_monitored(
@@ -212,6 +216,8 @@ def _detectable_steps(monitor: Monitor) -> Callable[[float], list[float] | None]
     def steps(threshold: float) -> list[float] | None:
         if not isfinite(threshold):
             return None
-        return [float(x) for x in detectable_torque_steps(monitor.watch.noise, threshold)]
+        return [
+            float(x) for x in detectable_torque_steps(monitor.contact_detector.noise, threshold)
+        ]
 
     return steps

@@ -42,7 +42,7 @@ def command(
     """
     from taufit.live.mapper.app import LIMITS, mapper
     from taufit.live.mapper.mapping_session import MappingSession
-    from taufit.live.server import require_server, serving
+    from taufit.live.server import require_server, run_server
     from taufit.robot import read_robot
 
     require_server()
@@ -56,9 +56,9 @@ def command(
         topic=topic,
     )
     if robot is not None:
-        session.take_robot(read_robot(robot))
+        session.set_robot(read_robot(robot))
     server_socket, endpoint = page.listen()
-    with serving(mapper(session, endpoint), server_socket, endpoint, LIMITS):
+    with run_server(mapper(session, endpoint), server_socket, endpoint, LIMITS):
         about = {"file": str(recording), "map": str(session.output)}
         page.announce(endpoint, about, as_json, sys.stdout)
         with suppress(KeyboardInterrupt):

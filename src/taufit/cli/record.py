@@ -274,14 +274,14 @@ def _require_cleared(
         raise InfeasibleError(f"{planned.file.path} is not cleared: " + "; ".join(reasons) + ".")
 
 
-def _require_same_pose(planned: PlannedMotion, shown: SampleBlock, latest: SampleBlock) -> None:
+def _require_same_pose(planned: PlannedMotion, first: SampleBlock, latest: SampleBlock) -> None:
     """Raise if the robot has moved since its pose was shown."""
     import numpy as np
 
     from taufit.core.errors import WireError
 
     old_pose, new_pose = (
-        np.asarray(block.values["position"][-1], float) for block in (shown, latest)
+        np.asarray(block.values["position"][-1], float) for block in (first, latest)
     )
     displacement = np.abs(new_pose - old_pose)
     if displacement.max() > _MAX_DISPLACEMENT:

@@ -70,7 +70,7 @@ def _show(title: str, exhibits: list[Exhibit], report: Path | None) -> None:
     from rich.table import Table
 
     from taufit.cli.common import plain_console
-    from taufit.report.page import show
+    from taufit.report.page import to_text
 
     console = plain_console()
     console.print(title, style="bold")
@@ -84,8 +84,8 @@ def _show(title: str, exhibits: list[Exhibit], report: Path | None) -> None:
         for entry in exhibit.entries:
             table.add_row(
                 entry.what,
-                show(entry.printed),
-                show(entry.ours),
+                to_text(entry.printed),
+                to_text(entry.ours),
                 entry.unit,
                 {True: "yes", False: "NO", None: ""}[entry.agrees],
                 entry.why,

@@ -344,8 +344,7 @@ class ExternalTorque:
         return standing != earlier
 
     def _find_excess(self, velocity: Float[Array, "n j"]) -> Float[Array, "n j"]:
-        """Relative excess of acceleration over the training range, largest of recent bins, per "
-        "joint."""
+        """Relative excess of acceleration over the training range within 0.4 s, per joint."""
         n, history = len(velocity), 2 * _MAX_BINS
         velocities = np.empty((n + history, self.joints))
         # The memory holds the newest velocity first.

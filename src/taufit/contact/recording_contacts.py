@@ -68,8 +68,7 @@ class ContactRun:
         """Reason why the contacts must not be used; "" if they may.
 
         Contacts are temporary. External torque far above noise during nearly all of a joint's
-        motion
-        means another robot, gain, sign or load than the model's.
+        motion means another robot, gain, sign or load than the model's.
         """
         moving = self.state < STATES.index("standing")
         excess = np.zeros(self.torque.shape[1])

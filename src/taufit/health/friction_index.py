@@ -29,8 +29,7 @@ class FrictionIndex:
 
     The residual of the model is regressed on sign(v), v, a constant and the link torque of every
     joint (dFc, dFv, an offset, a gain change) and, for all joints together, on the ten parameters
-    of
-    a payload at the last link, whose load is included in the expected friction. The index is
+    of a payload at the last link, whose load is included in the expected friction. The index is
 
         dFc + dFv speed        [N m],   friction above the model's, at a common speed.
 

@@ -1,7 +1,7 @@
-"""What a robot carries, feels and loses while it moves.
+"""Live monitoring: payload, contacts and friction of a moving robot.
 
-In: a fitted model and samples as they come, from a robot that is on or a recording played back.
-Out: readings, one per sample, and events. Detection is left to `payload`, `contact` and `health`.
+In: a fitted model and samples of a running robot or a recording. Out: readings, one per sample, and
+events. Not here: the detection itself (`payload`, `contact`, `health`).
 """
 
 from typing import TYPE_CHECKING
@@ -10,6 +10,10 @@ from taufit.core.lazy import lazy_room
 
 if TYPE_CHECKING:
     from taufit.live.monitor import Monitor as Monitor, SampleCounts as SampleCounts
-    from taufit.live.reading import KINDS as KINDS, MonitorEvent as MonitorEvent, Reading as Reading
+    from taufit.live.reading import (
+        EVENT_KINDS as EVENT_KINDS,
+        MonitorEvent as MonitorEvent,
+        Reading as Reading,
+    )
 
 lazy_room(__name__)

@@ -1,4 +1,4 @@
-"""The live page as an application: the page itself, its stream, and the record button."""
+"""Web application of the live page: page, stream of readings, record button."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from taufit.core.errors import RecordingError
-from taufit.live.hub import LISTENERS
-from taufit.live.packing import FIELDS, chain
-from taufit.live.server import Endpoint, application, page
+from taufit.live.batch_hub import MAX_LISTENERS
+from taufit.live.page_data import SAMPLE_FIELDS, kinematic_chain
+from taufit.live.server import Endpoint, application, render_page
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -20,69 +20,69 @@ if TYPE_CHECKING:
     from taufit.robot import Robot
 
 
-def dashboard(session: Session, robot: Robot, place: Endpoint, *, about: str) -> ASGIApp:
-    """The application; it goes behind a `Guard`.
+def dashboard(session: Session, robot: Robot, endpoint: Endpoint, *, about: str) -> ASGIApp:
+    """Create the application; serve it behind a `RequestGuard`.
 
     Args:
-        session: What is watched.
-        robot: Its arm.
-        place: Where it is served.
-        about: What the samples come from, in words.
+        session: Monitoring session.
+        robot: Monitored robot.
+        endpoint: Address and token of the server.
+        about: Description of the source.
     """
     from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, StreamingResponse
 
     settings = json.dumps(
         {
-            "token": place.token,
-            "fields": FIELDS,
+            "token": endpoint.token,
+            "fields": SAMPLE_FIELDS,
             "joints": robot.joint_names,
             "prismatic": [link.is_prismatic for link in robot.links],
-            "chain": chain(robot),
+            "chain": kinematic_chain(robot),
             "playback": session.playback,
         }
     )
-    body = _body(robot, about, session.playback)
+    body = _page_body(robot, about, session.playback)
 
     async def index(request: Request) -> Response:
-        text, heads = page("dashboard", f"taufit live: {robot.name}", settings, body)
-        return HTMLResponse(text, headers=heads)
+        text, headers = render_page("dashboard", f"taufit live: {robot.name}", settings, body)
+        return HTMLResponse(text, headers=headers)
 
     async def stream(request: Request) -> Response:
-        if session.hub.listeners >= LISTENERS:
+        if session.hub.listeners >= MAX_LISTENERS:
             return PlainTextResponse("too many pages are open\n", 503)
         last = request.headers.get("last-event-id", "")
         number = int(last) if last.isascii() and last.isdigit() and len(last) < 16 else None
         return StreamingResponse(session.hub.listen(number), media_type="text/event-stream")
 
     async def record(request: Request) -> Response:
-        wanted = _wanted(await request.body())
-        if wanted is None:
+        recording_on = _parse_record_request(await request.body())
+        if recording_on is None:
             return PlainTextResponse('expected {"on": true} or {"on": false}\n', 400)
-        if session.playback or session.done.is_set():
+        if session.playback or session.is_finished.is_set():
             return PlainTextResponse("there is no running robot to record\n", 409)
         try:
-            (session.tape.start if wanted else session.tape.stop)()
+            (session.recorder.start if recording_on else session.recorder.stop)()
         except RecordingError as error:
             return PlainTextResponse(f"{error}\n", 409)
-        return JSONResponse(session.tape.state())
+        return JSONResponse(session.recorder.state())
 
     return application(
         {"/": ("GET", index), "/stream": ("GET", stream), "/record": ("POST", record)}
     )
 
 
-def _wanted(body: bytes) -> bool | None:
-    """What the record button asks for; None for anything else."""
+def _parse_record_request(body: bytes) -> bool | None:
+    """Value of the record button; None for anything else."""
     try:
-        asked: Any = json.loads(body)
+        request: Any = json.loads(body)
     except (ValueError, RecursionError):
         return None
-    on = asked.get("on") if isinstance(asked, dict) and len(asked) == 1 else None
-    return on if isinstance(on, bool) else None
+    value = request.get("on") if isinstance(request, dict) and len(request) == 1 else None
+    return value if isinstance(value, bool) else None
 
 
-def _body(robot: Robot, about: str, playback: bool) -> str:
-    """The page without its numbers."""
+def _page_body(robot: Robot, about: str, playback: bool) -> str:
+    """HTML of the page without values."""
     record = '<button type="button" id="record" aria-pressed="false">Record</button>'
     joints = "".join(
         f'<figure class="joint"><figcaption><b>{escape(name)}</b> <span id="now-{j}"></span>'

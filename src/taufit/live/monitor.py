@@ -1,15 +1,16 @@
-"""The one causal path: samples in as they come, everything the model can say out.
+"""Live monitor: causal processing of samples into readings.
 
-A sample goes through the intake (`signals.intake`) and from there to the payload filter and to the
-contact watch, which makes external torque of it; prediction, friction and temperature are read off
-that. Each knows of the others: what is carried is part of what the model expects, so contact is
-judged without it; friction is followed only while nothing touches and the payload is known.
+A sample passes stream conditioning (`signals.stream`), then the payload filter and the contact
+detector, which computes external torque; prediction, friction and temperature follow from that. The
+estimated payload is part of the model for contact detection; friction is tracked only without
+contact and with a known payload.
 
-Not safe for use from several threads at once: feed it from one, hand readings on.
+Not thread-safe: feed it from one thread.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -22,9 +23,9 @@ from taufit.contact.external_torque import ExternalTorqueBlock
 from taufit.core.arrays import Array, Float
 from taufit.core.statistics import NORMAL_95
 from taufit.health import FrictionTracker
-from taufit.live.prediction import LivePrediction
+from taufit.live.monitor_source import OpenedSource, Row, open_monitor_source
+from taufit.live.prediction_interval import LivePredictionInterval
 from taufit.live.reading import MonitorEvent, Reading
-from taufit.live.sources import Opened, Row, open_rows
 from taufit.model.fitted_model import FittedModel, require_fitted
 from taufit.model.friction_level import friction_level
 from taufit.payload import PayloadEstimate, PayloadFilter, PayloadSettings
@@ -36,72 +37,75 @@ from taufit.signals.stream import CleanSample, StreamCounts
 from taufit.terms.friction.states import STATES
 from taufit.wire.source import Source
 
-_SLIDES = (STATES.index("fast"), STATES.index("slow"))
-# Friction is followed in steps of this length [s].
-_EVERY_S = 0.1
-# Beyond this share and so many standard deviations, for this long in motion, friction has changed.
-_CHANGED, _SIGMAS, _LASTS_S = 0.25, 4.0, 5.0
+_MOTION_REGIMES = (STATES.index("fast"), STATES.index("slow"))
+# Sampling period of friction tracking [s].
+_TRACKING_PERIOD_S = 0.1
+# Smallest relative change, in standard deviations, and duration in motion of a reported change of
+# friction.
+_MIN_FRICTION_CHANGE, _MIN_SIGMAS, _MIN_CHANGE_S = 0.25, 4.0, 5.0
 
 
-class FrictionWatch:
-    """The friction index 1 + (dFc + dFv speed) / level of each joint, with its uncertainty.
+class LiveFrictionIndex:
+    """Friction index 1 + (dFc + dFv speed) / level of each joint, with its uncertainty.
 
-    dFc and dFv are what a `FrictionTracker` finds beside the model; `level` is the model's friction
-    at creeping speed and `speed` a third of the fastest in training.
+    dFc and dFv are tracked by a `FrictionTracker`; `level` is the model's friction at creeping
+    speed and `speed` a third of the largest in training.
 
     Attributes:
-        index, std: Of each joint.
+        index, std: Friction index of each joint and its standard deviation.
     """
 
     def __init__(self, model: FittedModel, rate_hz: float) -> None:
         joints = model.robot.joints
-        self._skip = max(1, round(_EVERY_S * rate_hz))
-        self._tracker = FrictionTracker(model, rate_hz / self._skip)
+        self._bins_per_update = max(1, round(_TRACKING_PERIOD_S * rate_hz))
+        self._tracker = FrictionTracker(model, rate_hz / self._bins_per_update)
         level = np.maximum(friction_level(model), 1e-3)
         span = model.training.ranges.velocity
         fastest = np.ones(joints) if span is None else np.maximum(-span.low, span.high)
         parts = np.stack([np.ones(joints), fastest / 3.0, np.zeros(joints)], -1)
         self._weight = parts / level[:, None]
-        self._said = np.zeros(joints, bool)
+        self._reported = np.zeros(joints, bool)
         self._seconds = np.zeros(joints)
         self._count = 0
         self.index = np.ones(joints)
         self.std = np.full(joints, np.nan)
 
     def clear(self) -> None:
-        """The next step follows on none; what was learnt stays."""
+        """Start a new run; the tracked state stays."""
         self._count = 0
 
-    def add(self, felt: ExternalTorqueBlock, i: int, *, known: bool) -> list[int]:
-        """One step of the grid; joints whose friction has just been seen to have changed.
+    def add(self, block: ExternalTorqueBlock, i: int, *, loads_known: bool) -> list[int]:
+        """Process one time bin; return joints with a newly detected change of friction.
 
         Args:
-            felt: Steps of the grid.
-            i: Which of them.
-            known: Whether all that acts on the arm is known: no contact, payload found.
+            block: External torque of time bins.
+            i: Index of the bin in the block.
+            loads_known: Whether all loads are known: no contact, payload estimated.
         """
         self._count += 1
-        if not known or self._count % self._skip:
+        if not loads_known or self._count % self._bins_per_update:
             return []
-        state, velocity = felt.state[i], felt.velocity[i]
-        moves = (state == _SLIDES[0]) | (state == _SLIDES[1])
-        residual = -felt.smooth[i]
-        self._tracker.correct(felt.friction[i], velocity, residual, moves)
-        own, weight = self._tracker, self._weight
-        self.index = 1.0 + (weight * own.state).sum(axis=1)
-        reach = (own.covariance @ weight[:, :, None])[:, :, 0]
-        self.std = np.sqrt(np.maximum((weight * reach).sum(axis=1), 0.0))
-        away = np.abs(self.index - 1.0)
-        beyond = (away > _CHANGED) & (away > _SIGMAS * self.std)
-        self._seconds = np.where(beyond, self._seconds + _EVERY_S * moves, 0.0)
-        changed: Array = self._seconds > _LASTS_S
-        new = changed & ~self._said
-        self._said |= changed
-        return [int(j) for j in np.flatnonzero(new)] if new.any() else []
+        state, velocity = block.state[i], block.velocity[i]
+        in_motion = (state == _MOTION_REGIMES[0]) | (state == _MOTION_REGIMES[1])
+        residual = -block.smooth[i]
+        self._tracker.correct(block.friction[i], velocity, residual, in_motion)
+        tracker, weight = self._tracker, self._weight
+        self.index = 1.0 + (weight * tracker.state).sum(axis=1)
+        projection = (tracker.covariance @ weight[:, :, None])[:, :, 0]
+        self.std = np.sqrt(np.maximum((weight * projection).sum(axis=1), 0.0))
+        deviation = np.abs(self.index - 1.0)
+        is_significant = (deviation > _MIN_FRICTION_CHANGE) & (deviation > _MIN_SIGMAS * self.std)
+        self._seconds = np.where(
+            is_significant, self._seconds + _TRACKING_PERIOD_S * in_motion, 0.0
+        )
+        changed: Array = self._seconds > _MIN_CHANGE_S
+        newly_changed = changed & ~self._reported
+        self._reported |= changed
+        return [int(j) for j in np.flatnonzero(newly_changed)] if newly_changed.any() else []
 
 
-# Why an intake leaves a sample out, and in words.
-REASONS = {
+# Reasons for dropping a sample, with their description.
+DROP_REASONS = {
     "spike": "spikes",
     "late": "late",
     "repeated": "repeated stamps",
@@ -112,28 +116,28 @@ REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class SampleCounts:
-    """samples = readings + settling + waiting + sum of left_out.
+    """Sample counts: samples = readings + settling + waiting + sum of left_out.
 
     Attributes:
-        samples: That have come so far.
-        readings: That have a reading of their own.
-        settling: Before the first step of the grid, at the beginning and after gaps: no reading.
-        waiting: For the next sample.
-        left_out: By reason, one of `REASONS`.
+        samples: Number of samples received.
+        readings: Number of readings.
+        settling: Samples before the first time bin, at the start and after gaps: without reading.
+        waiting: Samples that wait for the next one.
+        left_out: Dropped samples by reason, one of `DROP_REASONS`.
     """
 
     samples: int
     readings: int
     settling: int
     waiting: int
-    left_out: dict[str, int]
+    dropped: dict[str, int]
 
     @classmethod
-    def of(cls, counts: StreamCounts, handed: int, readings: int) -> SampleCounts:
-        """Of an intake that has handed on so many samples, which made so many readings."""
-        left = {reason: getattr(counts, reason) for reason in REASONS}
-        waiting = counts.pushed - sum(left.values()) - handed
-        return cls(counts.pushed, readings, handed - readings, waiting, left)
+    def from_stream(cls, counts: StreamCounts, conditioned: int, readings: int) -> SampleCounts:
+        """Sample counts of a stream conditioner, conditioned samples and readings."""
+        dropped = {reason: getattr(counts, reason) for reason in DROP_REASONS}
+        waiting = counts.pushed - sum(dropped.values()) - conditioned
+        return cls(counts.pushed, readings, conditioned - readings, waiting, dropped)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
@@ -142,7 +146,7 @@ class SampleCounts:
             "readings": self.readings,
             "settling": self.settling,
             "waiting": self.waiting,
-            "left_out": dict(self.left_out),
+            "left_out": dict(self.dropped),
         }
 
     def __str__(self) -> str:
@@ -151,33 +155,34 @@ class SampleCounts:
             parts.append(f"{self.settling} before the first step of the grid")
         if self.waiting:
             parts.append(f"{self.waiting} waiting for the next one")
-        left = [f"{n} {REASONS[reason]}" for reason, n in self.left_out.items() if n]
-        if left:
-            parts.append(f"{sum(self.left_out.values())} left out ({', '.join(left)})")
+        dropped_text = [f"{n} {DROP_REASONS[reason]}" for reason, n in self.dropped.items() if n]
+        if dropped_text:
+            parts.append(f"{sum(self.dropped.values())} left out ({', '.join(dropped_text)})")
         return f"{self.samples} samples: {', '.join(parts)}"
 
 
-_EVENTS_KEPT = 1000
-_DECIDED = ("pick", "drop", "change")
+_MAX_EVENTS = 1000
+_PAYLOAD_CHANGES = ("pick", "drop", "change")
 
 
 class Monitor:
-    """Payload, contact, friction and prediction of a robot while it moves.
+    """Monitors payload, contacts, friction and torque prediction of a moving robot.
 
-    Feed it with `update`, or let it listen to a source: `for reading in Monitor(model, source)`.
+    Feed it with `update`, or iterate over a source: `for reading in Monitor(model, source)`.
 
     Args:
-        model: Of the arm with the tool that stays on it, fitted.
-        source: A recording, a robot that is on (`taufit.wire`), or an iterable of tuples of
-            `update`'s arguments; not needed for `update`.
-        payload: Whether to estimate what the arm carries.
-        contact: Whether to tell contacts.
-        unit: Of the torque given to `update`: "N m" at the joints, or "A" with the model's gains.
-        payload_settings, contact_settings: Replace the usual ones.
+        model: Fitted model of the robot including its permanent tool.
+        source: Recording, running robot (`taufit.wire`), or iterable of tuples with the arguments
+            of `update`; not needed for `update`.
+        payload: Whether to estimate the payload.
+        contact: Whether to report contacts.
+        unit: Unit of the torque given to `update`: "N m" at the joints, or "A" with the model's
+            drive gains.
+        payload_settings, contact_settings: Settings; by default the standard ones.
 
     Attributes:
-        events: The last thousand.
-        warnings: What the user should know about the source.
+        events: Last thousand events.
+        warnings: Messages about the source.
     """
 
     def __init__(
@@ -199,35 +204,35 @@ class Monitor:
         self.reset()
 
     def reset(self) -> None:
-        """Forget everything: the next sample is the first."""
-        self._start(open_rows(self.model, (), self.unit))
+        """Reset the monitor; the next sample is the first."""
+        self._start(open_monitor_source(self.model, (), self.unit))
 
-    def _start(self, opened: Opened) -> None:
+    def _start(self, opened_source: OpenedSource) -> None:
         model = self.model
-        self.intake = opened.intake
-        self.warnings = opened.warnings
-        self.watch = ContactDetector(model, settings=self._contact_settings)
-        self._alarm = self.watch.threshold if self._with_contact else np.inf
+        self.intake = opened_source.intake
+        self.warnings = opened_source.warnings
+        self.contact_detector = ContactDetector(model, settings=self._contact_settings)
+        self._threshold = self.contact_detector.threshold if self._with_contact else np.inf
         self.payload: PayloadReader | None = None
         if self._with_payload:
             settings = self._payload_settings
-            gain_std = minimum_gain_std(opened.gain_std, settings, model.robot.joints)
+            gain_std = minimum_gain_std(opened_source.gain_std, settings, model.robot.joints)
             self.payload = PayloadReader(PayloadFilter(model, settings, gain_std=gain_std))
-        self._prediction = LivePrediction(model, self.watch.noise)
-        self._friction = FrictionWatch(model, self.watch.noise.rate_hz)
-        self.events: deque[MonitorEvent] = deque(maxlen=_EVENTS_KEPT)
-        self._news: list[MonitorEvent] = []
-        self._told_contact = 0
-        # Payload events that were passed on; the last may still change.
-        self._told_payload: list[PayloadEvent] = []
-        # Whether what is carried has been told; until the next pick or drop it stays known.
-        self._known = False
-        self._lag: tuple[Array, Array] | None = None
-        self._half: Array | None = None
+        self._prediction = LivePredictionInterval(model, self.contact_detector.noise)
+        self._friction = LiveFrictionIndex(model, self.contact_detector.noise.rate_hz)
+        self.events: deque[MonitorEvent] = deque(maxlen=_MAX_EVENTS)
+        self._new_events: list[MonitorEvent] = []
+        self._contact_events_sent = 0
+        # Payload events sent; the last may still change.
+        self._payload_events_sent: list[PayloadEvent] = []
+        # Whether the payload was reported; it stays known until the next pick or drop.
+        self._payload_reported = False
+        self._filtered_torque: tuple[Array, Array] | None = None
+        self._half_width: Array | None = None
         self.newest: Reading | None = None
-        self._handed = self._readings = 0
+        self._conditioned = self._readings = 0
 
-    # ---- what comes in -------------------------------------------------------------------------
+    # ---- samples -------------------------------------------------------------------------------
 
     def update(
         self,
@@ -238,27 +243,29 @@ class Monitor:
         temperature: Float[Array, " j"] | None = None,
         commanded_velocity: Float[Array, " j"] | None = None,
     ) -> Reading | None:
-        """One sample as it comes, and what is known then.
+        """Process one raw sample and return its reading.
 
-        None before the first step of the grid, and where the sample is left out or waits for the
-        next one. What was left out and why is among the events of the next reading.
+        Returns None before the first time bin, and if the sample is dropped or waits for the next
+        one.
+        Dropped samples are reported in the events of the next reading.
 
         Args:
-            time: Its stamp [s].
-            position: Of the joints [rad or m].
-            velocity: Of the joints, or None where it is not measured.
-            torque: Of the joints, in the monitor's unit, from the same drives as in training.
-            temperature: Of the joints [degC], where friction depends on it.
-            commanded_velocity: Lets a push at standstill be told from a start at once.
+            time: Time stamp [s].
+            position: Joint positions [rad or m].
+            velocity: Joint velocities, or None if not measured.
+            torque: Joint torques in the monitor's unit, from the same drives as in training.
+            temperature: Joint temperatures [degC], required if friction depends on them.
+            commanded_velocity: Commanded joint velocities; with them a push at standstill is
+                distinguished from a start of motion immediately.
         """
         readings = self._push((time, position, velocity, torque, temperature, commanded_velocity))
         return readings[-1] if readings else None
 
     def run(self, source: Recording | Source | Iterable[Any]) -> Iterator[Reading]:
-        """Readings of a source from its first sample on; a robot's line is closed at the end."""
-        opened = open_rows(self.model, source, self.unit)
-        self._start(opened)
-        rows = opened.rows
+        """Readings of a source from its first sample; a connection is closed at the end."""
+        opened_source = open_monitor_source(self.model, source, self.unit)
+        self._start(opened_source)
+        rows = opened_source.rows
         try:
             for row in rows:
                 if row is not None:
@@ -273,35 +280,35 @@ class Monitor:
         return self.run(() if self.source is None else self.source)
 
     def finish(self) -> list[Reading]:
-        """Readings of samples that waited for a next one; the last read-out of the payload."""
-        out = [r for r in map(self._take, self.intake.flush()) if r is not None]
+        """Process samples that wait for the next one, and evaluate the payload a last time."""
+        readings = [r for r in map(self._process_sample, self.intake.flush()) if r is not None]
         if self.payload is not None and self.payload.filter.samples:
-            self._read(self.payload.finish())
-        return out
+            self._update_payload(self.payload.finish())
+        return readings
 
     def _push(self, row: Row) -> list[Reading]:
-        out = [self._take(sample) for sample in self.intake.push(*row)]
-        return [reading for reading in out if reading is not None]
+        readings = [self._process_sample(sample) for sample in self.intake.push(*row)]
+        return [reading for reading in readings if reading is not None]
 
-    def _take(self, sample: CleanSample) -> Reading | None:
-        """A clean sample, to everybody."""
-        self._handed += 1
-        self._mute()
-        seen = self.watch.update_clean(*sample[:6])
+    def _process_sample(self, sample: CleanSample) -> Reading | None:
+        """Process one conditioned sample."""
+        self._conditioned += 1
+        self._set_threshold()
+        contact_reading = self.contact_detector.update_clean(*sample[:6])
         if self.payload is not None:
-            read = self.payload.feed(*sample[:5])
-            if read is not None:
-                self._read(read)
-        felt = self.watch.last_block
-        if felt is not None:
-            for i in range(len(felt)):
-                self._step(felt, i)
-        self._collect()
-        if seen is None or self._lag is None or self._half is None:
+            payload_estimate = self.payload.feed(*sample[:5])
+            if payload_estimate is not None:
+                self._update_payload(payload_estimate)
+        block = self.contact_detector.last_block
+        if block is not None:
+            for i in range(len(block)):
+                self._process_bin(block, i)
+        self._collect_events()
+        if contact_reading is None or self._filtered_torque is None or self._half_width is None:
             return None
-        events = tuple(self._news)
-        self._news.clear()
-        measured, predicted = self._lag
+        events = tuple(self._new_events)
+        self._new_events.clear()
+        measured, predicted = self._filtered_torque
         self.newest = Reading(
             sample.time,
             sample.position,
@@ -309,13 +316,13 @@ class Monitor:
             sample.torque,
             measured,
             predicted,
-            self._half,
-            seen.torque,
-            NORMAL_95 * seen.torque_std,
-            tuple(map(STATES.__getitem__, seen.state.tolist())),
-            seen.evidence,
-            seen.threshold,
-            seen.contact,
+            self._half_width,
+            contact_reading.torque,
+            NORMAL_95 * contact_reading.torque_std,
+            tuple(map(STATES.__getitem__, contact_reading.state.tolist())),
+            contact_reading.evidence,
+            contact_reading.threshold,
+            contact_reading.contact,
             None if self.payload is None else self.payload.newest,
             sample.temperature,
             self._friction.index,
@@ -327,109 +334,128 @@ class Monitor:
         return self.newest
 
     @property
+    def sample_counts(self) -> SampleCounts:
+        """Counts of samples received, processed and dropped."""
+        return SampleCounts.from_stream(self.intake.counts, self._conditioned, self._readings)
+
+    @property
     def account(self) -> SampleCounts:
-        """Where the samples that have come went."""
-        return SampleCounts.of(self.intake.counts, self._handed, self._readings)
+        """Former name of `sample_counts`."""
+        text = "Monitor.account is now Monitor.sample_counts; account goes with 0.3."
+        warnings.warn(text, DeprecationWarning, stacklevel=2)
+        return self.sample_counts
 
-    # ---- one step of the grid ------------------------------------------------------------------
+    # ---- one time bin --------------------------------------------------------------------------
 
-    def _step(self, felt: ExternalTorqueBlock, i: int) -> None:
-        measured, predicted = felt.measured[i], felt.model_torque[i]
-        if self._lag is not None:
-            share, (m, p) = self.watch.observer_step_response, self._lag
-            measured, predicted = m + share * (measured - m), p + share * (predicted - p)
-        self._lag = measured, predicted
-        self._half = self._prediction.half_width(felt, i)
-        seen = self.watch.last_reading
-        quiet = seen is None or seen.contact is None
-        changed = self._friction.add(felt, i, known=quiet and self._payload_known)
-        for j in changed:
+    def _process_bin(self, block: ExternalTorqueBlock, i: int) -> None:
+        measured, predicted = block.measured[i], block.model_torque[i]
+        if self._filtered_torque is not None:
+            step_response, (last_measured, last_predicted) = (
+                self.contact_detector.observer_step_response,
+                self._filtered_torque,
+            )
+            measured, predicted = (
+                last_measured + step_response * (measured - last_measured),
+                last_predicted + step_response * (predicted - last_predicted),
+            )
+        self._filtered_torque = measured, predicted
+        self._half_width = self._prediction.half_width(block, i)
+        contact_reading = self.contact_detector.last_reading
+        is_free = contact_reading is None or contact_reading.contact is None
+        changed_joints = self._friction.add(
+            block, i, loads_known=is_free and self._is_payload_known
+        )
+        for j in changed_joints:
             index, std = self._friction.index[j], self._friction.std[j]
             text = (
                 f"friction of joint {j + 1} is {100 * index:.0f} % of the healthy model's "
                 f"(+- {100 * NORMAL_95 * std:.0f} %)"
             )
-            self._tell(MonitorEvent(float(felt.time[i]), "friction", text))
+            self._add_event(MonitorEvent(float(block.time[i]), "friction", text))
 
     @property
-    def _payload_known(self) -> bool:
+    def _is_payload_known(self) -> bool:
         if self.payload is None:
             return True
-        return self._known and not self.payload.filter.is_undecided
+        return self._payload_reported and not self.payload.filter.is_undecided
 
-    def _mute(self) -> None:
-        """In motion an unknown payload looks like contact: nothing is told until it is known."""
-        # While it is not clear whether a pick or a contact has begun, contact is what matters.
-        known = self.payload is None or self._known or self._standing
-        self.watch.threshold = self._alarm if known else np.inf
+    def _set_threshold(self) -> None:
+        """Disable contact alarms in motion until the payload, which resembles contact, is known."""
+        # While pick or contact is undecided, contacts are reported.
+        is_known = self.payload is None or self._payload_reported or self._is_standing
+        self.contact_detector.threshold = self._threshold if is_known else np.inf
 
     @property
-    def _standing(self) -> bool:
-        seen = self.watch.last_reading
-        return seen is None or bool((seen.state >= _STANDING).all())
+    def _is_standing(self) -> bool:
+        contact_reading = self.contact_detector.last_reading
+        return contact_reading is None or bool((contact_reading.state >= _STANDING).all())
 
-    # ---- what happened -------------------------------------------------------------------------
+    # ---- events --------------------------------------------------------------------------------
 
-    def _read(self, found: PayloadEstimate) -> None:
-        """A read-out of the payload: from now on the model expects it."""
-        if not found.ready or (self.payload is not None and self.payload.filter.is_undecided):
+    def _update_payload(self, estimate: PayloadEstimate) -> None:
+        """Add a payload estimate to the model if it is ready."""
+        if not estimate.ready or (self.payload is not None and self.payload.filter.is_undecided):
             return
-        if not self._known:
-            self._tell_ready(found)
-        self.watch.set_payload(found.parameters, is_new=not self._known)
-        self._prediction.carry(found)
-        self._known = True
+        if not self._payload_reported:
+            self._report_payload(estimate)
+        self.contact_detector.set_payload(estimate.parameters, is_new=not self._payload_reported)
+        self._prediction.set_payload(estimate)
+        self._payload_reported = True
 
-    def _tell_ready(self, found: PayloadEstimate) -> None:
-        low, high = found.mass_interval
-        text = f"the payload is {found.mass:.2f} kg ({max(low, 0.0):.2f} to {high:.2f})"
-        if found.empty:
+    def _report_payload(self, estimate: PayloadEstimate) -> None:
+        low, high = estimate.mass_interval
+        text = f"the payload is {estimate.mass:.2f} kg ({max(low, 0.0):.2f} to {high:.2f})"
+        if estimate.empty:
             text = f"the arm carries nothing heavier than {high:.2f} kg"
-        self._tell(MonitorEvent(found.time, "ready", text))
+        self._add_event(MonitorEvent(estimate.time, "ready", text))
 
-    def _collect(self) -> None:
-        """Events of intake, watch and filter, passed on once."""
+    def _collect_events(self) -> None:
+        """Collect new events of stream conditioning, contact detector and payload filter."""
         for notice in self.intake.notices:
-            self._tell(MonitorEvent(*notice))
+            self._add_event(MonitorEvent(*notice))
         self.intake.notices.clear()
-        for event in self.watch.events[self._told_contact :]:
+        for event in self.contact_detector.events[self._contact_events_sent :]:
             if event.kind == "gap":
-                self._lag = None
+                self._filtered_torque = None
                 self._friction.clear()
             elif self._with_contact:
-                touch = event.contact
-                force = None if touch is None else touch.force.size
-                since = None if touch is None else touch.start_time
-                self._tell(MonitorEvent(event.time, event.kind, event.text, since, None, force))
-        self._told_contact = len(self.watch.events)
+                contact = event.contact
+                force = None if contact is None else contact.force.size
+                start_time = None if contact is None else contact.start_time
+                self._add_event(
+                    MonitorEvent(event.time, event.kind, event.text, start_time, None, force)
+                )
+        self._contact_events_sent = len(self.contact_detector.events)
         if self.payload is not None:
             self._collect_payload(self.payload.filter)
 
-    def _collect_payload(self, live: PayloadFilter) -> None:
-        """Changes of the payload: as they show, as they are decided, and as they are measured."""
-        told = self._told_payload
-        for k in range(max(len(told) - 1, 0), len(live.events)):
-            event = live.events[k]
-            decided = event.kind in _DECIDED
-            if k >= len(told):
-                told.append(event)
-            elif told[k] is event:
+    def _collect_payload(self, payload_filter: PayloadFilter) -> None:
+        """Collect payload changes: when detected, decided and measured."""
+        sent_events = self._payload_events_sent
+        for k in range(max(len(sent_events) - 1, 0), len(payload_filter.events)):
+            event = payload_filter.events[k]
+            is_decided = event.kind in _PAYLOAD_CHANGES
+            if k >= len(sent_events):
+                sent_events.append(event)
+            elif sent_events[k] is event:
                 continue
             else:
-                # Measured later than decided: that was told, and what is carried is known.
-                decided = decided and told[k].kind not in _DECIDED
-                told[k] = event
+                # Measured after the decision, which was already sent: the payload is known.
+                is_decided = is_decided and sent_events[k].kind not in _PAYLOAD_CHANGES
+                sent_events[k] = event
             if event.kind == "gap":
                 continue
-            if decided:
-                self._known = False
-                self.watch.accept_as_payload()
-            since = None if event.kind == "pick or contact" else event.time
-            self._tell(MonitorEvent(live.time, event.kind, event.text, since, event.change))
+            if is_decided:
+                self._payload_reported = False
+                self.contact_detector.accept_as_payload()
+            start_time = None if event.kind == "pick or contact" else event.time
+            self._add_event(
+                MonitorEvent(payload_filter.time, event.kind, event.text, start_time, event.change)
+            )
 
-    def _tell(self, event: MonitorEvent) -> None:
+    def _add_event(self, event: MonitorEvent) -> None:
         self.events.append(event)
-        self._news.append(event)
+        self._new_events.append(event)
 
 
 _STANDING = STATES.index("standing")

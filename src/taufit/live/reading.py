@@ -1,4 +1,4 @@
-"""What a monitor says: one reading per sample, and what happened."""
+"""Readings of the monitor, one per sample, and events."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from taufit.core.arrays import Array, Float
 from taufit.payload import PayloadEstimate
 from taufit.signals.stream import NOTICES
 
-# Of payload, contact, health and of the samples themselves.
-KINDS = (
+# Kinds of events: of payload, contact, friction and samples.
+EVENT_KINDS = (
     *("pick", "drop", "change", "pick or contact", "ready"),
     *("contact", "contact ended", "stop beyond training"),
     "friction",
@@ -23,28 +23,28 @@ KINDS = (
 
 @dataclass(frozen=True, slots=True)
 class MonitorEvent:
-    """Something happened.
+    """An event of the monitor.
 
     Attributes:
-        time: When it was noticed [s].
+        time: Detection time [s].
         kind: One of `EVENT_KINDS`.
-        text: In words.
-        since: When it began, where that is another time [s].
-        mass_change: Of the payload, once it is known [kg].
-        force: Of a contact [N].
+        text: Description.
+        since: Start, if different from `time` [s].
+        mass_change: Change of the payload's mass, once known [kg].
+        force: Force of a contact [N].
     """
 
     time: float
     kind: str
     text: str
-    since: float | None = None
+    start_time: float | None = None
     mass_change: float | None = None
     force: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON; what is not known is left out."""
-        known = {
-            "since": self.since,
+        """Event for JSON, without unknown values."""
+        optional = {
+            "since": self.start_time,
             "mass_change": self.mass_change,
             "force": self.force,
         }
@@ -52,34 +52,34 @@ class MonitorEvent:
             "t": self.time,
             "kind": self.kind,
             "text": self.text,
-            **{name: value for name, value in known.items() if value is not None},
+            **{name: value for name, value in optional.items() if value is not None},
         }
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reading:
-    """What is known at one sample.
+    """Result of the monitor at one sample.
 
     Attributes:
-        time: Of the sample [s].
-        position, velocity: Of the joints, clean.
-        torque: Of the joints as measured [N m].
-        filtered: The same through the observer's low-pass [N m].
-        predicted: What the model expects there, what is carried included [N m].
-        half_width: Of the 95 % interval of `filtered - predicted` [N m].
-        external: What the outside does to the joints [N m].
-        external_half_width: Of its 95 % interval, in each joint's friction state [N m].
-        state: Friction state of each joint: fast, slow, turning, standing or rest.
-        evidence: For a contact, 2 ln B.
-        threshold: Evidence that an alarm needs; infinite while the payload is not known yet.
-        contact: What touches the arm, or None.
-        payload: What it carries, as of the last read-out (ten times a second), or None before.
-        temperature: Of the joints [degC], or None.
-        friction_index: Friction of each joint over that of the healthy model; 1 is healthy.
+        time: Time of the sample [s].
+        position, velocity: Conditioned joint positions and velocities.
+        torque: Measured joint torques [N m].
+        filtered: `torque` filtered by the observer's low-pass [N m].
+        predicted: Model torque including the payload, filtered likewise [N m].
+        half_width: Half width of the 95 % interval of `filtered - predicted` [N m].
+        external: External joint torque [N m].
+        external_half_width: Half width of its 95 % interval, by friction regime [N m].
+        state: Friction regime of each joint: fast, slow, turning, standing or rest.
+        evidence: 2 ln B of a contact.
+        threshold: Detection threshold of `evidence`; infinite while the payload is unknown.
+        contact: Active contact, or None.
+        payload: Payload estimate, updated ten times per second; None before the first.
+        temperature: Joint temperatures [degC], or None.
+        friction_index: Friction of each joint relative to the healthy model; 1 is healthy.
         friction_index_std: Its standard deviation.
-        sample: Number of the sample among all that have come, from 0: numbers that no reading has
-            were left out (`Monitor.account`).
-        events: What happened since the last reading.
+        sample: Number of the sample, from 0; numbers without reading were dropped
+            (`Monitor.sample_counts`).
+        events: Events since the last reading.
     """
 
     time: float
@@ -103,7 +103,7 @@ class Reading:
     events: tuple[MonitorEvent, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON; None for what is not known."""
+        """Reading for JSON; None for unknown values."""
         return {
             "t": self.time,
             "sample": self.sample,
@@ -112,39 +112,39 @@ class Reading:
             "torque": self.torque.tolist(),
             "filtered": self.filtered.tolist(),
             "predicted": self.predicted.tolist(),
-            "half_width": _finite(self.half_width),
+            "half_width": _json_numbers(self.half_width),
             "external": self.external.tolist(),
-            "external_half_width": _finite(self.external_half_width),
+            "external_half_width": _json_numbers(self.external_half_width),
             "state": list(self.state),
-            "evidence": _number(self.evidence),
-            "threshold": _number(self.threshold),
+            "evidence": _json_number(self.evidence),
+            "threshold": _json_number(self.threshold),
             "contact": None if self.contact is None else self.contact.to_dict(),
             "payload": _payload(self.payload),
-            "temperature": None if self.temperature is None else _finite(self.temperature),
-            "friction_index": _finite(self.friction_index),
-            "friction_index_std": _finite(self.friction_index_std),
+            "temperature": None if self.temperature is None else _json_numbers(self.temperature),
+            "friction_index": _json_numbers(self.friction_index),
+            "friction_index_std": _json_numbers(self.friction_index_std),
             "events": [event.to_dict() for event in self.events],
         }
 
 
-def _payload(found: PayloadEstimate | None) -> dict[str, Any] | None:
-    if found is None:
+def _payload(estimate: PayloadEstimate | None) -> dict[str, Any] | None:
+    if estimate is None:
         return None
     return {
-        "t": found.time,
-        **found.to_dict(),
-        "mass_std": _number(found.mass_std),
-        "com_std": _finite(found.centre_std),
-        "ready": found.ready,
-        "accurate": found.accurate,
-        "empty": found.empty,
-        "warnings": list(found.warnings),
+        "t": estimate.time,
+        **estimate.to_dict(),
+        "mass_std": _json_number(estimate.mass_std),
+        "com_std": _json_numbers(estimate.centre_std),
+        "ready": estimate.ready,
+        "accurate": estimate.accurate,
+        "empty": estimate.empty,
+        "warnings": list(estimate.warnings),
     }
 
 
-def _finite(values: Float[Array, " j"]) -> list[float | None]:
-    return [_number(value) for value in values.tolist()]
+def _json_numbers(values: Float[Array, " j"]) -> list[float | None]:
+    return [_json_number(value) for value in values.tolist()]
 
 
-def _number(value: float) -> float | None:
+def _json_number(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None

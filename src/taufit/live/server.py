@@ -1,16 +1,15 @@
-"""Pages for one person on this computer: who may ask, what is answered, and the ASGI server.
+"""Web server for one user of this computer: request checks, responses, ASGI server.
 
-Every request is checked before any page sees it, in this order:
+Every request is checked before the application, in this order:
 
     Host      one of the addresses the server listens on, else 421 (against DNS rebinding)
     Origin    absent or the server's own, else 403 (against other pages in the same browser)
     token     in the query or in the header X-Taufit-Token, for POST only in the header, else 401
     size      of head and body below the limits, else 431 or 413
 
-so no page that another site serves can read a stream or press a button, even one that guesses the
-port. Connections that have not shown the token have seconds to do so, and the oldest of too many
-make room: whoever has the token is served. Answers forbid scripts, frames and requests that are not
-the page's own.
+so no page of another site can read a stream or press a button, even if it guesses the port.
+Connections without token are closed after seconds, and the oldest of too many are closed first:
+users with the token are always served. Responses forbid foreign scripts, frames and requests.
 """
 
 from __future__ import annotations
@@ -38,10 +37,10 @@ if TYPE_CHECKING:
 
 BODY_LIMIT = 64_000
 HEAD_LIMIT = 16_384
-# Connections with the token, and without it so far; those have so long to show it [s].
-CONNECTIONS = 64
-STRANGERS = 256
-HEAD_S = 5.0
+# Limits of connections with and without token; time to authenticate [s].
+MAX_CONNECTIONS = 64
+MAX_UNAUTHENTICATED = 256
+AUTHENTICATION_S = 5.0
 _LOCAL = ("127.0.0.1", "localhost", "[::1]")
 _HEADERS = {
     "cache-control": "no-store",
@@ -51,21 +50,21 @@ _HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "x-frame-options": "DENY",
 }
-_NOTHING = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+_EMPTY_POLICY = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 
 class ServerError(TaufitError):
-    """A page cannot be served: the port is taken, or the address is not one of this computer."""
+    """A page cannot be served: the port is in use, or the address is not of this computer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a server listens, and the word that opens it.
+    """Address and token of a server.
 
     Attributes:
         host: Address of this computer.
-        port: The port.
-        token: Has to come with every request.
+        port: Port.
+        token: Secret required with every request.
     """
 
     host: str
@@ -74,26 +73,26 @@ class Endpoint:
 
     @property
     def address(self) -> str:
-        """What a browser shows: scheme, host and port."""
+        """Address shown by a browser: scheme, host and port."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"http://{host}:{self.port}"
 
     @property
     def url(self) -> str:
-        """The page, with the token that opens it."""
+        """Address of the page including the token."""
         return f"{self.address}/?token={self.token}"
 
     @property
     def hosts(self) -> frozenset[str]:
-        """Values of the Host header that are this server."""
-        own = self.address.removeprefix("http://")
+        """Valid values of the Host header."""
+        host_and_port = self.address.removeprefix("http://")
         if self.host in ("127.0.0.1", "::1", "localhost"):
-            return frozenset({own, *(f"{name}:{self.port}" for name in _LOCAL)})
-        return frozenset({own})
+            return frozenset({host_and_port, *(f"{name}:{self.port}" for name in _LOCAL)})
+        return frozenset({host_and_port})
 
 
-def listen(host: str = "127.0.0.1", port: int = 0) -> tuple[socket.socket, Endpoint]:
-    """A socket that listens, and its place; port 0 takes a free one."""
+def open_server_socket(host: str = "127.0.0.1", port: int = 0) -> tuple[socket.socket, Endpoint]:
+    """Open a listening socket and its endpoint; port 0 takes a free port."""
     require_server()
     if host in ("0.0.0.0", "::", ""):
         raise ServerError(
@@ -101,18 +100,18 @@ def listen(host: str = "127.0.0.1", port: int = 0) -> tuple[socket.socket, Endpo
             "the page is to be reached at."
         )
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    line = socket.socket(family, socket.SOCK_STREAM)
-    line.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    server_socket = socket.socket(family, socket.SOCK_STREAM)
+    server_socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        line.bind((host, port))
+        server_socket.bind((host, port))
     except (OSError, OverflowError) as error:
-        line.close()
+        server_socket.close()
         reason = getattr(error, "strerror", None) or error
         raise ServerError(
             f"cannot listen on {host}:{port}: {reason}. Give another --port (0: any free one)."
         ) from None
-    line.listen(STRANGERS)
-    return line, Endpoint(host, line.getsockname()[1])
+    server_socket.listen(MAX_UNAUTHENTICATED)
+    return server_socket, Endpoint(host, server_socket.getsockname()[1])
 
 
 _NO_TOKEN = "the token is missing or wrong: use the address that taufit printed"
@@ -120,126 +119,131 @@ _RELOAD = """const token = sessionStorage.getItem("taufit-token");
 if (token) location.replace(`/?token=${encodeURIComponent(token)}`);"""
 
 
-class Visitors:
-    """Connections of a server: strangers, and those that have shown the token.
+class ConnectionTable:
+    """Connections of a server, with and without token.
 
-    Connections are known by the address at their other end.
+    Connections are identified by their remote address.
     """
 
     def __init__(self) -> None:
-        self._strangers: dict[Any, Any] = {}
-        self._guests: dict[Any, Any] = {}
+        self._unauthenticated: dict[Any, Any] = {}
+        self._authenticated: dict[Any, Any] = {}
 
-    def arrive(self, client: Any, transport: Any) -> None:
-        """A connection is there; the oldest of too many strangers goes."""
-        self._strangers[client] = transport
-        while len(self._strangers) > STRANGERS:
-            oldest = next(iter(self._strangers))
-            self._strangers.pop(oldest).abort()
+    def add(self, client: Any, transport: Any) -> None:
+        """Add a connection; close the oldest of too many without token."""
+        self._unauthenticated[client] = transport
+        while len(self._unauthenticated) > MAX_UNAUTHENTICATED:
+            oldest = next(iter(self._unauthenticated))
+            self._unauthenticated.pop(oldest).abort()
 
-    def welcome(self, client: Any) -> bool:
-        """It has shown the token; False where there are too many such."""
+    def authenticate(self, client: Any) -> bool:
+        """Mark a connection as authenticated; False if there are too many."""
         client = None if client is None else tuple(client)
-        if client not in self._guests and len(self._guests) >= CONNECTIONS:
+        if client not in self._authenticated and len(self._authenticated) >= MAX_CONNECTIONS:
             return False
-        transport = self._strangers.pop(client, None)
+        transport = self._unauthenticated.pop(client, None)
         if transport is not None:
-            self._guests[client] = transport
+            self._authenticated[client] = transport
         return True
 
-    def expire(self, client: Any, transport: Any) -> None:
-        """It had time to show the token."""
-        if client in self._strangers and self._strangers[client] is transport:
+    def close_unauthenticated(self, client: Any, transport: Any) -> None:
+        """Close a connection that has not shown the token in time."""
+        if client in self._unauthenticated and self._unauthenticated[client] is transport:
             transport.abort()
 
-    def leave(self, client: Any) -> None:
-        """It is gone."""
-        self._strangers.pop(client, None)
-        self._guests.pop(client, None)
+    def remove(self, client: Any) -> None:
+        """Remove a closed connection."""
+        self._unauthenticated.pop(client, None)
+        self._authenticated.pop(client, None)
 
 
-def _protocol(visitors: Visitors) -> type:
-    """uvicorn's protocol, whose connections are noted and have a time to show the token."""
+def _protocol(connections: ConnectionTable) -> type:
+    """uvicorn protocol that registers connections and limits their time to authenticate."""
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
     class Noted(H11Protocol):
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
-            visitors.arrive(self.client, transport)
-            self.loop.call_later(HEAD_S, visitors.expire, self.client, transport)
+            connections.add(self.client, transport)
+            self.loop.call_later(
+                AUTHENTICATION_S, connections.close_unauthenticated, self.client, transport
+            )
 
         def connection_lost(self, exc: Exception | None) -> None:
-            visitors.leave(self.client)
+            connections.remove(self.client)
             super().connection_lost(exc)
 
     return Noted
 
 
 class RequestGuard:
-    """ASGI: asks the four questions of this file, then the application."""
+    """ASGI middleware: checks requests, then calls the application."""
 
     def __init__(
         self,
         app: ASGIApp,
-        place: Endpoint,
+        endpoint: Endpoint,
         limits: Mapping[str, int] | None = None,
-        visitors: Visitors | None = None,
+        connections: ConnectionTable | None = None,
     ) -> None:
-        self.app, self.place, self.limits = app, place, dict(limits or {})
-        self.visitors = visitors or Visitors()
-        self.token = place.token.encode()
+        self.app, self.endpoint, self.limits = app, endpoint, dict(limits or {})
+        self.connections = connections or ConnectionTable()
+        self.token = endpoint.token.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
-        heads: dict[str, list[str]] = {}
+        headers: dict[str, list[str]] = {}
         for name, value in scope["headers"]:
-            heads.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
-        refusal = self._refusal(scope, heads)
+            headers.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
+        refusal = self._refusal(scope, headers)
         if refusal is None:
             body = await _body(receive, self.limits.get(scope["path"], BODY_LIMIT))
             if body is None:
                 refusal = (413, "the request is too large")
             else:
-                await self.app(scope, _replay(body, receive), _with_headers(send))
+                await self.app(scope, _replay_body(body, receive), _with_headers(send))
         if refusal is not None:
-            await _refuse(send, *refusal, page=_is_page(scope, heads))
+            await _send_refusal(send, *refusal, page=_is_page(scope, headers))
 
-    def _refusal(self, scope: Scope, heads: dict[str, list[str]]) -> tuple[int, str] | None:
+    def _refusal(self, scope: Scope, headers: dict[str, list[str]]) -> tuple[int, str] | None:
         head = len(scope.get("raw_path") or b"") + len(scope["query_string"])
         if head + sum(len(name) + len(value) for name, value in scope["headers"]) > HEAD_LIMIT:
             return 431, "the request's head is too large"
-        if len(heads.get("host", [])) != 1 or heads["host"][0].lower() not in self.place.hosts:
+        if (
+            len(headers.get("host", [])) != 1
+            or headers["host"][0].lower() not in self.endpoint.hosts
+        ):
             return 421, "this server does not answer for that host"
-        origins = {f"http://{host}" for host in self.place.hosts}
-        if any(origin.lower() not in origins for origin in heads.get("origin", [])):
+        origins = {f"http://{host}" for host in self.endpoint.hosts}
+        if any(origin.lower() not in origins for origin in headers.get("origin", [])):
             return 403, "this page may only be asked by itself"
-        if any(site not in ("same-origin", "none") for site in heads.get("sec-fetch-site", [])):
+        if any(site not in ("same-origin", "none") for site in headers.get("sec-fetch-site", [])):
             return 403, "this page may only be asked by itself"
-        if not self._known(scope, heads):
+        if not self._has_token(scope, headers):
             return 401, _NO_TOKEN
-        if not self.visitors.welcome(scope.get("client")):
+        if not self.connections.authenticate(scope.get("client")):
             return 503, "too many pages are open: close one"
-        length = heads.get("content-length", ["0"])
+        length = headers.get("content-length", ["0"])
         limit = self.limits.get(scope["path"], BODY_LIMIT)
         if len(length) != 1 or not length[0].isdigit() or int(length[0]) > limit:
             return 413, "the request is too large"
         return None
 
-    def _known(self, scope: Scope, heads: dict[str, list[str]]) -> bool:
-        given = heads.get("x-taufit-token", [])
-        if not given and scope["method"] in ("GET", "HEAD"):
+    def _has_token(self, scope: Scope, headers: dict[str, list[str]]) -> bool:
+        tokens = headers.get("x-taufit-token", [])
+        if not tokens and scope["method"] in ("GET", "HEAD"):
             query = scope["query_string"].decode("latin-1")
             try:
-                given = parse_qs(query, max_num_fields=20).get("token", [])
+                tokens = parse_qs(query, max_num_fields=20).get("token", [])
             except ValueError:
-                given = []
-        found = given[0].encode("utf-8", "surrogatepass") if len(given) == 1 else b""
-        return hmac.compare_digest(found, self.token)
+                tokens = []
+        token = tokens[0].encode("utf-8", "surrogatepass") if len(tokens) == 1 else b""
+        return hmac.compare_digest(token, self.token)
 
 
 async def _body(receive: Receive, limit: int) -> bytes | None:
-    """The request's body, or None where it is longer than it may be."""
+    """Body of the request, or None if it is too long."""
     parts: list[bytes] = []
     size = 0
     while True:
@@ -254,78 +258,80 @@ async def _body(receive: Receive, limit: int) -> bytes | None:
             return b"".join(parts)
 
 
-def _replay(body: bytes, receive: Receive) -> Receive:
-    """Hand over a body that was read already, then whatever follows it."""
+def _replay_body(body: bytes, receive: Receive) -> Receive:
+    """Receiver that returns a body already read, then further messages."""
     first: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
-    async def again() -> Message:
+    async def receive_again() -> Message:
         return first.pop() if first else await receive()
 
-    return again
+    return receive_again
 
 
 def _with_headers(send: Send) -> Send:
-    """Add the headers that every answer has; a page's own policy is kept."""
+    """Sender that adds common headers; a policy of the page is kept."""
 
-    async def sent(message: Message) -> None:
+    async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
-            there = {name.lower() for name, _ in message.get("headers", [])}
-            more = {**_HEADERS, "content-security-policy": _NOTHING}
-            added = [(k.encode(), v.encode()) for k, v in more.items() if k.encode() not in there]
-            message = {**message, "headers": [*message.get("headers", []), *added]}
+            present = {name.lower() for name, _ in message.get("headers", [])}
+            common = {**_HEADERS, "content-security-policy": _EMPTY_POLICY}
+            missing = [
+                (k.encode(), v.encode()) for k, v in common.items() if k.encode() not in present
+            ]
+            message = {**message, "headers": [*message.get("headers", []), *missing]}
         await send(message)
 
-    return sent
+    return send_with_headers
 
 
-def _is_page(scope: Scope, heads: dict[str, list[str]]) -> bool:
-    """Whether a browser wants the page itself and has no token in its address, as on a reload."""
+def _is_page(scope: Scope, headers: dict[str, list[str]]) -> bool:
+    """Whether a browser requests the page without token in the address, as on a reload."""
     return (
         scope["method"] == "GET"
         and scope["path"] == "/"
         and b"token" not in scope["query_string"]
-        and "text/html" in "".join(heads.get("accept", []))
+        and "text/html" in "".join(headers.get("accept", []))
     )
 
 
-async def _refuse(send: Send, status: int, text: str, *, page: bool = False) -> None:
-    body, kind, policy = (text + "\n").encode(), "plain", _NOTHING
+async def _send_refusal(send: Send, status: int, text: str, *, page: bool = False) -> None:
+    body, kind, policy = (text + "\n").encode(), "plain", _EMPTY_POLICY
     if page and status == 401:
-        # The page took the token out of the address and left it with this tab.
+        # The page has removed the token from the address and stored it for this tab.
         nonce = secrets.token_urlsafe(16)
-        kind, policy = "html", f"{_NOTHING}; script-src 'nonce-{nonce}'"
+        kind, policy = "html", f"{_EMPTY_POLICY}; script-src 'nonce-{nonce}'"
         body = (
             f'<!doctype html><meta charset="utf-8"><p>{escape(text)}</p><script nonce="{nonce}">'
             f"{_RELOAD}</script>\n"
         ).encode()
-    heads = {
+    headers = {
         "content-type": f"text/{kind}; charset=utf-8",
         "content-security-policy": policy,
         "content-length": str(len(body)),
         "connection": "close",
     }
-    listed = [(name.encode(), value.encode()) for name, value in heads.items()]
-    out = _with_headers(send)
-    await out({"type": "http.response.start", "status": status, "headers": listed})
-    await out({"type": "http.response.body", "body": body})
+    encoded = [(name.encode(), value.encode()) for name, value in headers.items()]
+    send_response = _with_headers(send)
+    await send_response({"type": "http.response.start", "status": status, "headers": encoded})
+    await send_response({"type": "http.response.body", "body": body})
 
 
-def page(name: str, title: str, settings: str, body: str) -> tuple[str, dict[str, str]]:
-    """One page as text with its headers; style and script are inside, allowed by a nonce.
+def render_page(name: str, title: str, settings: str, body: str) -> tuple[str, dict[str, str]]:
+    """Page as text with its headers; style and script are inline, allowed by a nonce.
 
     Args:
-        name: Of the style and script among this room's static files.
-        title: Shown by the browser.
+        name: Name of style and script among the static files.
+        title: Title in the browser.
         settings: JSON for the script.
         body: HTML.
     """
     nonce = secrets.token_urlsafe(16)
     static = files("taufit.live") / "static"
-    look = (files("taufit.report") / "static" / "page.css").read_text(encoding="utf-8")
-    style = look + (static / "pages.css").read_text(encoding="utf-8")
+    common_style = (files("taufit.report") / "static" / "page.css").read_text(encoding="utf-8")
+    style = common_style + (static / "pages.css").read_text(encoding="utf-8")
     style += (static / f"{name}.css").read_text(encoding="utf-8")
     script = (static / f"{name}.js").read_text(encoding="utf-8")
-    # Inside a script element only "</" could end it early.
+    # In a script element only "</" could end it.
     data = settings.replace("<", "\\u003c")
     text = (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
@@ -336,30 +342,34 @@ def page(name: str, title: str, settings: str, body: str) -> tuple[str, dict[str
         f'<script nonce="{nonce}">{script}</script></body></html>\n'
     )
     policy = (
-        f"{_NOTHING}; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; connect-src 'self'; "
+        f"{_EMPTY_POLICY}; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; connect-src "
+        f"'self'; "
         "img-src data:"
     )
     return text, {"content-security-policy": policy}
 
 
 @contextmanager
-def serving(
-    app: ASGIApp, line: socket.socket, place: Endpoint, limits: Mapping[str, int] | None = None
+def run_server(
+    app: ASGIApp,
+    server_socket: socket.socket,
+    endpoint: Endpoint,
+    limits: Mapping[str, int] | None = None,
 ) -> Iterator[Server]:
-    """Serve an application behind a `Guard` in a thread of its own while the block runs.
+    """Serve an application behind a `RequestGuard` in its own thread while the block runs.
 
     Args:
-        app: To serve.
-        line: As `listen` gives it; closed at the end.
-        place: As `listen` gives it.
-        limits: {path: largest body in bytes}, where it is not BODY_LIMIT.
+        app: Application.
+        server_socket: Socket of `open_server_socket`; closed at the end.
+        endpoint: Endpoint of `open_server_socket`.
+        limits: {path: largest body in bytes}, if not BODY_LIMIT.
     """
     import uvicorn
 
-    visitors = Visitors()
+    connections = ConnectionTable()
     config = uvicorn.Config(
-        RequestGuard(app, place, limits, visitors),
-        http=_protocol(visitors),
+        RequestGuard(app, endpoint, limits, connections),
+        http=_protocol(connections),
         ws="none",
         lifespan="off",
         log_config=None,
@@ -367,7 +377,7 @@ def serving(
         server_header=False,
         date_header=False,
         proxy_headers=False,
-        backlog=STRANGERS,
+        backlog=MAX_UNAUTHENTICATED,
         h11_max_incomplete_event_size=HEAD_LIMIT,
         timeout_keep_alive=5,
         timeout_graceful_shutdown=2,
@@ -376,7 +386,7 @@ def serving(
     logging.getLogger("uvicorn").propagate = False
     server = uvicorn.Server(config)
     thread = threading.Thread(
-        target=server.run, kwargs={"sockets": [line]}, name="taufit page", daemon=True
+        target=server.run, kwargs={"sockets": [server_socket]}, name="taufit page", daemon=True
     )
     thread.start()
     try:
@@ -384,11 +394,11 @@ def serving(
     finally:
         server.should_exit = True
         thread.join(10.0)
-        line.close()
+        server_socket.close()
 
 
 def application(routes: Mapping[str, tuple[str, Callable[..., Any]]]) -> ASGIApp:
-    """An application of {path: (method, endpoint)}."""
+    """Application from {path: (method, endpoint)}."""
     from starlette.applications import Starlette
     from starlette.routing import Route
 
@@ -398,6 +408,6 @@ def application(routes: Mapping[str, tuple[str, Callable[..., Any]]]) -> ASGIApp
 
 
 def require_server() -> None:
-    """Raise what to install where the libraries of the server are missing."""
+    """Raise if the libraries of the server are not installed."""
     if find_spec("uvicorn") is None or find_spec("starlette") is None:
         raise missing_extra("live", "serving a page")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from taufit.papers.exhibit import Exhibit, Paper
-from taufit.report.page import Section, bullets, cards, page, paragraph, table, verdict
+from taufit.report.page import Section, bullets, cards, paragraph, render_page, table, verdict_box
 
 
 def paper_page(paper: Paper, exhibits: Sequence[Exhibit]) -> str:
@@ -14,7 +14,7 @@ def paper_page(paper: Paper, exhibits: Sequence[Exhibit]) -> str:
     same = [entry for entry in entries if entry.agrees is not None]
     agreed = sum(bool(entry.agrees) for entry in same)
     missing = [exhibit for exhibit in exhibits if exhibit.missing]
-    head = verdict(
+    head = verdict_box(
         "good" if agreed == len(same) else "warn",
         f"{agreed} of {len(same)} numbers that must agree do",
         "Other numbers stand beside each other with the reason why they differ.",
@@ -31,7 +31,7 @@ def paper_page(paper: Paper, exhibits: Sequence[Exhibit]) -> str:
         Section("Errata", bullets(list(paper.errata))),
         *(Section(f"{e.label}: {e.title}", _body(e)) for e in exhibits),
     ]
-    return page(paper.title, f"{paper.authors}. {paper.journal}.", sections)
+    return render_page(paper.title, f"{paper.authors}. {paper.journal}.", sections)
 
 
 def _body(exhibit: Exhibit) -> str:

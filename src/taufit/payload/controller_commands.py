@@ -125,8 +125,7 @@ class FlangePayload:
         )
 
     def _principal(self) -> tuple[Float[Array, " 3"], Float[Array, "3 3"]]:
-        """Principal moments and axes (columns), each closest to the flange axis of the same "
-        "name."""
+        """Principal moments and axes (columns), each close to the flange axis of the same name."""
         moments, axes = np.linalg.eigh(self.inertia)
         order = _axis_order(np.abs(axes))
         moments, axes = moments[order], axes[:, order]

@@ -171,8 +171,7 @@ def stream(model: FittedModel, recording: Recording) -> Stream:
 
 
 def _commands_at(recording: Recording, rows: Int[Array, " m"]) -> tuple[Array, Array, Array] | None:
-    """Commanded position, velocity and acceleration at rows, gaps interpolated; None without "
-    "them."""
+    """Commanded position, velocity and acceleration at rows, interpolated over gaps; or None."""
     out = []
     for channel in _COMMANDED:
         values = getattr(recording, channel)

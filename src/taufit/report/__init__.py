@@ -1,6 +1,6 @@
-"""Pages people look at. In: models, samples, scores, motions. Out: one self-contained HTML text.
+"""HTML reports. In: models, samples, scores, motions. Out: one self-contained HTML text.
 
-Left to others: every number on the page.
+Not here: the computation of the numbers shown.
 """
 
 from typing import TYPE_CHECKING
@@ -11,6 +11,6 @@ if TYPE_CHECKING:
     from taufit.report.fit_page import fit_page as fit_page, model_page as model_page
     from taufit.report.model_view import ReportRun as ReportRun
     from taufit.report.motion_page import motion_page as motion_page
-    from taufit.report.page import Section as Section, page as page
+    from taufit.report.page import Section as Section, render_page as render_page
 
 lazy_room(__name__)

@@ -1,4 +1,4 @@
-"""Charts as data in the page; the script beside this file draws them. No library, no network."""
+"""Charts as data in the page, drawn by a script of the package. No library, no network."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from taufit.report.palette import COLOURS
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Series:
-    """One curve, band or cloud of points of a chart.
+    """One curve, band or set of points of a chart.
 
     Attributes:
-        name: For the legend; empty for none.
-        y: Values, or None for a band alone.
-        x: Its own abscissa, or None for the chart's.
+        name: Name in the legend; empty for none.
+        y: Values, or None for a band only.
+        x: Abscissa, or None for that of the chart.
         low, high: Edges of a band, or None.
-        colour: CSS colour; chosen by position when empty.
-        points: Dots instead of a line.
-        dash: Line pattern in pixels.
+        colour: CSS colour; by position if empty.
+        points: Whether to draw dots instead of a line.
+        dash: Line pattern [pixels].
     """
 
     name: str
@@ -48,9 +48,9 @@ def chart(
     group: str = "",
     tall: bool = False,
 ) -> str:
-    """The HTML of one chart. Charts with the same `group` zoom together."""
+    """HTML of one chart. Charts with the same `group` zoom together."""
     spec = {
-        "x": _pack(x),
+        "x": _encode_floats(x),
         "xlabel": xlabel,
         "ylabel": ylabel,
         "group": group,
@@ -61,7 +61,7 @@ def chart(
                 "points": s.points,
                 "dash": list(s.dash),
                 **{
-                    key: _pack(value)
+                    key: _encode_floats(value)
                     for key, value in (("y", s.y), ("x", s.x), ("low", s.low), ("high", s.high))
                     if value is not None
                 },
@@ -78,11 +78,11 @@ def chart(
     )
 
 
-def thin(
+def reduce_samples(
     time: Float[Array, " n"], columns: list[Float[Array, " n"]], points: int = 2000
 ) -> tuple[Float[Array, " m"], list[Float[Array, " m"]]]:
-    """Fewer samples for the page, keeping the extremes: the first column's lowest and highest
-    sample of every bin, and the other columns at the same moments."""
+    """Reduce the number of samples for the page: in every bin, the samples with the lowest and the
+    highest value of the first column are kept."""
     n = len(time)
     if n <= points:
         return time, columns
@@ -95,5 +95,5 @@ def thin(
     return time[index], [column[index] for column in columns]
 
 
-def _pack(values: Float[Array, " n"]) -> str:
+def _encode_floats(values: Float[Array, " n"]) -> str:
     return base64.b64encode(np.ascontiguousarray(values, np.float32).tobytes()).decode()

@@ -1,4 +1,4 @@
-"""A page about a fitted model: the verdict first, then what it rests on."""
+"""Page about a fitted model: verdict first, then the details."""
 
 from __future__ import annotations
 
@@ -6,48 +6,48 @@ from collections.abc import Sequence
 
 from taufit.model.fitted_model import FittedModel
 from taufit.report.model_view import ModelView, ReportRun
-from taufit.report.page import page
+from taufit.report.page import render_page
 from taufit.report.sections import MODEL_SECTIONS
 from taufit.workflow import IdentificationResult
 
 
-def fit_page(done: IdentificationResult) -> str:
-    """The page of a fit that has just been made."""
+def fit_page(result: IdentificationResult) -> str:
+    """Page of a fit result."""
     runs = [
-        ReportRun(_short(score.file), samples, score)
-        for score, samples in zip(done.holdout_scores, done.holdout_samples, strict=True)
+        ReportRun(_file_name(score.file), samples, score)
+        for score, samples in zip(result.holdout_scores, result.holdout_samples, strict=True)
     ]
-    runs.append(ReportRun("training", done.samples, done.training_score, training=True))
+    runs.append(ReportRun("training", result.samples, result.training_score, training=True))
     return view_page(
-        ModelView.of(
-            done.model,
+        ModelView.from_runs(
+            result.model,
             runs,
-            warnings=done.warnings,
-            nominal=done.nominal_comparison,
-            signs=done.signs,
-            dropped=done.estimate.dropped,
-            fitted_to=done.samples,
-            grades=done.grades,
+            warnings=result.warnings,
+            nominal=result.nominal_comparison,
+            signs=result.signs,
+            dropped=result.estimate.dropped,
+            fitted_to=result.samples,
+            grades=result.grades,
         )
     )
 
 
 def model_page(model: FittedModel, runs: Sequence[ReportRun]) -> str:
-    """The page of a model and recordings; the first run is the one shown in full."""
-    return view_page(ModelView.of(model, runs))
+    """Page of a model with recordings; the first run is shown in detail."""
+    return view_page(ModelView.from_runs(model, runs))
 
 
 def view_page(view: ModelView) -> str:
-    """Every section that has something to say."""
+    """Page of a model view, without empty sections."""
     model = view.model
     subtitle = (
         f"{model.robot.joints} joints, low-pass {model.training.conditioning.cutoff_hz:g} Hz, "
         f"friction {type(model.friction).__name__ if model.friction else 'none'}"
     )
-    found = (section(view) for section in MODEL_SECTIONS)
-    shown = [section for section in found if section is not None]
-    return page(f"Torque model of {model.robot.name}", subtitle, shown)
+    all_sections = (section(view) for section in MODEL_SECTIONS)
+    sections = [section for section in all_sections if section is not None]
+    return render_page(f"Torque model of {model.robot.name}", subtitle, sections)
 
 
-def _short(path: str) -> str:
+def _file_name(path: str) -> str:
     return path.replace("\\", "/").rsplit("/", 1)[-1]

@@ -1,4 +1,4 @@
-"""A page about a fleet: who is unlike the others first, then all robots by friction, then days."""
+"""Page about a fleet: outliers first, then all robots by friction, then days."""
 
 from __future__ import annotations
 
@@ -9,173 +9,183 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 from taufit.fleet.result import FleetResult, RobotResult
 from taufit.report.charts import Series, chart
-from taufit.report.page import Raw, Section, bullets, cards, page, paragraph, table, verdict
+from taufit.report.page import (
+    Markup,
+    Section,
+    bullets,
+    cards,
+    paragraph,
+    render_page,
+    table,
+    verdict_box,
+)
 
-# Robots in tables and charts of single robots, worst first.
-_LISTED, _DRAWN = 500, 12
-# A cell has its full colour at this deviation.
-_FULL = 1.0
+# Numbers of robots in tables and in charts, worst first.
+_MAX_LISTED, _MAX_DRAWN = 500, 12
+# Deviation (logarithm) at which a cell has its full colour.
+_FULL_COLOUR = 1.0
 
 
-def fleet_page(found: FleetResult) -> str:
-    """One page."""
-    odd = [one for one in found.robots if one.outlier]
-    off = _deviations(found)
+def fleet_page(result: FleetResult) -> str:
+    """Self-contained HTML page."""
+    outliers = [robot for robot in result.robots if robot.outlier]
+    deviations = _deviations(result)
     sections = [
-        Section("Verdict", _verdict(found, odd)),
-        Section("Robots unlike the others", _odd(odd) + _reach(found)),
-        Section("Map of friction", _map(found, off)),
-        Section("Every robot", _table(found, off)),
-        Section("Friction over days", _days(found)),
-        Section("What robots of this type have in common", _typical(found)),
-        Section("Files that were not used", _failed(found)),
+        Section("Verdict", _verdict(result, outliers)),
+        Section("Outliers", _outlier_table(outliers) + _detection_limits(result)),
+        Section("Map of friction", _friction_chart(result, deviations)),
+        Section("Every robot", _table(result, deviations)),
+        Section("Friction over days", _days(result)),
+        Section("Typical parameters of this type", _typical_parameters(result)),
+        Section("Files not used", _list_failed_files(result)),
     ]
-    days = sorted({day.day for one in found.robots for day in one.days})
-    when = "" if not any(days) else f", {days[0]}"
-    when += f" to {days[-1]}" if len(days) > 1 else ""
-    return page(
-        f"Fleet of {found.type}",
-        f"{len(found.robots)} robots, {found.rows:,} rows{when}",
+    days = sorted({day.day for robot in result.robots for day in robot.days})
+    date_text = "" if not any(days) else f", {days[0]}"
+    date_text += f" to {days[-1]}" if len(days) > 1 else ""
+    return render_page(
+        f"Fleet of {result.type}",
+        f"{len(result.robots)} robots, {result.rows:,} rows{date_text}",
         sections,
     )
 
 
-def _verdict(found: FleetResult, odd: list[RobotResult]) -> str:
+def _verdict(result: FleetResult, outliers: list[RobotResult]) -> str:
     kinds = {kind: 0 for kind in ("friction", "tool", "mounting", "trend")}
-    for one in odd:
-        for surprise in one.surprises:
+    for robot in outliers:
+        for surprise in robot.surprises:
             kinds[surprise.kind] += 1
-    verb = "is" if len(odd) == 1 else "are"
-    head = verdict(
-        "warn" if odd or found.failed or found.incidents else "good",
-        f"{len(odd)} of {len(found.robots)} robots {verb} unlike the others"
-        if odd
-        else f"All {len(found.robots)} robots are alike",
-        f"Files not used: {len(found.failed)}. Workers lost: {len(found.incidents)}. Where robots "
-        "differ by chance alone, one study in twenty names a robot.",
+    verb = "is" if len(outliers) == 1 else "are"
+    head = verdict_box(
+        "warn" if outliers or result.failed or result.incidents else "good",
+        f"{len(outliers)} of {len(result.robots)} robots {verb} outliers"
+        if outliers
+        else f"None of {len(result.robots)} robots is an outlier",
+        f"Files not used: {len(result.failed)}. Workers lost: {len(result.incidents)}. If robots "
+        "differ by chance only, one study in twenty reports an outlier.",
     )
     return head + cards(
         [
-            ("robots", str(len(found.robots))),
-            ("friction unlike the others'", str(kinds["friction"])),
+            ("robots", str(len(result.robots))),
+            ("friction outliers", str(kinds["friction"])),
             ("tool or payload", str(kinds["tool"])),
             ("mounting", str(kinds["mounting"])),
-            ("friction that moves", str(kinds["trend"])),
-            ("files not used", str(len(found.failed))),
+            ("friction trends", str(kinds["trend"])),
+            ("files not used", str(len(result.failed))),
         ]
     )
 
 
-def _reach(found: FleetResult) -> str:
-    """From which wear on a joint stands out among its siblings."""
-    known = [
+def _detection_limits(result: FleetResult) -> str:
+    """Smallest detectable increase of friction of each joint."""
+    limits = [
         f"joint {j + 1} {factor:.1f} times"
-        for j, factor in enumerate(found.named_from)
+        for j, factor in enumerate(result.named_from)
         if np.isfinite(factor)
     ]
-    if not known:
+    if not limits:
         return ""
     return paragraph(
-        "A worn joint is named on 19 of 20 robots once its friction is so many times what it was "
-        f"when new: {', '.join(known)}. Less wear can hide among the robots' own differences."
+        "Wear is detected on 19 of 20 robots from this increase of friction: "
+        f"{', '.join(limits)}. Less wear is within the differences between robots."
     )
 
 
-def _odd(odd: list[RobotResult]) -> str:
-    if not odd:
+def _outlier_table(outliers: list[RobotResult]) -> str:
+    if not outliers:
         return paragraph("None.")
     rows = [
-        (one.robot, surprise.kind, _wide(surprise.message), f"{surprise.size:.1f}")
-        for one in odd[:_LISTED]
-        for surprise in one.surprises
+        (robot.robot, surprise.kind, _wide_text(surprise.message), f"{surprise.size:.1f}")
+        for robot in outliers[:_MAX_LISTED]
+        for surprise in robot.surprises
     ]
-    return paragraph(
-        "Gravest first; by how many standard deviations of its siblings' a robot is off."
-    ) + table(("robot", "what", "in words", "off by"), rows, text=(0, 1, 2))
+    return paragraph("Largest deviation first, in standard deviations of the fleet.") + table(
+        ("robot", "kind", "description", "deviation"), rows, text=(0, 1, 2)
+    )
 
 
-def _wide(text: str) -> Raw:
-    """Words that keep a width one can read on a phone, where tables scroll sideways."""
-    return Raw(f'<span style="display: block; min-width: 15em">{html.escape(text)}</span>')
+def _wide_text(text: str) -> Markup:
+    """Text with a minimum width for phones, where tables scroll sideways."""
+    return Markup(f'<span style="display: block; min-width: 15em">{html.escape(text)}</span>')
 
 
-def _deviations(found: FleetResult) -> Float[Array, "r j"]:
-    """Friction by each robot's own data over the middle of all, minus one."""
-    level = np.stack([one.alone.value for one in found.robots])
+def _deviations(result: FleetResult) -> Float[Array, "r j"]:
+    """Friction of each robot relative to the median of the fleet, minus one."""
+    level = np.stack([robot.alone.value for robot in result.robots])
     return np.asarray(level / np.median(level, axis=0) - 1.0)
 
 
-def _map(found: FleetResult, off: Float[Array, "r j"]) -> str:
-    order = sorted(range(len(found.robots)), key=lambda k: found.robots[k].robot)
+def _friction_chart(result: FleetResult, deviations: Float[Array, "r j"]) -> str:
+    order = sorted(range(len(result.robots)), key=lambda k: result.robots[k].robot)
     x = np.arange(len(order), dtype=float)
     series = [
-        Series(f"joint {j + 1}", 100.0 * off[order, j], points=True) for j in range(off.shape[1])
+        Series(f"joint {j + 1}", 100.0 * deviations[order, j], points=True)
+        for j in range(deviations.shape[1])
     ]
     return paragraph(
-        "Friction at half the rated speed under the usual load, by each robot's own recordings, in "
-        "percent off the middle of the fleet. Robots in order of their names."
+        "Friction at half the rated speed under typical load, from each robot's recordings, in "
+        "percent from the median of the fleet. Robots in order of their names."
     ) + chart(
         x,
         series,
         caption="Friction of every robot and joint",
         xlabel="robot",
-        ylabel="off the middle of the fleet [%]",
+        ylabel="deviation from the median [%]",
         tall=True,
     )
 
 
-def _table(found: FleetResult, off: Float[Array, "r j"]) -> str:
-    joints = off.shape[1]
+def _table(result: FleetResult, deviations: Float[Array, "r j"]) -> str:
+    joints = deviations.shape[1]
     rows = []
-    for one, own in list(zip(found.robots, off, strict=True))[:_LISTED]:
+    for robot, robot_deviations in list(zip(result.robots, deviations, strict=True))[:_MAX_LISTED]:
         rows.append(
             (
-                one.robot,
-                "yes" if one.outlier else "",
-                one.files,
-                one.rows,
-                f"{100.0 * float(np.mean(one.nrmse)):.1f} %",
-                *(_cell(float(x)) for x in own),
+                robot.robot,
+                "yes" if robot.outlier else "",
+                robot.files,
+                robot.rows,
+                f"{100.0 * float(np.mean(robot.nrmse)):.1f} %",
+                *(_deviation_cell(float(x)) for x in robot_deviations),
             )
         )
     header = ("robot", "unlike", "files", "rows", "mean nrmse")
-    named = [f"joint {j + 1}" for j in range(joints)]
-    more = len(found.robots) - len(rows)
-    tail = paragraph(f"{more} more in fleet.parquet.") if more > 0 else ""
+    joint_header = [f"joint {j + 1}" for j in range(joints)]
+    remaining = len(result.robots) - len(rows)
+    tail = paragraph(f"{remaining} more in fleet.parquet.") if remaining > 0 else ""
     return (
         paragraph(
-            "Worst first. Joints: friction in percent off the middle of the fleet; the stronger "
-            "the colour, the further off."
+            "Worst first. Joints: deviation of friction from the median of the fleet [%]; the "
+            "colour shows its size.",
         )
-        + table((*header, *named), rows, text=(0, 1))
+        + table((*header, *joint_header), rows, text=(0, 1))
         + tail
     )
 
 
-def _cell(off: float) -> Raw:
-    """Percent on a ground whose strength says the same; both themes show through it."""
-    strength = min(abs(np.log1p(max(off, -0.99))) / _FULL, 1.0) * 0.55
-    ground = "214, 96, 40" if off > 0 else "40, 110, 200"
+def _deviation_cell(deviation: float) -> Markup:
+    """Percentage on a background coloured by its size, for both themes."""
+    strength = min(abs(np.log1p(max(deviation, -0.99))) / _FULL_COLOUR, 1.0) * 0.55
+    ground = "214, 96, 40" if deviation > 0 else "40, 110, 200"
     style = f"background: rgba({ground}, {strength:.2f}); display: block; padding: 0 .35em"
-    return Raw(f'<span style="{style}">{100 * off:+.0f} %</span>')
+    return Markup(f'<span style="{style}">{100 * deviation:+.0f} %</span>')
 
 
-def _days(found: FleetResult) -> str:
-    many = [one for one in found.robots if len(one.days) > 1]
-    if not many:
+def _days(result: FleetResult) -> str:
+    robots_with_days = [robot for robot in result.robots if len(robot.days) > 1]
+    if not robots_with_days:
         return paragraph("Recordings are of one day.")
-    slopes = ", ".join(f"{100 * k:+.2f}" for k in found.slopes)
-    warm = bool(np.any(found.slopes != 0.0))
+    slopes = ", ".join(f"{100 * k:+.2f}" for k in result.slopes)
+    is_compensated = bool(np.any(result.slopes != 0.0))
     text = (
-        f"Temperature is taken out with what all robots show together: {slopes} % per kelvin for "
-        "the joints in order."
-        if warm
-        else "Temperatures were not recorded or hardly differ: a trend may be the weather's."
+        f"Friction is compensated for temperature with the slopes of the fleet: {slopes} % per "
+        "kelvin for the joints in order."
+        if is_compensated
+        else "Temperatures were not recorded or hardly differ: trends may be due to temperature."
     )
-    parts = [paragraph(f"The robots that are listed first. {text}")]
-    for one in many[:_DRAWN]:
-        level = np.stack([day.adjusted for day in one.days])
-        x = np.arange(len(one.days), dtype=float)
+    parts = [paragraph(f"Robots listed first. {text}")]
+    for robot in robots_with_days[:_MAX_DRAWN]:
+        level = np.stack([day.adjusted for day in robot.days])
+        x = np.arange(len(robot.days), dtype=float)
         parts.append(
             chart(
                 x,
@@ -183,7 +193,7 @@ def _days(found: FleetResult) -> str:
                     Series(f"joint {j + 1}", 100.0 * (level[:, j] / level[0, j] - 1.0))
                     for j in range(level.shape[1])
                 ],
-                caption=f"{one.robot}: {one.days[0].day} to {one.days[-1].day}",
+                caption=f"{robot.robot}: {robot.days[0].day} to {robot.days[-1].day}",
                 xlabel="day of recording",
                 ylabel="change since the first [%]",
             )
@@ -191,20 +201,23 @@ def _days(found: FleetResult) -> str:
     return "".join(parts)
 
 
-def _typical(found: FleetResult) -> str:
-    model = found.siblings.model
+def _typical_parameters(result: FleetResult) -> str:
+    model = result.siblings.model
     layout = model.layout
-    std = np.sqrt(1.0 / np.diag(found.siblings.precision))
+    std = np.sqrt(1.0 / np.diag(result.siblings.precision))
     rows = [
-        (layout.names[i], float(found.typical.values[i]), float(std[i]))
+        (layout.names[i], float(result.typical.values[i]), float(std[i]))
         for i in range(layout.after_links.start, layout.size)
     ]
     return paragraph(
-        f"Learnt from {found.siblings.robots} robots: what a new arm starts from, and by how much "
-        "single robots differ from it."
-    ) + table(("parameter", "typical", "spread between robots"), rows, text=(0,))
+        f"Estimated from {result.siblings.robots} robots: prior of a new robot, and differences "
+        "between robots."
+    ) + table(("parameter", "typical", "standard deviation between robots"), rows, text=(0,))
 
 
-def _failed(found: FleetResult) -> str:
-    lines = [*found.incidents, *(f"{one.file}: {one.why}" for one in found.failed)]
-    return bullets(lines[:_LISTED]) if lines else paragraph("All files were used.")
+def _list_failed_files(result: FleetResult) -> str:
+    lines = [
+        *result.incidents,
+        *(f"{file_failure.file}: {file_failure.why}" for file_failure in result.failed),
+    ]
+    return bullets(lines[:_MAX_LISTED]) if lines else paragraph("All files were used.")

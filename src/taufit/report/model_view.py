@@ -1,4 +1,4 @@
-"""What a page about a model shows: the model, recordings, and their predicted torque, once."""
+"""Data of a page about a model: model, recordings and predicted torque."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReportRun:
-    """A recording the model is shown on.
+    """A recording shown with the model.
 
     Attributes:
-        name: What to call it.
-        samples: Conditioned.
-        score: The model's, on them.
+        name: Name of the recording.
+        samples: Conditioned samples.
+        score: Score of the model on them.
         training: Whether the model was fitted to it.
     """
 
@@ -37,12 +37,12 @@ class ReportRun:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TorqueBreakdown:
-    """Torque the model predicts on one run, in parts.
+    """Predicted torque of one run, in parts.
 
     Attributes:
-        links: Of the links alone.
-        friction: Of friction alone, filtered as the measured torque was.
-        total: Everything.
+        links: Torque of the links.
+        friction: Torque of friction, filtered like the measured torque.
+        total: Sum of all terms.
     """
 
     links: Float[Array, "n j"]
@@ -50,22 +50,24 @@ class TorqueBreakdown:
     total: Float[Array, "n j"]
 
 
-def predict(model: FittedModel, samples: Samples) -> TorqueBreakdown:
-    """One pass over the samples."""
+def predict_breakdown(model: FittedModel, samples: Samples) -> TorqueBreakdown:
+    """Predict the torque of samples, in parts."""
     links = rigid_torque(model, samples)
     motor = model.columns.drive_at(samples, load=links)
-    rest = model.columns.term_torque(model.values, samples.acceleration, motor)
-    return TorqueBreakdown(links, friction_torque(model, samples, motor=motor), links + rest)
+    drive_torque = model.columns.term_torque(model.values, samples.acceleration, motor)
+    return TorqueBreakdown(
+        links, friction_torque(model, samples, motor=motor), links + drive_torque
+    )
 
 
-def _graded(model: FittedModel, runs: Sequence[ReportRun]) -> Grades | None:
-    """Grades as `taufit check` gives them."""
-    tested = [run for run in runs if not run.training] or list(runs)
-    if not tested:
+def _grade_runs(model: FittedModel, runs: Sequence[ReportRun]) -> Grades | None:
+    """Grade the runs as `taufit check` does."""
+    graded_runs = [run for run in runs if not run.training] or list(runs)
+    if not graded_runs:
         return None
     return grade(
-        [run.score for run in tested],
-        [achievable_nrmse(model.robot, run.samples) for run in tested],
+        [run.score for run in graded_runs],
+        [achievable_nrmse(model.robot, run.samples) for run in graded_runs],
         on_holdout=any(not run.training for run in runs),
         training=model.training.score,
     )
@@ -73,18 +75,18 @@ def _graded(model: FittedModel, runs: Sequence[ReportRun]) -> Grades | None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelView:
-    """Everything the sections of a page about a model look at.
+    """Data for the sections of a page about a model.
 
     Attributes:
-        model: Fitted.
-        runs: Recordings; the first is shown in full.
-        predictions: One per run.
-        warnings: Of the fit.
-        nominal: How the robot's description did, or None.
-        signs: Torque signs that had to be found, or None.
-        dropped: Friction terms the data do not support.
-        fitted_to: Samples of the fit, or None where the page is about a model file.
-        grades: Of the runs it was not fitted to, else of its training; None without runs.
+        model: Fitted model.
+        runs: Recordings; the first is shown in detail.
+        predictions: Predicted torque of each run.
+        warnings: Warnings of the fit.
+        nominal: Comparison with the nominal robot, or None.
+        signs: Recovered torque signs, or None.
+        dropped: Friction terms not supported by the data.
+        fitted_to: Samples of the fit; None for a page about a model file.
+        grades: Grades of hold-out runs, else of the training runs; None without runs.
     """
 
     model: FittedModel
@@ -98,7 +100,7 @@ class ModelView:
     grades: Grades | None = None
 
     @classmethod
-    def of(
+    def from_runs(
         cls,
         model: FittedModel,
         runs: Sequence[ReportRun],
@@ -110,24 +112,24 @@ class ModelView:
         fitted_to: Samples | None = None,
         grades: Grades | None = None,
     ) -> ModelView:
-        """With the torque of every run predicted."""
+        """Predict the torque of every run and create the view."""
         return cls(
             model,
             tuple(runs),
-            tuple(predict(model, run.samples) for run in runs),
+            tuple(predict_breakdown(model, run.samples) for run in runs),
             warnings or model.training.warnings,
             nominal,
             signs,
             dropped,
             fitted_to,
-            _graded(model, runs) if grades is None else grades,
+            _grade_runs(model, runs) if grades is None else grades,
         )
 
     @property
     def joints(self) -> int:
-        """How many."""
+        """Number of joints."""
         return self.model.robot.joints
 
     def joint_label(self, joint: int) -> str:
-        """Number and name."""
+        """Number and name of a joint."""
         return f"Joint {joint + 1}, {self.model.robot.joint_names[joint]}"

@@ -1,4 +1,4 @@
-"""A page about a planned motion: is it allowed, what is it worth, what does it look like."""
+"""Page about a planned motion: limits, expected accuracy, 3-D view."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from taufit.dynamics import forward_kinematics, inverse_dynamics
 from taufit.report.charts import Series, chart
-from taufit.report.page import Section, cards, page, paragraph, table, verdict
+from taufit.report.page import Section, cards, paragraph, render_page, table, verdict_box
 from taufit.robot import JointLimits, Robot
 from taufit.robot.mounting import rotation_rpy
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from taufit.excitation import Design, Motion
 
 
-def arm3d(robot: Robot, motion: Motion, caption: str, frames: int = 240) -> str:
-    """The HTML of one figure: base, joints and tip in world axes, the tip's path behind them."""
+def robot_animation(robot: Robot, motion: Motion, caption: str, frames: int = 240) -> str:
+    """HTML of an animation: base, joints and tip in world axes, with the path of the tip."""
     time = np.linspace(0.0, motion.duration, frames)
     q, _, _ = motion.at(time)
     poses = forward_kinematics(robot, q)
@@ -45,26 +45,29 @@ def arm3d(robot: Robot, motion: Motion, caption: str, frames: int = 240) -> str:
 def motion_page(
     robot: Robot, motion: Motion, limits: JointLimits, design: Design | None = None
 ) -> str:
-    """One self-contained HTML page."""
+    """Self-contained HTML page."""
     sections = [Section("Verdict", _verdict(motion, design))]
     sections.append(
-        Section("In space", arm3d(robot, motion, "Drag to turn; the line is the tip's."))
+        Section(
+            "3-D view",
+            robot_animation(robot, motion, "Drag to turn; the line is the path of the tip."),
+        )
     )
     sections.append(Section("Joints", _joints(robot, motion, limits)))
     if design is not None:
         sections.append(Section("Constraints", _constraints(design)))
-        sections.append(Section("What it will show", _deviations(design)))
-    return page(
-        f"A motion for {robot.name}", f"{motion.duration:.4g} s, {motion.joints} joints", sections
+        sections.append(Section("Expected accuracy", _deviations(design)))
+    return render_page(
+        f"Motion of {robot.name}", f"{motion.duration:.4g} s, {motion.joints} joints", sections
     )
 
 
 def _verdict(motion: Motion, design: Design | None) -> str:
     if design is None:
-        return verdict("good", "Ready to play", f"{motion.duration:.4g} s.")
-    tight = design.worst
-    unit = " m" if tight.unit == "m" else " of its limit"
-    text = f"Tightest: {tight.name}, {tight.margin:.3g}{unit} left at {tight.time:.2f} s."
+        return verdict_box("good", "Ready to play", f"{motion.duration:.4g} s.")
+    tightest = design.worst
+    unit = " m" if tightest.unit == "m" else " of its limit"
+    text = f"Tightest: {tightest.name}, {tightest.margin:.3g}{unit} left at {tightest.time:.2f} s."
     figures = cards(
         [
             ("base parameters", str(len(design.names))),
@@ -74,7 +77,7 @@ def _verdict(motion: Motion, design: Design | None) -> str:
             ("CPU time", f"{design.cpu_seconds:.2f} s"),
         ]
     )
-    return verdict("good", f"Feasible at {design.certificate.points} moments", text) + figures
+    return verdict_box("good", f"Feasible at {design.certificate.points} moments", text) + figures
 
 
 def _joints(robot: Robot, motion: Motion, limits: JointLimits) -> str:
@@ -90,7 +93,7 @@ def _joints(robot: Robot, motion: Motion, limits: JointLimits) -> str:
     )
     for name, unit, values, low, high in bounds:
         series = [Series(f"joint {i + 1}", values[:, i]) for i in range(motion.joints)]
-        used = ", ".join(
+        shares = ", ".join(
             f"{100 * max(values[:, i].max() / high[i], values[:, i].min() / low[i]):.0f} %"
             if np.isfinite(high[i]) and low[i] < 0 < high[i]
             else "–"
@@ -100,7 +103,7 @@ def _joints(robot: Robot, motion: Motion, limits: JointLimits) -> str:
             chart(
                 time,
                 series,
-                caption=f"{name.capitalize()}; share of the limits used, joint by joint: {used}",
+                caption=f"{name.capitalize()}; share of the limits used, joint by joint: {shares}",
                 xlabel="s",
                 ylabel=unit,
                 group="motion",
@@ -119,13 +122,14 @@ def _constraints(design: Design) -> str:
 
 
 def _deviations(design: Design) -> str:
-    words = paragraph(
+    explanation = paragraph(
         "Standard deviation of each base parameter for noise of 1 N m on every joint and "
-        f"{design.samples} samples. A motion cannot be judged by its condition number alone: that "
-        "can be lowered by showing less of what is easy to see."
+        f"{design.samples} samples. The condition number alone is not a measure of accuracy: it "
+        f"can "
+        "be lowered by exciting well determined parameters less."
     )
     rows = [
         (name, float(value))
         for name, value in zip(design.names, design.standard_deviation, strict=True)
     ]
-    return words + table(("parameter", "standard deviation [SI]"), rows)
+    return explanation + table(("parameter", "standard deviation [SI]"), rows)

@@ -1,4 +1,4 @@
-"""One self-contained HTML page from sections: style and script inside, no network."""
+"""Self-contained HTML page from sections: style and script inside, no network."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import taufit
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One part of a page: a title and its HTML."""
+    """Section of a page: title and HTML."""
 
     title: str
     body: str
@@ -25,8 +25,8 @@ class Section:
         return "".join(c if c.isalnum() else "-" for c in self.title.lower())
 
 
-def page(title: str, subtitle: str, sections: Sequence[Section]) -> str:
-    """The whole page. The first section comes before the table of contents: the verdict."""
+def render_page(title: str, subtitle: str, sections: Sequence[Section]) -> str:
+    """Render a page; the first section comes before the table of contents."""
     static = files("taufit.report") / "static"
     style = (static / "page.css").read_text()
     script = (static / "charts.js").read_text()
@@ -48,8 +48,8 @@ def page(title: str, subtitle: str, sections: Sequence[Section]) -> str:
     )
 
 
-def verdict(kind: str, headline: str, detail: str) -> str:
-    """The first thing on a page. kind: good, warn or bad."""
+def verdict_box(kind: str, headline: str, detail: str) -> str:
+    """Verdict box at the top of a page; kind: good, warn or bad."""
     return (
         f'<div class="verdict {kind}"><strong>{html.escape(headline)}</strong>'
         f"<br>{html.escape(detail)}</div>"
@@ -57,7 +57,7 @@ def verdict(kind: str, headline: str, detail: str) -> str:
 
 
 def cards(items: Sequence[tuple[str, str]]) -> str:
-    """Big figures with a caption each."""
+    """Large figures with captions."""
     inner = "".join(
         f'<div class="card"><b>{html.escape(value)}</b><span>{html.escape(name)}</span></div>'
         for name, value in items
@@ -66,7 +66,7 @@ def cards(items: Sequence[tuple[str, str]]) -> str:
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[Any]], text: Sequence[int] = ()) -> str:
-    """A table; floats get four digits, columns listed in `text` are set as words."""
+    """Table; floats have four digits, columns in `text` are left-aligned text."""
     head = "".join(
         f"<th{' class=text' if i in text else ''}>{html.escape(name)}</th>"
         for i, name in enumerate(header)
@@ -77,18 +77,18 @@ def table(header: Sequence[str], rows: Sequence[Sequence[Any]], text: Sequence[i
         for i, cell in enumerate(row):
             css = ' class="text"' if i in text else ""
             cells.append(
-                f"<td{css}>{cell if isinstance(cell, Raw) else html.escape(show(cell))}</td>"
+                f"<td{css}>{cell if isinstance(cell, Markup) else html.escape(to_text(cell))}</td>"
             )
         lines.append(f"<tr>{''.join(cells)}</tr>")
     return f'<div class="scroll" tabindex="0"><table><tr>{head}</tr>{"".join(lines)}</table></div>'
 
 
-class Raw(str):
-    """HTML that is already safe."""
+class Markup(str):
+    """HTML that needs no escaping."""
 
 
-def show(value: Any) -> str:
-    """A number or word as people read it."""
+def to_text(value: Any) -> str:
+    """Number or text for display; a dash if it is missing."""
     if value is None:
         return "–"
     if isinstance(value, (float, np.floating)):
@@ -97,7 +97,7 @@ def show(value: Any) -> str:
 
 
 def paragraph(text: str) -> str:
-    """Words as a paragraph."""
+    """Text as a paragraph."""
     return f"<p>{html.escape(text)}</p>"
 
 

@@ -1,4 +1,4 @@
-"""The colours of every page: one meaning each, the same in all charts."""
+"""Colours of all pages: one meaning each, the same in all charts."""
 
 from __future__ import annotations
 
@@ -16,5 +16,5 @@ GRID = "#d9e0e6"
 PLOT = "#fafbfc"
 PAPER = "#fff"
 
-# For series without a meaning of their own, in order.
+# Colours of series without a fixed meaning, in order.
 COLOURS = (MODEL, RESIDUAL, GOOD, SECOND_MODEL, LIMIT, MEASURED, OTHER)

@@ -1,4 +1,4 @@
-"""A page about a payload: how it became known, how well, and what limits that."""
+"""Page about a payload: estimate over time, uncertainty and error budget."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from taufit.core.statistics import NORMAL_95
 from taufit.model.fitted_model import FittedModel
 from taufit.payload import PayloadRun
 from taufit.report.charts import Series, chart
-from taufit.report.page import Section, bullets, cards, page, paragraph, table, verdict
+from taufit.report.page import Section, bullets, cards, paragraph, render_page, table, verdict_box
 from taufit.report.palette import CAPTION, GRID, INK, MODEL, PLOT
 
 _SIZE, _HALF = 220.0, 110.0
 
 
-def sketch(centre: Float[Array, " 3"]) -> str:
-    """The centre of mass in the flange's x-z and y-z planes, to one scale."""
+def centre_sketch(centre: Float[Array, " 3"]) -> str:
+    """Sketch of the centre of mass in the x-z and y-z planes of the flange, to one scale."""
     reach = max(float(np.max(np.abs(centre))), 0.03) * 1.25
     views = "".join(
-        _view(k * (_SIZE + 20.0), name, float(centre[k]), float(centre[2]), reach)
+        _plane_view(k * (_SIZE + 20.0), name, float(centre[k]), float(centre[2]), reach)
         for k, name in enumerate("xy")
     )
     return (
@@ -31,7 +31,7 @@ def sketch(centre: Float[Array, " 3"]) -> str:
     )
 
 
-def _view(left: float, name: str, across: float, out: float, reach: float) -> str:
+def _plane_view(left: float, name: str, across: float, out: float, reach: float) -> str:
     scale = 0.9 * _HALF / reach
     middle, base = left + _HALF, _HALF
     x, y = middle + scale * across, base - scale * out
@@ -50,60 +50,63 @@ def _view(left: float, name: str, across: float, out: float, reach: float) -> st
     )
 
 
-def payload_page(done: PayloadRun, model: FittedModel, source: str = "") -> str:
-    """One self-contained HTML page."""
-    sections = [Section("Verdict", _verdict(done))]
-    if done.history:
-        sections.append(Section("As it became known", _replay(done) + _history(done)))
-    sections.append(Section("The body", _body(done)))
-    if done.budget:
-        sections.append(Section("What limits the mass", _budget(done)))
-    if done.events or done.warnings:
-        lines = [f"{event.time:.2f} s: {event.text}" for event in done.events]
-        sections.append(Section("Notes", bullets(list(dict.fromkeys([*lines, *done.warnings])))))
-    title = f"What {model.robot.name} carries"
-    return page(title, f"{source}, method {done.method}", sections)
+def payload_page(result: PayloadRun, model: FittedModel, source: str = "") -> str:
+    """Self-contained HTML page."""
+    sections = [Section("Verdict", _verdict(result))]
+    if result.history:
+        sections.append(Section("Estimate over time", _animation(result) + _history(result)))
+    sections.append(Section("Payload parameters", _parameter_table(result)))
+    if result.budget:
+        sections.append(Section("Error budget of the mass", _budget(result)))
+    if result.events or result.warnings:
+        lines = [f"{event.time:.2f} s: {event.text}" for event in result.events]
+        sections.append(Section("Notes", bullets(list(dict.fromkeys([*lines, *result.warnings])))))
+    title = f"Payload of {model.robot.name}"
+    return render_page(title, f"{source}, method {result.method}", sections)
 
 
-def _verdict(done: PayloadRun) -> str:
-    found = done.estimate
-    low, high = found.mass_interval
-    span = f"95 % interval {low:.3f} to {high:.3f} kg."
-    if not found.has_intervals:
-        span = "This method has no interval that holds: compare it with the method filter."
-    if done.refusal:
-        word = "Not ready" if found.has_intervals and not found.ready else "No result"
-        return verdict("bad", word, done.refusal)
-    head = "Nothing that shows" if found.empty else f"{found.mass:.3f} kg"
+def _verdict(result: PayloadRun) -> str:
+    estimate = result.estimate
+    low, high = estimate.mass_interval
+    interval_text = f"95 % interval {low:.3f} to {high:.3f} kg."
+    if not estimate.has_intervals:
+        interval_text = "This method has no valid interval: compare it with the method filter."
+    if result.refusal:
+        word = "Not ready" if estimate.has_intervals and not estimate.ready else "No result"
+        return verdict_box("bad", word, result.refusal)
+    head = "Nothing that shows" if estimate.empty else f"{estimate.mass:.3f} kg"
     figures = [
-        ("ready after", "–" if done.ready_at is None else f"{done.ready_at:.1f} s"),
-        ("accurate enough after", "–" if done.stopped_at is None else f"{done.stopped_at:.1f} s"),
+        ("ready after", "–" if result.ready_at is None else f"{result.ready_at:.1f} s"),
+        (
+            "accurate enough after",
+            "–" if result.stopped_at is None else f"{result.stopped_at:.1f} s",
+        ),
     ]
-    if not found.empty:
+    if not estimate.empty:
         figures += [
             (
                 f"centre {axis} [mm]",
                 f"{1e3 * x:.1f} ± {1e3 * NORMAL_95 * s:.1f}"
-                if found.has_intervals
+                if estimate.has_intervals
                 else f"{1e3 * x:.1f}",
             )
-            for axis, x, s in zip("xyz", found.centre, found.centre_std, strict=True)
+            for axis, x, s in zip("xyz", estimate.centre, estimate.centre_std, strict=True)
         ]
-    return verdict("good", head, span) + cards(figures)
+    return verdict_box("good", head, interval_text) + cards(figures)
 
 
-def _shown(done: PayloadRun) -> list:
-    ready = [m for m in done.history if m.ready]
-    return ready or list(done.history)
+def _ready_history(result: PayloadRun) -> list:
+    ready = [m for m in result.history if m.ready]
+    return ready or list(result.history)
 
 
-def _history(done: PayloadRun) -> str:
-    moments = _shown(done)
-    time = np.array([m.t for m in moments])
-    mass = np.array([m.mass for m in moments])
+def _history(result: PayloadRun) -> str:
+    readings = _ready_history(result)
+    time = np.array([m.t for m in readings])
+    mass = np.array([m.mass for m in readings])
     series = [Series("mass", mass)]
-    if done.estimate.has_intervals:
-        low, high = np.array([m.low for m in moments]), np.array([m.high for m in moments])
+    if result.estimate.has_intervals:
+        low, high = np.array([m.low for m in readings]), np.array([m.high for m in readings])
         series = [Series("mass with 95 % interval", mass, low=low, high=high)]
     return chart(
         time,
@@ -115,18 +118,18 @@ def _history(done: PayloadRun) -> str:
     )
 
 
-def _replay(done: PayloadRun) -> str:
-    """The same, played in the time it took: one drawing that grows."""
-    moments = _shown(done)
-    judged = done.estimate.has_intervals
-    lows = np.array([max(m.low if judged else m.mass, 0.0) for m in moments])
-    highs = np.array([m.high if judged else m.mass for m in moments])
-    # The first moments may be anywhere; the scale is that of most of the run.
+def _animation(result: PayloadRun) -> str:
+    """Animation of the estimate, played in the time of the motion."""
+    readings = _ready_history(result)
+    has_intervals = result.estimate.has_intervals
+    lows = np.array([max(m.low if has_intervals else m.mass, 0.0) for m in readings])
+    highs = np.array([m.high if has_intervals else m.mass for m in readings])
+    # The first estimates may be far off: scale by most of the run.
     top = max(1.1 * float(np.percentile(highs, 90)), 0.1)
     bottom = min(0.95 * float(np.percentile(lows, 10)), 0.9 * top)
     data = [
         [round(m.t, 3), m.mass, low, min(high, 2.0 * top)]
-        for m, low, high in zip(moments, lows, highs, strict=True)
+        for m, low, high in zip(readings, lows, highs, strict=True)
     ]
     text = json.dumps({"top": top, "bottom": bottom, "data": data}).replace("<", "\\u003c")
     label = html.escape("Mass and interval while the arm moves", quote=True)
@@ -161,8 +164,8 @@ def _replay(done: PayloadRun) -> str:
     )
 
 
-def _body(done: PayloadRun) -> str:
-    data = done.estimate.to_dict()
+def _parameter_table(result: PayloadRun) -> str:
+    data = result.estimate.to_dict()
     rows = [("mass [kg]", data["mass"]["value"], data["mass"]["low"], data["mass"]["high"])]
     com, inertia = data["com"], data["inertia"]
     rows += [
@@ -175,24 +178,22 @@ def _body(done: PayloadRun) -> str:
             inertia["entries"], inertia["value"], inertia["low"], inertia["high"], strict=True
         )
     ]
-    words = "Frame of the last link; inertia about the centre of mass. "
-    if done.estimate.from_prior:
-        words += (
-            "The inertia is mostly the prior shape: it is hardly identifiable from this motion."
-        )
-    told = done.set_payload()
-    if told is None:
-        return paragraph(f"This is no result to use: {done.refusal}")
-    lines = "\n".join(f"{make:<7}{line}" for make, line in told["lines"].items())
+    note = "Frame of the last link; inertia about the centre of mass. "
+    if result.estimate.from_prior:
+        note += "The inertia is mostly the prior shape: it is hardly identifiable from this motion."
+    commands = result.set_payload()
+    if commands is None:
+        return paragraph(f"The result must not be used: {result.refusal}")
+    lines = "\n".join(f"{maker:<7}{line}" for maker, line in commands["lines"].items())
     return (
         table(("quantity", "value", "low", "high"), rows, text=(0,))
-        + paragraph(words)
-        + paragraph(f"For the controller, in the frame {told['frame']}:")
+        + paragraph(note)
+        + paragraph(f"For the controller, in the frame {commands['frame']}:")
         + f"<pre tabindex='0'>{html.escape(lines)}</pre>"
-        + sketch(np.array(told["cog"]))
+        + centre_sketch(np.array(commands["cog"]))
     )
 
 
-def _budget(done: PayloadRun) -> str:
-    rows = [(name, f"{100 * share:.0f} %") for name, share in done.budget.items()]
-    return table(("source", "share of the variance"), rows, text=(0,)) + paragraph(done.advice)
+def _budget(result: PayloadRun) -> str:
+    rows = [(name, f"{100 * share:.0f} %") for name, share in result.budget.items()]
+    return table(("source", "share of the variance"), rows, text=(0,)) + paragraph(result.advice)

@@ -1,4 +1,4 @@
-"""|torque| joint by joint, its segments coloured by the sign found and by how sure it is."""
+"""Chart of |torque| per joint with segments coloured by recovered sign and certainty."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from taufit.report.palette import INK, MODEL, OUTLINE, PAPER, RESIDUAL
 from taufit.signs.unknown_signs import RecoveredSigns, SignedSegment, UnsignedFit
 
 _POSITIVE, _NEGATIVE, _CURVE, _INK = MODEL, RESIDUAL, OUTLINE, INK
-_WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BETWEEN = 960.0, 92.0, 64.0, 12.0, 34.0, 14.0
-_MOST_POINTS = 1200
+_WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _ROW_GAP = 960.0, 92.0, 64.0, 12.0, 34.0, 14.0
+_MAX_POINTS = 1200
 
 
 def signs_picture(result: RecoveredSigns | UnsignedFit) -> str:
-    """One self-contained SVG: blue is positive, orange negative, hatched is not sure.
+    """Self-contained SVG: blue is positive, orange negative, hatched is uncertain.
 
-    Segments carry their sign, joint, time and margin as tooltips.
+    Segments show their sign, joint, time and margin as tooltips.
     """
-    found = result.recovery if isinstance(result, UnsignedFit) else result
-    samples = found.samples
+    signs = result.recovery if isinstance(result, UnsignedFit) else result
+    samples = signs.samples
     torque = samples.torque if samples.raw_torque is None else samples.raw_torque
-    shown = sorted({segment.joint for segment in found.segments})
-    starts, total = _run_offsets(found)
-    height = _TOP + len(shown) * (_HEIGHT + _BETWEEN) + 30.0
+    joints = sorted({segment.joint for segment in signs.segments})
+    run_offsets, total = _run_offsets(signs)
+    height = _TOP + len(joints) * (_HEIGHT + _ROW_GAP) + 30.0
     plot = _WIDTH - _LEFT - _RIGHT
     scale = plot / max(total, 1e-9)
-    ambiguous = int(found.ambiguous.sum())
+    ambiguous = int(signs.ambiguous.sum())
     title = (
-        f"{len(found.segments)} segments, {ambiguous} not sure, "
-        f"{'proven optimal' if found.certified else 'not proven'}, "
-        f"chi2 per degree of freedom {found.chi2_per_dof:.2f}"
+        f"{len(signs.segments)} segments, {ambiguous} not sure, "
+        f"{'proven optimal' if signs.certified else 'not proven'}, "
+        f"chi2 per degree of freedom {signs.chi2_per_dof:.2f}"
     )
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH:.0f} {height:.0f}" '
@@ -45,9 +45,9 @@ def signs_picture(result: RecoveredSigns | UnsignedFit) -> str:
         f'<text x="{_LEFT}" y="20" fill="{_INK}">{html.escape(title)}</text>',
         _legend(),
     ]
-    clock = samples.time + starts[samples.run]
-    for row, joint in enumerate(shown):
-        top = _TOP + row * (_HEIGHT + _BETWEEN)
+    clock = samples.time + run_offsets[samples.run]
+    for row, joint in enumerate(joints):
+        top = _TOP + row * (_HEIGHT + _ROW_GAP)
         magnitude = np.abs(torque[:, joint])
         peak = float(np.max(magnitude, initial=0.0)) or 1.0
         parts.append(
@@ -58,8 +58,8 @@ def signs_picture(result: RecoveredSigns | UnsignedFit) -> str:
             'stroke-width="0.6"/>'
         )
         parts.extend(
-            _band(segment, starts[segment.run], scale, top)
-            for segment in found.segments
+            _segment_box(segment, run_offsets[segment.run], scale, top)
+            for segment in signs.segments
             if segment.joint == joint
         )
         for run in np.unique(samples.run):
@@ -71,25 +71,25 @@ def signs_picture(result: RecoveredSigns | UnsignedFit) -> str:
     return "".join(parts)
 
 
-def _run_offsets(found: RecoveredSigns) -> tuple[Float[Array, " r"], float]:
-    """When each run begins in the picture: one after the other."""
-    samples = found.samples
+def _run_offsets(signs: RecoveredSigns) -> tuple[Float[Array, " r"], float]:
+    """Start of each run in the chart, one after the other, and total duration [s]."""
+    samples = signs.samples
     runs = np.arange(int(samples.run.max(initial=0)) + 1)
-    spans = [
+    time_ranges = [
         (float(samples.time[samples.run == r].min()), float(samples.time[samples.run == r].max()))
         if np.any(samples.run == r)
         else (0.0, 0.0)
         for r in runs
     ]
-    lengths = np.array([high - low for low, high in spans])
+    lengths = np.array([high - low for low, high in time_ranges])
     gap = 0.01 * lengths.sum()
-    begins = np.concatenate([[0.0], np.cumsum(lengths + gap)[:-1]])
-    return begins - np.array([low for low, _ in spans]), float(
+    run_starts = np.concatenate([[0.0], np.cumsum(lengths + gap)[:-1]])
+    return run_starts - np.array([low for low, _ in time_ranges]), float(
         lengths.sum() + gap * (len(runs) - 1)
     )
 
 
-def _band(segment: SignedSegment, start: float, scale: float, top: float) -> str:
+def _segment_box(segment: SignedSegment, start: float, scale: float, top: float) -> str:
     x, width = _LEFT + (segment.t0 + start) * scale, (segment.t1 - segment.t0) * scale
     colour = _POSITIVE if segment.sign > 0 else _NEGATIVE
     margin = f"{segment.margin:.1f}" if np.isfinite(segment.margin) else "beyond what was searched"
@@ -116,7 +116,7 @@ def _band(segment: SignedSegment, start: float, scale: float, top: float) -> str
 def _curve(
     clock: Float[Array, " n"], magnitude: Float[Array, " n"], scale: float, top: float, peak: float
 ) -> str:
-    step = max(1, len(clock) // _MOST_POINTS)
+    step = max(1, len(clock) // _MAX_POINTS)
     x = _LEFT + clock[::step] * scale
     y = top + _HEIGHT * (1.0 - 0.82 * magnitude[::step] / peak)
     points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, y, strict=True))
@@ -125,14 +125,14 @@ def _curve(
 
 def _legend() -> str:
     out, x = [], _WIDTH - 330.0
-    for colour, text, hatched in (
+    for colour, text, is_hatched in (
         (_POSITIVE, "positive", False),
         (_NEGATIVE, "negative", False),
         (_CURVE, "hatched: not sure", True),
     ):
         box = f'x="{x:.0f}" y="9" width="14" height="14"'
         out.append(f'<rect {box} fill="{colour}" opacity="0.4"/>')
-        if hatched:
+        if is_hatched:
             out.append(f'<rect {box} fill="url(#ambiguous)" opacity="0.75"/>')
         out.append(f'<text x="{x + 20:.0f}" y="20" fill="{_INK}">{text}</text>')
         x += 90.0

@@ -1,4 +1,4 @@
-"""A page about a warm-up: what temperature does to friction and torque, run by run."""
+"""Page about a warm-up: effect of temperature on friction and torque, by run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from taufit.core.statistics import NORMAL_95
 from taufit.model.fitted_model import FittedModel
 from taufit.report.charts import Series, chart
 from taufit.report.friction_map import friction_map
-from taufit.report.page import Section, cards, page, paragraph, table, verdict
+from taufit.report.page import Section, cards, paragraph, render_page, table, verdict_box
 from taufit.report.palette import MEASURED, MODEL, RESIDUAL
 from taufit.signals.samples import Samples
 from taufit.temperature.repeated import Repeated, repeat_identification, single_runs
@@ -31,13 +31,13 @@ def temperature_page(
     cold: Float[Array, " j"] | None = None,
     warm: Float[Array, " j"] | None = None,
 ) -> str:
-    """One page: friction against temperature, change of friction and torque, maps.
+    """Page of friction over temperature, changes of friction and torque, and maps.
 
     Args:
-        model: Fitted to all runs at once, with friction that follows temperature.
-        repeated: The same runs, identified one by one.
-        samples: A motion on which torque is compared.
-        cold, warm: Temperatures to compare [degC]; by default the training data's extremes.
+        model: Model fitted to all runs together, with temperature-dependent friction.
+        repeated: The runs, identified one by one.
+        samples: Motion on which torque is compared.
+        cold, warm: Temperatures to compare [degC]; default the extremes of the training data.
     """
     changes = warm_up(model, samples, cold, warm)
     if changes is None:
@@ -45,39 +45,41 @@ def temperature_page(
             "this model's viscous friction does not follow temperature: fit it with a law "
             "(--temperature linear) to runs at several."
         )
-    alone = _alone(repeated, changes)
-    head = verdict(
+    change_by_run = _change_by_run(repeated, changes)
+    head = verdict_box(
         "good",
         f"Viscous friction changes by {changes.viscous.mean():.0f} % on average from cold to warm",
-        f"One fit over {len(repeated.models)} runs whose friction follows temperature. Identified "
-        f"run by run the figure is {alone.mean():.0f} %.",
+        f"One fit over {len(repeated.models)} runs with temperature-dependent friction. "
+        f"Identified run by run the value is {change_by_run.mean():.0f} %.",
     )
-    most = changes.viscous[np.argmax(np.abs(changes.viscous))]
+    largest_change = changes.viscous[np.argmax(np.abs(changes.viscous))]
     figures = cards(
         [
-            ("largest change of viscous friction", f"{most:.0f} %"),
+            ("largest change of viscous friction", f"{largest_change:.0f} %"),
             ("largest change of torque", f"{changes.largest.max():.3g} N m"),
             ("runs", str(len(repeated.models))),
         ]
     )
     sections = [
-        Section("Verdict", head + figures + _table(model, changes, alone)),
-        Section("Friction against temperature", _lines(model, repeated)),
+        Section("Verdict", head + figures + _table(model, changes, change_by_run)),
+        Section("Friction against temperature", _friction_charts(model, repeated)),
         Section("Friction maps", friction_map(model)),
     ]
-    return page(f"Warm-up of {model.robot.name}", "viscous friction and temperature", sections)
+    return render_page(
+        f"Warm-up of {model.robot.name}", "viscous friction and temperature", sections
+    )
 
 
 def run_by_run(model: FittedModel, samples: Samples, *, dropped: tuple[str, ...] = ()) -> str:
-    """The training runs identified one by one, beside the one fit: table and figures.
+    """Table and charts of the training runs identified one by one, beside the common fit.
 
-    Empty where there is nothing to compare: fewer than three runs, temperatures that were not
-    measured, or friction without a viscous term that follows them.
+    Empty for fewer than three runs, without measured temperatures, or without
+    temperature-dependent viscous friction.
 
     Args:
-        model: Fitted to all runs at once.
-        samples: What it was fitted to.
-        dropped: Parameters that fit held at zero.
+        model: Model fitted to all runs together.
+        samples: Samples of the fit.
+        dropped: Parameters fixed at zero in that fit.
     """
     friction: Any = model.friction
     if (
@@ -89,42 +91,46 @@ def run_by_run(model: FittedModel, samples: Samples, *, dropped: tuple[str, ...]
     ):
         return ""
     shape = model.joint_shape[:, : len(friction.model.shapes)]
-    plain = replace(model.structure, friction=friction.model, shape=shape)
-    names = plain.names
+    single_model = replace(model.structure, friction=friction.model, shape=shape)
+    names = single_model.names
     try:
         repeated = repeat_identification(
-            plain, single_runs(samples), dropped=tuple(name for name in dropped if name in names)
+            single_model,
+            single_runs(samples),
+            dropped=tuple(name for name in dropped if name in names),
         )
     except TaufitError:
-        # A run too short or too poor to be identified by itself takes nothing from the fit.
+        # A run that cannot be identified alone does not affect the fit.
         return ""
     changes = warm_up(model, samples)
     assert changes is not None
-    return _table(model, changes, _alone(repeated, changes)) + _lines(model, repeated)
+    return _table(model, changes, _change_by_run(repeated, changes)) + _friction_charts(
+        model, repeated
+    )
 
 
-def _alone(repeated: Repeated, changes: WarmUp) -> Float[Array, " j"]:
-    """Change of viscous friction by the line through single runs [%]."""
+def _change_by_run(repeated: Repeated, changes: WarmUp) -> Float[Array, " j"]:
+    """Change of viscous friction by the line through the single runs [%]."""
     return 100.0 * (repeated.at(changes.warm) / repeated.at(changes.cold) - 1.0)
 
 
-def _table(model: FittedModel, changes: WarmUp, alone: Float[Array, " j"]) -> str:
+def _table(model: FittedModel, changes: WarmUp, change_by_run: Float[Array, " j"]) -> str:
     header = ("", *(f"J{j + 1}" for j in range(model.robot.joints)))
     rows = [
         ("cold [degC]", changes.cold),
         ("warm [degC]", changes.warm),
         ("viscous friction, one fit [%]", changes.viscous),
-        ("viscous friction, run by run [%]", alone),
+        ("viscous friction, run by run [%]", change_by_run),
         ("mean change of torque [N m]", changes.mean),
         ("largest change of torque [N m]", changes.largest),
         ("change of torque at the speed limit [N m]", changes.at_speed_limit),
-        ("the same, % of the torque limit", changes.share),
+        ("change at the speed limit, % of the torque limit", changes.share),
     ]
     return table(header, [(name, *(float(x) for x in values)) for name, values in rows])
 
 
-def _lines(model: FittedModel, repeated: Repeated) -> str:
-    words = paragraph(
+def _friction_charts(model: FittedModel, repeated: Repeated) -> str:
+    explanation = paragraph(
         "Points: viscous friction of each run, identified by itself. Dashed: the line through "
         "them. Solid: one fit over all runs, with its 95 % band."
     )
@@ -132,14 +138,16 @@ def _lines(model: FittedModel, repeated: Repeated) -> str:
     for j in range(model.robot.joints):
         t = repeated.temperature[:, j]
         x = np.linspace(t.min(), t.max(), 60)
-        own, std = np.array([[y[j] for y in friction_at(model, at)] for at in x]).T
+        fitted, std = np.array(
+            [[y[j] for y in friction_at(model, temperature)] for temperature in x]
+        ).T
         half = NORMAL_95 * np.nan_to_num(std)
         charts.append(
             chart(
                 x,
                 [
-                    Series("95 %", None, low=own - half, high=own + half, colour=MODEL),
-                    Series("one fit", own, colour=MODEL),
+                    Series("95 %", None, low=fitted - half, high=fitted + half, colour=MODEL),
+                    Series("one fit", fitted, colour=MODEL),
                     Series(
                         "line through the runs",
                         repeated.level[j] + repeated.slope[j] * (x - repeated.reference[j]),
@@ -153,4 +161,4 @@ def _lines(model: FittedModel, repeated: Repeated) -> str:
                 ylabel="N m s/rad",
             )
         )
-    return words + f'<div class="grid">{"".join(charts)}</div>'
+    return explanation + f'<div class="grid">{"".join(charts)}</div>'

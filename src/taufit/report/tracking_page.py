@@ -1,4 +1,4 @@
-"""A page about friction followed through recordings: its course per joint."""
+"""Page about friction tracked over recordings, per joint."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 from taufit.health.tracker import FrictionCourse, TrackingScore
 from taufit.model.fitted_model import FittedModel
 from taufit.model.intervals import coulomb_level
-from taufit.report.charts import Series, chart, thin
-from taufit.report.page import Section, page, paragraph, table
+from taufit.report.charts import Series, chart, reduce_samples
+from taufit.report.page import Section, paragraph, render_page, table
 from taufit.report.palette import GOOD, MODEL, RESIDUAL
 from taufit.signals.samples import Samples
 
@@ -20,13 +20,13 @@ _POINTS = 1200
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrackedRun:
-    """One recording with its followed friction.
+    """One recording with tracked friction.
 
     Attributes:
-        name: What to call it.
-        samples: Conditioned.
-        course: The friction.
-        score: What following it is worth.
+        name: Name of the recording.
+        samples: Conditioned samples.
+        course: Tracked friction.
+        score: Score with tracked friction.
     """
 
     name: str
@@ -36,16 +36,18 @@ class TrackedRun:
 
 
 def tracking_page(model: FittedModel, runs: Sequence[TrackedRun]) -> str:
-    """One self-contained HTML page."""
-    sections = [Section("What following friction is worth", _table(runs))]
+    """Self-contained HTML page."""
+    sections = [Section("Improvement by friction tracking", _table(runs))]
     sections += [Section(run.name, _charts(model, run)) for run in runs]
-    return page(f"Friction of {model.robot.name}, followed", "beside the fitted model", sections)
+    return render_page(
+        f"Tracked friction of {model.robot.name}", "beside the fitted model", sections
+    )
 
 
 def _table(runs: Sequence[TrackedRun]) -> str:
-    words = paragraph(
-        "Mean nrmse over the second half of the motion: as fitted, and with the size of friction, "
-        "viscous friction and offset followed from what was measured half a second before."
+    explanation = paragraph(
+        "Mean nrmse over the second half of the motion: as fitted, and with Coulomb friction, "
+        "viscous friction and offset tracked from measurements half a second before."
     )
     rows = [
         [
@@ -56,19 +58,21 @@ def _table(runs: Sequence[TrackedRun]) -> str:
         ]
         for run in runs
     ]
-    return words + table(["recording", "as fitted", "followed", "change"], rows, text=(0,))
+    return explanation + table(["recording", "as fitted", "tracked", "change"], rows, text=(0,))
 
 
 def _charts(model: FittedModel, run: TrackedRun) -> str:
     level = np.maximum(coulomb_level(model), 1e-9)
     speed = np.abs(run.samples.velocity[run.samples.in_motion]).max(axis=0)
-    out = []
+    charts = []
     for j in range(model.robot.joints):
-        own = run.course.parts[:, j]
-        columns = [own[:, 0], own[:, 1] * speed[j], own[:, 2]]
-        time, parts = thin(run.samples.time, [100.0 * x / level[j] for x in columns], _POINTS)
-        names = ("friction as a whole", "viscous beside it, at the largest speed", "offset")
-        out.append(
+        tracked = run.course.parts[:, j]
+        columns = [tracked[:, 0], tracked[:, 1] * speed[j], tracked[:, 2]]
+        time, parts = reduce_samples(
+            run.samples.time, [100.0 * x / level[j] for x in columns], _POINTS
+        )
+        names = ("total friction", "additional viscous friction at the largest speed", "offset")
+        charts.append(
             chart(
                 time,
                 [
@@ -84,4 +88,4 @@ def _charts(model: FittedModel, run: TrackedRun) -> str:
                 group=run.name,
             )
         )
-    return f'<div class="grid">{"".join(out)}</div>'
+    return f'<div class="grid">{"".join(charts)}</div>'

@@ -227,8 +227,7 @@ def parse_numbers(text: str, option: str, count: int | None = None) -> tuple[flo
 
 
 def require_cutoff(value: float | None) -> float | None:
-    """Return a cut-off frequency [Hz], None for that of the training data; wrong usage if "
-    "invalid."""
+    """Return a cut-off frequency [Hz] or None; wrong usage if invalid."""
     if value is not None and not 0.0 < value < 1e6:
         usage_error("--cutoff-hz", f"must be a positive frequency in Hz, got {value:g}.")
     return value

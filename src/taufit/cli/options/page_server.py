@@ -32,9 +32,9 @@ class PageOptions:
 
     def listen(self) -> tuple[socket.socket, Endpoint]:
         """Open the socket; warn if other computers can reach it."""
-        from taufit.live.server import listen
+        from taufit.live.server import open_server_socket
 
-        server_socket, endpoint = listen(self.bind, self.port)
+        server_socket, endpoint = open_server_socket(self.bind, self.port)
         if not self.bind.startswith("127.") and self.bind not in ("localhost", "::1"):
             print(
                 f"{self.bind} can be reached from outside; the page and its token are not "

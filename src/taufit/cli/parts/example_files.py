@@ -69,7 +69,7 @@ def _write_log(recording: Recording, path: Path) -> None:
     velocity = recording.velocity
     assert velocity is not None
     joints = range(1, recording.joints + 1)
-    header = [f"{what}{j}" for what in ("angle", "speed", "amps") for j in joints]
+    header = [f"{channel}{j}" for channel in ("angle", "speed", "amps") for j in joints]
     columns = [
         1e3 * recording.time[:, None],
         np.rad2deg(recording.position),

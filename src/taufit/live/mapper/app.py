@@ -1,4 +1,4 @@
-"""The column mapper as an application: one page, what it asks, what its buttons do."""
+"""Web application of the column mapper: page and actions."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from taufit.core.errors import TaufitError
 from taufit.core.plain_data import plain
-from taufit.live.mapper.mapping_session import DESCRIPTIONS, MappingSession
-from taufit.live.mapper.roles import ROLES, Role
-from taufit.live.server import Endpoint, application, page
+from taufit.live.mapper.column_roles import ROLES, Role
+from taufit.live.mapper.mapping_session import ROBOT_SUFFIXES, MappingSession
+from taufit.live.server import Endpoint, application, render_page
 from taufit.recording.quantity import QUANTITIES
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import ASGIApp
 
-# A robot's description, in bytes.
+# Size limit of a robot description [bytes].
 LIMITS = {"/robot": 8_000_000}
 _SANDBOX = (
     "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; script-src "
@@ -27,133 +27,141 @@ _SANDBOX = (
 )
 
 
-class WrongOrderError(ValueError):
-    """A request that this page never makes."""
+class InvalidRequestError(ValueError):
+    """A request that the page never sends."""
 
 
-def mapper(desk: MappingSession, place: Endpoint) -> ASGIApp:
-    """The application; it goes behind a `Guard` with LIMITS.
+def mapper(session: MappingSession, endpoint: Endpoint) -> ASGIApp:
+    """Create the application; serve it behind a `RequestGuard` with LIMITS.
 
     Args:
-        desk: The file and what is known of it.
-        place: Where it is served.
+        session: Mapping session.
+        endpoint: Address and token of the server.
     """
     from starlette.concurrency import run_in_threadpool
     from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse
 
     static = {
-        "token": place.token,
-        "columns": desk.columns(),
+        "token": endpoint.token,
+        "columns": session.columns(),
         "roles": ROLES,
         "single": [name for name in ROLES if name and not QUANTITIES[name].per_joint],
         "units": {name: list(QUANTITIES[name].units) for name in ROLES if name},
     }
 
     async def index(request: Request) -> Response:
-        robots = await run_in_threadpool(desk.likely_robots)
+        robots = await run_in_threadpool(session.likely_robots)
         settings = json.dumps(plain({**static, "robots": robots}), allow_nan=False)
-        text, heads = page("mapper", f"taufit open: {desk.path.name}", settings, _body(desk))
-        return HTMLResponse(text, headers=heads)
+        text, headers = render_page(
+            "mapper", f"taufit open: {session.path.name}", settings, _page_body(session)
+        )
+        return HTMLResponse(text, headers=headers)
 
     async def state(request: Request) -> Response:
-        return JSONResponse(plain(desk.state()))
+        return JSONResponse(plain(session.state()))
 
     async def report(request: Request) -> Response:
-        if not desk.fit.report:
+        if not session.fit.report:
             return PlainTextResponse("there is no report yet\n", 404)
-        return HTMLResponse(desk.fit.report, headers={"content-security-policy": _SANDBOX})
+        return HTMLResponse(session.fit.report, headers={"content-security-policy": _SANDBOX})
 
-    buttons = {path: ("POST", _button(desk, act)) for path, act in _orders(desk).items()}
+    buttons = {
+        path: ("POST", _action_endpoint(session, act)) for path, act in _actions(session).items()
+    }
     pages = {"/": ("GET", index), "/state": ("GET", state), "/report": ("GET", report)}
     return application(pages | buttons)
 
 
-Order = Callable[[dict[str, Any]], dict[str, Any] | None]
+Action = Callable[[dict[str, Any]], dict[str, Any] | None]
 
 
-def _orders(desk: MappingSession) -> dict[str, Order]:
-    """What each button does with the JSON object it sends."""
-    columns = 0 if desk.table is None else len(desk.table.names)
+def _actions(session: MappingSession) -> dict[str, Action]:
+    """Actions of the buttons on the JSON object they send."""
+    columns = 0 if session.table is None else len(session.table.names)
 
-    def robot(asked: dict[str, Any]) -> None:
-        name = _text(asked, "name", 200)
-        if asked.get("text") is None:
-            desk.choose_robot(name)
+    def robot(request: dict[str, Any]) -> None:
+        name = _request_text(request, "name", 200)
+        if request.get("text") is None:
+            session.select_bundled_robot(name)
         else:
-            desk.drop_robot(name, _text(asked, "text", LIMITS["/robot"]))
+            session.load_robot(name, _request_text(request, "text", LIMITS["/robot"]))
 
-    def say(asked: dict[str, Any]) -> None:
-        desk.say(_roles(asked.get("roles"), columns), _units(asked.get("units")))
+    def set_columns(request: dict[str, Any]) -> None:
+        session.set_columns(
+            _request_roles(request.get("roles"), columns), _request_units(request.get("units"))
+        )
 
-    def save(asked: dict[str, Any]) -> dict[str, Any]:
-        return {"saved": str(desk.save())}
+    def save(request: dict[str, Any]) -> dict[str, Any]:
+        return {"saved": str(session.save())}
 
-    def fit(asked: dict[str, Any]) -> None:
-        desk.start_fit()
+    def fit(request: dict[str, Any]) -> None:
+        session.start_fit()
 
-    return {"/robot": robot, "/map": say, "/save": save, "/fit": fit}
+    return {"/robot": robot, "/map": set_columns, "/save": save, "/fit": fit}
 
 
-def _button(desk: MappingSession, act: Order) -> Callable[..., Any]:
-    """A JSON object in, the new state out; what is wrong as text."""
+def _action_endpoint(session: MappingSession, act: Action) -> Callable[..., Any]:
+    """Endpoint of an action: JSON object in, new state out; errors as text."""
     from starlette.concurrency import run_in_threadpool
     from starlette.responses import JSONResponse, PlainTextResponse
 
     async def endpoint(request: Request) -> Response:
         try:
-            asked = json.loads(await request.body())
-            if not isinstance(asked, dict):
-                raise WrongOrderError("a JSON object was expected")
-            more = await run_in_threadpool(act, asked)
+            data = json.loads(await request.body())
+            if not isinstance(data, dict):
+                raise InvalidRequestError("a JSON object was expected")
+            extra_data = await run_in_threadpool(act, data)
         except TaufitError as error:
             return PlainTextResponse(f"{error}\n", 409)
         except (ValueError, RecursionError) as error:
             return PlainTextResponse(f"not understood: {error}\n", 400)
         except OSError as error:
             return PlainTextResponse(f"{error.strerror or error}\n", 409)
-        return JSONResponse(plain({**desk.state(), **(more or {})}))
+        return JSONResponse(plain({**session.state(), **(extra_data or {})}))
 
     return endpoint
 
 
-def _text(asked: dict[str, Any], key: str, longest: int) -> str:
-    value = asked.get(key)
-    if not isinstance(value, str) or len(value) > longest:
-        raise WrongOrderError(f"{key} must be text")
+def _request_text(request: dict[str, Any], key: str, max_length: int) -> str:
+    value = request.get(key)
+    if not isinstance(value, str) or len(value) > max_length:
+        raise InvalidRequestError(f"{key} must be text")
     return value
 
 
-def _roles(given: Any, columns: int) -> dict[int, Role]:
+def _request_roles(data: Any, columns: int) -> dict[int, Role]:
     """{column: (quantity, joint)} from JSON."""
-    if not isinstance(given, dict) or len(given) > columns:
-        raise WrongOrderError("roles must be an object of columns")
+    if not isinstance(data, dict) or len(data) > columns:
+        raise InvalidRequestError("roles must be an object of columns")
     out: dict[int, Role] = {}
-    for key, value in given.items():
+    for key, value in data.items():
         if not key.isascii() or not key.isdigit() or len(key) > 6 or int(key) >= columns:
-            raise WrongOrderError(f"there is no column {key[:20]!r}")
+            raise InvalidRequestError(f"there is no column {key[:20]!r}")
         if not isinstance(value, list) or len(value) != 2:
-            raise WrongOrderError("a role is a quantity and a joint")
+            raise InvalidRequestError("a role is a quantity and a joint")
         quantity, joint = value
         if quantity not in ROLES[1:] or type(joint) is not int or not 0 <= joint <= 64:
-            raise WrongOrderError("a role is a quantity and a joint")
+            raise InvalidRequestError("a role is a quantity and a joint")
         out[int(key)] = (quantity, joint if QUANTITIES[quantity].per_joint else 0)
     return out
 
 
-def _units(given: Any) -> dict[str, str]:
-    if not isinstance(given, dict):
-        raise WrongOrderError("units must be an object")
-    for name, unit in given.items():
+def _request_units(data: Any) -> dict[str, str]:
+    if not isinstance(data, dict):
+        raise InvalidRequestError("units must be an object")
+    for name, unit in data.items():
         if name not in QUANTITIES or unit not in QUANTITIES[name].units:
-            raise WrongOrderError("there is no such unit")
-    return dict(given)
+            raise InvalidRequestError("there is no such unit")
+    return dict(data)
 
 
-def _body(desk: MappingSession) -> str:
-    """The page without its numbers."""
-    endings = ", ".join(DESCRIPTIONS)
-    name = escape(desk.path.name)
-    own = "" if desk.table is not None else "<p>This file says itself what its columns are.</p>"
+def _page_body(session: MappingSession) -> str:
+    """HTML of the page without values."""
+    endings = ", ".join(ROBOT_SUFFIXES)
+    name = escape(session.path.name)
+    no_map_note = (
+        "" if session.table is not None else "<p>This file says itself what its columns are.</p>"
+    )
     return f"""<main><h1>{name}</h1><p class="sub">What are its columns? Three steps: the robot,
 the columns, the fit.</p>
 <section aria-labelledby="robot-title"><h2 id="robot-title">1. The robot</h2>
@@ -162,7 +170,7 @@ the columns, the fit.</p>
 <input type="file" id="file" accept="{endings}" class="unseen"></label></div>
 <p id="check" role="status">No robot is chosen yet.</p>
 <div id="joints" class="bars"></div></section>
-<section aria-labelledby="columns-title"><h2 id="columns-title">2. The columns</h2>{own}
+<section aria-labelledby="columns-title"><h2 id="columns-title">2. The columns</h2>{no_map_note}
 <p id="read" role="status"></p><p id="problem" class="bad" role="alert"></p>
 <details id="why"><summary>Why these guesses</summary><ul id="reasons"></ul></details>
 <div id="quantities" class="row"></div>

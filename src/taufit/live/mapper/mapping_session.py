@@ -1,4 +1,4 @@
-"""The file on the desk: its columns, the robot, the map so far, what it gives, the fit."""
+"""State of the column mapper: file, robot, column map, check and fit."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from taufit.core.ending import temporary_folder
 from taufit.core.errors import RecordingError, RobotError, TaufitError
 from taufit.core.files import write_text
 from taufit.dynamics import gravity_torque
+from taufit.live.mapper.column_roles import Role, map_from_roles, roles_from_map, units_from_map
 from taufit.live.mapper.gravity_check import GravityCheck, gravity_check
-from taufit.live.mapper.roles import Role, page_of, roles_of, units_of
 from taufit.recording import Recording, read_map, read_recordings
 from taufit.recording.draft import Draft, draft_map, draft_text
 from taufit.recording.quantity import QUANTITIES
@@ -26,41 +26,41 @@ from taufit.robot import Robot, bundled_robots, read_robot
 if TYPE_CHECKING:
     from taufit.workflow import IdentificationResult
 
-# Points of a column's little picture.
-_SPARK = 96
-# Endings of robot descriptions that may be handed over; xacro files run what is in them.
-DESCRIPTIONS = (".urdf", ".xml", ".yaml", ".yml")
+# Points of the preview of a column.
+_PREVIEW_POINTS = 96
+# Suffixes of accepted robot descriptions; xacro files would execute code.
+ROBOT_SUFFIXES = (".urdf", ".xml", ".yaml", ".yml")
 
 
 @dataclass(slots=True)
 class FitProgress:
-    """A fit that runs or has run.
+    """Progress of a fit.
 
     Attributes:
         state: "idle", "running", "done" or "failed".
-        text: The result or what went wrong.
-        steps: How often it has told that it goes on.
-        began, ended: By this computer's clock [s].
-        model: Name of the file it was written to.
-        report: The page about it.
+        text: Result or error.
+        steps: Number of progress calls.
+        start_time, end_time: Monotonic times [s].
+        model: Name of the model file.
+        report: HTML report.
     """
 
     state: str = "idle"
     text: str = ""
     steps: int = 0
-    began: float = 0.0
-    ended: float = 0.0
+    start_time: float = 0.0
+    end_time: float = 0.0
     model: str = ""
     report: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON, without the page."""
-        until = time.monotonic() if self.state == "running" else self.ended
+        """Progress for JSON, without the report."""
+        end = time.monotonic() if self.state == "running" else self.end_time
         return {
             "state": self.state,
             "text": self.text,
             "steps": self.steps,
-            "seconds": until - self.began,
+            "seconds": end - self.start_time,
             "model": self.model,
             "report": bool(self.report),
         }
@@ -68,13 +68,13 @@ class FitProgress:
 
 @dataclass(slots=True)
 class MappingSession:
-    """One recording and what its owner has said about it so far.
+    """One recording with the information given by the user.
 
     Args:
-        path: Of the recording.
-        output: Where the map goes; an existing file is never written over.
-        model: Where a fitted model goes, likewise.
-        topic: Of a bag.
+        path: Recording.
+        output: Column map to write; existing files are never overwritten.
+        model: Model file to write, likewise.
+        topic: Topic of a bag.
     """
 
     path: Path
@@ -93,21 +93,21 @@ class MappingSession:
 
     def __post_init__(self) -> None:
         self.table = read_table(self.path, topic=self.topic)
-        self._drafted()
+        self._make_draft()
 
-    # ---- what the owner says -------------------------------------------------------------------
+    # ---- input of the user ---------------------------------------------------------------------
 
-    def choose_robot(self, name: str) -> None:
-        """Take a bundled robot."""
+    def select_bundled_robot(self, name: str) -> None:
+        """Select a bundled robot."""
         if name not in bundled_robots():
             raise RobotError(f"there is no bundled robot {name!r}.")
-        self.take_robot(read_robot(name))
+        self.set_robot(read_robot(name))
 
-    def drop_robot(self, name: str, text: str) -> None:
-        """Take the robot that a description says."""
+    def load_robot(self, name: str, text: str) -> None:
+        """Load a robot from a description."""
         suffix = Path(name).suffix.lower()
-        if suffix not in DESCRIPTIONS:
-            raise RobotError(f"{name[:80]!r} is no robot: give one of {', '.join(DESCRIPTIONS)}.")
+        if suffix not in ROBOT_SUFFIXES:
+            raise RobotError(f"{name[:80]!r} is no robot: give one of {', '.join(ROBOT_SUFFIXES)}.")
         with temporary_folder() as folder:
             path = Path(folder) / f"robot{suffix}"
             path.write_text(text, encoding="utf-8")
@@ -115,36 +115,36 @@ class MappingSession:
                 robot = read_robot(path)
             except RobotError as error:
                 raise RobotError(str(error).replace(str(path), Path(name).name)) from None
-        self.take_robot(robot)
+        self.set_robot(robot)
 
-    def take_robot(self, robot: Robot) -> None:
-        """Compare with this robot from now on."""
+    def set_robot(self, robot: Robot) -> None:
+        """Set the robot and draft the map again."""
         with self._lock:
             self.robot = robot
-            self._drafted()
+            self._make_draft()
 
-    def say(self, roles: dict[int, Role], units: dict[str, str]) -> None:
-        """Take the columns for what the owner says they are."""
+    def set_columns(self, roles: dict[int, Role], units: dict[str, str]) -> None:
+        """Set role and unit of the columns."""
         if self.table is None:
             raise RecordingError(f"{self.path.name} says itself what its columns are.")
         with self._lock:
-            self.page = page_of(roles, units, self.table, self.page or {})
+            self.page = map_from_roles(roles, units, self.table, self.page or {})
             self._read()
 
-    # ---- what follows --------------------------------------------------------------------------
+    # ---- map and check -------------------------------------------------------------------------
 
-    def _drafted(self) -> None:
-        """A first map from names, numbers and the robot; then what it gives."""
+    def _make_draft(self) -> None:
+        """Draft a map from names, numbers and the robot, and read the file with it."""
         self.draft, self.page, self.problem = None, None, ""
         if self.table is not None:
             robot = self.robot
-            known: dict[str, Any] = {}
+            robot_data: dict[str, Any] = {}
             if robot is not None:
-                known = {"joints": robot.joints, "joint_names": robot.joint_names}
+                robot_data = {"joints": robot.joints, "joint_names": robot.joint_names}
                 if robot.parameters.any():
-                    known["gravity"] = lambda q: gravity_torque(robot, q)
+                    robot_data["gravity"] = lambda q: gravity_torque(robot, q)
             try:
-                self.draft = draft_map(self.table, **known)
+                self.draft = draft_map(self.table, **robot_data)
             except RecordingError as error:
                 self.recordings, self.check, self.problem = [], None, str(error)
                 return
@@ -152,11 +152,11 @@ class MappingSession:
         self._read()
 
     def _read(self) -> None:
-        """Read the file with the map as a command would; check it against gravity."""
+        """Read the file with the map as a command would; compare it with gravity."""
         self.recordings, self.check, self.problem = [], None, ""
         try:
-            how = None if self.page is None else read_map(self.page)
-            self.recordings = read_recordings(self.path, column_map=how, topic=self.topic)
+            column_map = None if self.page is None else read_map(self.page)
+            self.recordings = read_recordings(self.path, column_map=column_map, topic=self.topic)
         except TaufitError as error:
             self.problem = str(error)
             return
@@ -164,7 +164,7 @@ class MappingSession:
             self.check = gravity_check(self.robot, self.recordings[0])
 
     def likely_robots(self) -> list[str]:
-        """Bundled robots, those that explain the recording best first."""
+        """Bundled robots, those that agree best with the recording first."""
         names = list(bundled_robots())
         if not self.recordings:
             return names
@@ -179,25 +179,25 @@ class MappingSession:
         return sorted(names, key=rank)
 
     def text(self) -> str:
-        """The map as YAML."""
+        """Column map as YAML."""
         if self.page is None:
             return ""
         reasons = () if self.draft is None or self.page != self.draft.page else self.draft.reasons
-        still_open = () if self.draft is None else self.draft.open_questions
-        return draft_text(Draft(self.page, reasons, still_open), self.path.name)
+        open_questions = () if self.draft is None else self.draft.open_questions
+        return draft_text(Draft(self.page, reasons, open_questions), self.path.name)
 
     def save(self) -> Path:
-        """Write the map, and give its name."""
+        """Write the map and return its path."""
         if self.page is None or not self.recordings:
             raise RecordingError("there is no working map to write yet.")
-        path = free(self.output)
+        path = next_free_path(self.output)
         write_text(path, self.text())
         return path
 
     # ---- the fit -------------------------------------------------------------------------------
 
     def start_fit(self) -> None:
-        """Fit in a thread of its own; `fit` says how it goes."""
+        """Start a fit in its own thread; see `fit`."""
         with self._lock:
             if self.fit.state == "running":
                 return
@@ -205,7 +205,7 @@ class MappingSession:
                 raise RecordingError("choose the robot first.")
             if not self.recordings:
                 raise RecordingError("there is no working map yet.")
-            self.fit = FitProgress("running", began=time.monotonic())
+            self.fit = FitProgress("running", start_time=time.monotonic())
             robot, recordings = self.robot, list(self.recordings)
         threading.Thread(target=self._fit, args=(robot, recordings, self.fit), daemon=True).start()
 
@@ -214,40 +214,40 @@ class MappingSession:
         from taufit.report import fit_page
         from taufit.workflow import identify
 
-        def goes_on() -> None:
+        def count_step() -> None:
             fit.steps += 1
 
         try:
-            done = identify(robot, recordings, holdout="30%", callback=goes_on)
-            path = free(self.model)
-            write_model(done.model, path)
-            fit.model, fit.report = str(path), fit_page(done)
-            fit.text, state = _result(done), "done"
+            result = identify(robot, recordings, holdout="30%", callback=count_step)
+            path = next_free_path(self.model)
+            write_model(result.model, path)
+            fit.model, fit.report = str(path), fit_page(result)
+            fit.text, state = _describe_result(result), "done"
         except TaufitError as error:
             fit.text, state = str(error), "failed"
         except MemoryError:
             fit.text, state = "this needs more memory than there is.", "failed"
-        fit.ended = time.monotonic()
+        fit.end_time = time.monotonic()
         fit.state = state
 
     # ---- for the page --------------------------------------------------------------------------
 
     def columns(self) -> list[dict[str, Any]]:
-        """Name, range and a little picture of every column."""
+        """Name, range and preview of every column."""
         if self.table is None:
             return []
         values, labels = self.table.values, self.table.labels
-        return [_picture(label, values[:, i]) for i, label in enumerate(labels)]
+        return [_column_preview(label, values[:, i]) for i, label in enumerate(labels)]
 
     def state(self) -> dict[str, Any]:
-        """Everything that changes, as plain data."""
+        """All variable data for JSON."""
         with self._lock:
             page = self.page
             roles, units = {}, {}
             if page is not None and self.table is not None:
                 try:
-                    roles = {str(i): list(r) for i, r in roles_of(page, self.table).items()}
-                    units = units_of(page)
+                    roles = {str(i): list(r) for i, r in roles_from_map(page, self.table).items()}
+                    units = units_from_map(page)
                 except TaufitError as error:
                     self.problem = self.problem or str(error)
             first = self.recordings[0] if self.recordings else None
@@ -266,14 +266,14 @@ class MappingSession:
                 if first is None
                 else {
                     "runs": len(self.recordings),
-                    "samples": sum(len(one) for one in self.recordings),
+                    "samples": sum(len(recording) for recording in self.recordings),
                     "joints": first.joints,
                     "unit": first.signal_unit,
                     "findings": list(
                         dict.fromkeys(
                             str(f)
-                            for one in self.recordings
-                            for f in one.findings
+                            for recording in self.recordings
+                            for f in recording.findings
                             if f.severity != "info"
                         )
                     )[:12],
@@ -282,17 +282,19 @@ class MappingSession:
             }
 
 
-def _result(done: IdentificationResult) -> str:
-    """A fit in one sentence."""
-    score = done.holdout_scores[0] if done.holdout_scores else done.training_score
-    where = (
-        "on the last 30 %, which the fit has not seen" if done.holdout_scores else "on the training"
+def _describe_result(result: IdentificationResult) -> str:
+    """Result of a fit in one sentence."""
+    score = result.holdout_scores[0] if result.holdout_scores else result.training_score
+    data_label = (
+        "on the last 30 %, which the fit has not seen"
+        if result.holdout_scores
+        else "on the training"
     )
-    return f"residuals are {100 * score.mean_nrmse:.1f} % of the torque {where}."
+    return f"residuals are {100 * score.mean_nrmse:.1f} % of the torque {data_label}."
 
 
-def free(path: Path) -> Path:
-    """The path, or the next one with a number where it exists already."""
+def next_free_path(path: Path) -> Path:
+    """The path, or the next one with a number if it exists."""
     for number in range(1, 10_000):
         name = path if number == 1 else path.with_stem(f"{path.stem}-{number}")
         if not name.exists():
@@ -300,21 +302,21 @@ def free(path: Path) -> Path:
     raise RecordingError(f"there are too many files called {path.stem}-N: remove some.")
 
 
-def _picture(label: str, values: Any) -> dict[str, Any]:
-    fine = values[np.isfinite(values)]
-    fine = fine[np.abs(fine) < 1e30]
-    if not len(fine):
+def _column_preview(label: str, values: Any) -> dict[str, Any]:
+    finite = values[np.isfinite(values)]
+    finite = finite[np.abs(finite) < 1e30]
+    if not len(finite):
         return {"label": label, "low": None, "high": None, "spark": []}
-    edges = np.linspace(0, len(fine), min(_SPARK, len(fine)) + 1).astype(int)
-    low = np.minimum.reduceat(fine, edges[:-1])
-    high = np.maximum.reduceat(fine, edges[:-1])
-    # Without the odd number that would flatten everything else.
-    bottom, top = np.percentile(fine, [0.5, 99.5])
-    spread = max(float(top - bottom), 1e-12)
-    line = np.clip(np.ravel(np.column_stack([low, high])), bottom - spread, top + spread)
+    edges = np.linspace(0, len(finite), min(_PREVIEW_POINTS, len(finite)) + 1).astype(int)
+    low = np.minimum.reduceat(finite, edges[:-1])
+    high = np.maximum.reduceat(finite, edges[:-1])
+    # Limit single outliers, which would flatten the preview.
+    bottom, top = np.percentile(finite, [0.5, 99.5])
+    value_range = max(float(top - bottom), 1e-12)
+    line = np.clip(np.ravel(np.column_stack([low, high])), bottom - value_range, top + value_range)
     return {
         "label": label,
-        "low": float(fine.min()),
-        "high": float(fine.max()),
+        "low": float(finite.min()),
+        "high": float(finite.max()),
         "spark": [round(float(x), 6) for x in line],
     }

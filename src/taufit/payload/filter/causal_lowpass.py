@@ -17,8 +17,7 @@ NOISE_BANDWIDTH = 2.053
 
 
 class CausalLowpass:
-    """4th-order Butterworth low-pass on many channels; its initial state is that of the first "
-    "value."""
+    """4th-order Butterworth low-pass on many channels, initially at rest at the first value."""
 
     __slots__ = ("_sections", "_start", "_state", "delay")
 

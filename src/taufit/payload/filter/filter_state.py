@@ -333,8 +333,7 @@ class PayloadFilterState:
         self.scale = scale
 
     def _is_ready(self, mass: float, std: float) -> bool:
-        """Whether the loaded joints moved both ways, without large residuals, and the mass is "
-        "known."""
+        """Whether the loaded joints moved both ways with small residuals and the mass is known."""
         if not any(sums.load > 0.0 for sums in self.sums):
             return False
         loaded = np.flatnonzero(joints_under_load(self.sums))

@@ -291,8 +291,7 @@ def _change_variance(
 def _friction_variance(
     model: FittedModel, base: Array, level: Array, settings: PayloadSettings
 ) -> Float[Array, " b"]:
-    """Variance of friction since the fit: of its coefficients, and of its level at typical "
-    "speed."""
+    """Variance of friction since the fit: coefficients, and level at typical speed."""
     joints = model.robot.joints
     out = np.zeros(len(base))
     layout = model.layout

@@ -61,8 +61,7 @@ class PayloadFilter:
     """Estimates mass, centre of mass and inertia of the payload while the robot moves.
 
     Feed it with `update`; evaluate it with `estimate` (at about 10 Hz). Torque is joint torque [N
-    m]
-    from the same drives and with the same gains as the model's training data.
+    m] from the same drives and with the same gains as the model's training data.
 
     Attributes:
         model: Model of the robot without payload (a permanent tool included).
@@ -149,8 +148,7 @@ class PayloadFilter:
         """Process one raw sample: time [s], joint positions, velocities and torques [N m].
 
         Stream conditioning (`taufit.signals.stream`) drops invalid, late and spike samples,
-        replaces
-        noisy velocity and shifts motion by the model's delay.
+        replaces noisy velocity and shifts motion by the model's delay.
         """
         if self.intake is None:
             self.intake = stream_conditioner(self.model)

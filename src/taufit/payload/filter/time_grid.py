@@ -113,8 +113,7 @@ class TimeGrid:
         return centres, out
 
     def _advance(self, cells: int) -> None:
-        """Advance the edge, computed from the start: added steps would accumulate rounding "
-        "errors."""
+        """Advance the edge, computed from the start to avoid accumulated rounding."""
         self._bins_taken += cells
         self._edge = self._start + self.step * self._bins_taken
 

@@ -1,6 +1,7 @@
-"""Nouns as notebooks show them. In: a noun. Out: HTML with the report's charts, or matplotlib axes.
+"""Notebook display of objects. In: a robot, recording, model or result. Out: HTML with charts, or
+matplotlib axes.
 
-Left to others: pages that are files (report), every number shown.
+Not here: pages written to files (report), the computation of the numbers.
 """
 
 from taufit.report.notebook.html import html

@@ -1,4 +1,4 @@
-"""A noun as HTML: the report's own page, in a frame that cannot touch the notebook around it."""
+"""HTML of objects: the page of the report, in a frame isolated from the notebook."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from taufit.model.fitted_model import FittedModel
 from taufit.recording import Recording
 from taufit.report.charts import Series, chart
 from taufit.report.fit_page import fit_page, model_page
-from taufit.report.page import Section, bullets, page, table
+from taufit.report.page import Section, bullets, render_page, table
 from taufit.robot import Robot
 from taufit.signals import Samples
 from taufit.workflow import IdentificationResult
@@ -21,16 +21,16 @@ from taufit.workflow import IdentificationResult
 _POINTS = 2000
 
 
-def html(noun: object) -> str:
-    """The page of a noun, framed."""
-    for kind, write in PAGES.items():
-        if isinstance(noun, kind):
-            return framed(write(noun), _HEIGHTS.get(kind, 620), kind.__name__)
-    raise TypeError(f"{type(noun).__name__} has no page.")
+def html(value: object) -> str:
+    """Page of an object in a frame; raises TypeError if it has none."""
+    for kind, render in PAGES.items():
+        if isinstance(value, kind):
+            return frame_page(render(value), _HEIGHTS.get(kind, 620), kind.__name__)
+    raise TypeError(f"{type(value).__name__} has no page.")
 
 
-def framed(text: str, height: int, title: str) -> str:
-    """A page within a page: its scripts run, but see and change nothing outside."""
+def frame_page(text: str, height: int, title: str) -> str:
+    """Page in a sandboxed frame: its scripts run, but cannot access the notebook."""
     return (
         f'<iframe title="{escape(title)}" sandbox="allow-scripts" srcdoc="{escape(text)}" '
         f'style="width:100%;height:{height}px;border:1px solid #8884;border-radius:6px"></iframe>'
@@ -54,7 +54,7 @@ def _robot(robot: Robot) -> str:
         for j, link in enumerate(robot.links)
     ]
     joints = Section("Joints", table(header, rows, (0, 1, 2)))
-    return page(robot.name, f"{robot.joints} joints", [joints])
+    return render_page(robot.name, f"{robot.joints} joints", [joints])
 
 
 def _recording(recording: Recording) -> str:
@@ -63,13 +63,13 @@ def _recording(recording: Recording) -> str:
     if recording.velocity is not None:
         channels.append(("Velocity", recording.velocity, "rad/s"))
     channels.append(("Torque channel", recording.signal, unit))
-    sections = _over_time(recording.time, channels)
-    found = [str(finding) for finding in recording.findings]
-    if found:
-        sections.insert(0, Section("Findings", bullets(found)))
+    sections = _channel_sections(recording.time, channels)
+    findings = [str(finding) for finding in recording.findings]
+    if findings:
+        sections.insert(0, Section("Findings", bullets(findings)))
     length = recording.time[-1] - recording.time[0] if len(recording) else 0.0
-    words = f"{len(recording)} rows, {length:.1f} s, {recording.joints} joints"
-    return page(recording.name, words, sections)
+    subtitle = f"{len(recording)} rows, {length:.1f} s, {recording.joints} joints"
+    return render_page(recording.name, subtitle, sections)
 
 
 def _samples(samples: Samples) -> str:
@@ -79,13 +79,13 @@ def _samples(samples: Samples) -> str:
         ("Acceleration", samples.acceleration, "rad/s2"),
         ("Torque", samples.torque, "N m"),
     ]
-    # Runs stand one after the other; each has a time of its own.
+    # Runs follow one another; each has its own time.
     time = np.arange(len(samples)) / samples.rate_hz
-    words = f"{len(samples)} samples, low-pass {samples.cutoff_hz:g} Hz"
-    return page("Conditioned samples", words, _over_time(time, channels))
+    subtitle = f"{len(samples)} samples, low-pass {samples.cutoff_hz:g} Hz"
+    return render_page("Conditioned samples", subtitle, _channel_sections(time, channels))
 
 
-def _over_time(
+def _channel_sections(
     time: Float[Array, " n"], channels: list[tuple[str, Float[Array, "n j"], str]]
 ) -> list[Section]:
     rows = slice(None, None, max(1, len(time) // _POINTS))

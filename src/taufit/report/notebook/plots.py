@@ -1,4 +1,4 @@
-"""The report's pictures with matplotlib, for papers and notebooks; each returns its axes."""
+"""Charts of the report with matplotlib, for papers and notebooks; each returns its axes."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from taufit.core.arrays import Array, Float
 from taufit.core.extras import missing_extra
 from taufit.model.fitted_model import FittedModel
 from taufit.recording import Recording
-from taufit.report.model_view import predict
+from taufit.report.model_view import predict_breakdown
 from taufit.report.palette import MEASURED, MODEL
 from taufit.report.sections.friction import friction_curve
 from taufit.signals import Samples
 
-_CURVE, _COLUMNS = 401, 3
+_CURVE_POINTS, _COLUMNS = 401, 3
 
 
 def plot_friction(model: FittedModel, joints: Sequence[int] | None = None) -> Any:
-    """Friction over speed, one panel per joint (counted from 0), within the training's speeds."""
-    chosen = _chosen(joints, model.robot.joints)
-    top = model.training.ranges.velocity
-    fastest = np.ones(model.robot.joints) if top is None else top.largest
-    axes = _panels(len(chosen))
-    for axis, joint in zip(axes, chosen, strict=True):
-        speed = np.linspace(-fastest[joint], fastest[joint], _CURVE)
+    """Plot friction over speed within the training range, one panel per joint (from 0)."""
+    indices = _joint_indices(joints, model.robot.joints)
+    velocity_range = model.training.ranges.velocity
+    max_speed = np.ones(model.robot.joints) if velocity_range is None else velocity_range.largest
+    axes = _panels(len(indices))
+    for axis, joint in zip(axes, indices, strict=True):
+        speed = np.linspace(-max_speed[joint], max_speed[joint], _CURVE_POINTS)
         axis.plot(speed, friction_curve(model, speed, joint, 0.0), color=MODEL)
         _label(axis, model.robot.joint_names[joint], "speed [rad/s]", "friction [N m]")
     return axes
 
 
 def plot_torque(model: FittedModel, samples: Samples, joints: Sequence[int] | None = None) -> Any:
-    """Measured and predicted torque over time, one panel per joint (counted from 0)."""
-    chosen = _chosen(joints, model.robot.joints)
-    predicted = predict(model, samples).total
+    """Plot measured and predicted torque over time, one panel per joint (from 0)."""
+    indices = _joint_indices(joints, model.robot.joints)
+    predicted = predict_breakdown(model, samples).total
     time = np.arange(len(predicted)) / samples.rate_hz
-    axes = _panels(len(chosen))
-    for axis, joint in zip(axes, chosen, strict=True):
+    axes = _panels(len(indices))
+    for axis, joint in zip(axes, indices, strict=True):
         axis.plot(time, samples.torque[:, joint], color=MEASURED, label="measured")
         axis.plot(time, predicted[:, joint], color=MODEL, linewidth=1.0, label="model")
         _label(axis, model.robot.joint_names[joint], "time [s]", "torque [N m]")
@@ -47,27 +47,27 @@ def plot_torque(model: FittedModel, samples: Samples, joints: Sequence[int] | No
 
 
 def plot_recording(recording: Recording) -> Any:
-    """Position, velocity where it was recorded, and the torque channel, over time."""
+    """Plot position, velocity if recorded, and the torque channel over time."""
     time = recording.time - recording.time[0]
     channels = [("position [rad]", recording.position)]
     if recording.velocity is not None:
         channels.append(("velocity [rad/s]", recording.velocity))
     channels.append((f"torque channel [{recording.signal_unit or 'raw'}]", recording.signal))
-    return _over_time(time, channels)
+    return _plot_channels(time, channels)
 
 
 def plot_samples(samples: Samples) -> Any:
-    """Conditioned motion and torque over time, run after run."""
+    """Plot conditioned motion and torque over time, run after run."""
     channels = [
         ("position [rad]", samples.position),
         ("velocity [rad/s]", samples.velocity),
         ("acceleration [rad/s2]", samples.acceleration),
         ("torque [N m]", samples.torque),
     ]
-    return _over_time(np.arange(len(samples.torque)) / samples.rate_hz, channels)
+    return _plot_channels(np.arange(len(samples.torque)) / samples.rate_hz, channels)
 
 
-def _over_time(
+def _plot_channels(
     time: Float[Array, " n"], channels: Sequence[tuple[str, Float[Array, "n j"]]]
 ) -> Any:
     axes = _panels(len(channels), columns=1)
@@ -78,12 +78,12 @@ def _over_time(
     return axes
 
 
-def _chosen(joints: Sequence[int] | None, count: int) -> list[int]:
+def _joint_indices(joints: Sequence[int] | None, count: int) -> list[int]:
     return list(range(count)) if joints is None else [int(j) for j in joints]
 
 
 def _panels(count: int, columns: int = _COLUMNS) -> Any:
-    """As many axes as asked for, in one figure."""
+    """Create the given number of axes in one figure."""
     try:
         from matplotlib import pyplot
     except ImportError:
@@ -93,8 +93,8 @@ def _panels(count: int, columns: int = _COLUMNS) -> Any:
     size = (4.0 * columns if columns > 1 else 9.0, 2.6 * rows)
     figure, grid = pyplot.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)
     axes = grid.ravel()
-    for spare in axes[count:]:
-        figure.delaxes(spare)
+    for unused in axes[count:]:
+        figure.delaxes(unused)
     return axes[:count]
 
 

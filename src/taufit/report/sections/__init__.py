@@ -1,7 +1,7 @@
-"""The sections of a page about a model. In: a `ModelView`. Out: a `Section`, or None
-where there is nothing to show.
+"""Sections of a page about a model. In: a `ModelView`. Out: a `Section`, or None
+without content.
 
-Left to others: the page around them (`report/page.py`), every number on it.
+Not here: the page around them (`report/page.py`) and the computation of the numbers.
 """
 
 from collections.abc import Callable
@@ -9,7 +9,12 @@ from collections.abc import Callable
 from taufit.report.model_view import ModelView
 from taufit.report.page import Section
 from taufit.report.sections.friction import friction, friction_and_temperature, run_by_run_section
-from taufit.report.sections.parameters import from_data, identifiability, nominal_robot, parameters
+from taufit.report.sections.parameters import (
+    identifiability,
+    information_shares,
+    nominal_robot,
+    parameters,
+)
 from taufit.report.sections.provenance import provenance, recordings
 from taufit.report.sections.torque import residuals, torque, torque_signs
 from taufit.report.sections.verdict import verdict_section
@@ -26,7 +31,7 @@ MODEL_SECTIONS: tuple[Callable[[ModelView], Section | None], ...] = (
     zeros_and_compensators,
     parameters,
     identifiability,
-    from_data,
+    information_shares,
     nominal_robot,
     recordings,
     provenance,

@@ -1,4 +1,4 @@
-"""Friction against speed, against temperature, and run by run."""
+"""Friction sections: over speed, over temperature, and by run."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from taufit.report.palette import MEASURED, MODEL, SECOND_MODEL
 from taufit.report.temperature_page import run_by_run
 from taufit.terms import DISSIPATIVE, TermInput, needs, typical_channels
 
-_POINTS, _CURVE = 700, 401
-# Quantiles of the load in motion at which a load-dependent curve is drawn.
-_LOADS = (0.1, 0.95)
+_POINTS, _CURVE_POINTS = 700, 401
+# Quantiles of the load in motion for curves of load-dependent friction.
+_LOAD_QUANTILES = (0.1, 0.95)
 
 
 def friction(view: ModelView) -> Section | None:
-    """One chart per joint, or why there is none."""
+    """Friction over speed, one chart per joint, or a message if it cannot be drawn."""
     if not view.model.layout.of_kind(DISSIPATIVE).any():
         return None
     try:
         return Section("Friction", _charts(view))
     except MissingInputError as error:
-        words = paragraph(f"Friction over speed alone cannot be drawn: {error}")
-        return Section("Friction", words)
+        message = paragraph(f"Friction over speed alone cannot be drawn: {error}")
+        return Section("Friction", message)
 
 
 def _charts(view: ModelView) -> str:
-    top = view.model.training.ranges.velocity
-    fastest = np.ones(view.joints) if top is None else top.largest
+    velocity_range = view.model.training.ranges.velocity
+    max_speed = np.ones(view.joints) if velocity_range is None else velocity_range.largest
     charts = []
     for joint in range(view.joints):
-        v = np.linspace(-fastest[joint], fastest[joint], _CURVE)
+        v = np.linspace(-max_speed[joint], max_speed[joint], _CURVE_POINTS)
         charts.append(
             chart(
                 v,
@@ -46,24 +46,24 @@ def _charts(view: ModelView) -> str:
                 ylabel="N m",
             )
         )
-    words = paragraph(
-        "Friction at steady speed within the range of the training data; outside it the model has "
-        "seen nothing. Points are the measured torque less links, rotors and offset."
+    explanation = paragraph(
+        "Friction at constant speed within the training range; outside it the model extrapolates. "
+        "Points are the measured torque minus links, rotors and offset."
     )
-    return words + f'<div class="grid">{"".join(charts)}</div>'
+    return explanation + f'<div class="grid">{"".join(charts)}</div>'
 
 
 def _points(view: ModelView, joint: int) -> list[Series]:
-    """Measured torque less everything but friction, of the last run."""
+    """Measured torque of the last run minus all terms except friction."""
     if not view.runs:
         return []
     samples, predicted = view.runs[-1].samples, view.predictions[-1]
     rows = np.flatnonzero(samples.in_motion)
     rows = rows[:: max(1, len(rows) // _POINTS)]
-    rest = predicted.total[rows, joint] - predicted.friction[rows, joint]
-    measured = samples.torque[rows, joint] - rest
+    other_torque = predicted.total[rows, joint] - predicted.friction[rows, joint]
+    measured = samples.torque[rows, joint] - other_torque
     speed = samples.velocity[rows, joint]
-    return [Series("measured less the rest", measured, x=speed, colour=MEASURED, points=True)]
+    return [Series("measured friction", measured, x=speed, colour=MEASURED, points=True)]
 
 
 def _curves(view: ModelView, speed: Float[Array, " n"], joint: int) -> list[Series]:
@@ -71,11 +71,11 @@ def _curves(view: ModelView, speed: Float[Array, " n"], joint: int) -> list[Seri
     if not (needs(model.term_sum, "load") and view.runs):
         return [Series("model", friction_curve(model, speed, joint, 0.0), colour=MODEL)]
     moving = view.runs[-1].samples.in_motion
-    carried = np.quantile(np.abs(view.predictions[-1].links[moving, joint]), _LOADS)
+    loads = np.quantile(np.abs(view.predictions[-1].links[moving, joint]), _LOAD_QUANTILES)
     return [
         Series(f"{name} ({load:.3g} N m)", friction_curve(model, speed, joint, load), colour=colour)
         for load, name, colour in zip(
-            carried.tolist(), ("model", "model, high load"), (MODEL, SECOND_MODEL), strict=True
+            loads.tolist(), ("model", "model, high load"), (MODEL, SECOND_MODEL), strict=True
         )
     ]
 
@@ -83,7 +83,7 @@ def _curves(view: ModelView, speed: Float[Array, " n"], joint: int) -> list[Seri
 def friction_curve(
     model: FittedModel, speed: Float[Array, " n"], joint: int, load: float
 ) -> Float[Array, " n"]:
-    """Friction at steady speed and the load given, at the model's typical temperature [N m]."""
+    """Friction at constant speed and the given load, at the model's typical temperature [N m]."""
     velocity = np.zeros((len(speed), model.robot.joints))
     velocity[:, joint] = speed
     temperature = np.broadcast_to(model.typical_temperature, velocity.shape)
@@ -94,7 +94,7 @@ def friction_curve(
 
 
 def friction_and_temperature(view: ModelView) -> Section | None:
-    """Maps per joint; None where friction does not follow temperature."""
+    """Maps of friction over temperature; None if friction does not depend on temperature."""
     if not view.model.layout.of_kind(DISSIPATIVE).any():
         return None
     maps = friction_map(view.model)
@@ -102,7 +102,7 @@ def friction_and_temperature(view: ModelView) -> Section | None:
 
 
 def run_by_run_section(view: ModelView) -> Section | None:
-    """None where the runs do not differ in temperature."""
+    """Friction by run over temperature; None if the runs do not differ in temperature."""
     if view.fitted_to is None:
         return None
     body = run_by_run(view.model, view.fitted_to, dropped=view.dropped)

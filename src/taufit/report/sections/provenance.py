@@ -1,4 +1,4 @@
-"""Origin of the model: recordings, files with their hashes, settings, versions."""
+"""Provenance sections: recordings, files with hashes, settings, versions."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from taufit.report.page import Section, bullets, paragraph
 
 
 def provenance(view: ModelView) -> Section:
-    """As the model file has it."""
-    known = view.model.training.provenance
-    if known is None:
-        return Section("Provenance", paragraph("This model does not say where it came from."))
-    text = json.dumps(provenance_to_dict(known), indent=1)
+    """Provenance as in the model file."""
+    origin = view.model.training.provenance
+    if origin is None:
+        return Section("Provenance", paragraph("This model has no provenance."))
+    text = json.dumps(provenance_to_dict(origin), indent=1)
     return Section("Provenance", f"<pre tabindex='0'>{html.escape(text)}</pre>")
 
 
 def recordings(view: ModelView) -> Section | None:
-    """Facts and findings per run."""
+    """Facts and findings of each run."""
     if not view.runs:
         return None
     out = []

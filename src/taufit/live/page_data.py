@@ -1,4 +1,4 @@
-"""Readings -> what the page gets: every sample, packed; what changes slowly, as plain data."""
+"""Data of readings for the live page: all samples packed, slow values as JSON."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from taufit.live.monitor import Reading
     from taufit.robot import Robot
 
-# Of every sample and joint, in this order; the page is told so.
-FIELDS = (
+# Values of every sample and joint, in this order.
+SAMPLE_FIELDS = (
     "position",
     "torque",
     "filtered",
@@ -28,43 +28,45 @@ FIELDS = (
 )
 
 
-def pack(readings: Sequence[Reading], before: int, more: dict[str, Any]) -> str:
-    """One batch as JSON on one line.
+def pack_readings(
+    readings: Sequence[Reading], sample_count: int, extra_data: dict[str, Any]
+) -> str:
+    """Pack a batch of readings as one line of JSON.
 
-    `rows` holds, as float32 in base64, per sample the time since `time` and then FIELDS of every
-    joint; not-a-number where a reading has none.
+    `rows` holds, as float32 in base64, per sample the time since `time` and then SAMPLE_FIELDS of
+    every joint; nan for missing values.
 
     Args:
-        readings: In order, at least one.
-        before: How many samples came before them.
-        more: What else to send along.
+        readings: Readings in order, at least one.
+        sample_count: Number of samples before them.
+        extra_data: Further entries.
     """
     first, last = readings[0], readings[-1]
     joints = len(last.position)
-    rows = np.empty((len(readings), 1 + len(FIELDS) * joints), np.float32)
+    rows = np.empty((len(readings), 1 + len(SAMPLE_FIELDS) * joints), np.float32)
     rows[:, 0] = [reading.time - first.time for reading in readings]
-    for k, name in enumerate(FIELDS):
-        part = rows[:, 1 + k * joints : 1 + (k + 1) * joints]
+    for k, name in enumerate(SAMPLE_FIELDS):
+        columns = rows[:, 1 + k * joints : 1 + (k + 1) * joints]
         for i, reading in enumerate(readings):
             value = getattr(reading, name)
-            part[i] = np.nan if value is None else value
+            columns[i] = np.nan if value is None else value
     page = {
-        "first": before,
+        "first": sample_count,
         "count": len(readings),
         "time": float(first.time),
         "rows": base64.b64encode(rows.tobytes()).decode(),
         "payload": _payload(last),
         "contact": None if last.contact is None else _contact(last.contact),
-        "temperature": _listed(last.temperature),
-        "friction_index": _listed(last.friction_index),
+        "temperature": _json_numbers(last.temperature),
+        "friction_index": _json_numbers(last.friction_index),
         "events": [plain(event.to_dict()) for reading in readings for event in reading.events],
-        **plain(more),
+        **plain(extra_data),
     }
     return json.dumps(page, allow_nan=False)
 
 
-def _listed(values: Any) -> list[float | None] | None:
-    """Numbers for JSON, None for those that are not known."""
+def _json_numbers(values: Any) -> list[float | None] | None:
+    """Numbers for JSON, None for those not finite."""
     if values is None:
         return None
     return [x if isfinite(x) else None for x in np.asarray(values, float).tolist()]
@@ -76,9 +78,9 @@ def _payload(reading: Reading) -> dict[str, Any] | None:
         return None
     return {
         "mass": float(estimate.mass),
-        "interval": _listed(estimate.mass_interval),
-        "centre": _listed(estimate.centre),
-        "centre_interval": [_listed(x) for x in estimate.centre_interval],
+        "interval": _json_numbers(estimate.mass_interval),
+        "centre": _json_numbers(estimate.centre),
+        "centre_interval": [_json_numbers(x) for x in estimate.centre_interval],
         "ready": bool(estimate.ready),
         "empty": bool(estimate.empty),
     }
@@ -88,10 +90,10 @@ def _contact(contact: Any) -> dict[str, Any]:
     return {"since": float(contact.start_time), "link": contact.link, "kind": contact.kind}
 
 
-def chain(robot: Robot) -> dict[str, Any]:
-    """The arm's kinematics for the page: placements M, screws S, tip, and the base in the world.
+def kinematic_chain(robot: Robot) -> dict[str, Any]:
+    """Kinematics of the robot for the page: placements M, screws S, tip, and base in the world.
 
-    The page computes the poses M exp([S] q) itself, in every frame.
+    The page computes the poses M exp([S] q) in every frame.
     """
     from taufit.dynamics import forward_kinematics
     from taufit.robot.mounting import rotation_rpy

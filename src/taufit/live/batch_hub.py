@@ -1,8 +1,7 @@
-"""From one thread that makes batches to every page that listens, without losing one.
+"""Distribution of numbered batches from one thread to all open pages, without loss.
 
-Batches are numbered. The last ones are kept, so that a page whose line broke for a few seconds
-gets what it missed when it comes back with the number it had; a page that is too slow for longer is
-told how many it lost by the gap in the numbers.
+The last batches are stored, so that a page whose connection broke for a few seconds gets the missed
+ones with the number it had; a slower page recognises lost batches by the gap in the numbers.
 """
 
 from __future__ import annotations
@@ -12,37 +11,37 @@ import threading
 from collections import deque
 from collections.abc import AsyncIterator
 
-KEPT = 400
-LISTENERS = 8
+STORED_BATCHES = 400
+MAX_LISTENERS = 8
 
 
-class Hub:
-    """Batches in order, kept for a while.
+class BatchHub:
+    """Numbered batches, stored for a while.
 
     Args:
-        kept: How many batches stay available.
+        stored: Number of batches stored.
     """
 
-    def __init__(self, kept: int = KEPT) -> None:
-        self._kept: deque[tuple[int, bytes]] = deque(maxlen=kept)
+    def __init__(self, stored: int = STORED_BATCHES) -> None:
+        self._stored: deque[tuple[int, bytes]] = deque(maxlen=stored)
         self._number = 0
         self._waiting: dict[asyncio.Event, asyncio.AbstractEventLoop] = {}
         self._lock = threading.Lock()
         self.listeners = 0
-        self.ended = False
+        self.is_ended = False
 
     def publish(self, data: str) -> None:
-        """Hand a batch to everybody; from any thread."""
+        """Send a batch to all listeners; from any thread."""
         with self._lock:
             self._number += 1
             event = f"id: {self._number}\ndata: {data}\n\n".encode()
-            self._kept.append((self._number, event))
+            self._stored.append((self._number, event))
             self._wake()
 
     def end(self) -> None:
-        """No batch will follow; from any thread."""
+        """End the stream; from any thread."""
         with self._lock:
-            self.ended = True
+            self.is_ended = True
             self._wake()
 
     def _wake(self) -> None:
@@ -50,12 +49,12 @@ class Hub:
             if not loop.is_closed():
                 loop.call_soon_threadsafe(event.set)
 
-    def _after(self, number: int) -> list[tuple[int, bytes]]:
+    def _batches_after(self, number: int) -> list[tuple[int, bytes]]:
         with self._lock:
-            return [item for item in self._kept if item[0] > number]
+            return [item for item in self._stored if item[0] > number]
 
     async def listen(self, last: int | None) -> AsyncIterator[bytes]:
-        """Batches as server-sent events until the end, after number `last`; None: from now on."""
+        """Batches as server-sent events until the end, after number `last`; None: new ones only."""
         ready = asyncio.Event()
         with self._lock:
             number = self._number if last is None else min(last, self._number)
@@ -65,11 +64,11 @@ class Hub:
             yield b"retry: 500\n\n"
             while True:
                 ready.clear()
-                news = self._after(number)
-                if news:
-                    number = news[-1][0]
-                    yield b"".join(event for _, event in news)
-                elif self.ended:
+                batches = self._batches_after(number)
+                if batches:
+                    number = batches[-1][0]
+                    yield b"".join(event for _, event in batches)
+                elif self.is_ended:
                     yield b"event: end\ndata: {}\n\n"
                     return
                 else:

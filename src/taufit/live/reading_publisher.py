@@ -1,4 +1,4 @@
-"""Readings for other programs: one JSON object per line, or ROS 2 topics."""
+"""Publishing of readings: one JSON object per line, or ROS 2 topics."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ if TYPE_CHECKING:
     from taufit.live.reading import Reading
     from taufit.wire.ros.middleware import MessagePublisher
 
-# What `ros2` publishes: the external torque as joint states, and everything as JSON text.
+# Topics of `ros2`: external torque as joint states, and complete readings as JSON text.
 EXTERNAL_TOPIC, READING_TOPIC = "/taufit/external_torque", "/taufit/reading"
 
 
-class JsonLines:
-    """A sink that writes every reading as a line, at once.
+class JsonLinesPublisher:
+    """Publisher that writes every reading as a line of JSON, immediately.
 
     Args:
-        stream: Where to; closed at the end where it is a file of its own.
+        stream: Output stream.
+        owned: Whether `close` closes the stream.
     """
 
     def __init__(self, stream: TextIO, *, owned: bool = False) -> None:
@@ -34,23 +35,25 @@ class JsonLines:
         self._stream.flush()
 
     def close(self) -> None:
-        """No more will come."""
+        """Close the stream if it is owned."""
         if self._owned:
             self._stream.close()
 
 
-class Ros2Topics:
-    """A sink that publishes every reading: external torque as joint states, all of it as text."""
+class Ros2ReadingPublisher:
+    """Publisher to ROS 2: external torque as joint states, complete readings as text."""
 
     def __init__(
-        self, joints: Sequence[str], speaker: Callable[[str, str], MessagePublisher] | None = None
+        self,
+        joints: Sequence[str],
+        make_publisher: Callable[[str, str], MessagePublisher] | None = None,
     ) -> None:
         from taufit.wire.ros.middleware import message_publisher
 
-        make = message_publisher if speaker is None else speaker
+        create = message_publisher if make_publisher is None else make_publisher
         self._joints = tuple(joints)
-        self._external = make(EXTERNAL_TOPIC, "joint_state")
-        self._text = make(READING_TOPIC, "text")
+        self._external = create(EXTERNAL_TOPIC, "joint_state")
+        self._text = create(READING_TOPIC, "text")
 
     def __call__(self, reading: Reading) -> None:
         """Publish one reading."""
@@ -71,18 +74,18 @@ class Ros2Topics:
         self._text.send(json.dumps(plain(reading.to_dict()), allow_nan=False))
 
     def close(self) -> None:
-        """Leave the topics."""
+        """Close the topics."""
         self._external.close()
         self._text.close()
 
 
-Publisher = JsonLines | Ros2Topics
+ReadingPublisher = JsonLinesPublisher | Ros2ReadingPublisher
 
 
-def publisher(where: str, joints: Sequence[str]) -> Publisher:
-    """The sink that a word names: `-` for standard output, `ros2`, or a file."""
-    if where == "-":
-        return JsonLines(sys.stdout)
-    if where == "ros2":
-        return Ros2Topics(joints)
-    return JsonLines(Path(where).open("w", encoding="utf-8"), owned=True)
+def open_publisher(target: str, joints: Sequence[str]) -> ReadingPublisher:
+    """Open a publisher: `-` for standard output, `ros2`, or a file."""
+    if target == "-":
+        return JsonLinesPublisher(sys.stdout)
+    if target == "ros2":
+        return Ros2ReadingPublisher(joints)
+    return JsonLinesPublisher(Path(target).open("w", encoding="utf-8"), owned=True)

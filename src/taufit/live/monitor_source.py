@@ -1,4 +1,4 @@
-"""What a monitor can listen to: recordings played back, robots that are on, any samples."""
+"""Sources of the monitor: recordings, running robots, or any samples."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from taufit.recording.joint_order import require_joints
 from taufit.signals.stream import StreamConditioner
 from taufit.wire.source import Source, SourceDescription
 
-# Samples of a robot are asked for this often [s].
-_READ_S = 0.05
+# Polling period of a running robot [s].
+_POLL_S = 0.05
 Row = tuple[float, Array, Array | None, Array, Array | None, Array | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenedSource:
     """A source, checked against the model.
 
     Attributes:
-        rows: Arguments of an intake's `push`, one sample after the other; None where a robot was
-            silent for a moment.
-        intake: For its torque channel.
-        gain_std: Relative standard deviation of the drive gains, or None where unknown.
-        warnings: What the user should know.
+        rows: Arguments of the conditioner's `push`, one sample after the other; None while a robot
+            sends nothing.
+        intake: Stream conditioner for its torque channel.
+        gain_std: Relative standard deviation of the drive gains; None if unknown.
+        warnings: Messages for the user.
     """
 
     rows: Iterator[Row | None]
@@ -39,30 +39,39 @@ class Opened:
     warnings: tuple[str, ...] = ()
 
 
-def open_rows(model: FittedModel, source: Recording | Source | Iterable[Any], unit: str) -> Opened:
-    """What a source delivers; refused where it is not of the model's robot and drives.
+def open_monitor_source(
+    model: FittedModel, source: Recording | Source | Iterable[Any], unit: str
+) -> OpenedSource:
+    """Open a source; raises if it is not of the model's robot and drives.
 
     Args:
-        model: Fitted.
-        source: A recording, a robot that is on, or tuples of `Monitor.update`'s arguments.
-        unit: Of the torque in such tuples.
+        model: Fitted model.
+        source: Recording, running robot, or tuples of arguments of `Monitor.update`.
+        unit: Unit of the torque in such tuples.
     """
     if isinstance(source, Recording):
-        played = playback(model, source)
-        return Opened(iter(played.rows()), played.intake, played.gain_std, played.warnings)
+        recording_playback = playback(model, source)
+        return OpenedSource(
+            iter(recording_playback.rows()),
+            recording_playback.intake,
+            recording_playback.gain_std,
+            recording_playback.warnings,
+        )
     if isinstance(source, Source):
         description = source.connect()
         try:
-            intake, gain_std = _checked(model, description)
+            intake, gain_std = _require_matching_source(model, description)
         except BaseException:
             source.close()
             raise
-        return Opened(_robot_rows(source), intake, gain_std)
+        return OpenedSource(_robot_rows(source), intake, gain_std)
     gain_std = model.training.conditioning.relative_gain_std if unit == "A" else None
-    return Opened((_filled(row) for row in source), stream_conditioner(model, unit=unit), gain_std)
+    return OpenedSource(
+        (_complete_row(row) for row in source), stream_conditioner(model, unit=unit), gain_std
+    )
 
 
-def _checked(
+def _require_matching_source(
     model: FittedModel, description: SourceDescription
 ) -> tuple[StreamConditioner, Float[Array, " j"] | None]:
     robot = model.robot
@@ -80,10 +89,10 @@ def _checked(
 
 
 def _robot_rows(source: Source) -> Iterator[Row | None]:
-    """Samples until the source gives up; it is closed when nobody wants more."""
+    """Samples until the source ends; it is closed at the end of the iteration."""
     try:
         while True:
-            block = source.read(_READ_S)
+            block = source.read(_POLL_S)
             if block is None:
                 yield None
                 continue
@@ -93,22 +102,22 @@ def _robot_rows(source: Source) -> Iterator[Row | None]:
                 for name in ("position", "velocity", "signal", "temperature", "commanded_velocity")
             ]
             for i, time in enumerate(block.time):
-                position, velocity, signal, warm, told = (
+                position, velocity, signal, temperature, commanded_velocity = (
                     None if column is None else column[i] for column in columns
                 )
                 assert position is not None and signal is not None
-                yield float(time), position, velocity, signal, warm, told
+                yield float(time), position, velocity, signal, temperature, commanded_velocity
     finally:
         source.close()
 
 
-def _filled(row: Any) -> Row:
-    """A tuple of update's arguments with None for those it lacks."""
-    given = tuple(row)
-    if not 4 <= len(given) <= 6:
+def _complete_row(row: Any) -> Row:
+    """Arguments of `Monitor.update`, missing ones as None."""
+    values = tuple(row)
+    if not 4 <= len(values) <= 6:
         raise RecordingError(
-            f"a sample has {len(given)} parts; time, position, velocity and torque are needed, "
+            f"a sample has {len(values)} parts; time, position, velocity and torque are needed, "
             "temperature and commanded velocity may follow."
         )
-    time, position, velocity, torque, warm, told = (*given, None, None)[:6]
-    return float(time), position, velocity, torque, warm, told
+    time, position, velocity, torque, temperature, commanded_velocity = (*values, None, None)[:6]
+    return float(time), position, velocity, torque, temperature, commanded_velocity
