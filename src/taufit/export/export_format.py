@@ -1,4 +1,4 @@
-"""A form a fitted model is written in: its ending, and how it is written."""
+"""Export format: file suffix and writer."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from taufit.model.fitted_model import FittedModel
 
 @dataclass(frozen=True, slots=True)
 class ExportResult:
-    """What an export wrote.
+    """Files and messages of an export.
 
     Attributes:
-        files: The one asked for first.
-        dropped: A phrase for each part of the model that the form cannot represent.
-        notes: What else a user of the files should know.
+        files: Written files, the requested one first.
+        dropped: A phrase for each part of the model that the format cannot represent.
+        notes: Further messages for the user.
     """
 
     files: tuple[Path, ...]
@@ -28,13 +28,13 @@ class ExportResult:
 
 @dataclass(frozen=True, slots=True)
 class ExportFormat:
-    """One entry of `EXPORTS`.
+    """Entry of `EXPORTS`.
 
     Attributes:
-        ending: Of its files.
-        write: (model, path) -> `Written`.
-        held: The model as the form holds it; by default whole.
-        stepped: Whether it is called sample by sample with the motion as it comes.
+        ending: File suffix.
+        write: Writer (model, path) -> `ExportResult`.
+        held: Reduction of the model to the terms of the format; default: all terms.
+        stepped: Whether the export is called sample by sample with the recorded motion.
     """
 
     ending: str
@@ -46,7 +46,7 @@ class ExportFormat:
 def as_text(
     to_text: Callable[[FittedModel], tuple[str, tuple[str, ...]]],
 ) -> Callable[[FittedModel, Path], ExportResult]:
-    """The writer of a form that is one text."""
+    """Writer of a format that is a single text."""
 
     def write(model: FittedModel, path: Path) -> ExportResult:
         text, dropped = to_text(model)

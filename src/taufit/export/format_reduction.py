@@ -1,13 +1,13 @@
-"""A model as a format holds it: exactly, refitted to the format's terms, or without the rest.
+"""Reduction of a model to the terms of a format: exact, refitted, or with terms dropped.
 
-Training rows are kept in the model file as triangles over simple terms, so the refit needs no
-recording: the format's own least squares,
+Training rows are stored in the model file as triangular factors over simple terms, so the refit
+needs no recording: least squares with the terms of the format,
 
-    min |y - W_format x|^2      over physically possible x,
+    min |y - W_format x|^2      over physically consistent x,
 
-with links that stay near the model's where the data do not ask for others (where the format lacks
-rotor inertia or offsets, links have to carry what those did), and friction that stays near the
-model's curve at speeds of which training says little.
+with links near the model's unless the data require others (if the format lacks rotor inertia or
+offsets, the links compensate), and friction near the model's curve at speeds with little training
+data.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ from taufit.terms import (
 )
 from taufit.terms.friction import Friction
 
-# Weights of the model's links in a refit, in units of one squared noise level: near them where
-# the format has all that turns and pushes, free to move where it lacks rotors or offsets, which
-# links then stand in for. Training rows that the model's friction curve counts for, per speed.
-# Chosen on other arms than the benchmark's (an LWR4, a TX40 and an xMate).
+# Prior weights of the model's links in a refit, in squared noise levels: large if the format has
+# rotors and offsets, small if it lacks some, which links then compensate. Number of training rows
+# that the model's friction curve counts for, per speed. Chosen on robots other than the
+# benchmark's (LWR4, TX40 and xMate).
 NEAR = 100.0
 FREE = 0.1
 CURVE_ROWS = 10.0
@@ -49,14 +49,14 @@ CURVE_ROWS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class FormatTerms:
-    """What a format has besides links.
+    """Terms of a format besides links.
 
     Attributes:
-        friction: Its friction at the joints.
+        friction: Joint friction model of the format.
         rotor_inertia: Whether joints have rotor inertia.
         offset: Whether joints have a constant torque.
-        mounting: Whether it knows the direction of gravity.
-        terms: Names of further terms that it holds.
+        mounting: Whether it has a gravity direction.
+        terms: Names of further terms.
     """
 
     friction: Friction
@@ -66,7 +66,7 @@ class FormatTerms:
     terms: tuple[str, ...] = ()
 
     def further(self, model: FittedModel) -> tuple[Term, ...]:
-        """The model's further terms that the format holds."""
+        """Further terms of the model that the format can represent."""
         held = {TERMS[name] for name in self.terms}
         return tuple(term for term in model.terms if type(term) in held)
 
@@ -81,13 +81,13 @@ MJCF_TERMS = FormatTerms(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReducedModel:
-    """A model as a format holds it.
+    """Model with the terms of a format.
 
     Attributes:
-        model: With the format's terms alone; what the format's files say.
-        dropped: A phrase for each part of the whole model that is not among them.
-        refitted: Whether the terms kept were fitted anew, to make up for that.
-        rmse: On the training rows per joint, or None where those are not known [N m].
+        model: Model with the terms of the format only, as written to the files.
+        dropped: A phrase for each part of the full model that is missing.
+        refitted: Whether the remaining terms were refitted to compensate.
+        rmse: RMSE on the training rows per joint [N m]; None if those are unknown.
     """
 
     model: FittedModel
@@ -97,14 +97,14 @@ class ReducedModel:
 
 
 def keep_all_terms(model: FittedModel) -> ReducedModel:
-    """Of a format that holds everything."""
+    """Reduction for a format that represents everything."""
     score = model.training.score
     return ReducedModel(model, rmse=None if score is None else score.rmse)
 
 
 @lru_cache(maxsize=8)
 def reduce_to_format(model: FittedModel, terms: FormatTerms) -> ReducedModel:
-    """The model in a format's terms."""
+    """Reduce a model to the terms of a format."""
     robot = model.robot
     flat = replace(robot, drives=replace(robot.drives, coupling=np.eye(robot.joints)))
     structure = TorqueModel(
@@ -132,7 +132,7 @@ def reduce_to_format(model: FittedModel, terms: FormatTerms) -> ReducedModel:
 
 
 def _copied(model: FittedModel, structure: TorqueModel) -> Float[Array, " p"]:
-    """Links, rotors and offsets as they are; friction as near as the terms come to it."""
+    """Links, rotors and offsets unchanged; friction as near as the terms allow."""
     own, layout = model.layout.split(model.values), structure.layout
     out = np.zeros(layout.size)
     out[layout.links] = own.links.ravel()
@@ -149,7 +149,7 @@ def _copied(model: FittedModel, structure: TorqueModel) -> Float[Array, " p"]:
 def _curve(
     model: FittedModel, target: Term, joint: int, speeds: Float[Array, " m"]
 ) -> tuple[Float[Array, "n k"], Float[Array, " n"]]:
-    """The target's columns at speeds in both directions, and the model's steady friction there."""
+    """Target columns at speeds in both directions, and the model's steady friction there."""
     v = np.concatenate([-speeds, speeds])
     zero, warm = np.zeros_like(v), np.full_like(v, model.typical_temperature[joint])
     inputs = TermInput(v, zero, zero, warm, v)
@@ -161,16 +161,16 @@ def _curve(
 
 
 def _seen(model: FittedModel) -> Float[Array, " j"]:
-    """The fastest that friction was seen at, or else rated speed [rad/s]."""
+    """Highest speed of the training data, or else the rated speed [rad/s]."""
     top, span = _rated(model), model.training.ranges.velocity
     return np.maximum(top if span is None else np.minimum(top, span.largest), 1e-3)
 
 
 def _lean_on_curve(rows: TrainingRegression, model: FittedModel, structure: TorqueModel) -> None:
-    """Rows that say what the model says of steady friction.
+    """Add rows of the model's steady friction.
 
-    Straight friction is told about speeds that were seen, where it has to be good. Powers of speed
-    that fit there may run away beyond, so they are told about all speeds up to the rated one.
+    Linear friction gets rows for trained speeds, where it must be accurate. Powers of speed could
+    diverge beyond, so they get rows for all speeds up to the rated one.
     """
     target = structure.friction
     assert target is not None
@@ -184,9 +184,9 @@ def _lean_on_curve(rows: TrainingRegression, model: FittedModel, structure: Torq
 
 
 def _nearest_friction(model: FittedModel, structure: TorqueModel) -> Float[Array, "j k"]:
-    """Least squares over the speeds of training, or else up to rated speed, without load.
+    """Least squares over trained speeds, or else up to the rated speed, without load.
 
-    Exact where the model's friction has no other terms.
+    Exact if the model's friction has no other terms.
     """
     target = structure.friction
     assert target is not None
@@ -201,7 +201,7 @@ def _nearest_friction(model: FittedModel, structure: TorqueModel) -> Float[Array
 
 
 def _rated(model: FittedModel) -> Float[Array, " j"]:
-    """Speeds up to which friction must take energy [rad/s]."""
+    """Speeds up to which friction must be dissipative [rad/s]."""
     span = model.training.ranges.velocity
     seen = np.ones(model.robot.joints) if span is None else 2.0 * span.largest
     limit = model.robot.limits.velocity
@@ -209,7 +209,7 @@ def _rated(model: FittedModel) -> Float[Array, " j"]:
 
 
 def _ways_of_friction(model: FittedModel) -> list[str]:
-    """What no format's friction does, whatever its terms are called."""
+    """Properties of friction that no format represents."""
     out = []
     if needs(model.term_sum, "temperature"):
         warm = ", ".join(f"{t:.3g}" for t in model.typical_temperature)
@@ -222,7 +222,7 @@ def _ways_of_friction(model: FittedModel) -> list[str]:
 def _dropped(
     model: FittedModel, terms: FormatTerms, rows: TrainingRegression | None
 ) -> tuple[str, ...]:
-    """What the terms do not span, each with its torque in training."""
+    """Parts outside the terms of the format, each with its torque in training."""
     out = []
     record, score = model.training.simple_terms, model.training.score
     spread = None if score is None else score.rmse / score.nrmse

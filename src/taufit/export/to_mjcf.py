@@ -1,4 +1,4 @@
-"""The fitted arm as MJCF: bodies, rotors as armature, dry friction, drag, offsets of actuators."""
+"""Fitted model as MJCF: bodies, armature, Coulomb friction, damping, actuator offsets."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from taufit.terms import LEVEL
 
 
 def to_mjcf(model: FittedModel) -> tuple[str, tuple[str, ...]]:
-    """MJCF text and what of the model it could not hold.
+    """MJCF text and the parts of the model it cannot represent.
 
-    The numbers are those of `mjcf_form(model)`: rotor inertia is armature, drag a polynomial
-    damping (linear, quadratic, cubic), Coulomb friction `frictionloss`, a spring `stiffness`, and
-    an offset the bias of the joint's actuator, whose control is the torque of the drive. MuJoCo
-    solves dry friction as a constraint, so `mj_inverse` torques contain it up to its solver.
+    The values are those of `mjcf_form(model)`: rotor inertia is armature, viscous friction a
+    polynomial damping (linear, quadratic, cubic), Coulomb friction `frictionloss`, a spring
+    `stiffness`, and an offset the bias of the joint's actuator, whose control is the torque of the
+    drive. MuJoCo solves Coulomb friction as a constraint, so `mj_inverse` torques contain it up to
+    the accuracy of its solver.
     """
     require_feasible(model.robot)
     form = mjcf_form(model)
@@ -39,8 +40,8 @@ def to_mjcf(model: FittedModel) -> tuple[str, tuple[str, ...]]:
     bodies = unique_names((link.name for link in robot.links), "link", ("world",))
     joints = unique_names((link.joint for link in robot.links), "joint")
     root = ET.Element("mujoco", model=robot.name)
-    # "local" coordinates and radians are MuJoCo's own; balancing or bounding inertias would change
-    # the fitted model without saying so.
+    # Local coordinates are MuJoCo's default; balancing or bounding inertias would change the
+    # fitted model silently.
     ET.SubElement(root, "compiler", angle="radian", autolimits="true")
     ET.SubElement(root, "option", gravity=numbers(robot.gravity), timestep="0.001")
     world = ET.SubElement(root, "worldbody")
@@ -71,11 +72,11 @@ def to_mjcf(model: FittedModel) -> tuple[str, tuple[str, ...]]:
             armature=repr(float(rotor[i])),
             damping=numbers(drag[i] if np.any(drag[i, 1:]) else drag[i, :1]),
             frictionloss=repr(float(dry[i])),
-            # With MuJoCo's own 0.02 s friction has its full size, and the right sign, only at
-            # speeds above a hundredth of the acceleration; so ten times below that.
+            # With MuJoCo's default of 0.02 s friction reaches its full value and right sign only
+            # at speeds above 1 % of the acceleration; hence a tenth of that.
             solreffriction="0.002 1",
-            # MuJoCo's own 0.9 lets a light joint creep: full friction only at speeds that grow with
-            # friction over inertia.
+            # MuJoCo's default of 0.9 lets a light joint creep: full friction only at speeds that
+            # grow with friction over inertia.
             solimpfriction="0.99 0.99 0.001",
         )
         for k, rest in enumerate(springs):
@@ -90,7 +91,7 @@ def to_mjcf(model: FittedModel) -> tuple[str, tuple[str, ...]]:
     )
     actuators = ET.SubElement(root, "actuator")
     for name, constant in zip(joints, offset, strict=True):
-        # The drive's torque less the offset is what moves the joint.
+        # The joint moves by the torque of the drive minus the offset.
         motor = ET.SubElement(actuators, "general", name=name, joint=name, gainprm="1")
         if constant:
             motor.set("biastype", "affine")
@@ -100,5 +101,5 @@ def to_mjcf(model: FittedModel) -> tuple[str, tuple[str, ...]]:
 
 
 def mjcf_form(model: FittedModel) -> ReducedModel:
-    """The model as MJCF holds it: links, rotors, dry friction, drag, springs, offsets."""
+    """Model with the terms of MJCF: links, rotors, friction, damping, springs, offsets."""
     return reduce_to_format(model, MJCF_TERMS)

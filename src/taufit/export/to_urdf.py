@@ -1,4 +1,4 @@
-"""The fitted arm as URDF: the user's own file with its inertials replaced, or a new one."""
+"""Fitted model as URDF: the original file with its inertials replaced, or a new file."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from taufit.robot.inertia import to_centre_of_mass
 from taufit.robot.pose import pose_from_rpy, screw_motion
 from taufit.terms import LEVEL
 
-# A turn either way is far; a joint that may turn for ever is "continuous", which this is not.
+# Joint limit for a joint without limits [rad]; "continuous" would change the joint type.
 _WIDE = 1e3
 
 
 def to_urdf(model: FittedModel) -> tuple[str, tuple[str, ...]]:
-    """URDF text and what of the model it could not hold.
+    """URDF text and the parts of the model it cannot represent.
 
-    The numbers are those of `urdf_form(model)`: where URDF lacks terms of the model, its own are
-    refitted. A robot that was read from a URDF keeps everything else of its file: meshes, limits,
-    comments. Links behind fixed joints were fitted together with the moving link they hang on, so
-    their own inertials are removed and that link carries all of it.
+    The values are those of `urdf_form(model)`: if URDF lacks terms of the model, the others are
+    refitted. A robot that was read from a URDF keeps the rest of its file: meshes, limits,
+    comments. Links behind fixed joints were fitted together with their moving link, so their
+    inertials are removed and that link has the total.
     """
     require_feasible(model.robot)
     form = urdf_form(model)
@@ -43,7 +43,7 @@ def to_urdf(model: FittedModel) -> tuple[str, tuple[str, ...]]:
 
 
 def urdf_form(model: FittedModel) -> ReducedModel:
-    """The model as URDF holds it: links, damping and dry friction."""
+    """Model with the terms of URDF: links, damping and Coulomb friction."""
     return reduce_to_format(model, URDF_TERMS)
 
 
@@ -116,7 +116,7 @@ def _fresh(model: FittedModel, damping: np.ndarray, dry: np.ndarray) -> str:
 
 
 def _turn_origin(joint: ET.Element, screw: np.ndarray, zero: float) -> None:
-    """The joint's own frame at its zero as recorded: origin exp([axis] zero)."""
+    """Set the joint origin with its zero offset: origin exp([axis] zero)."""
     old = joint.find("origin")
     given = {} if old is None else old.attrib
     xyz, rpy = (

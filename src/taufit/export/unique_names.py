@@ -1,4 +1,4 @@
-"""Names that a format can hold: none empty, none twice, none that the format keeps for itself."""
+"""Unique, non-empty names that a format accepts."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Iterable
 
 
 def unique_names(names: Iterable[str], otherwise: str, taken: Iterable[str] = ()) -> list[str]:
-    """The names as they are wherever possible.
+    """Make names unique, unchanged wherever possible.
 
     Args:
-        names: From the robot's description.
-        otherwise: Beginning of the name of one that has none.
-        taken: What none may be called.
+        names: Names from the robot description.
+        otherwise: Prefix for empty names.
+        taken: Reserved names.
     """
     used, out = set(taken), []
     for i, name in enumerate(names):

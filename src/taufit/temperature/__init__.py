@@ -1,5 +1,5 @@
-"""Friction that follows temperature. In: a `TorqueModel` and `Samples`. Out: the same with a law of
-temperature, and temperatures where nobody measured them.
+"""Temperature-dependent friction. In: a `TorqueModel` and `Samples`. Out: the model with a
+temperature law, and estimated temperatures where none were measured.
 
 Left to others: the laws themselves (friction).
 """

@@ -1,4 +1,4 @@
-"""Temperature on the way from recordings to a model and back: what is used and what is assumed."""
+"""Temperature laws in the workflow: choice at the fit, and assumed temperatures at prediction."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TEMPERATURE_CHOICES = (*CHOICES, "thermal-model")
 
 
 def with_temperature_law(model: TorqueModel, samples: Samples, choice: str) -> TemperatureChoice:
-    """A model whose friction follows measured or, where asked for, estimated temperature."""
+    """Model whose friction follows measured or, on request, estimated temperature."""
     if choice == "thermal-model":
         from taufit.temperature.heat_model import with_thermal_model
 
@@ -33,10 +33,10 @@ def with_temperature_law(model: TorqueModel, samples: Samples, choice: str) -> T
 
 
 def with_temperature(model: FittedModel, samples: Samples) -> Samples:
-    """Samples a temperature-dependent model can predict, whatever the recording has.
+    """Samples with temperatures, as a temperature-dependent model needs them.
 
-    A model with a thermal state computes the temperature; else one without a sensor is taken as the
-    middle of the training data, and a finding says so.
+    A model with a thermal state computes the temperature; otherwise samples without sensor get the
+    middle of the training range, with a finding.
     """
     if not needs(model.term_sum, "temperature"):
         return samples
@@ -62,10 +62,10 @@ def with_temperature(model: FittedModel, samples: Samples) -> Samples:
 
 
 def slopes_of(model: FittedModel) -> dict[str, Any] | None:
-    """How friction follows temperature, as plain data; None where it does not.
+    """Temperature dependence of friction, as plain data; None if there is none.
 
-    `change_percent` is that of viscous friction from the coldest to the warmest temperature of the
-    training data, per joint.
+    `change_percent` is the change of viscous friction from the lowest to the highest temperature of
+    the training data, per joint.
     """
     friction: Any = model.friction
     if friction is None or not friction.law:
@@ -103,7 +103,7 @@ def slopes_of(model: FittedModel) -> dict[str, Any] | None:
 
 
 def describe_slopes(model: FittedModel) -> list[str]:
-    """The same in words, for a terminal."""
+    """Temperature dependence of friction as text for a terminal."""
     found = slopes_of(model)
     if found is None or "change_percent" not in found:
         return []

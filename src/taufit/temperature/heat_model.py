@@ -1,16 +1,16 @@
-"""Joint temperature where nobody measured it: heat in, heat out, and friction as the thermometer.
+"""Thermal model: joint temperature without sensor, from heat flow and the change of friction.
 
-Motor and gear warm the housing, the housing warms the air: two heat stores per joint, driven by
+Motor and gear warm the housing, the housing warms the air: two heat capacities per joint, driven by
 
     friction power |f v|   and   copper loss, proportional to torque squared.
 
-Two stores in a row answer heat P with two decays, so the rise above the air is
+Two capacities in series respond to heat P with two decays, so the rise above the air is
 
     T = sum_m b_m (h_m * P_f) + c_m (h_m * P_c)  +  start exp(-t / tau_2),
 
-h_m = exp(-t / tau_m) / tau_m, with b, c >= 0 for any pair of stores. Friction shows T only up to a
-factor: what is estimated is the fall of viscous friction, and kelvins follow by taking it to be
-1.5 % per kelvin.
+h_m = exp(-t / tau_m) / tau_m, with b, c >= 0 for any pair of capacities. Friction shows T only up
+to a factor: the decrease of viscous friction is estimated, and kelvins follow from assuming 1.5 %
+per kelvin.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ from taufit.temperature.temperature_slopes import SPREAD, TemperatureChoice, sel
 from taufit.terms import needs
 
 AMBIENT = 25.0
-# What grease and gears of industrial arms lose per kelvin; sets the scale of the estimate.
+# Typical decrease of viscous friction per kelvin in industrial robots; sets the temperature scale.
 FALL_PER_KELVIN = 0.015
 
 _BIN = 1.0
 _CONSTANTS = 9
 _MOST_ROWS = 20000
-# Heat that explains less than this share of the residual in a joint is none.
+# Minimum fraction of a joint's residual that heat must explain.
 _WORTH = 0.002
-# How far a robot may be from the air's temperature when a recording begins [K].
+# Standard deviation of the temperature above ambient at the start of a recording [K].
 _START_STD = 10.0
 
 
 def temperature_rise(
     state: ThermalState, samples: Samples, start: Float[Array, " j"]
 ) -> Float[Array, "n j"]:
-    """Above the air, at every sample [K]."""
+    """Temperature above ambient at every sample [K]."""
     clock = session_clock(samples)
     power = heat_power(samples, state.coulomb, state.viscous)
     out = start * np.exp(-clock[:, None] / state.slow)
@@ -58,10 +58,10 @@ def temperature_rise(
 
 
 def with_thermal_model(model: TorqueModel, samples: Samples) -> TemperatureChoice:
-    """Friction that follows an estimated temperature.
+    """Model whose friction follows an estimated temperature.
 
-    Runs are one session in the order given. Where time stamps go on from file to file the pauses
-    are known; where each file begins anew they are taken as back to back.
+    Runs form one session in the given order. If time stamps continue from file to file, the pauses
+    are known; if each file starts anew, there are no pauses.
 
     Raises:
         PoorExcitationError: No joint's friction changes as heat would make it.
@@ -88,11 +88,11 @@ def with_thermal_model(model: TorqueModel, samples: Samples) -> TemperatureChoic
 
 
 def fit_thermal(model: TorqueModel, samples: Samples) -> ThermalState:
-    """The heat stores that explain best how friction changes along a session.
+    """Fit the thermal model to the change of friction along a session.
 
-    A fit without temperature leaves a residual; joint by joint it is explained by v times the
-    answers of a grid of decays, with gains that do not let heat stiffen a joint, and the pair of
-    decays that leaves least is taken.
+    The residual of a fit without temperature is explained, joint by joint, by v times the responses
+    of a grid of time constants, with gains such that heat never increases friction. The pair of
+    time constants with the smallest cost is taken.
     """
     from scipy.optimize import lsq_linear
 
@@ -131,8 +131,8 @@ def fit_thermal(model: TorqueModel, samples: Samples) -> ThermalState:
         target, upper = triangle[:, -1] * size[-1], triangle[:, :-1]
         plain, *_ = np.linalg.lstsq(upper[:, :3], target, rcond=None)
         best = float(np.sum((target - upper[:, :3] @ plain) ** 2)) * (1.0 - _WORTH)
-        # Where the slow decay outlasts the session, start and viscous friction are one thing: the
-        # start then stays within what is usual.
+        # If the slow decay outlasts the session, start temperature and viscous friction are
+        # confounded: a prior limits the start temperature.
         noise = np.sqrt(best / len(rows) * as_source(samples).correlation_guess)
         usual = noise / (_START_STD * FALL_PER_KELVIN * viscous[j])
         low = np.array([-np.inf] * 3 + [0.0] * 4 + [-np.inf])
@@ -146,7 +146,7 @@ def fit_thermal(model: TorqueModel, samples: Samples) -> ThermalState:
                 found = lsq_linear(*system, (low, np.inf), tol=1e-8)
                 if 2.0 * found.cost < best:
                     best = 2.0 * found.cost
-                    # The fall of viscous friction, as kelvins.
+                    # Decrease of viscous friction, converted to kelvins.
                     scale = size[at] * FALL_PER_KELVIN * viscous[j]
                     gains = found.x / scale
                     out["fast"][j], out["slow"][j] = constants[a], constants[b]
@@ -166,11 +166,11 @@ def thermal_temperature(
     """Estimated joint temperatures of a session [degC].
 
     Args:
-        model: Fitted with `follow_heat`.
-        samples: One session.
-        state: The model's heat stores.
-        start: Above the air when the session begins [K]; by default what explains the torque best,
-            starting from the air's own temperature known to 10 K.
+        model: Model fitted with `with_thermal_model`.
+        samples: Samples of one session.
+        state: Thermal state of the model.
+        start: Temperature above ambient at the start [K]; default: the value that explains the
+            torque best, with a prior of ambient temperature and 10 K standard deviation.
     """
     if start is not None:
         return AMBIENT + temperature_rise(state, samples, np.asarray(start, float))
@@ -191,7 +191,7 @@ def thermal_temperature(
 
 
 def session_clock(samples: Samples) -> Float[Array, " n"]:
-    """Seconds since the first sample, over all runs."""
+    """Time since the first sample, over all runs [s]."""
     out = np.empty(len(samples))
     end = None
     shift = 0.0
@@ -200,7 +200,7 @@ def session_clock(samples: Samples) -> Float[Array, " n"]:
         if end is None:
             shift = -float(time[0])
         elif time[0] + shift < end:
-            # This file's clock begins anew: the pause is unknown and taken as none.
+            # The clock of this file starts anew: the pause is unknown and taken as zero.
             shift = end - float(time[0])
         out[run] = time + shift
         end = float(out[run][-1])
@@ -213,7 +213,7 @@ def _answer(
     power: Float[Array, "n j"],
     constant: Float[Array, " j"],
 ) -> Float[Array, "n j"]:
-    """What one decay makes of the heat so far: x' = (P - x) / constant, from x = 0."""
+    """First-order response to heat: x' = (P - x) / constant, from x = 0."""
     out = np.empty_like(power)
     x = np.zeros(power.shape[1])
     end = 0.0

@@ -1,4 +1,4 @@
-"""Temperature-dependent friction where samples are gone through part by part."""
+"""Temperature-dependent friction for samples processed in parts."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from taufit.signals.storage.stored_samples import StoredSamples
 from taufit.temperature.apply import with_temperature_law
 from taufit.temperature.temperature_slopes import repaired_temperature
 
-# A law is chosen on so many runs, evenly spread from the coldest to the warmest, of so many
-# samples each.
+# A law is chosen on this many runs, evenly spread from the coldest to the warmest, and this many
+# samples of each.
 _RUNS, _SECTION = 16, 4096
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TemperatureLawFit:
-    """A model whose friction follows temperature, or the model as it was.
+    """Model with a temperature law, or the unchanged model.
 
     Attributes:
-        model: Friction may follow temperature.
-        source: Samples with temperatures that can be used.
-        law: "none" where friction does not follow temperature.
-        dropped: Slopes that are held at zero.
-        findings: What the user should know.
-        thermal: Heat stores where temperature was estimated.
+        model: Model whose friction may follow temperature.
+        source: Samples with usable temperatures.
+        law: "none" if friction does not follow temperature.
+        dropped: Temperature slopes fixed at zero.
+        findings: Messages for the user.
+        thermal: Thermal state if temperature was estimated.
     """
 
     model: TorqueModel
@@ -44,10 +44,10 @@ class TemperatureLawFit:
 def with_temperature_law_by_parts(
     model: TorqueModel, source: SampleSource, choice: str
 ) -> TemperatureLawFit:
-    """The law of temperature that the samples support.
+    """Choose the temperature law that the samples support.
 
     Samples in files are judged by sections of runs from the coldest to the warmest; estimating
-    temperatures from heat needs all of them in memory, and refuses more than that should hold.
+    temperatures from heat needs all of them in memory, within a limit.
     """
     stored = isinstance(source, StoredSamples)
     if stored and (choice == "none" or (choice == "auto" and source.head.temperature is None)):
@@ -74,7 +74,7 @@ def with_temperature_law_by_parts(
 
 
 def _coldest_to_warmest(source: SampleSource) -> Samples:
-    """Sections of runs that together see all temperatures."""
+    """Sections of runs that together cover all temperatures."""
     assert isinstance(source, StoredSamples)
     warm = [float(np.mean(part.summary.extents["temperature"].high)) for part in source.parts]
     order = np.argsort(warm, kind="stable")
@@ -91,5 +91,5 @@ def _coldest_to_warmest(source: SampleSource) -> Samples:
 
 
 def _repaired(part: Samples) -> Samples:
-    """A part without spikes in its temperatures."""
+    """Part with spikes removed from its temperatures."""
     return part.with_channels(temperature=repaired_temperature(part)[0])

@@ -1,6 +1,6 @@
-"""One identification per run, and friction against temperature through them: the usual procedure.
+"""One identification per run, and regression of friction on temperature: the usual procedure.
 
-Kept as the baseline that one temperature-aware fit is compared with.
+Baseline for comparison with a single temperature-dependent fit.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from taufit.signals.samples import Samples
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Repeated:
-    """Fits of single runs, and lines through their viscous friction.
+    """Fits of single runs, and regression lines of their viscous friction.
 
     Attributes:
         models: One per run.
-        temperature: Mean of each run [degC].
-        viscous: Of each run [N m s/rad].
-        viscous_std: As each fit says.
-        slope: Of the line through a joint's runs [N m s/rad/K].
-        slope_std: From the scatter about the line.
-        reference: Mean temperature, where the line has its level.
-        level: Viscous friction there.
+        temperature: Mean temperature of each run [degC].
+        viscous: Viscous friction of each run [N m s/rad].
+        viscous_std: Standard deviation from each fit.
+        slope: Slope of the line per joint [N m s/rad/K].
+        slope_std: Standard deviation from the scatter about the line.
+        reference: Mean temperature [degC].
+        level: Viscous friction at the mean temperature [N m s/rad].
     """
 
     models: tuple[FittedModel, ...]
@@ -49,13 +49,13 @@ class Repeated:
         return self.level + self.slope * (np.asarray(temperature) - self.reference)
 
     def nearest(self, temperature: Float[Array, " j"]) -> FittedModel:
-        """The fit of the run that was nearest to these temperatures."""
+        """Fit of the run nearest to these temperatures."""
         away = np.linalg.norm(self.temperature - np.asarray(temperature), axis=1)
         return self.models[int(np.argmin(away))]
 
 
 def single_runs(samples: Samples) -> list[Samples]:
-    """Samples of several runs, one by one."""
+    """Split samples into single runs."""
     out = []
     for rows in samples.run_slices():
         part = samples.rows(rows)
@@ -71,13 +71,13 @@ def repeat_identification(
     *,
     dropped: tuple[str, ...] = (),
 ) -> Repeated:
-    """Fit each run by itself, and viscous friction against temperature through all of them.
+    """Fit each run separately, and a line of viscous friction over temperature.
 
     Args:
-        model: Without temperature; its friction has a term "viscous".
-        runs: With temperatures, conditioned alike; three or more.
-        estimator: By default weighted least squares.
-        dropped: Parameters held at zero.
+        model: Model without temperature; its friction has a term "viscous".
+        runs: Three or more runs with temperatures, conditioned alike.
+        estimator: Estimator; default: weighted least squares.
+        dropped: Parameters fixed at zero.
     """
     if len(runs) < 3 or any(run.temperature is None for run in runs):
         raise RecordingError(

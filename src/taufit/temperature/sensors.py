@@ -1,4 +1,4 @@
-"""Whether each temperature sensor sits on its joint, judged by friction and by heat."""
+"""Detection of swapped temperature sensors, by friction and by heat."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from taufit.signals.sample_source import as_source
 from taufit.signals.samples import Samples
 from taufit.terms import LEVEL, Parameter, needs
 
-# By friction a swap is reported when it explains this much more, in squared noise levels and as a
-# share; by heat when it explains this much more of the sensor's course.
+# Minimum gain of a swap: by friction in squared noise levels and as a fraction; by heat as a
+# fraction of the sensor's variation.
 _GAIN = 30.0
 _GAIN_SHARE = 0.15
 _HEAT_SHARE = 0.3
@@ -29,10 +29,10 @@ _ROWS_PER_RUN = 200
 
 
 def swapped_findings(model: TorqueModel, samples: Samples) -> list[str]:
-    """Sentences on joints whose temperature is another joint's, by friction or by heat.
+    """Messages about joints whose temperature is that of another joint, by friction or by heat.
 
-    Sensors are assigned to joints so that most is explained; an exchange counts where every joint
-    in it gains. Sensors that rise alike and are heated alike cannot be distinguished.
+    Sensors are assigned to joints so that most is explained; a swap counts if every joint in it
+    gains. Sensors with similar courses and similar heat cannot be distinguished.
     """
     residual, coulomb, viscous, keep = fit_without_temperature(model, samples)
     gain = temperature_gain(samples, residual, keep)
@@ -57,7 +57,7 @@ def swapped_findings(model: TorqueModel, samples: Samples) -> list[str]:
 def _exchanged(
     value: Float[Array, "j j"], least: Callable[[float, float], float]
 ) -> list[tuple[int, int]]:
-    """Joints and the sensors that suit them better, where all of an exchange gain."""
+    """Joints and the sensors that fit them better, if all joints of a swap gain."""
     from scipy.optimize import linear_sum_assignment
 
     found = [
@@ -72,7 +72,7 @@ def _exchanged(
 def temperature_gain(
     samples: Samples, residual: Float[Array, "n j"], keep: Bool[Array, "n j"]
 ) -> Float[Array, "j j"]:
-    """G_jk: what sensor k explains of joint j's residual, in squared noise levels.
+    """G_jk: part of joint j's residual explained by sensor k, in squared noise levels.
 
     The residual of a fit without temperature is explained by v (T_k - mean) and s (T_k - mean)
     beside v, s and a constant.
@@ -105,10 +105,10 @@ def temperature_gain(
 def heat_share(
     samples: Samples, power: tuple[Float[Array, "n j"], Float[Array, "n j"]]
 ) -> Float[Array, "j j"]:
-    """H_jk: share of sensor k's course within the runs that joint j's heat explains.
+    """H_jk: fraction of sensor k's variation within the runs that joint j's heat explains.
 
-    A heat store integrates: within a run, beside a slow parabola, T rises with the energy that went
-    in, from friction and from copper, neither of which can cool.
+    A heat capacity integrates: within a run, besides a slow parabola, T rises with the energy from
+    friction and from copper loss, neither of which can cool.
     """
     from scipy.optimize import nnls
 
@@ -146,7 +146,7 @@ def heat_share(
 def fit_without_temperature(
     model: TorqueModel, samples: Samples
 ) -> tuple[Float[Array, "n j"], Float[Array, " j"], Float[Array, " j"], Bool[Array, "n j"]]:
-    """Residual of a fit without temperature, its Coulomb and viscous friction, and kept rows."""
+    """Residual of a fit without temperature, its Coulomb and viscous friction, and used rows."""
     prior, centre, _ = gaussian_prior(model)
     source = as_source(samples)
     loaded = needs(model.term_sum, "load")

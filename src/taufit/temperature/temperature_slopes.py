@@ -1,7 +1,7 @@
-"""Which friction follows temperature: decided from runs at different temperatures, in one fit.
+"""Choice of the temperature law of friction, from runs at different temperatures in one fit.
 
-One regression over all runs with the temperature of every sample takes the place of an
-identification per temperature: slopes are columns like any other, with a standard deviation each.
+One regression over all runs with the temperature of every sample replaces an identification per
+temperature: temperature slopes are ordinary columns, with a standard deviation each.
 """
 
 from __future__ import annotations
@@ -25,30 +25,30 @@ from taufit.terms.friction.temperature_dependent import LAWS
 
 CHOICES = ("none", "auto", *LAWS)
 
-# Less than this between cold and warm says nothing about slopes [K].
+# Minimum temperature range for an estimate of slopes [K].
 SPREAD = 3.0
-# No joint warms by this within a second, nor lives outside these temperatures [K, degC].
+# Largest change of a joint temperature within a second [K], and valid temperatures [degC].
 _JUMP = 5.0
 _POSSIBLE = (-30.0, 130.0)
-# Seconds over which a spike is distinguished from a step.
+# Time over which a spike is distinguished from a step [s].
 _SPIKE = 2.0
-# Friction varies a little from run to run by itself: a slope has to take off more than that.
+# Friction varies from run to run: factor by which a slope must reduce the cost.
 _SLOPE_WORTH = 1.01
 # Coefficients that may follow temperature, where the friction model has them.
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TemperatureChoice:
-    """A torque model whose friction follows temperature as far as the data show it.
+    """Torque model with temperature-dependent friction, as far as the data support it.
 
     Attributes:
-        model: With `TemperatureDependent` friction, or as it was.
-        samples: With temperatures free of spikes.
-        law: What was chosen: "none" or one of the laws.
-        dropped: Slopes held at zero: no spread, a sensor that is not to be trusted, or no use.
-        spread: Between the 2nd and 98th percentile of each joint's temperature [K], or None.
-        findings: What the user should know, joints named.
-        thermal: Heat stores where the temperature was estimated, or None.
+        model: Model with `TemperatureDependent` friction, or unchanged.
+        samples: Samples with temperatures free of spikes.
+        law: Chosen law: "none" or one of the laws.
+        dropped: Slopes fixed at zero: no temperature range, a faulty sensor, or no benefit.
+        spread: Range between the 2nd and 98th percentile of each joint's temperature [K], or None.
+        findings: Messages for the user, with joint names.
+        thermal: Thermal state if the temperature was estimated, or None.
     """
 
     model: TorqueModel
@@ -63,16 +63,15 @@ class TemperatureChoice:
 def select_temperature_law(
     model: TorqueModel, samples: Samples, law: str = "auto"
 ) -> TemperatureChoice:
-    """Let friction follow temperature by a law, or find out whether it does.
+    """Apply a temperature law to friction, or find out whether friction follows temperature.
 
-    Slopes of Coulomb and viscous friction stay in a joint where they help to predict runs (or
-    sections) that were left out. "auto" is the linear law where that is so and none otherwise.
-    With the exponential laws, which share one rate per joint, the linear law tells first which
-    coefficients they act on.
+    Slopes of Coulomb and viscous friction are kept in a joint if they improve the prediction of
+    left-out runs (or sections). "auto" is the linear law if that is so and none otherwise. For the
+    exponential laws, which have one rate per joint, the linear law first selects the coefficients.
 
     Raises:
-        RecordingError: No temperatures, or a sensor that jumps, where a law was asked for.
-        PoorExcitationError: All joints stayed at one temperature, where a law was asked for.
+        RecordingError: No temperatures, or a sensor that jumps, if a law was requested.
+        PoorExcitationError: All joints stayed at one temperature, if a law was requested.
     """
     plain = TemperatureChoice(model, samples)
     asked = law != "auto"
@@ -153,7 +152,7 @@ def select_temperature_law(
 
 
 def _affected(model: TorqueModel, samples: Samples, law: str) -> tuple[str, ...]:
-    """Friction terms that may follow temperature; raises where a law was asked for in vain."""
+    """Friction terms that may follow temperature; raises if a requested law is impossible."""
     if law not in CHOICES:
         raise TaufitError(f"temperature law {law!r} is not known: use {', '.join(CHOICES)}.")
     if law in LAWS and model.friction is None:
@@ -177,7 +176,7 @@ def _affected(model: TorqueModel, samples: Samples, law: str) -> tuple[str, ...]
 
 
 def temperature_spread(samples: Samples) -> Float[Array, " j"]:
-    """Between the 2nd and 98th percentile in motion, per joint [K]."""
+    """Range between the 2nd and 98th percentile in motion, per joint [K]."""
     if samples.temperature is None or not np.any(samples.in_motion):
         return np.zeros(samples.joints)
     low, high = np.percentile(samples.temperature[samples.in_motion], [2, 98], axis=0)
@@ -185,10 +184,10 @@ def temperature_spread(samples: Samples) -> Float[Array, " j"]:
 
 
 def repaired_temperature(samples: Samples) -> tuple[Float[Array, "n j"], list[str]]:
-    """Temperatures without spikes, and a sentence for each; steps and impossible ones are refused.
+    """Temperatures without spikes, and a message for each; RecordingError for steps.
 
-    Heat stores are slow: what differs by more than 5 K from the median of two seconds is a fault
-    of the sensor, and a level that changes by that much within a second is another sensor's.
+    Heat capacities are slow: a deviation above 5 K from the median over two seconds is a sensor
+    fault, and a level change of that size within a second comes from another sensor.
     """
     from scipy.ndimage import median_filter
 
@@ -229,10 +228,10 @@ def repaired_temperature(samples: Samples) -> tuple[Float[Array, "n j"], list[st
 
 
 def stuck_sensors(samples: Samples) -> dict[int, float]:
-    """Joints whose temperature is one number while the others change, with that number.
+    """Joints whose temperature is constant while the others change, with its value.
 
-    A sensor counts as stuck when its longest interval of one value, in motion, sees most of the
-    other joints warm or cool by the spread a fit needs.
+    A sensor counts as stuck if most other joints change by the required range during its longest
+    constant interval in motion.
     """
     assert samples.temperature is not None
     temperature = samples.temperature[samples.in_motion]
@@ -254,16 +253,16 @@ def stuck_sensors(samples: Samples) -> dict[int, float]:
 def _with_law(
     friction: Friction, law: str, reference: float, affected: tuple[str, ...]
 ) -> Friction:
-    """The friction with these of its coefficients following temperature."""
+    """Friction with temperature dependence of some coefficients."""
     return friction_model("temperature_dependent", friction, law, reference, affected)
 
 
 def friction_at(
     model: FittedModel, temperature: Float[Array, " j"] | float, term: str = ""
 ) -> tuple[Float[Array, " j"], Float[Array, " j"]]:
-    """A coefficient of every joint at a temperature, and its standard deviation.
+    """Friction coefficient of every joint at a temperature, and its standard deviation.
 
-    Without a name it is the drag that is proportional to speed.
+    Default term: viscous friction.
 
     The standard deviation comes from the covariance of the base parameters; for the exponential
     laws it is that of the coefficient at the reference, scaled, with the rate taken as known.

@@ -1,4 +1,4 @@
-"""What warming up changes, joint by joint: friction, and torque along a motion."""
+"""Effect of warm-up per joint: friction, and torque along a motion."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from taufit.temperature.temperature_slopes import friction_at
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WarmUp:
-    """From cold to warm.
+    """Changes from cold to warm.
 
     Attributes:
         cold, warm: Temperatures compared [degC].
         viscous: Change of viscous friction [%].
-        mean, largest: Change of torque along a motion [N m].
+        mean, largest: Mean and largest change of torque along a motion [N m].
         at_speed_limit: Change of viscous torque at each joint's speed limit [N m]; NaN without one.
-        share: That in percent of the joint's torque limit; NaN without one.
+        share: `at_speed_limit` in percent of the joint's torque limit; NaN without one.
     """
 
     cold: Float[Array, " j"]
@@ -53,12 +53,12 @@ def warm_up(
     cold: Float[Array, " j"] | None = None,
     warm: Float[Array, " j"] | None = None,
 ) -> WarmUp | None:
-    """What a model whose friction follows temperature says about warming up; None without.
+    """Effect of warm-up by a model with temperature-dependent friction; None without.
 
     Args:
-        model: Fitted.
-        samples: A motion along which torque is compared.
-        cold, warm: Temperatures to compare [degC]; by default the training data's extremes.
+        model: Fitted model.
+        samples: Motion along which torque is compared.
+        cold, warm: Temperatures to compare [degC]; default: the extremes of the training data.
     """
     if not follows_temperature(model):
         return None
@@ -83,7 +83,7 @@ def warm_up(
 
 
 def follows_temperature(model: FittedModel) -> bool:
-    """Whether viscous friction follows temperatures that training had."""
+    """Whether viscous friction follows temperature and the training data had temperatures."""
     friction = model.friction
     return (
         friction is not None
@@ -99,7 +99,7 @@ def torque_change(
     cold: Float[Array, " j"],
     warm: Float[Array, " j"],
 ) -> tuple[Float[Array, " j"], Float[Array, " j"]]:
-    """Mean and largest change of torque along a motion when every joint goes from cold to warm."""
+    """Mean and largest change of torque along a motion if every joint goes from cold to warm."""
     shape = samples.position.shape
     torque = [
         predicted_torque(model, samples.with_channels(temperature=np.broadcast_to(t, shape).copy()))

@@ -1,4 +1,4 @@
-"""Friction as C: the statements of the traced model, joint by joint, between inputs and torque."""
+"""Friction functions in C: statements of the traced model, joint by joint."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from taufit.terms import Term, has_memory
 
 
 def memory_entries(model: FittedModel) -> int:
-    """Numbers that friction remembers per joint."""
+    """Number of friction states per joint."""
     if not has_memory(model.term_sum):
         return 0
     return len(friction_program(model.term_sum.of_joint(0), model.joint_shape[0]).memory)
 
 
 def friction_functions(model: FittedModel) -> str:
-    """arm_friction, of steady motion where friction has memory, and arm_friction_step."""
+    """C functions arm_friction (steady-state if friction has memory) and arm_friction_step."""
     alone = (
         "void arm_friction(const double *q, const double *v, const double *rigid,\n"
         "                  const double *temperature, double *tau) {"
@@ -73,7 +73,7 @@ def _function(model: FittedModel, signature: str, friction: Term) -> str:
 
 
 def _statements(program: FrictionProgram, joint: int, columns: list[str]) -> list[str]:
-    """What the columns need, between reading the joint's memory and writing it."""
+    """Statements of the columns, between reading and writing the friction state of the joint."""
     if not program.memory:
         return program.statements_for(columns)
     own = f"state->memory[{joint}]"
@@ -88,7 +88,7 @@ def _statements(program: FrictionProgram, joint: int, columns: list[str]) -> lis
 
 
 def _sum(factors: np.ndarray, array: str) -> str:
-    """factors . array as C, without the zeros and ones."""
+    """C expression of factors . array, without zeros and unit factors."""
     return " + ".join(
         f"{array}[{k}]" if c == 1.0 else f"{float(c)!r} * {array}[{k}]"
         for k, c in enumerate(factors)

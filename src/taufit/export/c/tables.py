@@ -1,4 +1,4 @@
-"""The constants of the C file: kinematics, link parameters, rotors, offsets."""
+"""Constants of the C file: kinematics, link parameters, rotors, offsets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from taufit.robot import Link
 
 
 def tables(model: FittedModel) -> str:
-    """All of them, as static constants."""
+    """All constants as C definitions."""
     robot = model.robot
     coupling = robot.drives.coupling
     rotor = model.layout.split(model.values).rotors
@@ -38,12 +38,12 @@ def tables(model: FittedModel) -> str:
 
 
 def noise_of(model: FittedModel) -> NoiseByState:
-    """Of contact-free motion: learnt at the fit, or taken from the size of friction."""
+    """Noise of contact-free motion: learnt at the fit, or derived from friction."""
     return model.training.noise or default_noise(model)
 
 
 def _contact(model: FittedModel) -> list[str]:
-    """Noise by friction state, when a joint is in which, and the observer's corner."""
+    """Noise by friction regime, limits of the regimes, and the observer gain."""
     noise = noise_of(model)
     own = noise.states
     numbers = {
@@ -62,7 +62,7 @@ def _contact(model: FittedModel) -> list[str]:
 
 
 def _pose_factors(link: Link) -> tuple[np.ndarray, np.ndarray]:
-    """Constants of the link's pose in the one before it, placement times exp(screw q):
+    """Constants of the pose of a link in the previous one, placement times exp(screw q):
 
     R = R0 + sin(q) R1 + (1 - cos(q)) R2,      p = p0 + sin(q) p1 + (1 - cos(q)) p2 + q p3.
     """
@@ -79,14 +79,14 @@ def _pose_factors(link: Link) -> tuple[np.ndarray, np.ndarray]:
 
 
 def table(name: str, rows: Iterable[np.ndarray], width: int) -> str:
-    """One row per link."""
+    """C array with one row per link."""
     text = [_row(row) for row in rows]
     inner = ",\n  ".join(f"{{{row}}}" for row in text)
     return f"static const double {name}[{len(text)}][{width}] = {{\n  {inner}}};"
 
 
 def vector(name: str, values: np.ndarray) -> str:
-    """All values in one row."""
+    """C array with all values in one row."""
     return f"static const double {name}[{values.size}] = {{{_row(values)}}};"
 
 

@@ -1,4 +1,4 @@
-"""Source, headers and CMake target of one model, as texts."""
+"""Texts of source, headers and CMake target of a model."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from taufit.terms import needs
 
 @dataclass(frozen=True, slots=True)
 class CTexts:
-    """The model in C.
+    """C texts of a model.
 
     Attributes:
-        source: C99.
-        header: Declares it, for C and C++.
-        cpp_header: The same as a class, C++11.
-        cmake: A target of it.
+        source: C99 source.
+        header: Header for C and C++.
+        cpp_header: C++11 class.
+        cmake: CMake target.
     """
 
     source: str
@@ -31,7 +31,7 @@ class CTexts:
 
 
 def c_texts(model: FittedModel, stem: str | None = None) -> CTexts:
-    """All texts, for files called `stem` with the endings .c, .h, .hpp and .cmake."""
+    """All texts, for files named `stem` with the suffixes .c, .h, .hpp and .cmake."""
     name = c_name(model)
     robot = model.robot
     entries = memory_entries(model)
@@ -51,14 +51,14 @@ def c_texts(model: FittedModel, stem: str | None = None) -> CTexts:
 
     def filled(file: str) -> str:
         text = renamed(template(file), name)
-        # In one go: what is filled in may look like a mark itself.
+        # In one pass: inserted text may look like a mark itself.
         return re.sub("@([A-Z]+)@\n?", lambda found: _line(marks[found[1]], found[0]), text)
 
     return CTexts(*(filled(file) for file in ("arm.c", "arm.h", "arm.hpp", "arm.cmake")))
 
 
 def _states(model: FittedModel) -> str:
-    """What the thresholds rest on, in words."""
+    """Origin of the contact thresholds, for a comment."""
     noise = noise_of(model)
     if noise.runs:
         return f"learnt from {noise.runs} contact-free recordings"
@@ -68,5 +68,5 @@ def _states(model: FittedModel) -> str:
 
 
 def _line(text: str, mark: str) -> str:
-    """In the mark's place; a mark alone on its line takes the line along where it is empty."""
+    """Text for a mark; an empty text for a mark alone on its line removes the line."""
     return text + ("\n" if mark.endswith("\n") and text else "")

@@ -1,4 +1,4 @@
-"""Any friction model as C: what one step of it does, as statements."""
+"""Friction models as C statements, traced from one evaluation."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _INPUTS = ("velocity", "position", "load", "degrees", "travel")
 
 
 class _Statements:
-    """Statements of one C function body, each value computed once; values are names in C."""
+    """Statements of a C function body, each value computed once; values are C names."""
 
     operations = _IN_C.keys()
 
@@ -67,14 +67,14 @@ class _Statements:
 class FrictionProgram:
     """Friction of one joint at one sample, as C.
 
-    Inputs are called `velocity`, `position`, `load`, `degrees` and `travel`, entries of the memory
-    `m0`, `m1`, ...
+    Inputs are called `velocity`, `position`, `load`, `degrees` and `travel`, friction states `m0`,
+    `m1`, ...
 
     Attributes:
-        statements: To be run in order.
-        columns: Names of the columns' values.
-        memory: Names of what each entry of the memory becomes.
-        start: What each was before the first sample; None for what it becomes with that sample.
+        statements: Statements in order.
+        columns: C names of the columns.
+        memory: C names of the new friction states.
+        start: Initial friction states; None for the value after the first sample.
     """
 
     statements: list[str]
@@ -83,7 +83,7 @@ class FrictionProgram:
     start: list[float | None]
 
     def statements_for(self, wanted: Iterable[str]) -> list[str]:
-        """Those that some values are made of, and no others: C warns of values nobody uses."""
+        """Statements that the given values need, without unused ones (C compilers warn)."""
         used, kept = set(wanted), []
         for line in reversed(self.statements):
             if line.split()[2] in used:
@@ -93,7 +93,7 @@ class FrictionProgram:
 
 
 def friction_program(model: Term, shape: np.ndarray) -> FrictionProgram:
-    """One step of `advance`, written down."""
+    """Trace one step of `advance` as C statements."""
     further = sorted(model.needs - {*COMPILED})
     if further:
         who = next(type(one).__name__ for one in terms_in(model) if further[0] in one.needs)

@@ -1,6 +1,6 @@
 """Functional mock-up units (FMI 2.0 and 3.0, co-simulation), from the same C as the C export.
 
-In: a `FittedModel`. Out: a .fmu archive with the description, the sources and, where there is a
+In: a `FittedModel`. Out: a .fmu archive with the description, the sources and, if there is a
 compiler, a binary for this platform. The `.c` and `.h` files here are templates.
 """
 

@@ -37,15 +37,15 @@ def model_description(
     variables: Variables,
     sources: tuple[str, ...],
 ) -> str:
-    """The description of one unit.
+    """modelDescription.xml of one unit.
 
     Args:
-        fmi: 2.0 or 3.0.
-        identifier: Of the model: the name of its binary.
-        title: In words, from files: escaped here.
-        token: By which binary and description know each other.
-        variables: What it takes in and gives out.
-        sources: File names in the order of compilation.
+        fmi: FMI version, 2.0 or 3.0.
+        identifier: Model identifier, the name of its binary.
+        title: Model name; escaped here.
+        token: Token that links binary and description.
+        variables: Inputs, parameters and outputs.
+        sources: Source file names in the order of compilation.
     """
     newer = fmi == "3.0"
     root = ET.Element(
@@ -108,7 +108,7 @@ def _list_variables(root: ET.Element, variables: Variables, newer: bool) -> None
 
 
 def _list_structure(root: ET.Element, variables: Variables, newer: bool) -> None:
-    """Results depend on everything, which is what a list without dependencies says."""
+    """List outputs and initial unknowns; without a list of dependencies they depend on all."""
     structure = ET.SubElement(root, "ModelStructure")
     outputs = [k for k, one in variables.each() if one.causality == "output"]
     unknown = [k for k, one in variables.each() if one.initial == "calculated"]
@@ -120,7 +120,7 @@ def _list_structure(root: ET.Element, variables: Variables, newer: bool) -> None
     for kind, references in (("Outputs", outputs), ("InitialUnknowns", unknown)):
         listed = ET.SubElement(structure, kind)
         for k in references:
-            # Counted from 1, with time the first.
+            # Index from 1, with time first.
             ET.SubElement(listed, "Unknown", index=str(k + 1))
 
 

@@ -1,4 +1,4 @@
-"""Friction of the drives in forward dynamics, as C: level of steady motion, ripple, slow parts."""
+"""Friction of the drives in forward dynamics, as C: steady friction, ripple, slow parts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from taufit.terms import (
     steady_friction_model,
 )
 
-# The longest step of the integration in forward.c [s].
+# Maximum step of the integration in forward.c [s].
 TICK = 1e-3
 
 
@@ -44,7 +44,7 @@ def drive_tables(model: FittedModel) -> str:
 
 
 def slow_parts(model: FittedModel) -> tuple[Float[Array, "j e"], Float[Array, " e"]]:
-    """Torques and widths of what builds up slowly; one of no torque where there is none."""
+    """Torques and widths of slow friction parts; one of zero torque if there is none."""
     if not has_memory(model.term_sum):
         return np.zeros((model.robot.joints, 1)), np.ones(1)
     widths = model.term_sum.memory[1:]
@@ -55,7 +55,7 @@ def slow_parts(model: FittedModel) -> tuple[Float[Array, "j e"], Float[Array, " 
 
 
 def drive_functions(model: FittedModel) -> str:
-    """`level`, friction of steady motion at each motor, and `ripple`, what comes with its angle."""
+    """C functions `level` (steady friction at each motor) and `ripple` (by motor angle)."""
     steady = (
         "/* Friction of steady motion at each motor. */\n"
         "static void level(const double *speed, const double *carried, const double *temperature,\n"
@@ -74,7 +74,7 @@ def _body(model: FittedModel, *, waves: bool) -> str:
     term = model.term_sum
     wanted = CONSERVATIVE if waves else DISSIPATIVE
     chosen = [k for k, kind in enumerate(term.kinds) if kind == wanted]
-    # Friction without its memory.
+    # Friction without memory.
     term = term.only(CONSERVATIVE) if waves else steady_friction_model(term)
     given = {"position": "at[{0}]"} if waves else {"velocity": "speed[{0}]", "load": "carried[{0}]"}
     lines = []
@@ -93,10 +93,10 @@ def _body(model: FittedModel, *, waves: bool) -> str:
 
 
 def presliding(model: FittedModel, poses: int = 41) -> Float[Array, " j"]:
-    """The displacement over which friction turns over: the model's, or what steps can follow.
+    """Displacement over which friction reverses: that of the model, or the smallest stable one.
 
-    A turn-over of friction F along w is a spring of stiffness F / w; with the inertia M that a
-    motor moves, steps of h follow it where h^2 F / (w M) is at most 1/4.
+    A reversal of friction F along w is a spring of stiffness F / w; with the inertia M of a motor,
+    steps of h are stable if h^2 F / (w M) is at most 1/4.
     """
     robot, rng = model.robot, np.random.default_rng(0)
     joints = robot.joints
@@ -120,7 +120,7 @@ def presliding(model: FittedModel, poses: int = 41) -> Float[Array, " j"]:
 
 
 def require_movable(model: FittedModel, mass: Float[Array, "n j j"]) -> None:
-    """Refuse an arm with a joint that has nothing to move: no torque would be small enough."""
+    """InfeasibleError for a joint without inertia."""
     if not np.all(np.isfinite(mass)):
         raise InfeasibleError("the inertia of this arm is not finite, so it cannot be simulated.")
     values, vectors = np.linalg.eigh(mass)
@@ -137,7 +137,7 @@ def require_movable(model: FittedModel, mass: Float[Array, "n j j"]) -> None:
 def _largest(
     model: FittedModel, speed: Float[Array, " j"], load: Float[Array, " j"]
 ) -> Float[Array, " j"]:
-    """Friction level per motor between standstill and a low speed, without and with load."""
+    """Largest friction per motor between standstill and a low speed, without and with load."""
     steady = steady_friction_model(model.term_sum)
     out = np.zeros(model.robot.joints)
     for j, own in enumerate(friction_coefficients(model)):

@@ -1,4 +1,4 @@
-"""A model as a functional mock-up unit: its description and its sources, as texts."""
+"""Functional mock-up unit of a model: description and sources, as texts."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from taufit.model.fitted_model import FittedModel
 FMI_VERSIONS = ("2.0", "3.0")
 KINDS = ("inverse", "forward")
 SOURCES = ("arm.c", "unit.c", "motion.c", "fmi.c")
-# A step beyond this many seconds is somebody's mistake: forward dynamics would take minutes.
+# Maximum communication step [s]: a longer one is a mistake, and would take minutes.
 LONGEST = 1000.0
 
 
 @dataclass(frozen=True, slots=True)
 class FmuSources:
-    """The texts of one unit.
+    """Texts of one unit.
 
     Attributes:
-        fmi: 2.0 or 3.0.
+        fmi: FMI version, 2.0 or 3.0.
         identifier: Name of the binary.
         description: modelDescription.xml.
-        sources: File names and their texts, headers included.
+        sources: File names and their texts, including headers.
     """
 
     fmi: str
@@ -39,7 +39,7 @@ class FmuSources:
 
 
 def unit_of(model: FittedModel, fmi: str = "2.0", kind: str = "inverse") -> FmuSources:
-    """The unit of a model: inverse dynamics (motion in, torque out) or forward dynamics."""
+    """Unit of a model: inverse dynamics (motion in, torque out) or forward dynamics."""
     assert fmi in FMI_VERSIONS and kind in KINDS
     name = c_name(model)
     if kind == "inverse":
@@ -79,7 +79,7 @@ def unit_of(model: FittedModel, fmi: str = "2.0", kind: str = "inverse") -> FmuS
     }
     identifier = f"{name}_{kind}"
     title = f"{model.robot.name}: {kind} dynamics"
-    # By content, so that one model gives one archive.
+    # Token from the content, so that equal models give equal archives.
     description = model_description(fmi, identifier, title, "@TOKEN@", variables, SOURCES)
     content = description + "".join(sources.values())
     token = "{" + hashlib.sha256(content.encode()).hexdigest()[:32] + "}"
@@ -110,5 +110,5 @@ def _template(file: str) -> str:
 
 
 def _filled(text: str, marks: dict[str, str]) -> str:
-    """Marks in one go; that of the token stays until everything else is known."""
+    """Replace all marks in one pass, except that of the token."""
     return re.sub("@([A-Z]+)@", lambda found: marks.get(found[1], found[0]), text)

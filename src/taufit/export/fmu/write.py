@@ -1,4 +1,4 @@
-"""The .fmu archive: description, sources, and a binary where this machine can compile one."""
+"""FMU archive: description, sources, and a binary if this machine has a compiler."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from taufit.model.fitted_model import FittedModel, require_fitted
 
 _COMPILERS = ("cc", "gcc", "clang")
 _FLAGS = ("-std=c99", "-O2", "-fPIC", "-fvisibility=hidden", "-shared")
-# The same bytes from the same model: entries carry no time of their own.
+# Fixed time of archive entries, so that equal models give equal bytes.
 _TIME = (1980, 1, 1, 0, 0, 0)
 
 
 def fmu_form(fmi: str = "2.0", kind: str = "inverse") -> ExportFormat:
-    """The entry of `EXPORTS`, for a version of FMI and a kind of unit."""
+    """Entry of `EXPORTS` for an FMI version and a kind of unit."""
     return ExportFormat(".fmu", partial(write_fmu, fmi=fmi, kind=kind), stepped=True)
 
 
@@ -35,9 +35,9 @@ def write_fmu(
     """Write a unit for co-simulation.
 
     Args:
-        model: A fitted model.
-        path: Of the archive.
-        fmi: 2.0 or 3.0.
+        model: Fitted model.
+        path: Archive to write.
+        fmi: FMI version, 2.0 or 3.0.
         kind: inverse (motion in, torque out) or forward (torque in, motion out).
     """
     require_fitted(model, "export")
@@ -71,7 +71,7 @@ def _ending() -> str:
 
 
 def _platform(fmi: str) -> str | None:
-    """The standard's name for this machine; None where it has none, or taufit does not build."""
+    """FMI name of this platform; None if it has none or no binary is built."""
     system = {"linux": "linux", "darwin": "darwin"}.get(sys.platform)
     machine = {"x86_64": "x86_64", "AMD64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}.get(
         platform.machine()
@@ -84,7 +84,7 @@ def _platform(fmi: str) -> str | None:
 
 
 def compiled(unit: FmuSources) -> tuple[str, bytes | None, str | None]:
-    """Folder, bytes of the library, and why there are none."""
+    """Platform folder, bytes of the library, and the reason if there are none."""
     folder = _platform(unit.fmi)
     compiler = next(filter(None, map(shutil.which, _COMPILERS)), None)
     lacks = "The archive holds sources alone; importers that compile them can use it."
@@ -95,7 +95,7 @@ def compiled(unit: FmuSources) -> tuple[str, bytes | None, str | None]:
     with temporary_folder() as work:
         for name, text in unit.sources.items():
             (work / name).write_text(text, encoding="utf-8")
-        # Names without a directory: nothing of this machine gets into the binary.
+        # File names without directory: no paths of this machine in the binary.
         command = [compiler, *_FLAGS, "-o", "unit.so", *SOURCES, "-lm"]
         done = subprocess.run(command, cwd=work, capture_output=True, text=True, timeout=300)
         if done.returncode:
