@@ -43,7 +43,7 @@ class UnitOptions:
     def form(self, format: str) -> ExportFormat:
         """The entry of `EXPORTS`, an FMU as asked for."""
         from taufit.export import EXPORTS
-        from taufit.export.fmu import FMI_VERSIONS, KINDS, fmu_form
+        from taufit.export.fmu import FMI_VERSIONS, KINDS, fmu_format
 
         require_choice(format, EXPORTS, "--format")
         if format != "fmu":
@@ -56,7 +56,7 @@ class UnitOptions:
         require_choice(fmi, versions, "--fmi")
         kind = KINDS[0] if self.kind is None else self.kind
         require_choice(kind, KINDS, "--kind")
-        return fmu_form(versions[fmi], kind)
+        return fmu_format(versions[fmi], kind)
 
 
 def command(
@@ -111,7 +111,7 @@ def command(
         fitted = moved.model
     written = write_export(fitted, form, output)
     trained = accuracy_on_training(fitted, form)
-    refitted = form.held(fitted).refitted
+    refitted = form.reduce(fitted).refitted
     files = [str(file) for file in written.files]
     if as_json:
         data: dict[str, Any] = {

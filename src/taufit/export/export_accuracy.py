@@ -49,31 +49,33 @@ class ExportAccuracy:
         }
 
 
-def accuracy_on_training(model: FittedModel, form: ExportFormat) -> ExportAccuracy | None:
+def accuracy_on_training(model: FittedModel, export_format: ExportFormat) -> ExportAccuracy | None:
     """Accuracy on the training data, from the model file; None if it has no training record."""
-    own = model.training.score
-    rmse = form.held(model).rmse
-    if own is None or rmse is None:
+    training_score = model.training.score
+    rmse = export_format.reduce(model).rmse
+    if training_score is None or rmse is None:
         return None
     # Joints with constant torque have no nrmse.
     with np.errstate(divide="ignore", invalid="ignore"):
-        spread = own.rmse / own.nrmse
-        return ExportAccuracy(own.file or "training", rmse / spread, own.nrmse)
+        torque_std = training_score.rmse / training_score.nrmse
+        return ExportAccuracy(
+            training_score.file or "training", rmse / torque_std, training_score.nrmse
+        )
 
 
 def accuracy_on_samples(
-    model: FittedModel, form: ExportFormat, samples: Samples, file: str
+    model: FittedModel, export_format: ExportFormat, samples: Samples, file: str
 ) -> ExportAccuracy:
     """Accuracy on samples conditioned like the training data."""
-    whole = score(model, samples, file=file)
-    held = form.held(model).model
-    if held is not model:
-        own = score(held, samples, file=file)
-    elif form.stepped:
-        own = samplewise_score(model, samples, file)
+    model_score = score(model, samples, file=file)
+    reduced = export_format.reduce(model).model
+    if reduced is not model:
+        export_score = score(reduced, samples, file=file)
+    elif export_format.is_samplewise:
+        export_score = samplewise_score(model, samples, file)
     else:
-        own = whole
-    return ExportAccuracy(file, own.nrmse, whole.nrmse)
+        export_score = model_score
+    return ExportAccuracy(file, export_score.nrmse, model_score.nrmse)
 
 
 def samplewise_score(model: FittedModel, samples: Samples, file: str) -> Score:
@@ -85,8 +87,8 @@ def samplewise_score(model: FittedModel, samples: Samples, file: str) -> Score:
     torque = np.empty_like(samples.torque)
     for run in samples.run_slices():
         velocity = samples.friction_velocity[run]
-        few = len(velocity) < 2
-        change = np.zeros_like(velocity) if few else np.gradient(velocity, axis=0)
+        is_short = len(velocity) < 2
+        change = np.zeros_like(velocity) if is_short else np.gradient(velocity, axis=0)
         torque[run] = model.torque(
             samples.position[run],
             velocity,
@@ -98,5 +100,5 @@ def samplewise_score(model: FittedModel, samples: Samples, file: str) -> Score:
 
 
 def _mean(nrmse: Float[Array, " j"]) -> float:
-    known = nrmse[np.isfinite(nrmse)]
-    return float(np.mean(known)) if len(known) else float("nan")
+    finite = nrmse[np.isfinite(nrmse)]
+    return float(np.mean(finite)) if len(finite) else float("nan")

@@ -33,14 +33,14 @@ class ExportFormat:
     Attributes:
         ending: File suffix.
         write: Writer (model, path) -> `ExportResult`.
-        held: Reduction of the model to the terms of the format; default: all terms.
-        stepped: Whether the export is called sample by sample with the recorded motion.
+        reduce: Reduction of the model to the terms of the format; default: all terms.
+        is_samplewise: Whether the export is called sample by sample with the recorded motion.
     """
 
     ending: str
     write: Callable[[FittedModel, Path], ExportResult]
-    held: Callable[[FittedModel], ReducedModel] = keep_all_terms
-    stepped: bool = False
+    reduce: Callable[[FittedModel], ReducedModel] = keep_all_terms
+    is_samplewise: bool = False
 
 
 def as_text(

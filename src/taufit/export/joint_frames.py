@@ -39,7 +39,7 @@ def joint_frames(robot: Robot) -> tuple[list[JointFrame], Float[Array, "4 4"]]:
     The axis w with moment u passes through r = w x u, so the frame is the link's, shifted by r.
     """
     frames = []
-    before = np.eye(4)
+    to_link_frame = np.eye(4)
     for link in robot.links:
         w, u = link.screw[:3], link.screw[3:]
         shift = np.eye(4)
@@ -55,7 +55,7 @@ def joint_frames(robot: Robot) -> tuple[list[JointFrame], Float[Array, "4 4"]]:
         )
         frames.append(
             JointFrame(
-                before @ link.placement @ shift,
+                to_link_frame @ link.placement @ shift,
                 u if link.prismatic else w,
                 link.prismatic,
                 mass,
@@ -63,8 +63,8 @@ def joint_frames(robot: Robot) -> tuple[list[JointFrame], Float[Array, "4 4"]]:
                 0.5 * (tensor + tensor.T),
             )
         )
-        before = inverse_pose(shift)
-    return frames, before @ robot.tip
+        to_link_frame = inverse_pose(shift)
+    return frames, to_link_frame @ robot.tip
 
 
 def roll_pitch_yaw(rotation: Float[Array, "3 3"]) -> Float[Array, " 3"]:

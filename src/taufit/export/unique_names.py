@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 
-def unique_names(names: Iterable[str], otherwise: str, taken: Iterable[str] = ()) -> list[str]:
+def unique_names(names: Iterable[str], prefix: str, reserved: Iterable[str] = ()) -> list[str]:
     """Make names unique, unchanged wherever possible.
 
     Args:
         names: Names from the robot description.
-        otherwise: Prefix for empty names.
-        taken: Reserved names.
+        prefix: Prefix for empty names.
+        reserved: Reserved names.
     """
-    used, out = set(taken), []
+    used, result = set(reserved), []
     for i, name in enumerate(names):
-        wish = name if name.strip() else f"{otherwise}_{i + 1}"
-        number, found = 2, wish
-        while found in used:
-            found, number = f"{wish}_{number}", number + 1
-        used.add(found)
-        out.append(found)
-    return out
+        base = name if name.strip() else f"{prefix}_{i + 1}"
+        number, candidate = 2, base
+        while candidate in used:
+            candidate, number = f"{base}_{number}", number + 1
+        used.add(candidate)
+        result.append(candidate)
+    return result

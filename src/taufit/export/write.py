@@ -9,18 +9,18 @@ from taufit.core.errors import TaufitError
 from taufit.export.c import c_name
 from taufit.export.c.files import write_c
 from taufit.export.export_format import ExportFormat, ExportResult, as_text
-from taufit.export.fmu import fmu_form
+from taufit.export.fmu import fmu_format
 from taufit.export.model_json import write_json
-from taufit.export.to_mjcf import mjcf_form, to_mjcf
-from taufit.export.to_urdf import to_urdf, urdf_form
+from taufit.export.to_mjcf import mjcf_model, to_mjcf
+from taufit.export.to_urdf import to_urdf, urdf_model
 from taufit.model.fitted_model import FittedModel, require_fitted
 
 EXPORTS: dict[str, ExportFormat] = {
-    "urdf": ExportFormat(".urdf", as_text(to_urdf), urdf_form),
-    "mjcf": ExportFormat(".xml", as_text(to_mjcf), mjcf_form),
+    "urdf": ExportFormat(".urdf", as_text(to_urdf), urdf_model),
+    "mjcf": ExportFormat(".xml", as_text(to_mjcf), mjcf_model),
     "json": ExportFormat(".json", write_json),
-    "c": ExportFormat(".c", write_c, stepped=True),
-    "fmu": fmu_form(),
+    "c": ExportFormat(".c", write_c, is_samplewise=True),
+    "fmu": fmu_format(),
 }
 
 

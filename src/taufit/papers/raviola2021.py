@@ -23,7 +23,7 @@ from taufit.regression.regression import RowsInMemory
 from taufit.regression.rows import SampleRows
 from taufit.signals import Samples, condition
 from taufit.sim import Preset, Thermal, read_preset
-from taufit.temperature.repeated import Repeated, repeat_identification, single_runs
+from taufit.temperature.runwise_fits import RunwiseFits, repeat_identification, single_runs
 from taufit.temperature.temperature_slopes import select_temperature_law
 from taufit.terms import friction_model
 
@@ -145,7 +145,7 @@ class Arm:
         return model.with_values(solve_rows(RowsInMemory(rows, base), model, Wls())[0].values)
 
     @cached_property
-    def repeated(self) -> Repeated:
+    def repeated(self) -> RunwiseFits:
         """The paper's way: one identification per run."""
         plain = TorqueModel(self.preset.twin.robot, _SLIDING)
         return repeat_identification(plain, single_runs(self.warm_up), Wls())

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from taufit.core.lazy import lazy_room
 
 if TYPE_CHECKING:
-    from taufit.temperature.repeated import repeat_identification as repeat_identification
+    from taufit.temperature.runwise_fits import repeat_identification as repeat_identification
     from taufit.temperature.temperature_slopes import (
         friction_at as friction_at,
         select_temperature_law as select_temperature_law,

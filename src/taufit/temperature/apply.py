@@ -57,11 +57,11 @@ def with_temperature(model: FittedModel, samples: Samples) -> Samples:
         "predicted for " + ", ".join(f"{x:.0f}" for x in middle) + " degC, the middle of training",
     )
     filled = np.broadcast_to(middle, samples.position.shape).copy()
-    known = samples.with_channels(temperature=filled)
-    return replace(known, findings=(*samples.findings, assumed))
+    with_channel = samples.with_channels(temperature=filled)
+    return replace(with_channel, findings=(*samples.findings, assumed))
 
 
-def slopes_of(model: FittedModel) -> dict[str, Any] | None:
+def temperature_dependence(model: FittedModel) -> dict[str, Any] | None:
     """Temperature dependence of friction, as plain data; None if there is none.
 
     `change_percent` is the change of viscous friction from the lowest to the highest temperature of
@@ -71,46 +71,46 @@ def slopes_of(model: FittedModel) -> dict[str, Any] | None:
     if friction is None or not friction.law:
         return None
     joints = model.robot.joints
-    known = model.training.std
-    std = np.full(len(model.names), np.nan) if known is None else known
-    spread = {
+    training_std = model.training.std
+    std = np.full(len(model.names), np.nan) if training_std is None else training_std
+    std_by_name = {
         n: float(x) if np.isfinite(x) else None for n, x in zip(model.names, std, strict=True)
     }
     values = dict(zip(model.names, model.values, strict=True))
-    slopes = [one for one in friction.parameters if one.group == SLOPE]
-    out: dict[str, Any] = {
+    slopes = [term for term in friction.parameters if term.group == SLOPE]
+    data: dict[str, Any] = {
         "law": friction.law,
         "reference": friction.reference,
         "affected": list(friction.affected),
         "estimated": model.training.thermal is not None,
         "slopes": [
-            {"name": name, "value": float(values[name]), "std": spread[name]}
+            {"name": name, "value": float(values[name]), "std": std_by_name[name]}
             for name in model.names
             if model.layout.parameters[model.layout.index(name)] in slopes
         ],
     }
     if friction.law != "linear":
-        out["rate"] = model.joint_shape[:, -1].tolist()
+        data["rate"] = model.joint_shape[:, -1].tolist()
     span = model.training.ranges.temperature
-    if span is not None and any(one.power == 1 for one in friction.parameters):
+    if span is not None and any(term.power == 1 for term in friction.parameters):
         cold, _ = friction_at(model, span.low)
         warm, _ = friction_at(model, span.high)
-        out["range"] = {"low": span.low.tolist(), "high": span.high.tolist()}
-        out["change_percent"] = [
+        data["range"] = {"low": span.low.tolist(), "high": span.high.tolist()}
+        data["change_percent"] = [
             100.0 * float(warm[j] / cold[j] - 1.0) if cold[j] > 0.0 else None for j in range(joints)
         ]
-    return out
+    return data
 
 
 def describe_slopes(model: FittedModel) -> list[str]:
     """Temperature dependence of friction as text for a terminal."""
-    found = slopes_of(model)
-    if found is None or "change_percent" not in found:
+    data = temperature_dependence(model)
+    if data is None or "change_percent" not in data:
         return []
-    low, high = found["range"]["low"], found["range"]["high"]
-    changes = ", ".join("–" if x is None else f"{x:+.0f}" for x in found["change_percent"])
-    source = "estimated from heat" if found["estimated"] else "measured"
+    low, high = data["range"]["low"], data["range"]["high"]
+    changes = ", ".join("–" if x is None else f"{x:+.0f}" for x in data["change_percent"])
+    source = "estimated from heat" if data["estimated"] else "measured"
     return [
-        f"Friction follows temperature ({found['law']}, {source}): viscous friction changes by "
+        f"Friction follows temperature ({data['law']}, {source}): viscous friction changes by "
         f"{changes} % from cold ({min(low):.0f} degC) to warm ({max(high):.0f} degC)."
     ]

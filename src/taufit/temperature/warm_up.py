@@ -15,7 +15,7 @@ from taufit.temperature.temperature_slopes import friction_at
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class WarmUp:
+class WarmUpChange:
     """Changes from cold to warm.
 
     Attributes:
@@ -42,8 +42,8 @@ class WarmUp:
             "viscous_percent": self.viscous.tolist(),
             "mean_torque": self.mean.tolist(),
             "largest_torque": self.largest.tolist(),
-            "torque_at_speed_limit": _known(self.at_speed_limit),
-            "percent_of_torque_limit": _known(self.share),
+            "torque_at_speed_limit": _finite_or_none(self.at_speed_limit),
+            "percent_of_torque_limit": _finite_or_none(self.share),
         }
 
 
@@ -52,7 +52,7 @@ def warm_up(
     samples: Samples,
     cold: Float[Array, " j"] | None = None,
     warm: Float[Array, " j"] | None = None,
-) -> WarmUp | None:
+) -> WarmUpChange | None:
     """Effect of warm-up by a model with temperature-dependent friction; None without.
 
     Args:
@@ -66,19 +66,19 @@ def warm_up(
     assert span is not None
     cold = span.low if cold is None else cold
     warm = span.high if warm is None else warm
-    before, after = friction_at(model, cold)[0], friction_at(model, warm)[0]
+    cold_friction, warm_friction = friction_at(model, cold)[0], friction_at(model, warm)[0]
     limits = model.robot.limits
     speed, torque = (
         np.where(np.isfinite(x) & (x > 0.0), x, np.nan) for x in (limits.velocity, limits.torque)
     )
-    fast = np.abs(after - before) * speed
-    return WarmUp(
+    torque_at_limit = np.abs(warm_friction - cold_friction) * speed
+    return WarmUpChange(
         cold,
         warm,
-        100.0 * (after / before - 1.0),
+        100.0 * (warm_friction / cold_friction - 1.0),
         *torque_change(model, samples, cold, warm),
-        fast,
-        100.0 * fast / torque,
+        torque_at_limit,
+        100.0 * torque_at_limit / torque,
     )
 
 
@@ -88,7 +88,7 @@ def follows_temperature(model: FittedModel) -> bool:
     return (
         friction is not None
         and bool(friction.law)
-        and any(one.power == 1 for one in friction.parameters)
+        and any(term.power == 1 for term in friction.parameters)
         and model.training.ranges.temperature is not None
     )
 
@@ -109,5 +109,5 @@ def torque_change(
     return change.mean(axis=0), change.max(axis=0)
 
 
-def _known(values: Float[Array, " j"]) -> list[float | None]:
+def _finite_or_none(values: Float[Array, " j"]) -> list[float | None]:
     return [float(x) if np.isfinite(x) else None for x in values]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from taufit.export.c.traced import FrictionProgram, friction_program
+from taufit.export.c.friction_program import FrictionProgram, friction_program
 from taufit.export.friction_parts import friction_coefficients
 from taufit.model.fitted_model import FittedModel
 from taufit.terms import Term, has_memory
@@ -19,11 +19,11 @@ def memory_entries(model: FittedModel) -> int:
 
 def friction_functions(model: FittedModel) -> str:
     """C functions arm_friction (steady-state if friction has memory) and arm_friction_step."""
-    alone = (
+    steady_signature = (
         "void arm_friction(const double *q, const double *v, const double *rigid,\n"
         "                  const double *temperature, double *tau) {"
     )
-    step = (
+    step_signature = (
         "void arm_friction_step(arm_state *state, const double *q, const double *v,\n"
         "                       const double *rigid, const double *temperature, double dt,\n"
         "                       double *tau) {"
@@ -32,11 +32,11 @@ def friction_functions(model: FittedModel) -> str:
         call = (
             "  (void)dt;\n  state->started = 1;\n  arm_friction(q, v, rigid, temperature, tau);\n}"
         )
-        return _function(model, alone, model.term_sum) + f"\n\n{step}\n{call}"
+        return _function(model, steady_signature, model.term_sum) + f"\n\n{step_signature}\n{call}"
     return "\n\n".join(
         [
-            _function(model, alone, model.term_sum.steady()),
-            _function(model, step, model.term_sum),
+            _function(model, steady_signature, model.term_sum.steady()),
+            _function(model, step_signature, model.term_sum),
         ]
     )
 
@@ -76,14 +76,14 @@ def _statements(program: FrictionProgram, joint: int, columns: list[str]) -> lis
     """Statements of the columns, between reading and writing the friction state of the joint."""
     if not program.memory:
         return program.statements_for(columns)
-    own = f"state->memory[{joint}]"
+    joint_memory = f"state->memory[{joint}]"
     read = [
-        f"const double m{k} = state->started ? {own}[{k}] : "
+        f"const double m{k} = state->started ? {joint_memory}[{k}] : "
         f"{'travel' if first is None else repr(float(first))};"
         for k, first in enumerate(program.start)
     ]
     body = program.statements_for([*columns, *program.memory])
-    write = [f"{own}[{k}] = {name};" for k, name in enumerate(program.memory)]
+    write = [f"{joint_memory}[{k}] = {name};" for k, name in enumerate(program.memory)]
     return ["const double travel = velocity * dt;", *read, *body, *write]
 
 

@@ -19,7 +19,7 @@ def template(file: str) -> str:
     return files("taufit.export.c").joinpath(file).read_text(encoding="utf-8")
 
 
-def renamed(text: str, name: str) -> str:
+def set_prefix(text: str, name: str) -> str:
     """Replace the prefixes arm_ and ARM_ of a template by the robot name."""
     text = re.sub(r"\barm_(?=[a-z])", f"{name}_", text)
     return re.sub(r"\bARM_(?=[A-Z])", f"{name.upper()}_", text)

@@ -37,24 +37,24 @@ def tables(model: FittedModel) -> str:
     )
 
 
-def noise_of(model: FittedModel) -> NoiseByState:
+def contact_noise(model: FittedModel) -> NoiseByState:
     """Noise of contact-free motion: learnt at the fit, or derived from friction."""
     return model.training.noise or default_noise(model)
 
 
 def _contact(model: FittedModel) -> list[str]:
     """Noise by friction regime, limits of the regimes, and the observer gain."""
-    noise = noise_of(model)
-    own = noise.states
+    noise = contact_noise(model)
+    limits = noise.states
     numbers = {
-        "standstill": own.standstill,
-        "slow": own.slow,
-        "displaced": own.displaced,
-        "slow_for": own.slow_for,
-        "reversal": own.reversal,
-        "change": own.change,
-        "settle": own.settle,
-        "quiet": own.quiet,
+        "standstill": limits.standstill,
+        "slow": limits.slow,
+        "displaced": limits.displaced,
+        "slow_for": limits.slow_for,
+        "reversal": limits.reversal,
+        "change": limits.change,
+        "settle": limits.settle,
+        "quiet": limits.quiet,
         "gain": observer_gain(noise.cutoff_hz),
     }
     constants = [f"static const double {name} = {float(x)!r};" for name, x in numbers.items()]
@@ -73,8 +73,8 @@ def _pose_factors(link: Link) -> tuple[np.ndarray, np.ndarray]:
         return np.concatenate([r, zero, zero]).ravel(), np.concatenate([p, zero[:2].ravel(), r @ u])
     hat = np.array([[0.0, -w[2], w[1]], [w[2], 0.0, -w[0]], [-w[1], w[0], 0.0]])
     turn = np.concatenate([r, r @ hat, r @ (np.outer(w, w) - np.eye(3))])
-    across = np.cross(w, u)
-    shift = np.concatenate([p, -r @ np.cross(w, across), r @ across, r @ (w * (w @ u))])
+    moment = np.cross(w, u)
+    shift = np.concatenate([p, -r @ np.cross(w, moment), r @ moment, r @ (w * (w @ u))])
     return turn.ravel(), shift
 
 

@@ -4,7 +4,7 @@ In: a `FittedModel`. Out: a .fmu archive with the description, the sources and, 
 compiler, a binary for this platform. The `.c` and `.h` files here are templates.
 """
 
-from taufit.export.fmu.unit import FMI_VERSIONS, KINDS, FmuSources, unit_of
-from taufit.export.fmu.write import fmu_form, write_fmu
+from taufit.export.fmu.unit import FMI_VERSIONS, KINDS, FmuSources, make_unit
+from taufit.export.fmu.write import fmu_format, write_fmu
 
-__all__ = ["FMI_VERSIONS", "KINDS", "FmuSources", "fmu_form", "unit_of", "write_fmu"]
+__all__ = ["FMI_VERSIONS", "KINDS", "FmuSources", "fmu_format", "make_unit", "write_fmu"]

@@ -87,10 +87,12 @@ class Variables:
     @property
     def starts(self) -> Float[Array, " v"]:
         """Start values by value reference; 0 for time and results."""
-        none = np.zeros(len(self.joint_names))
-        return np.concatenate([[0.0], *(none if g.start is None else g.start for g in self.groups)])
+        zeros = np.zeros(len(self.joint_names))
+        return np.concatenate(
+            [[0.0], *(zeros if g.start is None else g.start for g in self.groups)]
+        )
 
-    def each(self) -> Iterator[tuple[int, Variable]]:
+    def enumerate_variables(self) -> Iterator[tuple[int, Variable]]:
         """Value references and variables, without time."""
         for group in self.groups:
             for j, joint in enumerate(self.joint_names):
@@ -113,14 +115,14 @@ class Variables:
                 )
 
 
-def _of(model: FittedModel, groups: list[VariableGroup]) -> Variables:
+def _variables_of_model(model: FittedModel, groups: list[VariableGroup]) -> Variables:
     robot = model.robot
     return Variables(
         tuple(groups), tuple(robot.joint_names), tuple(link.prismatic for link in robot.links)
     )
 
 
-def _warmth(model: FittedModel) -> list[VariableGroup]:
+def _temperature_group(model: FittedModel) -> list[VariableGroup]:
     if not needs(model.term_sum, "temperature"):
         return []
     start = np.asarray(model.typical_temperature, float)
@@ -130,13 +132,13 @@ def _warmth(model: FittedModel) -> list[VariableGroup]:
 def inverse_variables(model: FittedModel) -> Variables:
     """Variables of inverse dynamics: motion in, torque out."""
     zero = np.zeros(model.robot.joints)
-    return _of(
+    return _variables_of_model(
         model,
         [
             VariableGroup("position", "position", "input", "position", zero),
             VariableGroup("velocity", "velocity", "input", "velocity", zero),
             VariableGroup("acceleration", "acceleration", "input", "acceleration", zero),
-            *_warmth(model),
+            *_temperature_group(model),
             VariableGroup("torque", "torque", "output", "torque of the drive"),
         ],
     )
@@ -146,7 +148,7 @@ def forward_variables(model: FittedModel, presliding: Float[Array, " j"]) -> Var
     """Variables of forward dynamics: torque in, motion out; with a servo if its gains are set."""
     zero = np.zeros(model.robot.joints)
     servo = "of the servo of the drive"
-    return _of(
+    return _variables_of_model(
         model,
         [
             VariableGroup("torque", "torque", "input", "torque given to the drive", zero),
@@ -154,7 +156,7 @@ def forward_variables(model: FittedModel, presliding: Float[Array, " j"]) -> Var
             VariableGroup(
                 "reference_velocity", "velocity", "input", f"reference velocity {servo}", zero
             ),
-            *_warmth(model),
+            *_temperature_group(model),
             VariableGroup("stiffness", "stiffness", "parameter", f"stiffness {servo}", zero),
             VariableGroup("damping", "damping", "parameter", f"damping {servo}", zero),
             VariableGroup("integral_gain", "integral", "parameter", f"integral gain {servo}", zero),

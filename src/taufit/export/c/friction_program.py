@@ -50,14 +50,14 @@ class _Statements:
 
     def __init__(self) -> None:
         self.lines: list[str] = []
-        self._known: dict[str, str] = {}
+        self._names: dict[str, str] = {}
 
     def apply(self, name: str, *values: str) -> str:
         expression = _IN_C[name].format(*values)
-        if expression not in self._known:
-            self._known[expression] = f"t{len(self._known)}"
-            self.lines.append(f"const double {self._known[expression]} = {expression};")
-        return self._known[expression]
+        if expression not in self._names:
+            self._names[expression] = f"t{len(self._names)}"
+            self.lines.append(f"const double {self._names[expression]} = {expression};")
+        return self._names[expression]
 
     def constant(self, number: float) -> str:
         return repr(number)
@@ -82,23 +82,26 @@ class FrictionProgram:
     memory: list[str]
     start: list[float | None]
 
-    def statements_for(self, wanted: Iterable[str]) -> list[str]:
+    def statements_for(self, values: Iterable[str]) -> list[str]:
         """Statements that the given values need, without unused ones (C compilers warn)."""
-        used, kept = set(wanted), []
+        used, statements = set(values), []
         for line in reversed(self.statements):
             if line.split()[2] in used:
                 used |= set(re.findall(r"[a-z]\w*", line))
-                kept.append(line)
-        return kept[::-1]
+                statements.append(line)
+        return statements[::-1]
 
 
 def friction_program(model: Term, shape: np.ndarray) -> FrictionProgram:
     """Trace one step of `advance` as C statements."""
-    further = sorted(model.needs - {*COMPILED})
-    if further:
-        who = next(type(one).__name__ for one in terms_in(model) if further[0] in one.needs)
+    unsupported = sorted(model.needs - {*COMPILED})
+    if unsupported:
+        term_name = next(
+            type(term).__name__ for term in terms_in(model) if unsupported[0] in term.needs
+        )
         raise TaufitError(
-            f"term {who} needs the channel {further[0]!r}, which exported code does not have; "
+            f"term {term_name} needs the channel {unsupported[0]!r}, which exported code does not "
+            "have; "
             "export as JSON instead."
         )
     body = _Statements()

@@ -21,7 +21,7 @@ from taufit.signals.samples import Samples
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Repeated:
+class RunwiseFits:
     """Fits of single runs, and regression lines of their viscous friction.
 
     Attributes:
@@ -50,18 +50,18 @@ class Repeated:
 
     def nearest(self, temperature: Float[Array, " j"]) -> FittedModel:
         """Fit of the run nearest to these temperatures."""
-        away = np.linalg.norm(self.temperature - np.asarray(temperature), axis=1)
-        return self.models[int(np.argmin(away))]
+        distances = np.linalg.norm(self.temperature - np.asarray(temperature), axis=1)
+        return self.models[int(np.argmin(distances))]
 
 
 def single_runs(samples: Samples) -> list[Samples]:
     """Split samples into single runs."""
-    out = []
+    runs = []
     for rows in samples.run_slices():
         part = samples.rows(rows)
         name = samples.names[int(part.run[0])]
-        out.append(replace(part, run=0 * part.run, names=(name,)))
-    return out
+        runs.append(replace(part, run=0 * part.run, names=(name,)))
+    return runs
 
 
 def repeat_identification(
@@ -70,7 +70,7 @@ def repeat_identification(
     estimator: Estimator | None = None,
     *,
     dropped: tuple[str, ...] = (),
-) -> Repeated:
+) -> RunwiseFits:
     """Fit each run separately, and a line of viscous friction over temperature.
 
     Args:
@@ -83,21 +83,28 @@ def repeat_identification(
         raise RecordingError(
             "friction against temperature needs three or more recordings with temperatures."
         )
-    models, warm, viscous, std = [], [], [], []
-    pick = np.flatnonzero(model.layout.where(lambda one: one.power == 1))
+    models, temperatures, viscous, std = [], [], [], []
+    viscous_indices = np.flatnonzero(model.layout.where(lambda term: term.power == 1))
     for run in runs:
         estimate = fit_samples(model, run, estimator, dropped=dropped, require_excitation=False)
         models.append(fitted_model(model, estimate, run))
         assert run.temperature is not None
-        warm.append(run.temperature[run.in_motion].mean(axis=0))
-        viscous.append(estimate.values[pick])
-        std.append(estimate.std[pick])
-    t, f = np.array(warm), np.array(viscous)
+        temperatures.append(run.temperature[run.in_motion].mean(axis=0))
+        viscous.append(estimate.values[viscous_indices])
+        std.append(estimate.std[viscous_indices])
+    t, f = np.array(temperatures), np.array(viscous)
     middle = t.mean(axis=0)
     size = np.maximum(np.sum((t - middle) ** 2, axis=0), 1e-12)
     slope = np.sum((t - middle) * f, axis=0) / size
-    left = f - f.mean(axis=0) - slope * (t - middle)
-    spread = np.sqrt(np.sum(left**2, axis=0) / (len(runs) - 2))
-    return Repeated(
-        tuple(models), t, f, np.array(std), slope, spread / np.sqrt(size), middle, f.mean(axis=0)
+    residual = f - f.mean(axis=0) - slope * (t - middle)
+    residual_std = np.sqrt(np.sum(residual**2, axis=0) / (len(runs) - 2))
+    return RunwiseFits(
+        tuple(models),
+        t,
+        f,
+        np.array(std),
+        slope,
+        residual_std / np.sqrt(size),
+        middle,
+        f.mean(axis=0),
     )
