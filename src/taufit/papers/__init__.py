@@ -1,6 +1,7 @@
-"""The four papers taufit implements, table by table. In: a paper's name. Out: its numbers and ours.
+"""Reproduction of the four papers that taufit implements. In: a paper's name. Out: its values and
+ours.
 
-Left to others: everything that is computed; this room only asks and compares.
+Left to others: all computation; this room only requests and compares.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""What one table or figure of a paper comes to: numbers printed, ours, and why they differ."""
+"""Comparison with a table or figure of a paper: printed values, ours, and reasons if different."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from taufit.core.parameters import joint_parameter, link_parameter
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One number of the paper beside ours.
+    """Value of the paper next to ours.
 
     Attributes:
-        what: Its name.
-        printed: The paper's, or None where the paper has none.
-        ours: Computed here, or None where nothing here compares.
-        unit: Of both.
-        within: Largest difference that counts as the same, or None where equality is not expected;
-            then `why` says what to make of the two.
-        why: Erratum, unstated scaling, simulated instead of measured.
+        what: Name of the value.
+        printed: Value in the paper, or None.
+        ours: Value computed here, or None if there is no counterpart.
+        unit: Unit of both.
+        within: Largest difference that counts as equal, or None if equality is not expected; then
+            `why` gives the reason.
+        why: Reason for a difference: erratum, unstated scaling, simulated instead of measured.
     """
 
     what: str
@@ -34,7 +34,7 @@ class Entry:
 
     @property
     def agrees(self) -> bool | None:
-        """Whether both are the same within the stated tolerance; None where none is stated."""
+        """Whether both values agree within the tolerance; None if there is none."""
         if self.within is None or self.printed is None or self.ours is None:
             return None
         return bool(abs(self.printed - self.ours) <= self.within)
@@ -42,15 +42,15 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Exhibit:
-    """One table or figure.
+    """Table or figure of a paper.
 
     Attributes:
-        label: As in the paper: "Table II".
-        title: What it shows, in our words.
-        entries: Its numbers.
-        text: Paragraphs beside it.
+        label: Label in the paper: "Table II".
+        title: Title in our words.
+        entries: Compared values.
+        text: Paragraphs of explanation.
         figures: HTML of charts.
-        missing: Why it is not reproduced, else empty.
+        missing: Reason why it is not reproduced, else empty.
     """
 
     label: str
@@ -61,7 +61,7 @@ class Exhibit:
     missing: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON, without pictures."""
+        """Plain data for JSON, without pictures."""
         return {
             "label": self.label,
             "title": self.title,
@@ -73,13 +73,13 @@ class Exhibit:
 
 @dataclass(frozen=True, slots=True)
 class Paper:
-    """A paper, and how each of its tables and figures is made again.
+    """Paper with the functions that reproduce its tables and figures.
 
     Attributes:
         key: Name on the command line.
-        title, authors, journal: Where it was printed.
-        errata: Misprints found while checking it.
-        steps: One per table or figure, in the paper's order: label and what makes it.
+        title, authors, journal: Bibliographic data.
+        errata: Misprints found.
+        steps: Label and function of each table or figure, in the order of the paper.
     """
 
     key: str
@@ -90,7 +90,7 @@ class Paper:
     steps: tuple[tuple[str, Callable[[], Exhibit]], ...]
 
     def exhibits(self) -> Iterator[Exhibit]:
-        """Every table and figure, one after the other."""
+        """Reproduce every table and figure in order."""
         for label, make in self.steps:
             exhibit = make()
             assert exhibit.label == label, (exhibit.label, label)
@@ -106,7 +106,7 @@ def per_joint(
     within: float | Sequence[float] | None = None,
     why: str = "",
 ) -> tuple[Entry, ...]:
-    """Entries of a row with one number per joint; the reason stands beside the first."""
+    """Entries of a row with one value per joint; the reason is given for the first."""
     found: list[float | None] = [None] * len(printed) if ours is None else [float(x) for x in ours]
     limits = within if isinstance(within, Sequence) else [within] * len(printed)
     return tuple(
@@ -118,7 +118,7 @@ def per_joint(
 
 
 def of_the_paper(parameter: str) -> str:
-    """Our name of `mx2`, `Ixx2`, `Ia2`, `Fc2`: `link_2.hx`, `link_2.Ixx`, `joint_2.rotor`, ...
+    """Our name of a parameter of the papers: `mx2` is `link_2.hx`, `Ia2` is `joint_2.rotor`, ...
 
     The papers number links and joints with one digit at the end.
     """
@@ -141,5 +141,5 @@ def row_matrix(rows: Sequence[Mapping[str, float]], names: Sequence[str]) -> np.
 
 
 def outside_row_space(rows: np.ndarray, mapping: np.ndarray) -> float:
-    """Largest part of the rows that no base parameter holds; zero where all are identifiable."""
+    """Largest part of the rows outside the identifiable space; zero if all are identifiable."""
     return float(np.abs(rows - rows @ np.linalg.pinv(mapping) @ mapping).max())

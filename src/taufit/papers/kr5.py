@@ -1,4 +1,4 @@
-"""KUKA KR5, torques whose signs are unknown: the tables and figures of that paper."""
+"""KUKA KR5 with unsigned torque: tables and figures of that paper."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from taufit.signs.unknown_signs import UnsignedFit, fit_unsigned
 from taufit.sim import random_fourier, read_preset
 
 SEED, OTHER_MOTION = 0, 41
-# Deviations of the boxes the tree search looks in, as shares of the size of each parameter.
+# Half width of the bounds of the tree search, relative to each parameter.
 _BOX = 0.5
 
 
 class Kr5:
-    """The experiment on the simulated arm, made once and shared by the exhibits."""
+    """Experiment on the simulated robot, computed once and shared by the exhibits."""
 
     def __init__(self) -> None:
         self.paper = printed("kr5")
@@ -37,13 +37,13 @@ class Kr5:
 
     @cached_property
     def truth(self) -> Float[Array, "n j"]:
-        """Torque without noise, at the motion of the recording."""
+        """Torque without noise along the recorded motion [N m]."""
         s = self.samples
         return inverse_dynamics(self.preset.twin.robot, s.position, s.velocity, s.acceleration)
 
     @cached_property
     def samples(self) -> Samples:
-        """667 samples of motion and magnitudes, unfiltered, as the paper has them."""
+        """667 samples of motion and torque magnitudes, unfiltered, as in the paper."""
         motion = self.preset.motion(SEED)
         robot = self.preset.twin.robot
         sampling = self.paper["sampling"]
@@ -63,7 +63,7 @@ class Kr5:
 
     @cached_property
     def tree(self) -> UnsignedFit:
-        """Signs by the paper's tree search, within boxes round the nominal arm."""
+        """Signs by the paper's tree search, within bounds around the nominal robot."""
         nominal = self.model.nominal
         size = np.abs(nominal)
         floor = np.tile([0.5, *[0.1] * 3, *[0.1] * 6], self.model.robot.joints)
@@ -79,7 +79,7 @@ class Kr5:
         )
 
     def right(self, segments: Sequence[SignedSegment]) -> int:
-        """Segments whose sign is that of the torque behind the magnitudes."""
+        """Number of segments with the correct sign."""
         return sum(
             int(np.sign(self.truth[s.first : s.last + 1, s.joint].sum()) == s.sign)
             for s in segments
@@ -87,7 +87,7 @@ class Kr5:
 
 
 def paper() -> Paper:
-    """The paper and its exhibits."""
+    """Paper and its exhibits."""
     own = Kr5()
     return Paper(
         "kr5",
@@ -205,7 +205,7 @@ def _table_2(own: Kr5) -> Exhibit:
     base = base_parameters(own.model)
     estimate = own.exact.estimate
     ours = rows @ estimate.values
-    # Every printed row is a combination of base parameters, so its deviation follows from theirs.
+    # Every printed row is a combination of base parameters, so its std follows from theirs.
     over_base = rows @ np.linalg.pinv(base.mapping)
     spread = np.sqrt(np.einsum("ij,jk,ik->i", over_base, estimate.base_covariance, over_base))
     behind = rows @ own.preset.twin.robot.parameters

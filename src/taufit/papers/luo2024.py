@@ -1,4 +1,4 @@
-"""Lie theory, nonlinear friction and excitation on a Franka arm [Luo2024], on the simulated arm."""
+"""Lie theory, nonlinear friction and excitation of a Franka robot [Luo2024], simulated."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from taufit.terms.friction import Friction
 from taufit.workflow import condition_like, identify
 
 CUTOFF_HZ = 10.0
-# The simulated arm records at 1 kHz; 100 Hz carry everything below the low-pass.
+# The simulated robot records at 1 kHz; 100 Hz suffice below the low-pass [Hz].
 RATE_HZ = 100.0
 
 
 @dataclass(frozen=True, slots=True)
 class PaperFrictionModel:
-    """A friction model of the paper's comparison: its name there and here."""
+    """Friction model of the paper's comparison, with its name there and here."""
 
     label: str
     key: str
     friction: Friction
 
 
-# Eq. (10) has five columns per joint. Eq. (16) adds load above a threshold; our smooth form of it
-# is Coulomb friction that grows with load. Ref. 6 is the conventional Coulomb and viscous model.
+# Eq. (10) has five columns per joint. Eq. (16) adds load above a threshold; our smooth version is
+# Coulomb friction that grows with load. Ref. 6 is the conventional Coulomb and viscous model.
 FORMS = (
     PaperFrictionModel("eq. (10), polynomial", "eq10", friction_model("polynomial")),
     PaperFrictionModel(
@@ -48,30 +48,30 @@ FORMS = (
 
 
 class Luo2024:
-    """Recordings and fits, made once and shared by the exhibits."""
+    """Recordings and fits, computed once and shared by the exhibits."""
 
     def __init__(self) -> None:
         self.paper = printed("luo2024")
         self.preset = read_preset("franka")
 
     def run(self, seed: int, periods: int = 1) -> SimulatedRun:
-        """A run of the simulated arm."""
+        """Run of the simulated robot."""
         motion = self.preset.motion(seed, periods=periods)
         return self.preset.twin.run(motion, seed=seed, rate_hz=RATE_HZ)
 
     @cached_property
     def training(self) -> SimulatedRun:
-        """Three periods of one excitation; the paper has five."""
+        """Training run: three periods of one excitation; the paper has five."""
         return self.run(21, periods=3)
 
     @cached_property
     def verification(self) -> SimulatedRun:
-        """Another motion."""
+        """Verification run with another motion."""
         return self.run(22)
 
     @cached_property
     def models(self) -> dict[str, FittedModel]:
-        """One weighted least-squares fit per friction model of the paper, and taufit's own."""
+        """One weighted least-squares fit per friction model of the paper, and taufit's default."""
         out = {}
         samples = condition([self.training.recording], cutoff_hz=CUTOFF_HZ)
         for form in FORMS:
@@ -82,12 +82,12 @@ class Luo2024:
         return out
 
     def samples(self, run: SimulatedRun) -> Samples:
-        """Conditioned as for the fits."""
+        """Samples conditioned like those of the fits."""
         return condition_like(self.models["own"], [run.recording])
 
 
 def paper() -> Paper:
-    """The paper and its exhibits."""
+    """Paper and its exhibits."""
     own = Luo2024()
     source = own.paper["source"]
     model, friction = luo2024_model, luo2024_friction

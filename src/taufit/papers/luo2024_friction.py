@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from taufit.papers.luo2024 import Luo2024
 
 _NOISE, _PAIRS = 0.03, 20
-# A joint with friction of the size the paper prints: viscous 1 to 3, Coulomb, static, load, static
-# load; then the two widths in speed and the one of load over speed.
+# Coefficients of a joint with friction as in the paper: viscous 1 to 3, Coulomb, static, load,
+# static load; then the widths in speed and that of load over speed.
 _TERMS = np.array([0.4, 0.05, 0.02, 0.45, 0.7, 0.015, 0.2])
 _SHAPE = np.array([0.03, 0.05, 0.004])
-# Load that a payload adds per kilogram at the reach of the joint [N m/kg].
+# Load torque per kilogram of payload at the reach of the joint [N m/kg].
 _LEVER = 6.0
-# Compared models: ours of the paper's form first, then the simpler ones the literature uses.
+# Compared models: that of the paper first, then simpler ones of the literature.
 _MODELS: tuple[tuple[str, Friction], ...] = (
     ("Stribeck with load, eq. (8)", friction_model("stribeck_load")),
     ("Stribeck", friction_model("stribeck")),
@@ -34,7 +34,7 @@ _MODELS: tuple[tuple[str, Friction], ...] = (
 
 
 def strokes(own: Luo2024, payload: float, seed: int) -> FrictionPairs:
-    """Pairs of strokes at the paper's speeds: friction and the load each was measured at."""
+    """Pairs of strokes at the paper's speeds: friction and load torque."""
     rng = np.random.default_rng(seed)
     speeds = np.radians(own.paper["friction"]["speeds_deg_s"])
     velocity = np.repeat(speeds, _PAIRS)
@@ -46,7 +46,7 @@ def strokes(own: Luo2024, payload: float, seed: int) -> FrictionPairs:
 
 
 def fits(own: Luo2024) -> dict[str, FrictionFit]:
-    """Every model on the strokes with the paper's payload."""
+    """Fits of every model to the strokes with the paper's payload."""
     pairs = strokes(own, own.paper["friction"]["payload_kg"], 1)
     return {name: fit_friction(pairs, model) for name, model in _MODELS}
 

@@ -72,7 +72,7 @@ def _twist(axis: Float[Array, " 6"]) -> Float[Array, "4 4"]:
 
 
 def table_2(own: Luo2024) -> Exhibit:
-    """Screws of the paper against the bundled arm."""
+    """Screw axes of the paper compared with the bundled robot."""
     table = own.paper["kinematics"]
     home = np.eye(4)
     home[:3, :3] = np.array(table["reference_pose_rotation_flange"])
@@ -144,7 +144,7 @@ def _designs() -> dict[str, Design]:
 
 
 def table_3(own: Luo2024) -> Exhibit:
-    """Criteria of excitation compared."""
+    """Comparison of excitation criteria."""
     table = own.paper["excitation"]["table3"]
     entries: list[Entry] = []
     found = _designs()
@@ -194,7 +194,7 @@ def table_3(own: Luo2024) -> Exhibit:
 
 
 def table_4(own: Luo2024) -> Exhibit:
-    """The identified parameters, and whether they are those of a possible arm."""
+    """Identified parameters, and whether they are physically consistent."""
     table = own.paper["identified"]
     order = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
     bodies = np.array([[table[name][k] for name in order] for k in range(7)])

@@ -1,4 +1,4 @@
-"""One self-contained HTML page per paper: print beside ours, in the paper's order."""
+"""HTML page of a paper: printed values next to ours, in the order of the paper."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from taufit.report.page import Section, bullets, cards, page, paragraph, table, 
 
 
 def paper_page(paper: Paper, exhibits: Sequence[Exhibit]) -> str:
-    """The page."""
+    """Self-contained HTML page."""
     entries = [entry for exhibit in exhibits for entry in exhibit.entries]
     same = [entry for entry in entries if entry.agrees is not None]
     agreed = sum(bool(entry.agrees) for entry in same)

@@ -1,4 +1,4 @@
-"""Temperature and mounting of UR3 and UR5 [Raviola2021]: its experiments on the simulated arms."""
+"""Temperature and mounting of UR3 and UR5 [Raviola2021], on simulated robots."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from taufit.temperature.temperature_slopes import select_temperature_law
 from taufit.terms import friction_model
 
 CUTOFF_HZ, DEAD_ZONE = 10.0, 0.02
-# The paper's half hour in fewer runs: each stands for three.
+# Number of warm-up runs; each stands for three of the paper's half hour.
 RUNS, SPEED_UP = 20, 3.0
-# The twins' friction turns over within 0.2 mrad of travel; the paper's model has none of that.
+# Friction of the simulated robots reverses within 0.2 mrad of travel, unlike the paper's model.
 _SLIDING = friction_model("presliding", (2e-4,), load=False, quadratic=False)
 
 
 @dataclass(eq=False)
 class Arm:
-    """One of the two robots, cold, on the ground and on the ceiling, and while it warms up.
+    """One of the two robots, cold, on ground and ceiling, and during warm-up.
 
     Attributes:
         name: "ur3" or "ur5".
@@ -46,11 +46,11 @@ class Arm:
 
     @cached_property
     def preset(self) -> Preset:
-        """The simulated arm."""
+        """Preset of the simulated robot."""
         return read_preset(f"{self.name}-warmup")
 
     def samples(self, seed: int, periods: int = 1, mounting: str = "ground") -> Samples:
-        """A run at one temperature."""
+        """Samples of a run at constant temperature."""
         twin = self.preset.twin
         twin = replace(
             twin,
@@ -62,12 +62,12 @@ class Arm:
 
     @cached_property
     def training(self) -> Samples:
-        """Three periods, as in the paper."""
+        """Training samples: three periods, as in the paper."""
         return self.samples(1, periods=3)
 
     @cached_property
     def validation(self) -> Samples:
-        """One period of another motion."""
+        """Validation samples: one period of another motion."""
         return self.samples(7)
 
     @cached_property
@@ -82,17 +82,17 @@ class Arm:
 
     @cached_property
     def ordinary(self) -> FittedModel:
-        """Of the paper, least squares."""
+        """Model of the paper, least squares."""
         return self._fitted(Ols())
 
     @cached_property
     def weighted(self) -> FittedModel:
-        """Of the paper, weighted least squares."""
+        """Model of the paper, weighted least squares."""
         return self._fitted(Wls())
 
     @cached_property
     def sliding(self) -> FittedModel:
-        """Weighted least squares with friction that builds up over a displacement."""
+        """Weighted least squares with pre-sliding friction."""
         plain = TorqueModel(self.preset.twin.robot, _SLIDING)
         return fitted_model(plain, fit_samples(plain, self.training, Wls()), self.training)
 
@@ -102,7 +102,7 @@ class Arm:
 
     @property
     def thermal(self) -> Thermal:
-        """How the arm warms up."""
+        """Thermal effect of the simulated robot."""
         thermal = self.preset.twin.effects.thermal
         assert thermal is not None
         return thermal
@@ -114,12 +114,12 @@ class Arm:
 
     @cached_property
     def warm(self) -> Float[Array, " j"]:
-        """Temperatures after half an hour; printed for the UR5, taken for both."""
+        """Temperatures after half an hour [degC]; printed for the UR5, used for both."""
         return np.array(printed("raviola2021")["temperature"]["UR5_warm_degC"], float)
 
     @cached_property
     def warm_up(self) -> Samples:
-        """Runs back to back, each starting as warm as the last one ended."""
+        """Consecutive runs, each starting at the final temperature of the previous one."""
         effects = self.preset.twin.effects
         warm = housing = self.cold
         recordings = []
@@ -135,7 +135,7 @@ class Arm:
 
     @cached_property
     def aware(self) -> FittedModel:
-        """One fit over the warm-up whose viscous friction follows temperature."""
+        """One fit over the warm-up with temperature-dependent viscous friction."""
         choice = select_temperature_law(
             TorqueModel(self.preset.twin.robot, _SLIDING), self.warm_up, "linear"
         )
@@ -146,13 +146,13 @@ class Arm:
 
     @cached_property
     def repeated(self) -> RunwiseFits:
-        """The paper's way: one identification per run."""
+        """Procedure of the paper: one identification per run."""
         plain = TorqueModel(self.preset.twin.robot, _SLIDING)
         return repeat_identification(plain, single_runs(self.warm_up), Wls())
 
 
 class Raviola2021:
-    """Both arms and the printed tables."""
+    """Both robots and the printed tables."""
 
     def __init__(self) -> None:
         self.paper = printed("raviola2021")
@@ -160,12 +160,12 @@ class Raviola2021:
 
     @property
     def ur5(self) -> Arm:
-        """The larger one."""
+        """UR5."""
         return self.arms[1]
 
 
 def paper() -> Paper:
-    """The paper and its exhibits."""
+    """Paper and its exhibits."""
     own = Raviola2021()
     source = own.paper["source"]
     model, warmth = raviola2021_model, raviola2021_temperature

@@ -24,12 +24,12 @@ from taufit.validation import score
 if TYPE_CHECKING:
     from taufit.papers.raviola2021 import Arm, Raviola2021
 
-# States the paper stacks before it looks for the rank.
+# Number of states stacked by the paper for the rank.
 _STATES = 25
 
 
 def table_1(own: Raviola2021) -> Exhibit:
-    """Torque constants; the gear makes joint torque of current."""
+    """Torque constants; the gear ratio converts them to drive gains."""
     table = own.paper["torque_constants_Nm_per_A"]
     entries: list[Entry] = []
     for arm in own.arms:
@@ -121,7 +121,7 @@ def figure_1(own: Raviola2021) -> Exhibit:
 
 
 def _classes(base: object) -> tuple[int, int, int]:
-    """Parameters identifiable alone, in combination, without effect."""
+    """Number of parameters identifiable alone, in combination, and without effect."""
     mapping = base.mapping  # type: ignore[attr-defined]
     used = np.any(mapping != 0.0, axis=0)
     alone = sum(int(np.count_nonzero(row) == 1) for row in mapping)
@@ -129,7 +129,7 @@ def _classes(base: object) -> tuple[int, int, int]:
 
 
 def figure_2(own: Raviola2021) -> Exhibit:
-    """Excitation on the ground and on the ceiling: the same arm, mirrored."""
+    """Excitation on ground and ceiling: the same robot, mirrored."""
     arm = own.ur5
     robot = arm.preset.twin.robot
     models = {
@@ -188,7 +188,7 @@ def _condition(model: TorqueModel, states: list[Array]) -> float:
 
 
 def figure_3(own: Raviola2021) -> Exhibit:
-    """Base parameters of both arms."""
+    """Base parameters of both robots."""
     pictures = []
     for arm in own.arms:
         base = base_parameters(arm.weighted.structure)
@@ -208,7 +208,7 @@ def figure_3(own: Raviola2021) -> Exhibit:
 
 
 def table_2(own: Raviola2021) -> Exhibit:
-    """Largest joint torques of the bundled arms."""
+    """Torque limits of the bundled robots."""
     table = own.paper["max_joint_torque_Nm"]
     entries: list[Entry] = []
     for arm in own.arms:
@@ -265,7 +265,7 @@ def figure_6(own: Raviola2021) -> Exhibit:
 
 
 def e_n(measured: Array, expected: Array) -> float:
-    """The paper's error: root of the sum of squares over the number of moments."""
+    """Error of the paper: root of the sum of squares, divided by the number of samples."""
     return float(np.linalg.norm(measured - expected)) / len(measured)
 
 
@@ -343,7 +343,7 @@ def _mounted(own: Raviola2021) -> tuple[Samples, Samples]:
 
 
 def table_8(own: Raviola2021) -> Exhibit:
-    """A ground model moved to the ceiling, and one that was not."""
+    """Errors of a ground model moved to the ceiling, and of one that was not."""
     ground, ceiling = _mounted(own)
     model = own.ur5.sliding
     here = score(model, ground).e_n

@@ -1,4 +1,4 @@
-"""[Raviola2021]: what warmth does to friction and torque (Tables 4 to 7, Figures 7 and 8)."""
+"""[Raviola2021]: effect of temperature on friction and torque (Tables 4 to 7, Figures 7 and 8)."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def table_5(own: Raviola2021) -> Exhibit:
 
 
 def _largest(arm: Arm) -> Float[Array, " j"]:
-    """At the speed limit of pi rad/s, which is how the printed table comes about."""
+    """Change of friction torque at the speed limit of pi rad/s, as in the printed table [N m]."""
     change = friction_at(arm.aware, arm.cold)[0] - friction_at(arm.aware, arm.warm)[0]
     return np.abs(change) * np.pi
 
@@ -145,7 +145,7 @@ def table_6(own: Raviola2021) -> Exhibit:
 
 
 def table_7(own: Raviola2021) -> Exhibit:
-    """The same as a share of the largest torque, by joint size."""
+    """Change of torque in percent of the torque limit, by joint size."""
     stated = own.paper["temperature"]["table7_percent_of_max_torque"]
     groups = {
         "UR3_base_shoulder": (0, [0, 1]),

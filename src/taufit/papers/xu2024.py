@@ -1,4 +1,4 @@
-"""Online payload identification on a UR10 [Xu2024]: its experiment on the simulated arm."""
+"""Online payload identification on a UR10 [Xu2024], on the simulated robot."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from taufit.sim.hand_guiding import GuidedMotion
 from taufit.terms import friction_model
 from taufit.workflow import identify
 
-# One arm: its ripple stays where it is from run to run.
+# Number of the simulated robot: its ripple is the same in all runs.
 ARM = 7.0
 CUTOFF_HZ = 40.0
 
 
 class Xu2024:
-    """Recordings and fits of the experiment, made once and shared by the exhibits."""
+    """Recordings and fits of the experiment, computed once and shared by the exhibits."""
 
     def __init__(self) -> None:
         self.paper = printed("xu2024")
@@ -35,7 +35,7 @@ class Xu2024:
 
     @cached_property
     def twin(self) -> Twin:
-        """The arm."""
+        """Simulated robot."""
         effects = self.preset.twin.effects
         assert effects.ripple is not None
         return replace(
@@ -44,7 +44,7 @@ class Xu2024:
 
     @property
     def payload(self) -> CarriedPayload:
-        """The concentric payload of Table VII."""
+        """Concentric payload of Table VII."""
         assert self.preset.payload is not None
         return self.preset.payload
 
@@ -55,22 +55,22 @@ class Xu2024:
 
     @cached_property
     def loaded(self) -> SimulatedRun:
-        """Ten periods with the payload; methods see the first three."""
+        """Ten periods with the payload; the methods get the first three."""
         return self.twin.run(self.preset.motion(periods=10), seed=12, payload=self.payload)
 
     @cached_property
     def first_periods(self) -> Recording:
-        """What the payload methods see of the loaded run: three periods."""
+        """First three periods of the loaded run, input of the payload methods."""
         return crop(self.loaded.recording, None, 30.5)
 
     @cached_property
     def empty_samples(self) -> Samples:
-        """Conditioned at the paper's 40 Hz."""
+        """Samples without payload, conditioned at the paper's 40 Hz."""
         return condition([self.empty.recording], cutoff_hz=CUTOFF_HZ)
 
     @cached_property
     def model(self) -> FittedModel:
-        """The paper's offline identification: power-law friction, weighted least squares."""
+        """Offline identification of the paper: power-law friction, weighted least squares."""
         return identify(
             self.twin.robot,
             [self.empty.recording],
@@ -81,11 +81,11 @@ class Xu2024:
 
     @cached_property
     def best(self) -> FittedModel:
-        """What taufit fits by default."""
+        """Default fit of taufit."""
         return identify(self.twin.robot, [self.empty.recording]).model
 
     def found(self, method: str) -> PayloadRun:
-        """The payload by one of the methods."""
+        """Payload estimated by one of the methods."""
         if method not in self._found:
             own = self.best if method == "filter" else self.model
             source = self.poses if method == "static" else self.first_periods
@@ -98,24 +98,24 @@ class Xu2024:
 
     @cached_property
     def poses(self) -> Recording:
-        """Poses held with the payload, each approached from both sides."""
+        """Recording of standing poses with the payload, each approached from both sides."""
         motion = xu2024_payload.held_poses(self.twin.robot.joints)
         return self.twin.run(motion, seed=13, payload=self.payload).recording
 
     @cached_property
     def guided(self) -> tuple[GuidedMotion, GuidedMotion]:
-        """Led by hand, without and with the payload compensated."""
+        """Hand guiding without and with compensated payload."""
         return xu2024_payload.guided(self, False), xu2024_payload.guided(self, True)
 
     @cached_property
     def rows(self) -> Float[Array, "58 p"]:
-        """The paper's base parameters over our standard ones."""
+        """Base parameters of the paper as rows over our standard parameters."""
         rows = [row["coefficients"] for row in self.paper["base_parameters"]["rows"]]
         return row_matrix(rows, self.model.names)
 
 
 def paper() -> Paper:
-    """The paper and its exhibits."""
+    """Paper and its exhibits."""
     own = Xu2024()
     source = own.paper["source"]
 

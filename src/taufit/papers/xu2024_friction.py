@@ -20,19 +20,19 @@ from taufit.terms.friction import Friction
 if TYPE_CHECKING:
     from taufit.papers.xu2024 import Xu2024
 
-# Joints are taken as moving above this speed [rad/s]: nearer to zero friction is not sliding.
+# Speed above which a joint counts as moving [rad/s]; below, friction is pre-sliding.
 _MOVING = 0.01
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FittedCurve:
-    """A friction curve fitted to one joint.
+    """Friction curve fitted to one joint.
 
     Attributes:
-        friction: Its form.
-        shape: The exponent, or nothing.
+        friction: Friction model.
+        shape: Exponent, or empty.
         values: Coefficients, the offset last.
-        rmse: Of what it leaves [N m].
+        rmse: RMSE of the fit [N m].
     """
 
     friction: Friction
@@ -41,7 +41,7 @@ class FittedCurve:
     rmse: float
 
     def torque(self, velocity: Float[Array, " n"]) -> Float[Array, " n"]:
-        """Friction and offset at a velocity."""
+        """Friction and offset at a velocity [N m]."""
         return _columns(self.friction, velocity, self.shape) @ self.values
 
 
@@ -51,9 +51,9 @@ def _columns(friction: Friction, velocity: Array, shape: Array) -> Array:
 
 
 def curve(friction: Friction, velocity: Array, torque: Array) -> FittedCurve:
-    """Least squares of a friction model and an offset to one joint's friction torque.
+    """Fit a friction model and an offset to the friction torque of one joint.
 
-    The exponent of the power law, where there is one, is searched between 0.02 and 2.
+    The exponent of the power law, if there is one, is searched between 0.02 and 2.
     """
 
     def fitted(exponent: float | None) -> FittedCurve:
@@ -75,7 +75,7 @@ def curve(friction: Friction, velocity: Array, torque: Array) -> FittedCurve:
 def friction_of(
     own: Xu2024, run: SimulatedRun, loaded: bool
 ) -> tuple[Float[Array, "n j"], Float[Array, "n j"]]:
-    """Velocity and friction of one mean period: torque less links, rotors and payload."""
+    """Velocity and friction of one mean period: torque minus links, rotors and payload."""
     model = own.model
     source = stream(model, run.recording)
     assert source.commanded is not None
@@ -98,7 +98,7 @@ def friction_of(
 
 
 def curves(own: Xu2024, loaded: bool) -> dict[str, list[FittedCurve]]:
-    """Both forms, joint by joint."""
+    """Curves of both friction models, by joint."""
     v, torque = friction_of(own, own.loaded if loaded else own.empty, loaded)
     out: dict[str, list[FittedCurve]] = {}
     for name, friction in (
@@ -197,7 +197,7 @@ def figure_7(own: Xu2024) -> Exhibit:
 
 
 def figure_8(own: Xu2024) -> Exhibit:
-    """Temperatures were measured; the simulated arm of this experiment keeps its own."""
+    """Temperatures were measured; the simulated robot of this experiment has none."""
     low, high = own.paper["temperature_degC"]["mean_range"]
     return Exhibit(
         "Figure 8",

@@ -1,4 +1,4 @@
-"""[Xu2024]: arm, motion, offline identification (Tables II to VI, Figures 1, 2, 4)."""
+"""[Xu2024]: robot, motion, offline identification (Tables II to VI, Figures 1, 2, 4)."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def table_2(own: Xu2024) -> Exhibit:
 
 
 def table_3(own: Xu2024) -> Exhibit:
-    """The kinematics as bundled against the printed table."""
+    """Bundled kinematics compared with the printed table."""
     rows = np.array(own.paper["kinematics"]["rows"])
     # The printed angles are those of the drawn pose.
     rows[:, 0] = 0.0
@@ -119,7 +119,7 @@ def table_3(own: Xu2024) -> Exhibit:
 
 
 def table_4(own: Xu2024) -> Exhibit:
-    """The excitation: its end conditions, its size, its condition number."""
+    """Excitation: end conditions, amplitudes, condition number."""
     motion = own.preset.motion(periods=1)
     table = own.paper["trajectory"]
     time = np.linspace(0.0, motion.duration, 1251)
@@ -172,7 +172,7 @@ def table_4(own: Xu2024) -> Exhibit:
 
 
 def figure_4(own: Xu2024) -> Exhibit:
-    """The motion itself."""
+    """Excitation trajectory."""
     motion = own.preset.motion(periods=1)
     time = np.linspace(0.0, motion.duration, 501)
     q, v, a = (np.asarray(x) for x in motion.at(time)[:3])

@@ -1,5 +1,4 @@
-"""[Xu2024]: the payload by several methods, and leading the arm by hand (Tables I, VII, Figures 6,
-10 to 12)."""
+"""[Xu2024]: payload by several methods, and hand guiding (Tables I, VII, Figures 6, 10 to 12)."""
 
 from __future__ import annotations
 
@@ -23,14 +22,14 @@ if TYPE_CHECKING:
     from taufit.papers.xu2024 import Xu2024
 
 _POSE = np.array([0.0, -np.pi / 2, 0.0, -np.pi / 2, 0.0, 0.0])
-# How the paper orders a payload, as places in our ten parameters.
+# Order of payload parameters in the paper, as indices of our ten parameters.
 _ORDER = (0, 1, 2, 3, 4, 5, 7, 6, 8, 9)
 _NAMES = ("mass", "rx", "ry", "rz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
 _UNITS = ("kg", "m", "m", "m", *["kg m^2"] * 6)
 
 
 def held_poses(joints: int, seed: int = 7) -> Sampled:
-    """Ten poses, each approached from both sides and held for 0.7 s."""
+    """Motion through ten poses, each approached from both sides and held for 0.7 s."""
     rng = np.random.default_rng(seed)
     wide = np.array([0.8, 0.7, 1.0, 1.0, 1.2, 1.5])[:joints]
     stops = [_POSE]
@@ -55,7 +54,7 @@ def held_poses(joints: int, seed: int = 7) -> Sampled:
 
 
 def _ten(parameters: Float[Array, " 10"]) -> Float[Array, " 10"]:
-    """In the paper's order: mass, centre, inertia about the frame's origin."""
+    """Parameters in the paper's order: mass, centre, inertia about the frame's origin."""
     values = np.asarray(parameters)[list(_ORDER)].copy()
     values[1:4] /= values[0]
     return values
@@ -114,7 +113,7 @@ def table_1(own: Xu2024) -> Exhibit:
 
 
 def recursion(own: Xu2024) -> tuple[Float[Array, " n"], Float[Array, "n 6"]]:
-    """Time and pi_31 to pi_36 along the recursion, less their values without payload."""
+    """Time and pi_31 to pi_36 along the recursion, minus their values without payload."""
     model, source = own.model, stream(own.model, own.first_periods)
     base = base_parameters(model.structure)
     columns = np.asarray(base.columns)
@@ -132,7 +131,7 @@ def recursion(own: Xu2024) -> tuple[Float[Array, " n"], Float[Array, "n 6"]]:
 
 
 def figure_6(own: Xu2024) -> Exhibit:
-    """The recursion settles."""
+    """Convergence of the recursion."""
     time, path = recursion(own)
     stop = own.found("printed").stopped_at
     names = ("Ixy6", "Ixz6", "Iyz6", "Izz6", "mx6", "my6")
@@ -232,7 +231,7 @@ def table_7(own: Xu2024) -> Exhibit:
 
 
 def guided(own: Xu2024, compensated: bool) -> GuidedMotion:
-    """The arm led round a rectangle, with what was identified of its payload compensated or not."""
+    """Hand guiding around a rectangle, with or without the identified payload compensated."""
     application = own.paper["application_payload"]
     true = own.payload.parameters * (application["true_mass_kg"] / own.payload.parameters[0])
     run = own.twin.run(own.preset.motion(periods=1), seed=14, payload=CarriedPayload(true))
@@ -252,7 +251,7 @@ def guided(own: Xu2024, compensated: bool) -> GuidedMotion:
 
 
 def figure_10(own: Xu2024) -> Exhibit:
-    """The path of the hand."""
+    """Path of the hand."""
     path = own.guided[1]
     picture = chart(
         path.target[:, 1],
@@ -285,7 +284,7 @@ def figure_11(own: Xu2024) -> Exhibit:
 
 
 def figure_12(own: Xu2024) -> Exhibit:
-    """Mean and variance of the force fall when the payload is compensated."""
+    """Reduction of mean and variance of the force by payload compensation."""
     heavy, light = own.guided
     mean = 100.0 * (1.0 - light.mean_force / heavy.mean_force)
     variance = 100.0 * (1.0 - light.variance / heavy.variance)
