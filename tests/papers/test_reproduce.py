@@ -11,7 +11,7 @@ import pytest
 
 from taufit.cli import main
 from taufit.papers import PAPERS, paper_page, read_paper
-from taufit.papers.printed_tables import printed
+from taufit.papers.printed_tables import printed_tables
 
 # What the papers have, by their own numbering.
 LABELS = {
@@ -52,7 +52,7 @@ def test_the_shipped_tables_are_those_of_the_reference(name, reference_dir):
         elif not isinstance(here, str):
             assert here == there, path
 
-    compare(printed(name), theirs, "")
+    compare(printed_tables(name), theirs, "")
 
 
 @pytest.fixture(scope="module")

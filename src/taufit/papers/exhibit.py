@@ -12,7 +12,7 @@ from taufit.core.parameters import joint_parameter, link_parameter
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ComparedValue:
     """Value of the paper next to ours.
 
     Attributes:
@@ -55,7 +55,7 @@ class Exhibit:
 
     label: str
     title: str
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[ComparedValue, ...] = ()
     text: tuple[str, ...] = ()
     figures: tuple[str, ...] = ()
     missing: str = ""
@@ -105,39 +105,41 @@ def per_joint(
     *,
     within: float | Sequence[float] | None = None,
     why: str = "",
-) -> tuple[Entry, ...]:
+) -> tuple[ComparedValue, ...]:
     """Entries of a row with one value per joint; the reason is given for the first."""
-    found: list[float | None] = [None] * len(printed) if ours is None else [float(x) for x in ours]
+    our_values: list[float | None] = (
+        [None] * len(printed) if ours is None else [float(x) for x in ours]
+    )
     limits = within if isinstance(within, Sequence) else [within] * len(printed)
     return tuple(
-        Entry(f"{what}, joint {k + 1}", p, o, unit, limit, why if k == 0 else "as joint 1")
+        ComparedValue(f"{what}, joint {k + 1}", p, o, unit, limit, why if k == 0 else "as joint 1")
         if why
-        else Entry(f"{what}, joint {k + 1}", p, o, unit, limit)
-        for k, (p, o, limit) in enumerate(zip(printed, found, limits, strict=True))
+        else ComparedValue(f"{what}, joint {k + 1}", p, o, unit, limit)
+        for k, (p, o, limit) in enumerate(zip(printed, our_values, limits, strict=True))
     )
 
 
-def of_the_paper(parameter: str) -> str:
+def our_parameter_name(parameter: str) -> str:
     """Our name of a parameter of the papers: `mx2` is `link_2.hx`, `Ia2` is `joint_2.rotor`, ...
 
     The papers number links and joints with one digit at the end.
     """
-    what, number = parameter[:-1], int(parameter[-1]) - 1
+    symbol, number = parameter[:-1], int(parameter[-1]) - 1
     joint = {"Ia": "rotor", "Fc": "coulomb", "Fv": "viscous", "B": "offset"}
     link = {"mx": "hx", "my": "hy", "mz": "hz"}
-    if what in joint:
-        return joint_parameter(number, joint[what])
-    return link_parameter(number, link.get(what, what))
+    if symbol in joint:
+        return joint_parameter(number, joint[symbol])
+    return link_parameter(number, link.get(symbol, symbol))
 
 
 def row_matrix(rows: Sequence[Mapping[str, float]], names: Sequence[str]) -> np.ndarray:
     """Printed base parameters as rows over our standard parameters."""
-    out = np.zeros((len(rows), len(names)))
-    place = {name: k for k, name in enumerate(names)}
+    matrix = np.zeros((len(rows), len(names)))
+    column = {name: k for k, name in enumerate(names)}
     for k, row in enumerate(rows):
         for name, value in row.items():
-            out[k, place[of_the_paper(name)]] = value
-    return out
+            matrix[k, column[our_parameter_name(name)]] = value
+    return matrix
 
 
 def outside_row_space(rows: np.ndarray, mapping: np.ndarray) -> float:

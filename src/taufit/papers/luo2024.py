@@ -15,7 +15,7 @@ from taufit.model.fitted_model import FittedModel
 from taufit.model.torque_model import TorqueModel
 from taufit.papers import luo2024_friction, luo2024_model
 from taufit.papers.exhibit import Exhibit, Paper
-from taufit.papers.printed_tables import printed
+from taufit.papers.printed_tables import printed_tables
 from taufit.signals import Samples, condition
 from taufit.sim import SimulatedRun, read_preset
 from taufit.terms import friction_model
@@ -38,7 +38,7 @@ class PaperFrictionModel:
 
 # Eq. (10) has five columns per joint. Eq. (16) adds load above a threshold; our smooth version is
 # Coulomb friction that grows with load. Ref. 6 is the conventional Coulomb and viscous model.
-FORMS = (
+FRICTION_MODELS = (
     PaperFrictionModel("eq. (10), polynomial", "eq10", friction_model("polynomial")),
     PaperFrictionModel(
         "eq. (16), with load", "eq16", friction_model("linear_load", quadratic=True)
@@ -51,7 +51,7 @@ class Luo2024:
     """Recordings and fits, computed once and shared by the exhibits."""
 
     def __init__(self) -> None:
-        self.paper = printed("luo2024")
+        self.paper = printed_tables("luo2024")
         self.preset = read_preset("franka")
 
     def run(self, seed: int, periods: int = 1) -> SimulatedRun:
@@ -72,14 +72,20 @@ class Luo2024:
     @cached_property
     def models(self) -> dict[str, FittedModel]:
         """One weighted least-squares fit per friction model of the paper, and taufit's default."""
-        out = {}
+        models = {}
         samples = condition([self.training.recording], cutoff_hz=CUTOFF_HZ)
-        for form in FORMS:
-            plain = TorqueModel(self.preset.twin.robot, form.friction, rotor_inertia=False)
-            out[form.key] = fitted_model(plain, fit_samples(plain, samples, Wls()), samples)
-        own = identify(self.preset.twin.robot, [self.training.recording], cutoff_hz=CUTOFF_HZ)
-        out["own"] = own.model
-        return out
+        for friction_entry in FRICTION_MODELS:
+            structure = TorqueModel(
+                self.preset.twin.robot, friction_entry.friction, rotor_inertia=False
+            )
+            models[friction_entry.key] = fitted_model(
+                structure, fit_samples(structure, samples, Wls()), samples
+            )
+        default_fit = identify(
+            self.preset.twin.robot, [self.training.recording], cutoff_hz=CUTOFF_HZ
+        )
+        models["own"] = default_fit.model
+        return models
 
     def samples(self, run: SimulatedRun) -> Samples:
         """Samples conditioned like those of the fits."""
@@ -88,14 +94,17 @@ class Luo2024:
 
 def paper() -> Paper:
     """Paper and its exhibits."""
-    own = Luo2024()
-    source = own.paper["source"]
+    experiment = Luo2024()
+    source = experiment.paper["source"]
     model, friction = luo2024_model, luo2024_friction
     steps: tuple[tuple[str, Callable[[Luo2024], Exhibit]], ...] = (
-        ("Figure 1", _absent("Figure 1", "The procedure", "a block diagram.")),
-        ("Figure 2", _absent("Figure 2", "Two links", "a drawing of the recursion's variables.")),
+        ("Figure 1", _not_reproduced("Figure 1", "The procedure", "a block diagram.")),
+        (
+            "Figure 2",
+            _not_reproduced("Figure 2", "Two links", "a drawing of the recursion's variables."),
+        ),
         ("Table I", model.table_1),
-        ("Figure 3", _absent("Figure 3", "The experiment", "a photograph.")),
+        ("Figure 3", _not_reproduced("Figure 3", "The experiment", "a photograph.")),
         ("Table II", model.table_2),
         ("Table III", model.table_3),
         ("Table IV", model.table_4),
@@ -107,8 +116,8 @@ def paper() -> Paper:
         ("Figure 7", friction.figure_7),
     )
 
-    def made(make: Callable[[Luo2024], Exhibit]) -> Callable[[], Exhibit]:
-        return lambda: make(own)
+    def bind(make: Callable[[Luo2024], Exhibit]) -> Callable[[], Exhibit]:
+        return lambda: make(experiment)
 
     return Paper(
         "luo2024",
@@ -127,14 +136,14 @@ def paper() -> Paper:
             "gains 0.5 %.",
             "Ten friction coefficients cannot be separated at 0.1 to 30 deg/s.",
         ),
-        tuple((label, made(make)) for label, make in steps),
+        tuple((label, bind(make)) for label, make in steps),
     )
 
 
-def _absent(label: str, title: str, why: str) -> Callable[[Luo2024], Exhibit]:
+def _not_reproduced(label: str, title: str, why: str) -> Callable[[Luo2024], Exhibit]:
     return lambda _: Exhibit(label, title, missing=why)
 
 
-def nrms(left: np.ndarray) -> np.ndarray:
+def nrms(residual: np.ndarray) -> np.ndarray:
     """Root mean square per joint."""
-    return np.sqrt(np.mean(left**2, axis=0))
+    return np.sqrt(np.mean(residual**2, axis=0))

@@ -11,12 +11,12 @@ from taufit.report.page import Section, bullets, cards, page, paragraph, table, 
 def paper_page(paper: Paper, exhibits: Sequence[Exhibit]) -> str:
     """Self-contained HTML page."""
     entries = [entry for exhibit in exhibits for entry in exhibit.entries]
-    same = [entry for entry in entries if entry.agrees is not None]
-    agreed = sum(bool(entry.agrees) for entry in same)
+    comparable = [entry for entry in entries if entry.agrees is not None]
+    agreement_count = sum(bool(entry.agrees) for entry in comparable)
     missing = [exhibit for exhibit in exhibits if exhibit.missing]
     head = verdict(
-        "good" if agreed == len(same) else "warn",
-        f"{agreed} of {len(same)} numbers that must agree do",
+        "good" if agreement_count == len(comparable) else "warn",
+        f"{agreement_count} of {len(comparable)} numbers that must agree do",
         "Other numbers stand beside each other with the reason why they differ.",
     )
     figures = cards(

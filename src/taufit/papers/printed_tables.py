@@ -9,7 +9,7 @@ from typing import Any
 
 
 @cache
-def printed(paper: str) -> dict[str, Any]:
+def printed_tables(paper: str) -> dict[str, Any]:
     """Tables of a paper, see the `source` entries of the file."""
     text = (resources.files("taufit.papers") / "printed" / f"{paper}.json").read_text("utf-8")
     return dict(json.loads(text))

@@ -11,7 +11,7 @@ from taufit.estimators import Wls
 from taufit.model.fitted_model import FittedModel
 from taufit.papers import xu2024_friction, xu2024_model, xu2024_payload
 from taufit.papers.exhibit import Exhibit, Paper, row_matrix
-from taufit.papers.printed_tables import printed
+from taufit.papers.printed_tables import printed_tables
 from taufit.payload import PayloadRun, identify_payload
 from taufit.recording import Recording
 from taufit.recording.crop import crop
@@ -30,7 +30,7 @@ class Xu2024:
     """Recordings and fits of the experiment, computed once and shared by the exhibits."""
 
     def __init__(self) -> None:
-        self.paper = printed("xu2024")
+        self.paper = printed_tables("xu2024")
         self.preset = read_preset("ur10-paper")
 
     @cached_property
@@ -80,32 +80,34 @@ class Xu2024:
         ).model
 
     @cached_property
-    def best(self) -> FittedModel:
+    def default_model(self) -> FittedModel:
         """Default fit of taufit."""
         return identify(self.twin.robot, [self.empty.recording]).model
 
-    def found(self, method: str) -> PayloadRun:
+    def estimate(self, method: str) -> PayloadRun:
         """Payload estimated by one of the methods."""
-        if method not in self._found:
-            own = self.best if method == "filter" else self.model
+        if method not in self._estimates:
+            model = self.default_model if method == "filter" else self.model
             source = self.poses if method == "static" else self.first_periods
-            self._found[method] = identify_payload(own, source, method=method)
-        return self._found[method]
+            self._estimates[method] = identify_payload(model, source, method=method)
+        return self._estimates[method]
 
     @cached_property
-    def _found(self) -> dict[str, PayloadRun]:
+    def _estimates(self) -> dict[str, PayloadRun]:
         return {}
 
     @cached_property
     def poses(self) -> Recording:
         """Recording of standing poses with the payload, each approached from both sides."""
-        motion = xu2024_payload.held_poses(self.twin.robot.joints)
+        motion = xu2024_payload.standing_poses_motion(self.twin.robot.joints)
         return self.twin.run(motion, seed=13, payload=self.payload).recording
 
     @cached_property
-    def guided(self) -> tuple[GuidedMotion, GuidedMotion]:
+    def guided_motions(self) -> tuple[GuidedMotion, GuidedMotion]:
         """Hand guiding without and with compensated payload."""
-        return xu2024_payload.guided(self, False), xu2024_payload.guided(self, True)
+        return xu2024_payload.simulate_guiding(self, False), xu2024_payload.simulate_guiding(
+            self, True
+        )
 
     @cached_property
     def rows(self) -> Float[Array, "58 p"]:
@@ -116,11 +118,11 @@ class Xu2024:
 
 def paper() -> Paper:
     """Paper and its exhibits."""
-    own = Xu2024()
-    source = own.paper["source"]
+    experiment = Xu2024()
+    source = experiment.paper["source"]
 
-    def drawing(label: str, title: str, what: str) -> tuple[str, Callable[[], Exhibit]]:
-        return label, lambda: Exhibit(label, title, missing=what)
+    def drawing(label: str, title: str, reason: str) -> tuple[str, Callable[[], Exhibit]]:
+        return label, lambda: Exhibit(label, title, missing=reason)
 
     model, friction, payload = xu2024_model, xu2024_friction, xu2024_payload
     return Paper(
@@ -138,30 +140,30 @@ def paper() -> Paper:
             "The condition number 79.67 refers to a weighting that is not printed.",
         ),
         (
-            ("Table I", lambda: payload.table_1(own)),
-            ("Figure 1", lambda: model.figure_1(own)),
-            ("Figure 2", lambda: model.figure_2(own)),
-            ("Table II", lambda: model.table_2(own)),
+            ("Table I", lambda: payload.table_1(experiment)),
+            ("Figure 1", lambda: model.figure_1(experiment)),
+            ("Figure 2", lambda: model.figure_2(experiment)),
+            ("Table II", lambda: model.table_2(experiment)),
             drawing(
                 "Figure 3",
                 "Frames of the arm",
                 "a drawing of the frames; `taufit report` draws the arm.",
             ),
-            ("Table III", lambda: model.table_3(own)),
-            ("Table IV", lambda: model.table_4(own)),
-            ("Figure 4", lambda: model.figure_4(own)),
-            ("Table V", lambda: model.table_5(own)),
-            ("Table VI", lambda: model.table_6(own)),
+            ("Table III", lambda: model.table_3(experiment)),
+            ("Table IV", lambda: model.table_4(experiment)),
+            ("Figure 4", lambda: model.figure_4(experiment)),
+            ("Table V", lambda: model.table_5(experiment)),
+            ("Table VI", lambda: model.table_6(experiment)),
             drawing("Figure 5", "The payload", "a photograph."),
-            ("Figure 6", lambda: payload.figure_6(own)),
-            ("Table VII", lambda: payload.table_7(own)),
-            ("Figure 7", lambda: friction.figure_7(own)),
-            ("Table VIII", lambda: friction.table_8(own)),
-            ("Table IX", lambda: friction.table_9(own)),
-            ("Figure 8", lambda: friction.figure_8(own)),
+            ("Figure 6", lambda: payload.figure_6(experiment)),
+            ("Table VII", lambda: payload.table_7(experiment)),
+            ("Figure 7", lambda: friction.figure_7(experiment)),
+            ("Table VIII", lambda: friction.table_8(experiment)),
+            ("Table IX", lambda: friction.table_9(experiment)),
+            ("Figure 8", lambda: friction.figure_8(experiment)),
             drawing("Figure 9", "The second payload", "a photograph."),
-            ("Figure 10", lambda: payload.figure_10(own)),
-            ("Figure 11", lambda: payload.figure_11(own)),
-            ("Figure 12", lambda: payload.figure_12(own)),
+            ("Figure 10", lambda: payload.figure_10(experiment)),
+            ("Figure 11", lambda: payload.figure_11(experiment)),
+            ("Figure 12", lambda: payload.figure_12(experiment)),
         ),
     )
