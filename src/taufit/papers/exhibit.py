@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,18 @@ class ComparedValue:
             return None
         return bool(abs(self.printed - self.ours) <= self.within)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return {
+            "what": self.what,
+            "printed": self.printed,
+            "ours": self.ours,
+            "unit": self.unit,
+            "within": self.within,
+            "why": self.why,
+            "agrees": self.agrees,
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Exhibit:
@@ -67,7 +79,7 @@ class Exhibit:
             "title": self.title,
             "missing": self.missing,
             "text": list(self.text),
-            "entries": [{**asdict(entry), "agrees": entry.agrees} for entry in self.entries],
+            "entries": [entry.to_dict() for entry in self.entries],
         }
 
 
