@@ -79,7 +79,7 @@ def test_every_number_agrees_or_says_why(kr5):
     for exhibit in kr5[1]:
         assert exhibit.entries or exhibit.figures or exhibit.missing
         for entry in exhibit.entries:
-            assert entry.agrees or (entry.agrees is None and entry.why), entry
+            assert entry.agrees or (entry.agrees is None and entry.reason), entry
 
 
 def test_an_entry_outside_its_tolerance_is_shown(kr5):

@@ -83,12 +83,12 @@ def _print(title: str, exhibits: list[Exhibit], report: Path | None) -> None:
         table = Table("", "printed", "ours", "unit", "agrees", "why")
         for entry in exhibit.entries:
             table.add_row(
-                entry.what,
+                entry.name,
                 show(entry.printed),
-                show(entry.ours),
+                show(entry.computed),
                 entry.unit,
                 {True: "yes", False: "NO", None: ""}[entry.agrees],
-                entry.why,
+                entry.reason,
             )
         console.print(table)
     if report is not None:

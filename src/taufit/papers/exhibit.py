@@ -16,38 +16,38 @@ class ComparedValue:
     """Value of the paper next to ours.
 
     Attributes:
-        what: Name of the value.
+        name: Name of the value.
         printed: Value in the paper, or None.
-        ours: Value computed here, or None if there is no counterpart.
+        computed: Value computed here, or None if there is no counterpart.
         unit: Unit of both.
         within: Largest difference that counts as equal, or None if equality is not expected; then
-            `why` gives the reason.
-        why: Reason for a difference: erratum, unstated scaling, simulated instead of measured.
+            `reason` gives the reason.
+        reason: Reason for a difference: erratum, unstated scaling, simulated instead of measured.
     """
 
-    what: str
+    name: str
     printed: float | None
-    ours: float | None
+    computed: float | None
     unit: str = ""
     within: float | None = None
-    why: str = ""
+    reason: str = ""
 
     @property
     def agrees(self) -> bool | None:
         """Whether both values agree within the tolerance; None if there is none."""
-        if self.within is None or self.printed is None or self.ours is None:
+        if self.within is None or self.printed is None or self.computed is None:
             return None
-        return bool(abs(self.printed - self.ours) <= self.within)
+        return bool(abs(self.printed - self.computed) <= self.within)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
         return {
-            "what": self.what,
+            "what": self.name,
             "printed": self.printed,
-            "ours": self.ours,
+            "ours": self.computed,
             "unit": self.unit,
             "within": self.within,
-            "why": self.why,
+            "why": self.reason,
             "agrees": self.agrees,
         }
 
@@ -110,23 +110,25 @@ class Paper:
 
 
 def per_joint(
-    what: str,
+    name: str,
     printed: Sequence[float | None],
-    ours: Sequence[float] | np.ndarray | None,
+    computed: Sequence[float] | np.ndarray | None,
     unit: str,
     *,
     within: float | Sequence[float] | None = None,
-    why: str = "",
+    reason: str = "",
 ) -> tuple[ComparedValue, ...]:
     """Entries of a row with one value per joint; the reason is given for the first."""
     our_values: list[float | None] = (
-        [None] * len(printed) if ours is None else [float(x) for x in ours]
+        [None] * len(printed) if computed is None else [float(x) for x in computed]
     )
     limits = within if isinstance(within, Sequence) else [within] * len(printed)
     return tuple(
-        ComparedValue(f"{what}, joint {k + 1}", p, o, unit, limit, why if k == 0 else "as joint 1")
-        if why
-        else ComparedValue(f"{what}, joint {k + 1}", p, o, unit, limit)
+        ComparedValue(
+            f"{name}, joint {k + 1}", p, o, unit, limit, reason if k == 0 else "as joint 1"
+        )
+        if reason
+        else ComparedValue(f"{name}, joint {k + 1}", p, o, unit, limit)
         for k, (p, o, limit) in enumerate(zip(printed, our_values, limits, strict=True))
     )
 

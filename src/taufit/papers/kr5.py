@@ -159,20 +159,21 @@ def _figure_2(experiment: Kr5) -> Exhibit:
             "segments of the tree search",
             search["segments_found"],
             len(tree.segments),
-            why="the excitation, its threshold and its noise are not printed: another motion here",
+            reason="the excitation, its threshold and its noise are not printed: another motion "
+            "here",
         ),
         ComparedValue(
             "samples kept by the tree search",
             sampling["samples_kept"],
             sample_count,
-            why="as above",
+            reason="as above",
         ),
         ComparedValue(
             "share of right signs, tree search",
             100.0 * search["correct_signs"] / search["segments_found"],
             100.0 * experiment.correct_segments(tree.segments) / len(tree.segments),
             "%",
-            why="5 % noise here; the paper does not state its own",
+            reason="5 % noise here; the paper does not state its own",
         ),
         ComparedValue(
             "share of right signs, exact search",
@@ -210,7 +211,7 @@ def _table_2(experiment: Kr5) -> Exhibit:
     rows = row_matrix([row["coefficients"] for row in all_rows], experiment.model.names)
     base = base_parameters(experiment.model)
     estimate = experiment.exact.estimate
-    ours = rows @ estimate.values
+    computed = rows @ estimate.values
     # Every printed row is a combination of base parameters, so its std follows from theirs.
     over_base = rows @ np.linalg.pinv(base.mapping)
     std = np.sqrt(np.einsum("ij,jk,ik->i", over_base, estimate.base_covariance, over_base))
@@ -223,7 +224,7 @@ def _table_2(experiment: Kr5) -> Exhibit:
             "rank of 27 printed and 9 other rows", 36, np.linalg.matrix_rank(rows), "", 0.0
         ),
     ]
-    for row, value, value_std, true_value in zip(all_rows, ours, std, true_values, strict=True):
+    for row, value, value_std, true_value in zip(all_rows, computed, std, true_values, strict=True):
         printed_value = row.get("true")
         entries.append(
             ComparedValue(
@@ -241,14 +242,14 @@ def _table_2(experiment: Kr5) -> Exhibit:
             )
         )
     printed_error = [row["estimated"] - row["true"] for row in table["rows"]]
-    our_error = [f - row["true"] for f, row in zip(ours, table["rows"], strict=False)]
+    our_error = [f - row["true"] for f, row in zip(computed, table["rows"], strict=False)]
     entries.append(
         ComparedValue(
             "root mean square error of the 27",
             float(np.sqrt(np.mean(np.square(printed_error)))),
             float(np.sqrt(np.mean(np.square(our_error)))),
             "",
-            why="the paper's noise is not stated; 5 % of each joint's torque here",
+            reason="the paper's noise is not stated; 5 % of each joint's torque here",
         )
     )
     return Exhibit(
@@ -284,7 +285,7 @@ def _figure_3(experiment: Kr5) -> Exhibit:
             None,
             float(nrmse[j]),
             "",
-            why="only drawn in the paper",
+            reason="only drawn in the paper",
         )
         for j in range(6)
     )

@@ -140,8 +140,8 @@ def paper() -> Paper:
     )
 
 
-def _not_reproduced(label: str, title: str, why: str) -> Callable[[Luo2024], Exhibit]:
-    return lambda _: Exhibit(label, title, missing=why)
+def _not_reproduced(label: str, title: str, reason: str) -> Callable[[Luo2024], Exhibit]:
+    return lambda _: Exhibit(label, title, missing=reason)
 
 
 def nrms(residual: np.ndarray) -> np.ndarray:

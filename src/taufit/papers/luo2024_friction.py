@@ -74,7 +74,7 @@ def figure_5(experiment: Luo2024) -> Exhibit:
             float(np.median(printed_values["fit_rms_Nm"])),
             fit.rms,
             "N m",
-            why=f"noise of {_NOISE} N m was simulated; strokes of the real arm are averaged",
+            reason=f"noise of {_NOISE} N m was simulated; strokes of the real arm are averaged",
         ),
         ComparedValue(
             "correlation, median joint",
@@ -108,7 +108,7 @@ def figure_7(experiment: Luo2024) -> Exhibit:
                     None,
                     table[row, column],
                     "N m",
-                    why="only drawn in the paper",
+                    reason="only drawn in the paper",
                 )
             )
     entries.append(

@@ -98,7 +98,7 @@ def table_2(experiment: Luo2024) -> Exhibit:
             largest_error, float(np.abs(paper_pose[:3, 3] - bundled_pose[:3, 3]).max())
         )
     low, high = np.radians(np.array(experiment.paper["limits"]["q_deg"])).T
-    ours = panda.limits
+    limits = panda.limits
     entries = (
         ComparedValue(
             "flange by the printed screws against the bundled arm",
@@ -111,25 +111,25 @@ def table_2(experiment: Luo2024) -> Exhibit:
         *per_joint(
             "lower position limit",
             (low + shift).tolist(),
-            ours.lower,
+            limits.lower,
             "rad",
             within=0.02,
-            why="printed in the paper's angles; the data sheet's here",
+            reason="printed in the paper's angles; the data sheet's here",
         ),
         *per_joint(
             "upper position limit",
             (high + shift).tolist(),
-            ours.upper,
+            limits.upper,
             "rad",
             within=0.02,
-            why="printed in the paper's angles; the data sheet's here",
+            reason="printed in the paper's angles; the data sheet's here",
         ),
         *per_joint(
             "speed limit",
             np.radians(experiment.paper["limits"]["qd_deg_s"]).tolist(),
-            ours.velocity,
+            limits.velocity,
             "rad/s",
-            why="the manufacturer's data sheet has less: 2.175 and 2.61 rad/s",
+            reason="the manufacturer's data sheet has less: 2.175 and 2.61 rad/s",
         ),
     )
     return Exhibit("Table II", "Kinematics and limits", entries)
@@ -167,7 +167,7 @@ def table_3(experiment: Luo2024) -> Exhibit:
                 float(rows[:, 0].mean()),
                 result.condition_number,
                 "",
-                why="mean of five there, one design here; column scaling, logarithm and "
+                reason="mean of five there, one design here; column scaling, logarithm and "
                 "number of samples are not printed, so only the order compares",
             ),
             ComparedValue(
@@ -175,14 +175,14 @@ def table_3(experiment: Luo2024) -> Exhibit:
                 float(-rows[:, 1].mean()),
                 result.log_det,
                 "",
-                why="printed with the other sign and another scale",
+                reason="printed with the other sign and another scale",
             ),
             ComparedValue(
                 f"{key} ({criterion}): time",
                 float(rows[:, 2].mean()),
                 result.cpu_seconds,
                 "s",
-                why="exact gradients here; any machine of today is faster",
+                reason="exact gradients here; any machine of today is faster",
             ),
         ]
     order = [key for key, _ in sorted(designs.items(), key=lambda item: item[1].condition_number)]
@@ -209,21 +209,21 @@ def table_4(experiment: Luo2024) -> Exhibit:
     order = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
     printed_links = np.array([[table[name][k] for name in order] for k in range(7)])
     model = experiment.models["own"]
-    ours = model.layout.split(np.asarray(model.values)).links
+    fitted_links = model.layout.split(np.asarray(model.values)).links
     entries: list[ComparedValue] = [
         ComparedValue(
             "links with negative mass",
             float(np.sum(printed_links[:, 0] < 0)),
-            float(np.sum(ours[:, 0] < 0)),
+            float(np.sum(fitted_links[:, 0] < 0)),
             "",
-            why="a feasible set is claimed in print; the default fit here is one",
+            reason="a feasible set is claimed in print; the default fit here is one",
         ),
         ComparedValue(
             "links that no body can have",
             float(sum(_is_inconsistent(b) for b in printed_links)),
-            float(sum(_is_inconsistent(b) for b in ours)),
+            float(sum(_is_inconsistent(b) for b in fitted_links)),
             "",
-            why="smallest eigenvalue of the pseudo-inertia",
+            reason="smallest eigenvalue of the pseudo-inertia",
         ),
     ]
     polynomial = experiment.models["eq10"]
@@ -237,7 +237,7 @@ def table_4(experiment: Luo2024) -> Exhibit:
             table[printed_name],
             values_by_joint,
             "",
-            why="of the simulated arm: Table IV is no arm that could be simulated",
+            reason="of the simulated arm: Table IV is no arm that could be simulated",
         )
     return Exhibit("Table IV", "Identified parameters", tuple(entries))
 
@@ -247,7 +247,7 @@ def _is_inconsistent(body: Float[Array, " 10"]) -> bool:
 
 
 def _errors(
-    experiment: Luo2024, run: SimulatedRun, table: dict[str, dict[str, list[float]]], why: str
+    experiment: Luo2024, run: SimulatedRun, table: dict[str, dict[str, list[float]]], reason: str
 ) -> tuple[ComparedValue, ...]:
     from taufit.papers.luo2024 import FRICTION_MODELS, nrms
 
@@ -262,12 +262,12 @@ def _errors(
             table["rms_Nm"][friction_entry.key],
             rms,
             "N m",
-            why=why,
+            reason=reason,
         )
         printed_sum = float(np.sum(table["rms_Nm"][friction_entry.key]))
         entries.append(
             ComparedValue(
-                f"sum, {friction_entry.label}", printed_sum, float(rms.sum()), "N m", why=why
+                f"sum, {friction_entry.label}", printed_sum, float(rms.sum()), "N m", reason=reason
             )
         )
         correlations = [
@@ -279,12 +279,14 @@ def _errors(
             table["correlation"][friction_entry.key],
             correlations,
             "",
-            why=why,
+            reason=reason,
         )
     predicted = predicted_torque(experiment.models["own"], samples)
     rms = nrms((samples.torque - predicted)[moving])
     entries.append(
-        ComparedValue("sum, taufit's own model", None, float(rms.sum()), "N m", why="default fit")
+        ComparedValue(
+            "sum, taufit's own model", None, float(rms.sum()), "N m", reason="default fit"
+        )
     )
     return tuple(entries)
 

@@ -40,12 +40,12 @@ def _body(exhibit: Exhibit) -> str:
     if exhibit.entries:
         rows = [
             (
-                entry.what,
+                entry.name,
                 entry.printed,
-                entry.ours,
+                entry.computed,
                 entry.unit,
                 {True: "yes", False: "NO", None: ""}[entry.agrees],
-                entry.why,
+                entry.reason,
             )
             for entry in exhibit.entries
         ]

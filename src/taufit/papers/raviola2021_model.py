@@ -38,7 +38,7 @@ def table_1(experiment: Raviola2021) -> Exhibit:
             table[arm.name.upper()],
             None,
             "N m/A",
-            why="an input of the experiment; the simulated arms report torque",
+            reason="an input of the experiment; the simulated arms report torque",
         )
     return Exhibit("Table 1", "Torque constants", tuple(entries))
 
@@ -85,7 +85,8 @@ def figure_1(experiment: Raviola2021) -> Exhibit:
                         misprint[key][k],
                         counts[k],
                         "",
-                        why=f"counted here; the appendix has {correct[axis_case][kind]}: erratum",
+                        reason=f"counted here; the appendix has {correct[axis_case][kind]}: "
+                        "erratum",
                     )
                 )
             rows = experiment.paper["base_parameters"][f"{arm.name.upper()}_rows"]
@@ -157,7 +158,8 @@ def figure_2(experiment: Raviola2021) -> Exhibit:
             0.5,
             float(np.median(ratios)),
             "",
-            why="median of 30 random motions; the paper says about half for its own designs. What "
+            reason="median of 30 random motions; the paper says about half for its own designs. "
+            "What "
             "changes is where joint 2 is centred, not the ceiling: see the next line",
         ),
         ComparedValue(
@@ -165,7 +167,7 @@ def figure_2(experiment: Raviola2021) -> Exhibit:
             None,
             float(np.abs(np.abs(ceiling_regressor) - np.abs(ground_regressor)).max()),
             "",
-            why="the same but for signs, to rounding",
+            reason="the same but for signs, to rounding",
         ),
     )
     motion = arm.preset.motion(1, periods=1)
@@ -304,14 +306,14 @@ def table_3(experiment: Raviola2021) -> Exhibit:
             ("own", arm.presliding_fit),
         ):
             errors[name] = e_n(s.torque[moving], predicted_torque(model, s)[moving])
-        why = f"simulated; N = {int(moving.sum())} here, not printed there: e_N falls with N"
+        reason = f"simulated; N = {int(moving.sum())} here, not printed there: e_N falls with N"
         entries += [
             ComparedValue(
                 f"{key}: e_N {name}",
                 table["table3_Nm"][key][name],
                 errors[name],
                 "N m",
-                why=why,
+                reason=reason,
             )
             for name in ("before", "LS", "WLS")
         ]
@@ -321,7 +323,7 @@ def table_3(experiment: Raviola2021) -> Exhibit:
                 None,
                 errors["own"],
                 "N m",
-                why="taufit's own friction on the same samples",
+                reason="taufit's own friction on the same samples",
             )
         )
         reduction = 100.0 * (1.0 - errors["LS"] / errors["before"])
@@ -342,7 +344,7 @@ def table_3(experiment: Raviola2021) -> Exhibit:
                 printed_times["WLS"] / printed_times["LS"],
                 cpu_times[1] / max(cpu_times[0], 1e-9),
                 "",
-                why="a dense weight matrix there, rows scaled here; same result",
+                reason="a dense weight matrix there, rows scaled here; same result",
             )
         )
     return Exhibit("Table 3", "Errors before and after identification", tuple(entries))
@@ -360,21 +362,25 @@ def table_8(experiment: Raviola2021) -> Exhibit:
     moved_error = score(move_model(model, "ceiling").model, ceiling).e_n
     unmoved_error = score(model, ceiling).e_n
     table = experiment.paper["normalised_error"]["table8_URSim_Nm"]
-    why = "simulated in both; their simulator has neither friction nor noise"
+    reason = "simulated in both; their simulator has neither friction nor noise"
     return Exhibit(
         "Table 8",
         "Errors on ground and ceiling",
         (
-            ComparedValue("e_N on the ground", table["ground"], ground_error, "N m", why=why),
+            ComparedValue("e_N on the ground", table["ground"], ground_error, "N m", reason=reason),
             ComparedValue(
-                "e_N on the ceiling, model moved", table["ceiling"], moved_error, "N m", why=why
+                "e_N on the ceiling, model moved",
+                table["ceiling"],
+                moved_error,
+                "N m",
+                reason=reason,
             ),
             ComparedValue(
                 "e_N on the ceiling, model not moved",
                 table["ground_model_on_ceiling_data"],
                 unmoved_error,
                 "N m",
-                why=why,
+                reason=reason,
             ),
             ComparedValue(
                 "ceiling over ground",

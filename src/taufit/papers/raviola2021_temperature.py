@@ -39,7 +39,8 @@ def figure_7(experiment: Raviola2021) -> Exhibit:
             experiment.paper["temperature"]["max_reduction_cold_warm_percent"],
             float(reductions.max()),
             "%",
-            why="31 % belongs to another pair of runs than Table 4, whose largest is 23.5 %; the "
+            reason="31 % belongs to another pair of runs than Table 4, whose largest is 23.5 %; "
+            "the "
             "simulated arm follows Table 4",
         ),
     )
@@ -106,13 +107,13 @@ def table_4(experiment: Raviola2021) -> Exhibit:
         ]
         single_fit, run_by_run = _viscous_changes(arm)
         key = arm.name.upper()
-        why = "the simulated arm was given these; one fit whose friction follows temperature"
+        reason = "the simulated arm was given these; one fit whose friction follows temperature"
         entries += per_joint(
-            f"{key}, one fit", printed_values, single_fit, "%", within=1.5, why=why
+            f"{key}, one fit", printed_values, single_fit, "%", within=1.5, reason=reason
         )
-        why = "one identification per run, as in the paper"
+        reason = "one identification per run, as in the paper"
         entries += per_joint(
-            f"{key}, run by run", printed_values, run_by_run, "%", within=4.0, why=why
+            f"{key}, run by run", printed_values, run_by_run, "%", within=4.0, reason=reason
         )
     return Exhibit("Table 4", "Change of viscous friction, cold to warm", tuple(entries))
 
@@ -130,7 +131,7 @@ def table_5(experiment: Raviola2021) -> Exhibit:
             printed_values,
             mean,
             "N m",
-            why="along another motion: the paper's is not printed",
+            reason="along another motion: the paper's is not printed",
         )
     return Exhibit("Table 5", "Mean change of torque, cold to warm", tuple(entries))
 
@@ -157,7 +158,7 @@ def table_6(experiment: Raviola2021) -> Exhibit:
             _change_at_speed_limit(arm),
             "N m",
             within=[0.08 * x for x in printed_values],
-            why="change of viscous friction times pi rad/s",
+            reason="change of viscous friction times pi rad/s",
         )
     return Exhibit("Table 6", "Largest change of torque, cold to warm", tuple(entries))
 

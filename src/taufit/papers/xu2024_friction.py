@@ -118,13 +118,13 @@ def table_8(experiment: Xu2024) -> Exhibit:
     """Errors of both friction models, without and with payload."""
     table = experiment.paper["friction_rmse_Nm"]
     entries: list[ComparedValue] = []
-    why = "measured there, simulated here; one mean period"
+    reason = "measured there, simulated here; one mean period"
     for loaded, key in ((False, "without_payload"), (True, "with_payload")):
         fitted_curves = fit_curves(experiment, loaded)
         for form in ("linear", "nonlinear"):
-            ours = [fitted_curve.rmse for fitted_curve in fitted_curves[form]]
+            computed = [fitted_curve.rmse for fitted_curve in fitted_curves[form]]
             label = f"{form}, {key.replace('_', ' ')}"
-            entries += per_joint(label, table[key][form], ours, "N m", why=why)
+            entries += per_joint(label, table[key][form], computed, "N m", reason=reason)
         better_count = sum(
             b.rmse < a.rmse
             for a, b in zip(fitted_curves["linear"], fitted_curves["nonlinear"], strict=True)
@@ -148,7 +148,7 @@ def table_8(experiment: Xu2024) -> Exhibit:
 def table_9(experiment: Xu2024) -> Exhibit:
     """Exponents without and with payload."""
     table = experiment.paper["alpha"]
-    why = "the simulated arm has the printed exponents without payload, loaded or not"
+    reason = "the simulated arm has the printed exponents without payload, loaded or not"
     unloaded_exponents = [
         float(fitted_curve.shape[0]) for fitted_curve in fit_curves(experiment, False)["nonlinear"]
     ]
@@ -160,9 +160,9 @@ def table_9(experiment: Xu2024) -> Exhibit:
         "Exponents of the power law without and with payload",
         (
             *per_joint(
-                "without payload", table["without_payload"], unloaded_exponents, "", why=why
+                "without payload", table["without_payload"], unloaded_exponents, "", reason=reason
             ),
-            *per_joint("with payload", table["with_payload"], loaded_exponents, "", why=why),
+            *per_joint("with payload", table["with_payload"], loaded_exponents, "", reason=reason),
         ),
     )
 
@@ -199,7 +199,7 @@ def figure_7(experiment: Xu2024) -> Exhibit:
                         table[f"{form}_{key}"][name],
                         float(value),
                         "",
-                        why="of another arm: Coulomb friction of joint 2 is negative in print",
+                        reason="of another arm: Coulomb friction of joint 2 is negative in print",
                     )
                 )
     return Exhibit(
@@ -214,8 +214,8 @@ def figure_8(experiment: Xu2024) -> Exhibit:
         "Figure 8",
         "Mean temperature of the joints over ten runs",
         (
-            ComparedValue("coolest", low, None, "degC", why="measured on the real arm"),
-            ComparedValue("warmest", high, None, "degC", why="measured on the real arm"),
+            ComparedValue("coolest", low, None, "degC", reason="measured on the real arm"),
+            ComparedValue("warmest", high, None, "degC", reason="measured on the real arm"),
         ),
         missing="the course was measured on the real arm and no numbers but its range are printed; "
         "`taufit reproduce raviola2021` has an arm that warms up.",

@@ -33,7 +33,8 @@ def figure_1(experiment: Xu2024) -> Exhibit:
             None,
             float(noise[j]),
             "rad/s^2",
-            why="only drawn in the paper; the reason why commanded motion goes into the recursion",
+            reason="only drawn in the paper; the reason why commanded motion goes into the "
+            "recursion",
         )
         for j in range(6)
     )
@@ -94,7 +95,7 @@ def table_2(experiment: Xu2024) -> Exhibit:
             _residual(experiment),
             "N m",
             within=[0.2 * x for x in printed_values],
-            why=_SIMULATED_REASON,
+            reason=_SIMULATED_REASON,
         ),
     )
 
@@ -177,7 +178,8 @@ def table_4(experiment: Xu2024) -> Exhibit:
             table["stated_condition_number"],
             float(np.linalg.cond(stacked)),
             "",
-            why="the paper weights the rows with a noise covariance it does not print; unweighted "
+            reason="the paper weights the rows with a noise covariance it does not print; "
+            "unweighted "
             f"here; weighted by Table II {np.linalg.cond(weighted):.0f}, columns scaled "
             f"{np.linalg.cond(scaled):.1f}",
         ),
@@ -219,7 +221,7 @@ def table_5(experiment: Xu2024) -> Exhibit:
             printed_values,
             None,
             "N m/A",
-            why="an input of the experiment; `taufit gains` finds such gains from a recording "
+            reason="an input of the experiment; `taufit gains` finds such gains from a recording "
             "with a known mass",
         ),
     )
@@ -229,7 +231,7 @@ def table_6(experiment: Xu2024) -> Exhibit:
     """The 58 base parameters."""
     base = base_parameters(experiment.model.structure)
     rows = experiment.rows
-    ours = rows @ np.asarray(experiment.model.values)
+    computed = rows @ np.asarray(experiment.model.values)
     table = experiment.paper["base_parameters"]
     entries = [
         ComparedValue("standard parameters", 84, len(experiment.model.names), "", 0.0),
@@ -244,13 +246,13 @@ def table_6(experiment: Xu2024) -> Exhibit:
             "with pi_31 read as Ixy6; as printed (Iyy6) it is 0.35",
         ),
     ]
-    why = (
+    reason = (
         "the printed set is no possible arm, so the simulated one is a possible arm near it; "
         "identified here from its recording"
     )
     entries += [
-        ComparedValue(f"pi_{row['index']}", row["value"], float(value), "", why=why)
-        for row, value in zip(table["rows"], ours, strict=True)
+        ComparedValue(f"pi_{row['index']}", row["value"], float(value), "", reason=reason)
+        for row, value in zip(table["rows"], computed, strict=True)
     ]
     printed_values = experiment.paper["alpha"]["without_payload"]
     entries += per_joint(
@@ -258,6 +260,6 @@ def table_6(experiment: Xu2024) -> Exhibit:
         printed_values,
         experiment.model.joint_shape[:, 0],
         "",
-        why="joint by joint from the fit",
+        reason="joint by joint from the fit",
     )
     return Exhibit("Table VI", "Base parameters and exponents identified offline", tuple(entries))

@@ -76,9 +76,9 @@ def table_1(experiment: Xu2024) -> Exhibit:
             table["mass_error_percent"][key],
             100.0 * abs(experiment.estimate(method).estimate.mass / true_mass - 1.0),
             "%",
-            why=f"{why}; one simulated run here against one measured run there",
+            reason=f"{reason}; one simulated run here against one measured run there",
         )
-        for key, method, why in rows
+        for key, method, reason in rows
     ]
     entries.append(
         ComparedValue(
@@ -86,7 +86,7 @@ def table_1(experiment: Xu2024) -> Exhibit:
             None,
             100.0 * abs(experiment.estimate("filter").estimate.mass / true_mass - 1.0),
             "%",
-            why="not in the paper; same run",
+            reason="not in the paper; same run",
         )
     )
     entries.append(
@@ -95,7 +95,8 @@ def table_1(experiment: Xu2024) -> Exhibit:
             table["convergence_s"]["proposed"],
             None if stop is None else stop - 0.5,
             "s",
-            why="the stop rule counts small changes; 6.59 s is not reached on simulated arms, an "
+            reason="the stop rule counts small changes; 6.59 s is not reached on simulated "
+            "arms, an "
             "independent implementation stops at the same sample as this one",
         )
     )
@@ -106,8 +107,10 @@ def table_1(experiment: Xu2024) -> Exhibit:
         "[43]": "momentum observer: `taufit contact` has it for forces",
     }
     entries += [
-        ComparedValue(f"mass error, {key}", table["mass_error_percent"][key], None, "%", why=why)
-        for key, why in other_methods.items()
+        ComparedValue(
+            f"mass error, {key}", table["mass_error_percent"][key], None, "%", reason=reason
+        )
+        for key, reason in other_methods.items()
     ]
     return Exhibit("Table I", "Methods for payload identification", tuple(entries))
 
@@ -143,7 +146,7 @@ def figure_6(experiment: Xu2024) -> Exhibit:
             experiment.paper["rls"]["stated_convergence_time_s"],
             None if stop is None else stop - 0.5,
             "s",
-            why="300 changes below 0.005 in a row; half a second of rest is left out",
+            reason="300 changes below 0.005 in a row; half a second of rest is left out",
         ),
         *(
             ComparedValue(
@@ -151,7 +154,7 @@ def figure_6(experiment: Xu2024) -> Exhibit:
                 None,
                 float(final_error[k]),
                 "",
-                why="only drawn in the paper",
+                reason="only drawn in the paper",
             )
             for k, name in enumerate(names)
         ),
@@ -211,7 +214,9 @@ def table_7(experiment: Xu2024) -> Exhibit:
                 printed_value,
                 float(estimated[k]),
                 unit,
-                why="of a simulated run; the paper's payload and motion" if k == 0 else "as above",
+                reason="of a simulated run; the paper's payload and motion"
+                if k == 0
+                else "as above",
             )
             for k, (name, unit, printed_value) in enumerate(
                 zip(_NAMES, _UNITS, table[key], strict=True)
@@ -305,7 +310,7 @@ def figure_12(experiment: Xu2024) -> Exhibit:
             table["guidance_force_mean_reduction_percent"][k],
             float(mean[k]),
             "%",
-            why="another hand and place; weight falls on z, the rest is unsteadiness",
+            reason="another hand and place; weight falls on z, the rest is unsteadiness",
         )
         for k, axis in enumerate("xyz")
     ]
@@ -315,7 +320,7 @@ def figure_12(experiment: Xu2024) -> Exhibit:
             table["guidance_force_variance_reduction_percent"][k],
             float(variance[k]),
             "%",
-            why="as above",
+            reason="as above",
         )
         for k, axis in enumerate("xyz")
     ]
