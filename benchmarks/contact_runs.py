@@ -52,7 +52,7 @@ def path_of(name: str) -> Path:
 
 @cache
 def recording(name: str) -> Any:
-    return read_recording(path_of(name), map=MAP)
+    return read_recording(path_of(name), column_map=MAP)
 
 
 @cache

@@ -43,8 +43,8 @@ def record(seed: int) -> taufit.Recording:
 
 
 done = identify(robot, [record(0)], holdout={"unseen run": [record(1)]})
-print(f"training nrmse {done.training.mean_nrmse:.4f}")
-print(f"unseen   nrmse {done.holdout[0].mean_nrmse:.4f}, the noise is about 0.006")
+print(f"training nrmse {done.training_score.mean_nrmse:.4f}")
+print(f"unseen   nrmse {done.holdout_scores[0].mean_nrmse:.4f}, the noise is about 0.006")
 print(f"physically possible: {done.consistent}")
 found = dict(zip(done.estimate.names, done.estimate.values, strict=True))
 print(

@@ -19,7 +19,7 @@ for seed in range(5):
 files = RecordingFiles(tuple(sorted(folder.glob("*.parquet"))), read_recordings)
 done = identify(preset.twin.robot, files)
 
-print(f"{len(files)} files, {done.training.seconds:.0f} s of motion")
-print(f"mean nrmse over all of them: {done.training.mean_nrmse:.3f}")
+print(f"{len(files)} files, {done.training_score.seconds:.0f} s of motion")
+print(f"mean nrmse over all of them: {done.training_score.mean_nrmse:.3f}")
 for score in done.files:
     print(f"  {Path(score.file).name}: {score.mean_nrmse:.3f}")

@@ -23,7 +23,7 @@ robot = taufit.read_robot(folder / "ur10e.urdf")
 
 def read(name: str) -> taufit.Recording:
     path = folder / "identification_data" / f"{name}.csv.gz"
-    return taufit.read_recording(path, map=here / "columns" / "ur10e_csv.yaml")
+    return taufit.read_recording(path, column_map=here / "columns" / "ur10e_csv.yaml")
 
 
 done = identify(
@@ -34,10 +34,10 @@ done = identify(
 )
 
 print("torque per ampere, from the controller at rest:", done.samples.gain.round(3))
-for score in (done.training, *done.holdout):
+for score in (done.training_score, *done.holdout_scores):
     print(f"{score.file:32} nrmse {score.nrmse.round(3)}  mean {score.mean_nrmse:.3f}")
 print(f"physically possible: {done.consistent}")
-print(f"error against the nominal robot: {100 * done.before.reduction:.0f} % less")
+print(f"error against the nominal robot: {100 * done.nominal_comparison.reduction:.0f} % less")
 
 # What friction looks like: Coulomb level, and the share of it that builds up after a reversal.
 values = dict(zip(done.estimate.names, done.estimate.values, strict=True))

@@ -17,7 +17,7 @@ from taufit.terms.friction import FRICTION_MODELS, Linear
 
 SOURCE = Path(taufit.__file__).parent
 LAYOUTS = [
-    ParameterLayout.of_terms(joints, (*rotor, *terms, *offset))
+    ParameterLayout.from_terms(joints, (*rotor, *terms, *offset))
     for joints in (1, 3, 7)
     for terms in ((), (Linear(),), (Linear(), Spring()))
     for rotor in ((), (Rotor(),))
@@ -27,7 +27,7 @@ LAYOUTS = [
 
 @pytest.mark.parametrize("layout", LAYOUTS, ids=str)
 def test_parts_follow_each_other_and_cover_theta(layout):
-    parts = [layout.links, layout.of("rotor"), layout.drive, layout.of("offset")]
+    parts = [layout.links, layout.block_slice("rotor"), layout.drive, layout.block_slice("offset")]
 
     assert np.concatenate([np.arange(layout.size)[part] for part in parts]).tolist() == list(
         range(layout.size)
@@ -58,23 +58,23 @@ def test_names_are_found_again(layout):
 
 
 def test_a_name_that_does_not_exist_comes_with_those_that_do():
-    layout = ParameterLayout.of_terms(2, (Rotor(), Spring(), Offset()))
+    layout = ParameterLayout.from_terms(2, (Rotor(), Spring(), Offset()))
 
     with pytest.raises(KeyError, match=r"joint_2.viscous.*joint_2.rotor, joint_2.stiffness"):
         layout.index("joint_2.viscous")
 
 
 def test_split_and_join_is_theta():
-    layout = ParameterLayout.of_terms(3, (Rotor(), Linear(), Offset()))
+    layout = ParameterLayout.from_terms(3, (Rotor(), Linear(), Offset()))
     theta = np.arange(layout.size, dtype=float)
 
     assert np.array_equal(np.concatenate([part.ravel() for part in layout.split(theta)]), theta)
-    bare = ParameterLayout.of_terms(3).split(np.arange(30.0))
+    bare = ParameterLayout.from_terms(3).split(np.arange(30.0))
     assert not np.any(bare.rotors) and not np.any(bare.offsets) and bare.drive.shape == (3, 0)
 
 
 def test_masses_are_the_masses():
-    layout = ParameterLayout.of_terms(4, (Rotor(), Linear()))
+    layout = ParameterLayout.from_terms(4, (Rotor(), Linear()))
 
     assert layout.names[layout.masses] == tuple(f"link_{k}.m" for k in range(1, 5))
     assert LINK_PARAMETERS[0] == "m"
@@ -94,13 +94,13 @@ def test_columns_outside_live_are_zero_and_each_inside_can_be_nonzero(coupled):
     rows = model.regressor(*(rng.normal(size=(50, 6)) for _ in range(3)))
 
     for joint in range(6):
-        live = model.layout.live(joint, coupling)
+        live = model.layout.active(joint, coupling)
         assert np.all(rows[:, joint, ~live] == 0.0)
         # A link's own inertia about other axes than its joint's does not show in its own row.
         assert np.any(rows[:, joint, live], axis=0)[
             np.flatnonzero(live) >= model.layout.links.stop
         ].all()
-        assert np.array_equal(model.layout.live_columns(joint, coupling), np.flatnonzero(live))
+        assert np.array_equal(model.layout.active_columns(joint, coupling), np.flatnonzero(live))
 
 
 # What ten is multiplied by where theta is meant: joints, links, or the number of one.

@@ -71,14 +71,14 @@ def clean(
         scene_for,
         write_motion,
     )
-    from taufit.robot import Limits, read_robot
+    from taufit.robot import JointLimits, read_robot
 
     for arm in arms:
         robot = read_robot(arm)
         for kind, options, seeds in DESIGNS[::stride]:
             for seed in range(max(1, round(share * seeds))):
                 own = default_limits(robot)
-                limits = Limits(
+                limits = JointLimits(
                     own.lower,
                     own.upper,
                     options.get("speed", 1.0) * own.velocity,
@@ -110,7 +110,9 @@ def clean(
                 kept = found.limits
                 if found.design is None:
                     torque = np.full(robot.joints, np.inf)
-                    kept = Limits(kept.lower, kept.upper, kept.velocity, kept.acceleration, torque)
+                    kept = JointLimits(
+                        kept.lower, kept.upper, kept.velocity, kept.acceleration, torque
+                    )
                 with tempfile.TemporaryDirectory() as folder:
                     path = Path(folder) / "m.json"
                     block = clearance_block(found.motion, robot, Cell.of(scene, kept))
@@ -179,7 +181,7 @@ def calibrations() -> list[tuple[str, str, object]]:
     import csv
 
     from taufit.robot.mounting import rotation_rpy
-    from taufit.robot.robot import Drives, Limits, Link, Robot
+    from taufit.robot.robot import Drives, JointLimits, Link, Robot
 
     lines = [x for x in CALIBRATIONS.read_text().splitlines() if not x.startswith("#")]
     out = []
@@ -194,7 +196,9 @@ def calibrations() -> list[tuple[str, str, object]]:
                 angles[1] = np.pi
             pose[:3, :3] = rotation_rpy(*angles)
             links.append(Link(name, f"{name}_joint", pose, np.array([0, 0, 1.0, 0, 0, 0])))
-        arm = Robot(row["repository"], tuple(links), Limits.none(6), Drives.direct(6))
+        arm = Robot(
+            row["repository"], tuple(links), JointLimits.unlimited(6), Drives.joint_torque(6)
+        )
         out.append((row["repository"], row["model"], arm))
     return out
 

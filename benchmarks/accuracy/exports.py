@@ -43,16 +43,16 @@ def runs(name: str):
     if name == "UR10e":
         folder = DATA / "ur10e" / "identification_data"
         many = [
-            read_recording(folder / f"{one}.csv.gz", map=MAPS / "ur10e_csv.yaml")
+            read_recording(folder / f"{one}.csv.gz", column_map=MAPS / "ur10e_csv.yaml")
             for one in (TRAIN, *UNSEEN)
         ]
         return read_robot(DATA / "ur10e" / "ur10e.urdf"), many[0], many[1:]
     if name == "Panda":
         path = DATA / "panda" / "panda_exciting_traj1_part1.csv.gz"
-        whole = read_recording(path, map=MAPS / "panda_csv.yaml")
+        whole = read_recording(path, column_map=MAPS / "panda_csv.yaml")
     else:
         path = DATA / "ur10_bag" / "ur10_exciting_trajectory.db3"
-        whole = read_recording(path, effort="torque")
+        whole = read_recording(path, torque_kind="torque")
     return read_robot(name.lower()), part(whole, 0.0, 0.7), [part(whole, 0.7, 1.0)]
 
 

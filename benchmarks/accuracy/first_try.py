@@ -75,7 +75,7 @@ def base_log(name: str, seed: int = 5) -> Log:
     from taufit.recording import read_recording
 
     if name == "ur10e":
-        return log_of(read_recording(REAL, map="ur10e_csv"), name)
+        return log_of(read_recording(REAL, column_map="ur10e_csv"), name)
     return log_of(simulated(name, seed), name)
 
 
@@ -120,7 +120,7 @@ def write(log: Log, folder: Path) -> list[str]:
 
 def fit(robot: str, arguments: Sequence[str], folder: Path, mended: str) -> tuple[int, Any, str]:
     """One `taufit fit` of the log."""
-    more = ["--mend", str(folder / mended), "-o", str(folder / "model.json"), "--json"]
+    more = ["--write-map", str(folder / mended), "-o", str(folder / "model.json"), "--json"]
     return command("fit", robot, *arguments, *more)
 
 

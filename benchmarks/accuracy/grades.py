@@ -68,7 +68,7 @@ def _read(robot: Any, first: Path, second: Path, columns: Any) -> Pair:
     from taufit.recording import read_recordings
     from taufit.robot import read_robot
 
-    one, other = (read_recordings(path, map=columns) for path in (first, second))
+    one, other = (read_recordings(path, column_map=columns) for path in (first, second))
     return read_robot(robot), one, other
 
 
@@ -77,7 +77,9 @@ def _split(robot: Any, path: Path, columns: Any) -> Pair:
     from taufit.robot import read_robot
 
     effort = "torque" if columns is None else None
-    parts = [split(one, 0.3) for one in read_recordings(path, map=columns, effort=effort)]
+    parts = [
+        split(one, 0.3) for one in read_recordings(path, column_map=columns, torque_kind=effort)
+    ]
     return read_robot(robot), [a for a, _ in parts], [b for _, b in parts]
 
 
@@ -95,7 +97,7 @@ def judged(robot: Robot, first: Sequence[Recording], second: Sequence[Recording]
         "grade": done.grades.overall,
         "nrmse": done.mean_holdout_nrmse,
         "floor": done.grades.floor,
-        "best": best.training.mean_nrmse,
+        "best": best.training_score.mean_nrmse,
         "reasons": list(done.grades.reasons),
     }
 

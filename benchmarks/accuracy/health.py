@@ -146,7 +146,7 @@ def rows() -> Iterator[Row]:
         others += sum(one.alarm for one in found.joints if one.joint != joint + 1)
         if found.joints[joint].alarm:
             names = [run.name for run in history.runs]
-            delays.append(names.index(found.joints[joint].since) - BASELINE + 1)
+            delays.append(names.index(found.joints[joint].alarm_run) - BASELINE + 1)
     yield Row(
         "3 % rise over 60 runs found, right joint",
         100 * right / 12,
@@ -227,7 +227,7 @@ def _loaded() -> Iterator[Row]:
         return
 
     def read(name: str):
-        return read_recording(folder / f"{name}.csv.gz", map=MAPS / "ur10e_csv.yaml")
+        return read_recording(folder / f"{name}.csv.gz", column_map=MAPS / "ur10e_csv.yaml")
 
     model = identify(read_robot(DATA / "ur10e" / "ur10e.urdf"), [read(TRAIN)], cutoff_hz=5.0).model
     history = start_history(model, [(name, condition_like(model, [read(name)])) for name in NINE])

@@ -193,14 +193,14 @@ def real() -> Iterator[Row]:
     if not folder.is_dir():
         return
     one = {
-        name: [read_recording(folder / f"{name}.csv.gz", map=MAPS / "ur10e_csv.yaml")]
+        name: [read_recording(folder / f"{name}.csv.gz", column_map=MAPS / "ur10e_csv.yaml")]
         for name in NINE
     }
     arm = read_robot(DATA / "ur10e" / "ur10e.urdf")
     inside = {}
     for trained in NINE:
         kept = {name: one[name] for name in NINE if name != trained}
-        for score in identify(arm, one[trained], holdout=kept, cutoff_hz=5.0).holdout:
+        for score in identify(arm, one[trained], holdout=kept, cutoff_hz=5.0).holdout_scores:
             assert score.mean_inside is not None
             inside[trained, score.file] = 100.0 * score.mean_inside
     for name in NINE:

@@ -35,7 +35,7 @@ def _kr300() -> Iterator[Row]:
     from taufit.workflow import identify
 
     folder, map = DATA / "kuka_kr300", MAPS / "kr300_csv.yaml"
-    first, second = (read_recording(folder / f"kr300_run{x}.csv.gz", map=map) for x in "AB")
+    first, second = (read_recording(folder / f"kr300_run{x}.csv.gz", column_map=map) for x in "AB")
     robot = read_robot(ARMS / "kr300.yaml")
     note = "10 s runs, mean of A -> B and B -> A, 10 Hz"
     for name, arm in (
@@ -46,7 +46,7 @@ def _kr300() -> Iterator[Row]:
             identify(arm, [train], holdout=[test], ignore_contradictions=True)
             for train, test in ((first, second), (second, first))
         ]
-        unseen = np.mean([one.holdout[0].nrmse for one in done], axis=0)
+        unseen = np.mean([one.holdout_scores[0].nrmse for one in done], axis=0)
         yield Row(f"KR300 nrmse unseen, {name}", float(unseen.mean()), "", "", note)
         yield Row(f"KR300 nrmse unseen, axis 2, {name}", float(unseen[1]), "", "", note)
     expected = np.radians(3.0)
@@ -70,7 +70,7 @@ def _schunk() -> Iterator[Row]:
     from taufit.workflow import identify
 
     file = DATA / "schunk_6dof" / "schunk_runs_001_070.csv.gz"
-    runs = read_recordings(file, map=MAPS / "schunk_csv.yaml")
+    runs = read_recordings(file, column_map=MAPS / "schunk_csv.yaml")
     for name in ("LWA 4P", "UR3e", "KR5"):
         arm = ARMS / "schunk_lwa4p.yaml" if name == "LWA 4P" else name.lower()
         done = identify(read_robot(arm), runs[:50], holdout=runs[50:], ignore_contradictions=True)

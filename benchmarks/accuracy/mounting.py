@@ -121,7 +121,7 @@ def rows() -> Iterator[Row]:
         return
     flagged = right_ones = 0
     for file in files:
-        samples = condition([read_recording(file, map=MAP)], cutoff_hz=10.0)
+        samples = condition([read_recording(file, column_map=MAP)], cutoff_hz=10.0)
         for said in ("ground", "ceiling", "wall", "10,0,0"):
             one = estimate_gravity(nominal.with_mounting(said), samples)
             if said == "ground":

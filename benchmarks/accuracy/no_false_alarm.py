@@ -63,7 +63,7 @@ def fitted(
             if not any(str(f) == text or f.message == text for f in said)
         ],
         "grade": done.grades.overall,
-        "nrmse": done.training.mean_nrmse,
+        "nrmse": done.training_score.mean_nrmse,
         "holdout": done.mean_holdout_nrmse,
         "floor": done.grades.floor,
     }
@@ -92,7 +92,7 @@ def shared() -> Iterator[tuple[str, Robot, list[Recording]]]:
 
     def read(pattern: str, columns: str | Path | None, **how: str) -> list[list[Recording]]:
         paths = sorted(SHARED.glob(pattern))
-        return [read_recordings(path, map=columns, **how) for path in paths]
+        return [read_recordings(path, column_map=columns, **how) for path in paths]
 
     ur10e = read_robot("ur10e")
     # One file is corrupt at its source, one has no target currents, from which gains come.
@@ -113,7 +113,7 @@ def shared() -> Iterator[tuple[str, Robot, list[Recording]]]:
         yield one[0].name, read_robot("panda"), one
     for one in read("staubli_tx40/*.csv.gz", MAPS / "tx40_csv.yaml"):
         yield one[0].name, read_robot(SHARED / "staubli_tx40/tx40_mdh_modified.urdf"), one
-    for one in read("ur10_bag/*.db3", None, effort="torque"):
+    for one in read("ur10_bag/*.db3", None, torque_kind="torque"):
         yield one[0].name, read_robot("ur10"), one
 
 
@@ -126,7 +126,7 @@ def loaded() -> Iterator[tuple[str, Robot, list[Recording]]]:
     described = {"user": SHARED / "ur10e" / "ur10e.urdf", "ur10": "ur10"}
     for path in sorted((SHARED / "ur10e" / "identification_data").glob("*oad*.csv.gz")):
         for word, arm in described.items() if "unload" not in path.name else ():
-            runs = [nameless(one) for one in read_recordings(path, map="ur10e_csv")]
+            runs = [nameless(one) for one in read_recordings(path, column_map="ur10e_csv")]
             yield f"{path.name} as {word}", read_robot(arm), runs
 
 

@@ -81,7 +81,7 @@ def rows() -> Iterator[Row]:
 
 def read(name: str) -> Any:
     folder = SHARED / "identification_data"
-    return read_recording(folder / f"ur-{name}.csv.gz", map=COLUMNS)
+    return read_recording(folder / f"ur-{name}.csv.gz", column_map=COLUMNS)
 
 
 def _inside(done: Any, mass: float) -> float:

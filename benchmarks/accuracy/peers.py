@@ -116,7 +116,7 @@ def rows() -> Iterator[Row]:
         return
     robot = read_robot(DATA / "ur10e" / "ur10e.urdf")
     one = {
-        name: [read_recording(folder / f"{name}.csv.gz", map=MAPS / "ur10e_csv.yaml")]
+        name: [read_recording(folder / f"{name}.csv.gz", column_map=MAPS / "ur10e_csv.yaml")]
         for name in NINE
     }
     start = time.process_time()

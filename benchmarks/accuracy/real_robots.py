@@ -49,7 +49,7 @@ def _ur10e() -> Iterator[Row]:
     folder = DATA / "ur10e" / "identification_data"
     robot = read_robot(DATA / "ur10e" / "ur10e.urdf")
     runs = {
-        name: read_recording(folder / f"{name}.csv.gz", map=MAPS / "ur10e_csv.yaml")
+        name: read_recording(folder / f"{name}.csv.gz", column_map=MAPS / "ur10e_csv.yaml")
         for name in NINE
     }
     unseen = {name: [runs[name]] for name in UNSEEN}
@@ -65,8 +65,14 @@ def _ur10e() -> Iterator[Row]:
         yield Row(f"UR10e nrmse unseen, {label}", done.mean_holdout_nrmse, "", target, note)
         if friction == "auto":
             gains = done.samples.gain
-            assert done.before is not None
-            yield Row("UR10e e_N cut against nominal", done.before.reduction, "", ">= 0.85", note)
+            assert done.nominal_comparison is not None
+            yield Row(
+                "UR10e e_N cut against nominal",
+                done.nominal_comparison.reduction,
+                "",
+                ">= 0.85",
+                note,
+            )
     samples = [condition(run, cutoff_hz=5.0, gains=gains) for run in runs.values()]
     scores = cross_validate(automatic_model(robot), samples)
     value = float(np.mean([one.mean_nrmse for one in scores]))
@@ -79,7 +85,7 @@ def _panda() -> Iterator[Row]:
     from taufit.workflow import identify
 
     path = DATA / "panda" / "panda_exciting_traj1_part1.csv.gz"
-    whole = read_recording(path, map=MAPS / "panda_csv.yaml")
+    whole = read_recording(path, column_map=MAPS / "panda_csv.yaml")
     done = identify(
         read_robot("panda"),
         [part(whole, 0.0, 0.7)],
@@ -101,7 +107,8 @@ def _lwr4() -> Iterator[Row]:
     folder = DATA / "kuka_lwr4"
     robot = read_robot(folder / "kuka_lwr4.urdf")
     first, second = (
-        read_recording(folder / f"lwr4_run{i}.csv.gz", map=MAPS / "lwr4_csv.yaml") for i in (1, 2)
+        read_recording(folder / f"lwr4_run{i}.csv.gz", column_map=MAPS / "lwr4_csv.yaml")
+        for i in (1, 2)
     )
     rng = np.random.default_rng(0)
     q, v, a = rng.uniform(-1.8, 1.8, (300, 7)), rng.uniform(-1, 1, (300, 7)), 0
@@ -123,17 +130,17 @@ def _tx40() -> Iterator[Row]:
     from taufit.workflow import identify
 
     folder = DATA / "staubli_tx40"
-    recording = read_recording(folder / "tx40_run1.csv.gz", map=MAPS / "tx40_csv.yaml")
+    recording = read_recording(folder / "tx40_run1.csv.gz", column_map=MAPS / "tx40_csv.yaml")
     done = identify(read_robot(folder / "tx40_mdh_modified.urdf"), [recording], cutoff_hz=10.0)
     for j, peer in enumerate((3.02, 3.85, 2.40, 1.01, 4.37, 1.83)):
         yield Row(
             f"TX40 RMSE joint {j + 1}",
-            float(done.training.rmse[j]),
+            float(done.training_score.rmse[j]),
             "N m",
             f"< {peer}",
             "training, low-pass 10 Hz; target: FIGAROH on this recording",
         )
-    yield Row("TX40 R2 joint 5", float(1.0 - done.training.nrmse[4] ** 2), "", "> 0.71")
+    yield Row("TX40 R2 joint 5", float(1.0 - done.training_score.nrmse[4] ** 2), "", "> 0.71")
 
 
 def part(recording, first: float, last: float):

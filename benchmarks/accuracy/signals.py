@@ -109,7 +109,7 @@ def rows() -> Iterator[Row]:
     if LOGS.is_dir():
         log = read_recording(
             LOGS / "identification_data" / "ur-20_02_10-30sec_12harm.csv.gz",
-            map=ROOT / "examples" / "columns" / "ur10e_csv.yaml",
+            column_map=ROOT / "examples" / "columns" / "ur10e_csv.yaml",
         )
         gains = controller_gains(log)
         expected = np.array([11.976, 11.976, 9.839, 10.763, 10.763])

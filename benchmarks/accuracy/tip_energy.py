@@ -25,7 +25,7 @@ def known_model(robot: Robot, seed: int) -> FittedModel:
     model = TorqueModel(robot, None, True, False)
     values = np.array(model.nominal)
     rotors = np.random.default_rng(seed).uniform(0.02, 0.5, robot.joints)
-    values[model.layout.of("rotor")] = rotors
+    values[model.layout.block_slice("rotor")] = rotors
     return model.with_values(values)
 
 

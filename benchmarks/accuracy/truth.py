@@ -29,12 +29,14 @@ def rows() -> Iterator[Row]:
     yield from _short()
     yield from _joint_by_joint()
     panda = read_recording(
-        DATA / "panda" / "panda_exciting_traj1_part1.csv.gz", map=MAPS / "panda_csv.yaml"
+        DATA / "panda" / "panda_exciting_traj1_part1.csv.gz", column_map=MAPS / "panda_csv.yaml"
     )
     value = split(read_robot("panda"), panda, 0.7, CUTOFF_HZ)
     yield Row("Panda, 70 % of a log -> its rest", value, "", "<= 0.045", "5 Hz")
     arm = read_robot(DATA / "xmate7p" / "XM7p.urdf")
-    log = read_recording(DATA / "xmate7p" / "xmate7p_traj1.csv.gz", map=MAPS / "xmate7p_csv.yaml")
+    log = read_recording(
+        DATA / "xmate7p" / "xmate7p_traj1.csv.gz", column_map=MAPS / "xmate7p_csv.yaml"
+    )
     for hz in (CUTOFF_HZ, 10.0):
         for share, target in ((0.6, 0.33), (0.75, 0.36)):
             value = split(arm, log, share, hz)
@@ -44,7 +46,7 @@ def rows() -> Iterator[Row]:
 
 def _run(name: str, folder: str = "identification_data") -> Recording:
     path: Path = DATA / "ur10e" / folder / f"{name}.csv.gz"
-    return read_recording(path, map=MAPS / "ur10e_csv.yaml")
+    return read_recording(path, column_map=MAPS / "ur10e_csv.yaml")
 
 
 def _short() -> Iterator[Row]:
@@ -59,7 +61,9 @@ def _short() -> Iterator[Row]:
         ("first 8 s of the file", 8.0, ""),
     ):
         done = identify(robot, crop(whole, None, end), holdout=unseen, cutoff_hz=CUTOFF_HZ)
-        note = f"mean over joints and eight runs, 5 Hz; {done.training.seconds:.1f} s of motion"
+        note = (
+            f"mean over joints and eight runs, 5 Hz; {done.training_score.seconds:.1f} s of motion"
+        )
         yield Row(
             f"UR10e, {label} -> eight runs", _known(done.mean_holdout_nrmse), "", target, note
         )

@@ -87,7 +87,7 @@ def rows() -> Iterator[Row]:
     for kind, names in (("matched", MATCHED), ("unseen", UNSEEN)):
         errors, spectra = [], []
         for name in names:
-            real = read_recording(DATA / f"{name}.csv.gz", map=MAP)
+            real = read_recording(DATA / f"{name}.csv.gz", column_map=MAP)
             made = preset.twin.run(motion_of_recording(real), seed=1, rest=(0.0, 0.0)).recording
             (mine, my_bands), (other, their_bands) = (
                 ordinary_fit(robot, recording, gain) for recording in (made, real)

@@ -404,7 +404,9 @@ def real_recordings() -> Iterator[tuple[str, Robot, Recording]]:
         yield (
             label,
             robot,
-            read_recording(data / file, map=maps / ("lwr4_csv.yaml" if lwr else "ur10e_csv.yaml")),
+            read_recording(
+                data / file, column_map=maps / ("lwr4_csv.yaml" if lwr else "ur10e_csv.yaml")
+            ),
         )
 
 

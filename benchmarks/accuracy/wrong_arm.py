@@ -29,7 +29,7 @@ def recordings() -> Iterator[list[Recording]]:
 
     for path in sorted((RUNS / "identification_data").glob("*.csv.gz")):
         if not any(word in path.name for word in _NOT_CLEAN):
-            yield [nameless(one) for one in read_recordings(path, map="ur10e_csv")]
+            yield [nameless(one) for one in read_recordings(path, column_map="ur10e_csv")]
 
 
 def nameless(recording: Recording) -> Recording:
@@ -49,7 +49,7 @@ def described() -> dict[str, Robot]:
         name="panda6",
         links=panda.links[:6],
         limits=replace(panda.limits, **first),
-        drives=Drives.direct(6),
+        drives=Drives.joint_torque(6),
         urdf=None,
     )
     return {name: read_robot(name) for name in ("ur5e", "ur3e", "kr5", "ur10")} | {"panda6": cut}

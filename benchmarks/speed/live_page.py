@@ -189,7 +189,7 @@ def _map(browser: Any, file: Path, folder: Path) -> tuple[int, str, str]:
         _until(page, "document.querySelector('#saved').textContent !== ''")
         choices, check = page.evaluate("taufit.choices"), page.evaluate("taufit.state.check")
         page.close()
-    read = read_recordings(file, map=out)[0]
+    read = read_recordings(file, column_map=out)[0]
     found = "right" if (read.joints, read.signal_unit) == (joints, unit) else "wrong"
     return choices, found, "" if check is None else check["verdict"]
 

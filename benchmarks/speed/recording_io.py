@@ -128,7 +128,7 @@ def _text_rows(folder: Path) -> Iterator[Row]:
     path = folder / "foreign.csv"
     np.savetxt(path, table, delimiter=",", fmt="%.6f")
     page = {"columns": {"time": 1, "position": "2-7", "velocity": "8-13", "current": "14-19"}}
-    ours = _cpu(lambda: read_recording(path, map=page))
+    ours = _cpu(lambda: read_recording(path, column_map=page))
     bare = _cpu(lambda: np.genfromtxt(path, delimiter=","))
     note = f"{SAMPLES} x 19 cells; screening included, numpy.genfromtxt only parses"
     yield Row("recording: CSV through a map faster than genfromtxt", bare / ours, "x", ">= 3", note)

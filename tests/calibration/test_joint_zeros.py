@@ -110,7 +110,7 @@ def test_a_fit_contains_the_zeros_it_found(clean, tmp_path):
     robot, run = clean
     done = taufit.identify(robot, [run], joint_zeros="2,3,4,5")
     plain = taufit.identify(robot, [run])
-    assert done.training.mean_nrmse < 0.5 * plain.training.mean_nrmse
+    assert done.training_score.mean_nrmse < 0.5 * plain.training_score.mean_nrmse
     model = done.model
     np.testing.assert_allclose(model.robot.joint_zeros[1:5], ZEROS[1:5], atol=np.radians(0.02))
     file = tmp_path / "model.json"
@@ -193,7 +193,7 @@ def test_a_sliding_joint_has_its_zero_in_millimetres(tmp_path, capsys):
     taufit.write_recording(run, tmp_path / "run.parquet")
     (tmp_path / "slider.yaml").write_text(to_yaml(robot))
     files = [str(tmp_path / "slider.yaml"), str(tmp_path / "run.parquet")]
-    options = ["--joint-zeros", "all", "--joint-zero-std", "2", "--slide-zero-std", "10"]
+    options = ["--joint-zeros", "all", "--joint-zero-std", "2", "--prismatic-zero-std", "10"]
     with pytest.raises(SystemExit) as ended:
         main(["fit", *files, *options, "-o", str(tmp_path / "model.json")])
     assert ended.value.code == 0

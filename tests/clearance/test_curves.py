@@ -19,7 +19,7 @@ from taufit.excitation import (
     mounting_plane,
     scene_for,
 )
-from taufit.robot import Limits, read_robot
+from taufit.robot import JointLimits, read_robot
 
 JOINTS = 3
 
@@ -92,7 +92,7 @@ def test_cubics_and_quintics_pass_their_points():
 
 def limits(velocity=2.0, acceleration=10.0, far=1e9):
     one = np.ones(JOINTS)
-    return Limits(-far * one, far * one, velocity * one, acceleration * one, np.inf * one)
+    return JointLimits(-far * one, far * one, velocity * one, acceleration * one, np.inf * one)
 
 
 @settings(max_examples=30, deadline=None)
@@ -178,5 +178,5 @@ def test_a_curve_that_steps_in_acceleration_is_seen_from_both_sides():
     powers = np.array([[[0.0], [4.5]], [[0.0], [9.0]], [[4.5], [-5.5]]])
     curve = PolynomialCurve(np.array([0.0, 1.0]), np.ones(2), powers)
     one = np.ones(1)
-    kept = Limits(-99 * one, 99 * one, 99 * one, 10 * one, np.inf * one)
+    kept = JointLimits(-99 * one, 99 * one, 99 * one, 10 * one, np.inf * one)
     assert [x.kind for x in prove_limits(curve, kept, ("a",))] == ["acceleration"]

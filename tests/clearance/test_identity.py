@@ -12,9 +12,9 @@ from taufit.clearance import compare_arms
 from taufit.clearance.identity import nearest_models, pose_gap, robot_from_dh_table
 from taufit.dynamics import forward_kinematics
 from taufit.robot import read_robot
-from taufit.virtual.controllers.dh import dh_table
-from taufit.virtual.controllers.franka import urdf
-from taufit.wire.identity import ControllerReport
+from taufit.virtual.controllers.dh_table import dh_table
+from taufit.virtual.controllers.franka import urdf_text
+from taufit.wire.controller_report import ControllerReport
 from taufit.wire.ur_state import DhTable
 
 URS = ("ur3", "ur3e", "ur5", "ur5e", "ur10", "ur10e")
@@ -116,7 +116,7 @@ def test_the_flange_is_where_the_controller_reports_it():
 @pytest.mark.parametrize("name", ["ur10", "panda", "iiwa14"])
 def test_a_ros_description_is_compared_as_a_robot(name):
     robot = read_robot(name)
-    text = urdf(robot).replace("inf", "100")
+    text = urdf_text(robot).replace("inf", "100")
     for i, joint in enumerate(robot.joint_names, 1):
         text = text.replace(f'name="joint{i}"', f'name="{joint}"')
     found = compare_arms(robot, ControllerReport("ROS 2", urdf=text))
@@ -126,6 +126,8 @@ def test_a_ros_description_is_compared_as_a_robot(name):
     assert text.count(f'xyz="{far}"') >= 1
     wrong = ControllerReport("ROS 2", urdf=text.replace(f'xyz="{far}"', f'xyz="{moved}"', 1))
     assert "/robot_description" in compare_arms(robot, wrong).reasons[0]
-    unnamed = compare_arms(robot, ControllerReport("ROS 2", urdf=urdf(robot).replace("inf", "100")))
+    unnamed = compare_arms(
+        robot, ControllerReport("ROS 2", urdf=urdf_text(robot).replace("inf", "100"))
+    )
     assert not unnamed.is_identified and "cannot be compared" in unnamed.notes[0]
     assert "mounting is not compared" in unnamed.notes[-1]

@@ -115,8 +115,8 @@ def test_tables_take_finer_knots_where_coarse_ones_bend_too_much(spline):
 
 @pytest.mark.parametrize("name", ["tool.xacro", "loose.yaml", "strange.yaml"])
 def test_a_motion_cannot_bring_its_own_robot(fourier, tmp_path, name, monkeypatch):
-    from taufit.cli.parts.play import PlayOptions, read_planned
-    from taufit.wire.open import parse
+    from taufit.cli.parts.playback import PlayOptions, read_planned_motion
+    from taufit.wire.source_address import parse_address
 
     text = (ROBOT_YAML).replace("velocity: 3.141593", "velocity: 1000000")
     if name == "strange.yaml":
@@ -132,9 +132,9 @@ def test_a_motion_cannot_bring_its_own_robot(fourier, tmp_path, name, monkeypatc
     says = {"tool.xacro": "a xacro is a program", "strange.yaml": "name it yourself"}
     if name in says:
         with pytest.raises(TaufitError, match=says[name]):
-            read_planned(path, parse("127.0.0.1"), PlayOptions(), None)
+            read_planned_motion(path, parse_address("127.0.0.1"), PlayOptions(), None)
         return
-    planned = read_planned(path, parse("127.0.0.1"), PlayOptions(), None)
+    planned = read_planned_motion(path, parse_address("127.0.0.1"), PlayOptions(), None)
     reasons = planned.check.clear(None).reasons
     assert any("speed of" in text for text in reasons)
     np.testing.assert_allclose(planned.check.limits.velocity, ROBOT.limits.velocity)

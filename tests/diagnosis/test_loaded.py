@@ -38,7 +38,7 @@ def evidence_of(robot, recording, cutoff_hz: float = 10.0):
 def real():
     if not LOADED.exists():
         pytest.skip("the shared recordings are not here")
-    return read_recording(LOADED, map="ur10e_csv")
+    return read_recording(LOADED, column_map="ur10e_csv")
 
 
 @pytest.mark.parametrize("mass", LOADS)

@@ -48,7 +48,7 @@ def test_nothing_is_found_in_a_clean_recording(name, cutoff_hz):
         pytest.skip("the shared recordings are not here")
     arm = read_robot(SHARED / robot if robot.endswith(".urdf") else robot)
     maps = MAPS / columns if columns.endswith(".yaml") else columns
-    recordings = [one for path in paths for one in read_recordings(path, map=maps)]
+    recordings = [one for path in paths for one in read_recordings(path, column_map=maps)]
     assert found(arm, recordings, cutoff_hz) == []
 
 
@@ -57,6 +57,6 @@ def test_an_arm_that_explains_little_of_the_torque_is_not_said_to_be_tilted():
     path = SHARED / "kuka_lwr4" / "lwr4_run2.csv.gz"
     if not path.exists():
         pytest.skip("the shared recordings are not here")
-    runs = read_recordings(path, map=MAPS / "lwr4_csv.yaml")
+    runs = read_recordings(path, column_map=MAPS / "lwr4_csv.yaml")
     arm = read_robot(path.parent / "kuka_lwr4.urdf")
     assert found(arm, [split(one, 0.3)[0] for one in runs]) == []

@@ -57,7 +57,7 @@ def test_a_load_in_one_file_is_named_and_nothing_else_is_blamed():
     files = sorted((SHARED / "ur10e" / "identification_data").glob("ur-20_02_1*"))
     if not files:
         pytest.skip("the shared recordings are not here")
-    recordings = [one for path in files for one in read_recordings(path, map="ur10e_csv")]
+    recordings = [one for path in files for one in read_recordings(path, column_map="ur10e_csv")]
     loads = ["oad" in one.name for one in recordings]
     assert any(loads) and not all(loads)
     (cause,) = causes(read_robot("ur10e"), recordings)
@@ -73,7 +73,7 @@ def test_it_is_found_in_a_real_recording_among_others():
     files = sorted((SHARED / "ur10e" / "identification_data").glob("ur-20_02_1*harm.csv.gz"))
     if not files:
         pytest.skip("the shared recordings are not here")
-    recordings = [one for path in files for one in read_recordings(path, map="ur10e_csv")]
+    recordings = [one for path in files for one in read_recordings(path, column_map="ur10e_csv")]
     (cause,) = causes(read_robot("ur10e"), with_zero_off(recordings, 1, 3, 0.3))
     assert cause.finding.joint == 4
     assert files[1].name in cause.finding.message

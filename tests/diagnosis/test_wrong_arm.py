@@ -20,7 +20,7 @@ SHORT = RUNS / "identification_data" / "ur-19_10_01-13_51_41.csv.gz"
 
 
 def nameless(path):
-    (one,) = read_recordings(path, map="ur10e_csv")
+    (one,) = read_recordings(path, column_map="ur10e_csv")
     one.meta.pop("robot", None)
     return one
 

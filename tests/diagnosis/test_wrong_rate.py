@@ -41,7 +41,7 @@ def columns(tmp_path):
 @pytest.mark.parametrize("rate", [50, 100, 250])
 def test_a_wrong_rate_is_refused_and_the_right_one_named(rate, columns, tmp_path):
     mended = tmp_path / "mended.yaml"
-    code, page, words = fit(tmp_path, columns(rate), "--mend", str(mended))
+    code, page, words = fit(tmp_path, columns(rate), "--write-map", str(mended))
     assert code == 1 and f"rate_hz 1000 instead of {rate}" in words
     assert [f["kind"] for f in page["findings"]] == ["clock_scale"]
     assert yaml.safe_load(mended.read_text())["rate_hz"] == 1000.0
@@ -69,7 +69,7 @@ def test_the_right_rate_gives_a_model_better_than_the_nominal_robot_in_every_joi
     assert named == [7]
     model = read_model(str(tmp_path / "model.json"))
     friction = model.layout.split(model.values).drive
-    torque = np.abs(read_recording(LOG, map=columns(1000)).signal).max(axis=0)
+    torque = np.abs(read_recording(LOG, column_map=columns(1000)).signal).max(axis=0)
     assert np.all(np.abs(friction) < 10 * torque[:, None])
     index = model.layout.index("joint_7.coulomb")
     assert np.isinf(model.training.std[index])

@@ -109,8 +109,8 @@ def test_an_arm_far_from_its_description_is_found(data_dir):
     folder = data_dir / "ur10e"
     columns = Path(__file__).parents[2] / "examples" / "columns" / "ur10e_csv.yaml"
     path = folder / "identification_data" / "ur-20_01_31-load.csv.gz"
-    done = identify(read_robot(folder / "ur10e.urdf"), [read_recording(path, map=columns)])
+    done = identify(read_robot(folder / "ur10e.urdf"), [read_recording(path, column_map=columns)])
     assert done.consistent
     # As well as the empty arm; a search that stops on its way leaves 0.2.
-    assert done.training.mean_nrmse < 0.045
+    assert done.training_score.mean_nrmse < 0.045
     assert not [text for text in done.warnings if "no physically possible arm" in text]

@@ -24,11 +24,11 @@ def moving_arm(robot: Robot, friction: Term, seed: int = 3):
     rng, layout = np.random.default_rng(seed), model.layout
     theta = np.zeros(len(model.names))
     theta[layout.links] = robot.parameters
-    theta[layout.of("rotor")] = rng.uniform(0.2, 1.0, robot.joints)
+    theta[layout.block_slice("rotor")] = rng.uniform(0.2, 1.0, robot.joints)
     size = np.array([SIZES.get(term.name, 1.0) for term in friction.parameters])
     size = np.where([term.name.startswith("temp") for term in friction.parameters], 0.0, size)
     theta[layout.drive] = (size * rng.uniform(0.5, 1.0, (robot.joints, len(size)))).ravel()
-    theta[layout.of("offset")] = rng.normal(size=robot.joints)
+    theta[layout.block_slice("offset")] = rng.normal(size=robot.joints)
     if friction.shapes:
         model = replace(model, shape=np.tile(start_shape(friction), (robot.joints, 1)))
     return model.with_values(theta)

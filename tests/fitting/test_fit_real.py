@@ -33,7 +33,7 @@ def test_ur10e_predicts_runs_of_other_days(data_dir):
     robot = read_robot(data_dir / "ur10e" / "ur10e.urdf")
 
     def read(name):
-        return [read_recording(folder / f"{name}.csv.gz", map=MAPS / "ur10e_csv.yaml")]
+        return [read_recording(folder / f"{name}.csv.gz", column_map=MAPS / "ur10e_csv.yaml")]
 
     unseen = ("ur-20_02_19_14harm50sec", "ur-20_01_31-unload", "ur-19_12_23_free")
     done = identify(
@@ -49,12 +49,12 @@ def test_ur10e_predicts_runs_of_other_days(data_dir):
     np.testing.assert_allclose(gains[1:5], [11.976, 9.839, 10.763, 10.763], rtol=1e-3)
     # 0.041 over six unseen runs; a plain script reaches .091, the best known recipe .071.
     assert done.mean_holdout_nrmse < 0.050
-    assert done.before is not None and done.before.reduction > 0.85
+    assert done.nominal_comparison is not None and done.nominal_comparison.reduction > 0.85
 
 
 def test_panda_predicts_the_rest_of_its_log(data_dir):
     whole = read_recording(
-        data_dir / "panda" / "panda_exciting_traj1_part1.csv.gz", map=MAPS / "panda_csv.yaml"
+        data_dir / "panda" / "panda_exciting_traj1_part1.csv.gz", column_map=MAPS / "panda_csv.yaml"
     )
     done = identify(
         read_robot("panda"),
@@ -70,19 +70,20 @@ def test_tx40_with_its_coupled_wrist(data_dir):
     folder = data_dir / "staubli_tx40"
     done = identify(
         read_robot(folder / "tx40_mdh_modified.urdf"),
-        [read_recording(folder / "tx40_run1.csv.gz", map=MAPS / "tx40_csv.yaml")],
+        [read_recording(folder / "tx40_run1.csv.gz", column_map=MAPS / "tx40_csv.yaml")],
     )
     assert done.consistent
     # FIGAROH on the same recording: 3.02 3.85 2.40 1.01 4.37 1.83 N m, R2 of joint 5 0.71.
-    assert np.all(done.training.rmse < np.array([1.5, 1.5, 1.0, 0.6, 1.5, 0.6]))
-    assert 1.0 - done.training.nrmse[4] ** 2 > 0.97
+    assert np.all(done.training_score.rmse < np.array([1.5, 1.5, 1.0, 0.6, 1.5, 0.6]))
+    assert 1.0 - done.training_score.nrmse[4] ** 2 > 0.97
 
 
 def test_lwr4_stays_a_sensible_arm_under_degenerate_motion(data_dir):
     folder = data_dir / "kuka_lwr4"
     robot = read_robot(folder / "kuka_lwr4.urdf")
     runs = [
-        read_recording(folder / f"lwr4_run{i}.csv.gz", map=MAPS / "lwr4_csv.yaml") for i in (1, 2)
+        read_recording(folder / f"lwr4_run{i}.csv.gz", column_map=MAPS / "lwr4_csv.yaml")
+        for i in (1, 2)
     ]
     done = identify(robot, runs[:1], holdout={"run 2": runs[1:]}, cutoff_hz=5.0)
 
@@ -102,6 +103,6 @@ def test_one_joint_at_a_time_is_refused(data_dir):
     from taufit.core.errors import PoorExcitationError
 
     path = data_dir / "ur10e" / "jointwise_motion" / "ur-20_01_22-joint_3.csv.gz"
-    recording = read_recording(path, map=MAPS / "ur10e_csv.yaml")
+    recording = read_recording(path, column_map=MAPS / "ur10e_csv.yaml")
     with pytest.raises(PoorExcitationError, match="does not move"):
         identify(read_robot(data_dir / "ur10e" / "ur10e.urdf"), [recording])

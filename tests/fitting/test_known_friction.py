@@ -97,7 +97,7 @@ def test_what_the_test_knows_and_the_motion_does_not_show_is_kept(tested, capsys
 
 def test_terms_the_test_dropped_stay_out(tested, capsys):
     _, found, folder = tested
-    known = FrictionPrior.of(found.model)
+    known = FrictionPrior.from_model(found.model)
     assert known.dropped
     _, _, output = _fitted(folder, capsys, "--friction", str(folder / "friction.json"))
     model = read_model(output)
@@ -110,9 +110,9 @@ def test_untested_joints_are_left_to_the_data(tested):
     tested_only = replace(found.model.training, std=np.array(found.model.training.std))
     std = tested_only.std
     std[found.model.layout.drive_of(2)] = np.inf
-    known = FrictionPrior.of(found.model.with_training(tested_only))
+    known = FrictionPrior.from_model(found.model.with_training(tested_only))
     assert not any(name.startswith("joint_3") for name in known.names)
-    which, _, precision = known.expectation(TorqueModel(robot, Stribeck()))
+    which, _, precision = known.parameter_prior(TorqueModel(robot, Stribeck()))
     assert np.all(precision[which] > 0.0)
 
 

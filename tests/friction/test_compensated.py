@@ -14,7 +14,7 @@ from taufit.contact.external_torque import ExternalTorque
 from taufit.core.errors import RobotError, TaufitError
 from taufit.export import EXPORTS, to_urdf
 from taufit.fitting import automatic_model
-from taufit.health.index import _friction_torque as health_friction
+from taufit.health.friction_index import _model_friction as health_friction
 from taufit.model import friction_torque, predicted_torque, rigid_torque
 from taufit.model.friction_tape import FrictionTape
 from taufit.payload import PayloadFilter, stream
@@ -26,7 +26,7 @@ from taufit.sim.payload import CarriedPayload
 from taufit.sim.random_motion import random_fourier
 from taufit.terms import GravityCompensator, Ripple, TermInput, steady_friction_model, sum_of
 from taufit.terms.friction import Linear
-from taufit.terms.gravity_compensator import PARAMETERS, balance_columns
+from taufit.terms.gravity_compensator import PARAMETERS, compensator_columns
 
 SPRING = Compensator(1, "spring", base_arm=0.45, link_arm=0.16, angle=1.9)
 GAS = Compensator(1, "gas", base_arm=0.45, link_arm=0.16, angle=1.9, gas_length=0.6)
@@ -54,7 +54,7 @@ def energy(one, q):
 def test_the_torque_is_the_slope_of_the_energy_stored(one):
     q = np.linspace(-3.0, 3.0, 101)
     slope = (energy(one, q + 1e-5) - energy(one, q - 1e-5)) / 2e-5
-    np.testing.assert_allclose(np.stack(balance_columns(one, q), -1), slope, atol=1e-8)
+    np.testing.assert_allclose(np.stack(compensator_columns(one, q), -1), slope, atol=1e-8)
 
 
 def test_joints_without_one_have_zero_columns_and_names_to_drop():
@@ -136,7 +136,7 @@ def test_a_fit_finds_the_spring_and_predicts_unseen_motion(sprung):
             (bare, {"compensator": "2"}),
         )
     ]
-    known, without, guessed = (done.holdout[0].nrmse[1] for done in fits)
+    known, without, guessed = (done.holdout_scores[0].nrmse[1] for done in fits)
     assert known < 0.003
     # Nothing else takes its place; a sine and a cosine come near.
     assert without > 20.0 * known
@@ -159,7 +159,7 @@ def test_friction_known_from_elsewhere_leaves_the_compensator(sprung):
     done = taufit.identify(model.robot, [run], friction=tested)
     assert done.model.friction == Linear()
     assert done.model.terms == (GravityCompensator((SPRING,)),)
-    assert done.training.nrmse[1] < 0.01
+    assert done.training_score.nrmse[1] < 0.01
 
 
 def test_a_compensator_is_no_friction_where_friction_is_asked_for(sprung):
@@ -170,7 +170,7 @@ def test_a_compensator_is_no_friction_where_friction_is_asked_for(sprung):
     assert np.abs(own[:, 1]).max() < 4.0 + 3.0 * np.abs(samples.friction_velocity[:, 1]).max() + 0.5
     spring = predicted_torque(model, samples) - rigid_torque(model, samples) - own
     angle = samples.position[samples.in_motion, 1]
-    rate, force = balance_columns(SPRING, angle)
+    rate, force = compensator_columns(SPRING, angle)
     rotor = model.values[model.layout.index("joint_2.rotor")] * samples.acceleration[:, 1]
     left = (spring[:, 1] - rotor)[samples.in_motion] - RATE * rate - FORCE * force
     assert np.ptp(left) < 0.01 * np.ptp(RATE * rate + FORCE * force)
@@ -181,7 +181,7 @@ def test_consumers_have_the_same_torque(sprung):
     rng = np.random.default_rng(0)
     q, v, a = rng.normal(size=(3, 30, 6))
     whole = model.torque(q, v, a)
-    rate, force = balance_columns(SPRING, q[:, 1])
+    rate, force = compensator_columns(SPRING, q[:, 1])
     bare = replace(model.structure, terms=(), robot=replace(model.robot, compensators=()))
     values = [value for name, value in zip(model.names, model.values, strict=True)
               if "balance" not in name]  # fmt: skip
@@ -207,13 +207,13 @@ def test_a_standing_arm_feels_no_spring(sprung, compiled):
     torque = model.torque(angles, speeds, np.gradient(speeds, step, axis=0))
     torque[speeds == 0.0] += 1.5
     external = ExternalTorque(model, 1.0 / step)
-    external.compiled = external.compiled and compiled
+    external.is_compiled = external.is_compiled and compiled
     felt = external(np.arange(600) * step, np.concatenate([angles, speeds, torque], axis=1))
     assert felt.standing[:200].all()
     # At rest up to Coulomb friction is left, in motion nothing.
     assert np.abs(felt.torque[:200]).max() < 5.6
     assert np.abs(felt.torque[380:590]).max() < 0.5
-    whole = felt.predicted[380:590, 1] - 0.5 * (torque[381:591, 1] + torque[380:590, 1])
+    whole = felt.model_torque[380:590, 1] - 0.5 * (torque[381:591, 1] + torque[380:590, 1])
     assert np.abs(whole).max() < 0.5
     assert np.abs(felt.friction[:, 1]).max() < 4.0 + 3.0 * np.abs(speeds[:, 1]).max() + 0.1
 
@@ -300,7 +300,7 @@ def test_c_has_the_compensator_and_the_zeros(one, tmp_path):
     columns = model.columns
     rigid = rigid_torque(model, samples)
     motor = columns.drive_columns(TermInput(v, q, rigid, step=0.01))
-    wanted = rigid + columns.rest_torque(model.values, a, motor)
+    wanted = rigid + columns.term_torque(model.values, a, motor)
     found = Compiled(tmp_path, model).run(q, v, a, 0.01)
     np.testing.assert_allclose(found, wanted, atol=1e-9 * np.abs(wanted).max())
 

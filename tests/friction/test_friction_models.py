@@ -160,7 +160,7 @@ def test_a_run_cut_anywhere_gives_the_columns_of_the_whole(model):
     whole = model.columns(INPUTS, shape)
     state, parts = model.start(shape), []
     for first in range(0, len(V), 7):
-        columns, state = model.advance(state, INPUTS.span(slice(first, first + 7)), shape)
+        columns, state = model.advance(state, INPUTS.select_rows(slice(first, first + 7)), shape)
         parts.append(columns)
 
     np.testing.assert_array_equal(np.concatenate(parts), whole)

@@ -69,7 +69,9 @@ def test_roles_say_what_the_map_says(desk):
     assert roles[0] == ("time", 0) and roles[1] == ("position", 1) and roles[18] == ("torque", 6)
     again = page_of(roles, units_of(desk.page), desk.table, desk.page)
     assert roles_of(again, desk.table) == roles
-    one, other = (read_recording(desk.path, map=read_map(page)) for page in (desk.page, again))
+    one, other = (
+        read_recording(desk.path, column_map=read_map(page)) for page in (desk.page, again)
+    )
     np.testing.assert_array_equal(one.position, other.position)
     np.testing.assert_array_equal(one.signal, other.signal)
 
@@ -96,7 +98,7 @@ def test_what_the_owner_says_is_read(desk):
 
 def test_the_map_that_is_written_reads_the_file(desk):
     path = desk.save()
-    recording = read_recording(desk.path, map=path)
+    recording = read_recording(desk.path, column_map=path)
     np.testing.assert_array_equal(recording.signal, desk.recordings[0].signal)
 
 

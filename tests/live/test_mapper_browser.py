@@ -49,7 +49,7 @@ def test_a_log_without_a_header_becomes_a_map_a_fit_and_a_report(browser, tmp_pa
     assert said["choices"] == 1 and said["check"].startswith("Yes")
     assert "6 joints" in said["read"] and "residuals are" in said["fit"]
     assert "Torque model" in said["report"] and (tmp_path / "model.json").exists()
-    assert read_recording(path, map=tmp_path / "map.yaml").joints == 6
+    assert read_recording(path, column_map=tmp_path / "map.yaml").joints == 6
 
 
 def test_units_and_roles_are_changed_by_hand(browser, tmp_path, empty):
@@ -99,4 +99,4 @@ def test_a_shared_recording_becomes_a_map_by_one_choice(browser, tmp_path, file,
     desk = MappingSession(SHARED / file, tmp_path / "map.yaml", tmp_path / "model.json")
     said = work(browser, desk, str(SHARED / robot) if "/" in robot else robot)
     assert said["choices"] == 1 and said["check"].startswith("Yes")
-    assert read_recording(SHARED / file, map=tmp_path / "map.yaml").joints in (6, 7)
+    assert read_recording(SHARED / file, column_map=tmp_path / "map.yaml").joints in (6, 7)

@@ -42,17 +42,19 @@ def test_every_form_of_the_columns_gives_the_same_torque(friction, coupled):
 
     dense = columns.dense(q, v, a, motor)
 
-    rest = columns.rest_torque(theta, a, motor)
-    np.testing.assert_allclose(dense[..., layout.rest] @ theta[layout.rest], rest, atol=1e-12)
+    rest = columns.term_torque(theta, a, motor)
+    np.testing.assert_allclose(
+        dense[..., layout.after_links] @ theta[layout.after_links], rest, atol=1e-12
+    )
     written = np.empty(len(q))
     for joint in range(6):
-        for column in range(layout.rest.start, layout.size):
-            columns.write_rest(written, column, joint, 2.0, columns.at_motors(a), motor)
+        for column in range(layout.after_links.start, layout.size):
+            columns.write_term_column(written, column, joint, 2.0, columns.at_motors(a), motor)
             np.testing.assert_allclose(written, 2.0 * dense[:, joint, column], atol=1e-12)
     if not coupled:
-        own = columns.own(a, motor)
+        own = columns.motor_columns(a, motor)
         mine = [
-            [c for c in range(layout.rest.start, layout.size) if layout.owner[c] == j]
+            [c for c in range(layout.after_links.start, layout.size) if layout.owner[c] == j]
             for j in range(6)
         ]
         for joint in range(6):

@@ -14,7 +14,7 @@ import taufit
 from taufit.cli.app import main
 from taufit.dynamics.base_parameters import base_parameters
 from taufit.excitation import write_motion
-from taufit.model.tip_energy import arm_inertia, tip_energy
+from taufit.model.tip_energy import mass_matrix_with_rotors, tip_energy
 from taufit.model.training_record import BaseRecord
 from taufit.sim import Twin, random_fourier
 
@@ -65,9 +65,11 @@ def test_rotors_of_coupled_motors_reach_the_joints():
     coupled = replace(robot, drives=replace(robot.drives, coupling=coupling))
     plain, both = known_model(robot, 1), known_model(coupled, 1)
     q = np.zeros((1, 6))
-    rotors = np.diag(plain.values[plain.layout.of("rotor")])
-    links = arm_inertia(plain, q)[0] - rotors
-    np.testing.assert_allclose(arm_inertia(both, q)[0], links + coupling.T @ rotors @ coupling)
+    rotors = np.diag(plain.values[plain.layout.block_slice("rotor")])
+    links = mass_matrix_with_rotors(plain, q)[0] - rotors
+    np.testing.assert_allclose(
+        mass_matrix_with_rotors(both, q)[0], links + coupling.T @ rotors @ coupling
+    )
 
 
 def test_intervals_hold_as_often_as_they_say():

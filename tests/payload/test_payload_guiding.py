@@ -73,7 +73,7 @@ def test_columns_follow_rows_that_were_dropped(tmp_path, tour):
         "\n".join([",".join(names), *(",".join(map(str, row)) for row in cells)]) + "\n"
     )
     columns = {"time": "t", "position": "q{joint}", "torque": "tau{joint}"}
-    log = taufit.read_recording(path, map={"columns": columns})
+    log = taufit.read_recording(path, column_map={"columns": columns})
     assert len(log) == 399
     found = force_columns(path, log, ("fx", "fy", "fz"))
     np.testing.assert_allclose(found, np.delete(force, 7, axis=0))

@@ -59,7 +59,7 @@ def test_friction_remembers_its_path_across_chunks(model):
     state, parts, ways = model.columns.start(), [], []
     for first in range(0, n, 9):
         chunk = slice(first, first + 9)
-        columns, state = model.columns.advance(state, inputs.span(chunk))
+        columns, state = model.columns.advance(state, inputs.select_rows(chunk))
         parts.append(columns)
         ways.append(sliding(velocity[chunk], 0.008))
     direction, left = (np.concatenate(part) for part in zip(*ways, strict=True))

@@ -18,7 +18,7 @@ def _with_law(model: FittedModel, law: str) -> FittedModel:
     values = np.zeros(len(structure.names))
     for name, value in zip(model.names, model.values, strict=True):
         values[structure.layout.index(name)] = value
-    return FittedModel.of(structure, values, model.training)
+    return FittedModel.from_values(structure, values, model.training)
 
 
 @pytest.mark.parametrize("law", ["linear", "exponential"])
@@ -44,7 +44,9 @@ def test_friction_that_follows_temperature_changes_the_payload_with_it(model, lo
     steeper[[name.endswith("coulomb_per_degree") for name in structure.names]] = 0.1
 
     flat, steep = (
-        identify_payload(FittedModel.of(structure, x, model.training), warm).estimate.parameters
+        identify_payload(
+            FittedModel.from_values(structure, x, model.training), warm
+        ).estimate.parameters
         for x in (values, steeper)
     )
 

@@ -46,7 +46,7 @@ def test_units_signs_scales_and_offsets_follow_the_formula(tmp_path):
             "current": {"columns": [4, 5], "unit": "mA", "sign": [1, -1], "scale": 2},
         }
     )
-    recording = read_recording(path, map=spec)
+    recording = read_recording(path, column_map=spec)
     np.testing.assert_allclose(recording.time, TIME, atol=1e-15)
     np.testing.assert_allclose(recording.position, ANGLE + np.array([0.5, 0]), atol=1e-15)
     np.testing.assert_allclose(recording.signal, CURRENT * [2, -2], rtol=1e-14)
@@ -63,7 +63,7 @@ def test_long_form_equals_short_form(tmp_path):
             {"column": 5, "quantity": "current", "joint": 2, "unit": "A", "sign": -1},
         ]
     }
-    recording = read_recording(path, map=long)
+    recording = read_recording(path, column_map=long)
     np.testing.assert_array_equal(recording.position, ANGLE)
     np.testing.assert_array_equal(recording.signal, CURRENT * [1, -1])
 
@@ -78,7 +78,7 @@ def test_motor_angles_pass_gear_and_coupling(tmp_path):
         coupling=coupling.tolist(),
         torque_constant=[0.1, 0.2],
     )
-    recording = read_recording(path, map=spec)
+    recording = read_recording(path, column_map=spec)
     np.testing.assert_allclose(recording.position, ANGLE, atol=1e-14)
     np.testing.assert_allclose(recording.gain, [5.0, -16.0])
     np.testing.assert_array_equal(recording.coupling, coupling)
@@ -101,7 +101,7 @@ def test_motor_angles_pass_gear_and_coupling(tmp_path):
     ],
 )
 def test_gains(tmp_path, changes, gain):
-    recording = read_recording(file(tmp_path, TIME, ANGLE, CURRENT), map=page(**changes))
+    recording = read_recording(file(tmp_path, TIME, ANGLE, CURRENT), column_map=page(**changes))
     if gain is None:
         assert recording.gain is None
         assert "gain_unknown" in {finding.kind for finding in recording.findings}
@@ -120,7 +120,7 @@ def test_the_long_form_takes_several_columns_from_a_joint_on(tmp_path):
             {"column": [4, 5], "quantity": "current"},
         ]
     }
-    long, short = (read_recording(path, map=given) for given in (spec, page()))
+    long, short = (read_recording(path, column_map=given) for given in (spec, page()))
     np.testing.assert_array_equal(long.position, short.position)
     np.testing.assert_array_equal(long.signal, short.signal)
 
@@ -128,8 +128,8 @@ def test_the_long_form_takes_several_columns_from_a_joint_on(tmp_path):
 def test_torque_sides(tmp_path):
     path = file(tmp_path, TIME, ANGLE, CURRENT)
     columns = {"time": 1, "position": "2-3", "torque": "4-5"}
-    link = read_recording(path, map={"columns": columns, "torque_side": "link"})
-    motor = read_recording(path, map={"columns": columns, "gear_ratio": [10, 20]})
+    link = read_recording(path, column_map={"columns": columns, "torque_side": "link"})
+    motor = read_recording(path, column_map={"columns": columns, "gear_ratio": [10, 20]})
     assert (link.torque_source, motor.torque_source) == ("joint_torque_sensor", "motor_torque")
     np.testing.assert_array_equal(link.gain, [1, 1])
     np.testing.assert_array_equal(motor.gain, [10, 20])
@@ -138,15 +138,17 @@ def test_torque_sides(tmp_path):
 def test_delimiters_decimals_and_headers_are_found_out(tmp_path):
     for delimiter in (",", ";", "\t", " "):
         path = file(tmp_path, TIME, ANGLE, CURRENT, delimiter=delimiter)
-        np.testing.assert_array_equal(read_recording(path, map=page()).position, ANGLE)
+        np.testing.assert_array_equal(read_recording(path, column_map=page()).position, ANGLE)
     german = path.read_text().replace(" ", ";").replace(".", ",")
     path.write_text(german)
-    np.testing.assert_array_equal(read_recording(path, map=page()).position, ANGLE)
+    np.testing.assert_array_equal(read_recording(path, column_map=page()).position, ANGLE)
     path = file(tmp_path, TIME, ANGLE, CURRENT, header=["a", "b", "c", "d", "e"])
-    np.testing.assert_array_equal(read_recording(path, map=page()).position, ANGLE)
+    np.testing.assert_array_equal(read_recording(path, column_map=page()).position, ANGLE)
     np.savetxt(tmp_path / "np.txt", np.column_stack([TIME, ANGLE, CURRENT]), header="t q1 q2 i1 i2")
     named = {"columns": {"time": "t", "position": "q{joint}", "current": "i{joint}"}}
-    np.testing.assert_array_equal(read_recording(tmp_path / "np.txt", map=named).position, ANGLE)
+    np.testing.assert_array_equal(
+        read_recording(tmp_path / "np.txt", column_map=named).position, ANGLE
+    )
 
 
 def test_runs_payload_rate_and_signs(tmp_path):
@@ -157,13 +159,13 @@ def test_runs_payload_rate_and_signs(tmp_path):
         "rate_hz": 200,
         "signed": [True, False],
     }
-    first, second = read_recordings(path, map=spec)
+    first, second = read_recordings(path, column_map=spec)
     assert (first.meta["run"], second.meta["run"]) == (4, 9)
     np.testing.assert_allclose(second.time, np.arange(N // 2) / 200)
     assert second.payload == 1.25 and second.signed.tolist() == [True, False]
-    assert read_recording(path, map=spec, run=9, payload=3).payload == 3
+    assert read_recording(path, column_map=spec, run=9, payload=3).payload == 3
     with pytest.raises(RecordingError, match=r"2 runs .4 to 9."):
-        read_recording(path, map=spec)
+        read_recording(path, column_map=spec)
 
 
 @pytest.mark.parametrize(
@@ -236,7 +238,7 @@ def test_runs_payload_rate_and_signs(tmp_path):
 )
 def test_wrong_maps_say_what_is_wrong(tmp_path, spec, complaint):
     with pytest.raises(RecordingError, match=complaint):
-        read_recording(file(tmp_path, TIME, ANGLE, CURRENT), map=spec)
+        read_recording(file(tmp_path, TIME, ANGLE, CURRENT), column_map=spec)
 
 
 def test_map_files_that_are_no_maps(tmp_path):
@@ -252,7 +254,7 @@ def test_holes_in_a_pattern_are_no_shorter_arm(tmp_path):
     path = file(tmp_path, TIME, ANGLE, CURRENT, header=["t", "q1", "q3", "i1", "i2"])
     spec = {"columns": {"time": "t", "position": "q{joint}", "current": "i{joint}"}}
     with pytest.raises(RecordingError, match=r"q1, q3 .*without holes"):
-        read_recording(path, map=spec)
+        read_recording(path, column_map=spec)
 
 
 @pytest.mark.parametrize("text", ["inf", "nan", "1e200", "word"])
@@ -269,7 +271,9 @@ def test_a_bad_cell_is_named_as_the_file_has_it_even_behind_a_coupling(tmp_path,
         coupling=[[1, 0], [1, 1]],
         gains=1,
     )
-    (finding,) = [f for f in read_recording(path, map=spec).findings if f.kind == "corrupt_rows"]
+    (finding,) = [
+        f for f in read_recording(path, column_map=spec).findings if f.kind == "corrupt_rows"
+    ]
     assert finding.rows == (10,)
     assert "row 10: column 3 holds" in finding.message and text.rstrip(
         "0"
@@ -281,7 +285,7 @@ def test_words_in_columns_nobody_reads_do_not_matter(tmp_path):
     lines = [line + ",running" for line in path.read_text().split("\n") if line]
     lines[4] = lines[4].replace(lines[4].split(",")[1], "lost", 1)
     path.write_text("\n".join(lines) + "\n")
-    recording = read_recording(path, map=page(header=False))
+    recording = read_recording(path, column_map=page(header=False))
     (finding,) = [f for f in recording.findings if f.kind == "corrupt_rows"]
     assert finding.rows == (5,) and "column 2 holds 'lost'" in finding.message
     assert len(recording) == N - 1
@@ -346,5 +350,7 @@ def test_gains_in_numbers_one_per_joint_are_taken(tmp_path):
     text = "t,q1,q2,i1,i2\n" + "".join(",".join(f"{x:g}" for x in row) + "\n" for row in rows)
     (tmp_path / "run.csv").write_text(text)
     columns = {"time": "t", "position": "q{joint}", "current": "i{joint}"}
-    found = read_recording(tmp_path / "run.csv", map={"columns": columns, "gains": [2.0, 3.0]})
+    found = read_recording(
+        tmp_path / "run.csv", column_map={"columns": columns, "gains": [2.0, 3.0]}
+    )
     np.testing.assert_array_equal(found.gain, [2.0, 3.0])

@@ -47,7 +47,7 @@ def test_a_draft_reads_every_layout_as_it_was_meant(layout, told, tmp_path, run)
     else:
         draft = draft_map(table, **known)
         (tmp_path / "map.yaml").write_text(draft_text(draft, path.name))
-        read = read_recording(path, map=tmp_path / "map.yaml")
+        read = read_recording(path, column_map=tmp_path / "map.yaml")
     np.testing.assert_allclose(read.time - read.time[0], time, atol=2e-6)
     # A commanded position within a milliradian is as good as the measured one.
     np.testing.assert_allclose(read.position, q, atol=2e-3)
@@ -83,8 +83,8 @@ def test_drafts_of_shared_recordings_equal_the_maps_written_by_hand(file, by_han
     if robot is not None:
         arm = read_robot(robot)
         known = {"joints": arm.joints, "gravity": lambda position: gravity_torque(arm, position)}
-    drafted = read_recordings(path, map=read_map(draft_map(read_table(path), **known).page))
-    expected = read_recordings(path, map=by_hand)
+    drafted = read_recordings(path, column_map=read_map(draft_map(read_table(path), **known).page))
+    expected = read_recordings(path, column_map=by_hand)
     assert len(drafted) == len(expected)
     for one, other in zip(drafted[:3], expected[:3], strict=True):
         np.testing.assert_array_equal(one.time, other.time)
@@ -103,7 +103,7 @@ def test_the_command_writes_a_map_and_names_the_next_command(tmp_path, run, caps
     page = json.loads(capsys.readouterr().out)
     assert page["joints"] == 6 and page["map"]["columns"]["position"] == "2-7"
     assert page["next"].startswith("taufit fit ur5e ") and "--map" in page["next"]
-    assert read_recording(path, map=out).joints == 6
+    assert read_recording(path, column_map=out).joints == 6
 
 
 def test_every_shipped_logger_is_recognised_by_its_own_columns():
@@ -125,7 +125,7 @@ def test_a_share_kept_out_ends_the_recording_and_leaves_a_gap(tmp_path, run):
     path = LAYOUTS["one_based"](tmp_path, run)
     read = read_recording(
         path,
-        map={"columns": {"time": "t", "position": "q{joint}", "torque": "tau{joint}"}},
+        column_map={"columns": {"time": "t", "position": "q{joint}", "torque": "tau{joint}"}},
     )
     first, last = split(read, 0.3)
     total = read.time[-1] - read.time[0]
@@ -151,7 +151,7 @@ def test_a_share_kept_out_ends_the_recording_and_leaves_a_gap(tmp_path, run):
 def test_effort_declares_any_recording(tmp_path, run, effort, unit, removed):
     path = LAYOUTS["one_based"](tmp_path, run)
     columns = {"time": "t", "position": "q{joint}", "torque": "tau{joint}"}
-    read = read_recording(path, map={"columns": columns}, effort=effort)
+    read = read_recording(path, column_map={"columns": columns}, torque_kind=effort)
     assert read.signal_unit == unit and read.meta.get("gravity_removed") == removed
     assert (read.gain is None) == (effort == "current")
 

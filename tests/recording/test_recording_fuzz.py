@@ -224,7 +224,7 @@ def test_damaged_text_tables(mutation, tmp_path):
         data, may_miss = mutation(np.random.default_rng([seed, FOREIGN.index(mutation)]))
         path.write_bytes(data)
         try:
-            recording = read_recording(path, map=MAP)
+            recording = read_recording(path, column_map=MAP)
         except TaufitError as error:
             assert str(path) in str(error)
             outcomes["refused"] += 1
@@ -315,7 +315,7 @@ def test_mats_and_random_bytes_under_every_ending(tmp_path):
         path = tmp_path / "run.mat"
         path.write_bytes(damage(buffer.getvalue(), np.random.default_rng(seed)))
         try:
-            read_recording(path, map=page)
+            read_recording(path, column_map=page)
         except TaufitError as error:
             assert str(path) in str(error)
     endings = (".csv", ".parquet", ".npz", ".h5", ".mcap", ".bag", ".db3", ".live", ".txt")
@@ -324,4 +324,4 @@ def test_mats_and_random_bytes_under_every_ending(tmp_path):
             path = tmp_path / f"noise{ending}"
             path.write_bytes(rng.bytes(size))
             with pytest.raises(TaufitError):
-                read_recording(path, map=None if ending == ".live" else MAP)
+                read_recording(path, column_map=None if ending == ".live" else MAP)

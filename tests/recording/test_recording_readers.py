@@ -43,7 +43,7 @@ def test_npz_with_matrices(tmp_path, transposed):
     time, *rest = motion()
     q, dq, tau = (x.T if transposed else x for x in rest)
     np.savez(tmp_path / "run.npz", t=time, q=q, dq=dq, tau=tau, note=np.arange(3.0))
-    recording = read_recording(tmp_path / "run.npz", map=MAP)
+    recording = read_recording(tmp_path / "run.npz", column_map=MAP)
     assert_motion(recording)
     assert "unread_columns" in {finding.kind for finding in recording.findings}
 
@@ -51,7 +51,7 @@ def test_npz_with_matrices(tmp_path, transposed):
 def test_npz_that_would_run_code_is_refused(tmp_path):
     np.savez(tmp_path / "run.npz", t=np.array([{"a": 1}], dtype=object))
     with pytest.raises(RecordingError, match="npz"):
-        read_recording(tmp_path / "run.npz", map=MAP)
+        read_recording(tmp_path / "run.npz", column_map=MAP)
 
 
 def test_mat_file_with_a_structure(tmp_path):
@@ -61,7 +61,7 @@ def test_mat_file_with_a_structure(tmp_path):
     content = {"log": {"t": time, "q": q, "dq": dq, "tau": tau}, "comment": "first run"}
     scipy.io.savemat(tmp_path / "run.mat", content)
     columns = {key: f"log.{name}" for key, name in MAP["columns"].items()}
-    assert_motion(read_recording(tmp_path / "run.mat", map={"columns": columns}))
+    assert_motion(read_recording(tmp_path / "run.mat", column_map={"columns": columns}))
 
 
 def test_mat_7_3_and_hdf5(tmp_path):
@@ -73,7 +73,7 @@ def test_mat_7_3_and_hdf5(tmp_path):
             for key, value in (("t", time[None]), ("q", q.T), ("dq", dq.T), ("tau", tau.T)):
                 file[f"log/{key}"] = value
         columns = {key: f"log.{value}" for key, value in MAP["columns"].items()}
-        assert_motion(read_recording(tmp_path / name, map={"columns": columns}))
+        assert_motion(read_recording(tmp_path / name, column_map={"columns": columns}))
 
 
 def test_files_without_a_map_name_the_command_that_drafts_one(tmp_path):
@@ -145,7 +145,7 @@ def test_lerobot_episodes(tmp_path, per_episode):
         "position": {"columns": "observation.state_{joint}", "unit": "deg"},
         "current": "observation.effort_{joint}",
     }
-    mapped = read_recording(tmp_path, map={"columns": columns}, run=1)
+    mapped = read_recording(tmp_path, column_map={"columns": columns}, run=1)
     np.testing.assert_allclose(mapped.position, np.radians(q + 1), rtol=1e-15)
 
 
@@ -204,7 +204,7 @@ def test_bags_written_by_rosbags_alone_read_correctly(tmp_path, form):
         (tmp_path / "bag" / "bag.mcap").rename(path)
     else:
         write_bag(path, states(), ros1=form == "ros1.bag")
-    recording = read_recording(path, effort="torque")
+    recording = read_recording(path, torque_kind="torque")
     assert_motion(recording)
     assert recording.meta["joint_names"] == ["a", "b", "c", "d", "e", "f"]
     assert recording.meta["start_time_ns"] == START
@@ -216,9 +216,9 @@ def test_what_effort_means_is_never_assumed(tmp_path):
     recording = read_recording(tmp_path / "bag")
     assert recording.signal_unit == "" and recording.gain is None
     assert "effort_unit" in {finding.kind for finding in recording.findings}
-    assert read_recording(tmp_path / "bag", effort="current").signal_unit == "A"
+    assert read_recording(tmp_path / "bag", torque_kind="current").signal_unit == "A"
     with pytest.raises(RecordingError, match="torque, current, torque_without_gravity, raw"):
-        read_recording(tmp_path / "bag", effort="Nm")
+        read_recording(tmp_path / "bag", torque_kind="Nm")
 
 
 def test_joints_are_found_by_name_whatever_their_place(tmp_path):
@@ -233,13 +233,13 @@ def test_joints_are_found_by_name_whatever_their_place(tmp_path):
     write_bag(tmp_path / "bag", messages)
     columns = {"time": "time", "position": "position_{joint}", "velocity": "velocity_{joint}"}
     page = {"columns": {**columns, "torque": "effort_{joint}"}, "joint_names": list("abcdef")}
-    recording = read_recording(tmp_path / "bag", map=page)
+    recording = read_recording(tmp_path / "bag", column_map=page)
     assert_motion(recording)
     assert "other_joints" in {finding.kind for finding in recording.findings}
-    backwards = read_recording(tmp_path / "bag", map={**page, "joint_names": list("fedcba")})
+    backwards = read_recording(tmp_path / "bag", column_map={**page, "joint_names": list("fedcba")})
     np.testing.assert_array_equal(backwards.position, recording.position[:, ::-1])
     with pytest.raises(RecordingError, match=r"no joint wrist.*finger"):
-        read_recording(tmp_path / "bag", map={**page, "joint_names": ["a", "wrist"]})
+        read_recording(tmp_path / "bag", column_map={**page, "joint_names": ["a", "wrist"]})
 
 
 def test_several_joint_state_topics_must_be_chosen(tmp_path):

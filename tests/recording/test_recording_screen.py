@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from taufit.core.errors import RecordingError
-from taufit.recording import Recording, quality, read_recording, timing, write_recording
+from taufit.recording import Recording, read_recording, recording_quality, timing, write_recording
 
 N = 1000
 TIME = np.arange(N) * 0.01
@@ -27,7 +27,7 @@ def read(tmp_path, values=None, time=TIME, position=POSITION, velocity=VELOCITY,
         cells[row - 1][NAMES.index(name)] = text
     lines = [",".join(NAMES), *(",".join(row) for row in cells)]
     (tmp_path / "run.csv").write_text("\n".join(lines) + "\n")
-    return read_recording(tmp_path / "run.csv", map=MAP)
+    return read_recording(tmp_path / "run.csv", column_map=MAP)
 
 
 def found(recording):
@@ -122,7 +122,7 @@ def test_fast_but_real_motion_stays(tmp_path):
     recording = read(tmp_path, time=time, position=angle, velocity=speed)
     assert len(recording) == N
     without = {"columns": {k: v for k, v in MAP["columns"].items() if k != "velocity"}}
-    assert len(read_recording(tmp_path / "run.csv", map=without)) == N
+    assert len(read_recording(tmp_path / "run.csv", column_map=without)) == N
 
 
 def test_jumps_between_long_intervals_are_told_not_cured(tmp_path):
@@ -200,7 +200,7 @@ def test_a_file_cut_within_a_number_loses_its_last_row(tmp_path):
     read(tmp_path)
     path = tmp_path / "run.csv"
     path.write_text(path.read_text()[:-6])
-    recording = read_recording(path, map=MAP)
+    recording = read_recording(path, column_map=MAP)
     assert found(recording)["cut_row"].rows == (N,)
     assert len(recording) == N - 1
 
@@ -211,7 +211,7 @@ def test_a_damaged_gzip_gives_what_comes_before(tmp_path):
     read(tmp_path)
     packed = gzip.compress((tmp_path / "run.csv").read_bytes())
     (tmp_path / "cut.csv.gz").write_bytes(packed[: len(packed) // 2])
-    recording = read_recording(tmp_path / "cut.csv.gz", map=MAP)
+    recording = read_recording(tmp_path / "cut.csv.gz", column_map=MAP)
     assert 100 < len(recording) < 900 and "truncated" in found(recording)
     np.testing.assert_array_equal(recording.signal, SIGNAL[: len(recording)])
 
@@ -234,7 +234,7 @@ def test_rest_and_motion_windows():
     signal = np.ones_like(position)
     for velocity in (speed[:, None], None):
         recording = Recording(time=time, position=position, signal=signal, velocity=velocity)
-        page = quality(recording)
+        page = recording_quality(recording)
         # Without a velocity it is taken over 100 ms, so windows end half of that off.
         np.testing.assert_allclose(page.rest, [(0, 2), (7, 9.99)], atol=0.06)
         np.testing.assert_allclose(page.motion, (2, 7), atol=0.06)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from taufit.recording import quality, read_recording, read_recordings
+from taufit.recording import read_recording, read_recordings, recording_quality
 
 MAPS = Path(__file__).resolve().parents[2] / "examples" / "columns"
 FOLDERS = {
@@ -32,7 +32,7 @@ def test_every_shared_recording_reads_through_its_map(folder, data_dir):
     files = sorted((data_dir / folder).rglob("*.csv.gz"))
     assert files
     for file in files:
-        for recording in read_recordings(file, map=MAPS / f"{FOLDERS[folder]}.yaml"):
+        for recording in read_recordings(file, column_map=MAPS / f"{FOLDERS[folder]}.yaml"):
             assert recording.joints == JOINTS.get(folder, 6), file
             assert len(recording) > 200, file
             assert (np.diff(recording.time) > 0).all(), file
@@ -48,7 +48,7 @@ def test_every_shared_recording_reads_through_its_map(folder, data_dir):
 
 def test_the_corrupt_file_names_its_ten_rows_and_the_rows_shifted_with_them(data_dir):
     file = data_dir / "ur10e" / "identification_data" / "ur-19_09_27-11_32_02.csv.gz"
-    recording = read_recording(file, map=MAPS / "ur10e_csv.yaml")
+    recording = read_recording(file, column_map=MAPS / "ur10e_csv.yaml")
     found = {finding.kind: finding for finding in recording.findings}
     assert found["corrupt_rows"].rows == (3, 4, 7, 8, 11, 12, 16, 17, 19, 20)
     # Ten further rows hold other fields of the packet, finite but nowhere near the arm's motion.
@@ -59,7 +59,7 @@ def test_the_corrupt_file_names_its_ten_rows_and_the_rows_shifted_with_them(data
 
 def test_files_without_targets_say_so(data_dir):
     file = data_dir / "ur10e" / "identification_data" / "ur-19_09_27-11_28_22.csv.gz"
-    recording = read_recording(file, map=MAPS / "ur10e_csv.yaml")
+    recording = read_recording(file, column_map=MAPS / "ur10e_csv.yaml")
     assert recording.target_torque is None and recording.target_current is None
     assert "missing_columns" in kinds(recording)
     assert len(recording) == 594
@@ -67,7 +67,7 @@ def test_files_without_targets_say_so(data_dir):
 
 def test_panda_gaps_are_counted(data_dir):
     (file,) = (data_dir / "panda").glob("*.csv.gz")
-    recording = read_recording(file, map=MAPS / "panda_csv.yaml")
+    recording = read_recording(file, column_map=MAPS / "panda_csv.yaml")
     (gaps,) = [finding for finding in recording.findings if finding.kind == "gaps"]
     assert len(gaps.rows) == 269
     assert recording.torque_source == "joint_torque_sensor"
@@ -75,7 +75,7 @@ def test_panda_gaps_are_counted(data_dir):
 
 def test_staubli_motor_angles_become_joint_angles(data_dir):
     (file,) = (data_dir / "staubli_tx40").glob("*.csv.gz")
-    recording = read_recording(file, map=MAPS / "tx40_csv.yaml")
+    recording = read_recording(file, column_map=MAPS / "tx40_csv.yaml")
     # The programmed turning points are whole degrees, on axis 6 only after uncoupling axis 5.
     low, high = np.degrees(recording.position.min(0)), np.degrees(recording.position.max(0))
     np.testing.assert_allclose(low, [-100, -94, -45, -240, -90, -200], atol=0.2)
@@ -85,11 +85,11 @@ def test_staubli_motor_angles_become_joint_angles(data_dir):
 
 def test_runs_of_one_file_are_never_mixed(data_dir):
     (file,) = (data_dir / "schunk_6dof").glob("*.csv.gz")
-    recordings = read_recordings(file, map=MAPS / "schunk_csv.yaml")
+    recordings = read_recordings(file, column_map=MAPS / "schunk_csv.yaml")
     assert [recording.meta["run"] for recording in recordings] == list(range(1, 71))
     assert {len(recording) for recording in recordings} <= set(range(233, 937))
     assert sum(len(recording) for recording in recordings) == 44430
-    seventh = read_recording(file, map=MAPS / "schunk_csv.yaml", run=7)
+    seventh = read_recording(file, column_map=MAPS / "schunk_csv.yaml", run=7)
     np.testing.assert_array_equal(seventh.signal, recordings[6].signal)
 
 
@@ -110,8 +110,8 @@ WINDOWS = {
 @pytest.mark.parametrize("name", WINDOWS)
 def test_motion_windows_are_those_the_authors_took_by_hand(name, data_dir):
     file = data_dir / "ur10e" / "identification_data" / f"{name}.csv.gz"
-    recording = read_recording(file, map=MAPS / "ur10e_csv.yaml")
-    page = quality(recording)
+    recording = read_recording(file, column_map=MAPS / "ur10e_csv.yaml")
+    page = recording_quality(recording)
     first, last = np.searchsorted(recording.time, page.motion) + 1
     # Authors cut with a margin: up to 0.2 s before the first and 0.65 s after the last motion.
     assert -5 <= first - WINDOWS[name][0] <= 20
@@ -121,7 +121,7 @@ def test_motion_windows_are_those_the_authors_took_by_hand(name, data_dir):
 
 def test_static_poses_are_all_rest(data_dir):
     for file in sorted((data_dir / "ur10e" / "validation_data").glob("*.csv.gz")):
-        recording = read_recording(file, map=MAPS / "ur10e_csv.yaml")
-        page = quality(recording)
+        recording = read_recording(file, column_map=MAPS / "ur10e_csv.yaml")
+        page = recording_quality(recording)
         assert page.motion is None
         assert page.rest == ((recording.time[0], recording.time[-1]),)

@@ -85,7 +85,7 @@ def test_times_lists_and_small_numbers_are_read_as_what_they_mean(tmp_path):
         path,
     )  # fmt: skip
     spec = {"columns": {"time": "stamp", "position": ["q_1", "q_2"], "torque": ["tau_1", "tau_2"]}}
-    recording = read_recording(path, map=spec)
+    recording = read_recording(path, column_map=spec)
     np.testing.assert_allclose(recording.time - recording.time[0], TIME, atol=1e-9)
     np.testing.assert_array_equal(recording.position, ANGLE)
     np.testing.assert_allclose(recording.signal, 3.0 * ANGLE, rtol=1e-6)

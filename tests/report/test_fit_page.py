@@ -24,7 +24,7 @@ def test_the_page_of_a_fit_has_its_grade_and_the_reasons(done):
 
 
 def test_the_page_of_a_model_on_a_recording_is_graded_alike(done):
-    (score,), (samples,) = done.holdout, done.holdout_samples
+    (score,), (samples,) = done.holdout_scores, done.holdout_samples
     text = model_page(done.model, [ReportRun("kept out", samples, score)])
     assert f"PASS ({done.grades.overall})" in text
 

@@ -71,7 +71,7 @@ def test_torque_is_plotted_as_measured_and_as_predicted(nouns):
     np.testing.assert_array_equal(measured, done.samples.torque[:, 1])
     rows = done.samples.in_motion
     error = np.sqrt(np.mean((measured - predicted)[rows] ** 2))
-    assert error == pytest.approx(done.training.rmse[1], rel=0.05)
+    assert error == pytest.approx(done.training_score.rmse[1], rel=0.05)
     for noun in (nouns["recording"], done.samples):
         assert all(len(axis.lines) == 6 for axis in noun.plot())
     pyplot.close("all")

@@ -95,7 +95,7 @@ def test_strong_drag_makes_no_load_dependence_likely():
         model, as_source(replace(samples, torque=samples.torque + thick)), ()
     )
 
-    assert np.all(search.drag > 1.3) and np.all(search.load < 1.2)
+    assert np.all(search.viscous > 1.3) and np.all(search.load < 1.2)
 
 
 def test_offsets_are_expected_as_large_as_the_arm_shows_them():

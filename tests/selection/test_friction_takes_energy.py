@@ -74,7 +74,7 @@ def test_no_friction_model_gives_energy(samples, name):
 def test_no_real_robot_is_said_to_have_friction_that_drives_it(robot, recording, columns):
     if not DATA.is_dir():
         pytest.skip("the shared recordings are not here")
-    run = read_recording(DATA / recording, map=ROOT / "examples" / "columns" / columns)
+    run = read_recording(DATA / recording, column_map=ROOT / "examples" / "columns" / columns)
     done = identify(read_robot(DATA / robot), [run], cutoff_hz=5.0)
     assert done.consistent
     assert least_power(done.model).min() > -1e-4

@@ -42,7 +42,7 @@ WINDOWS = {
 def _ur10e(data_dir, name):
     folder = data_dir / "ur10e"
     (path,) = folder.glob(f"*/{name}.csv.gz")
-    return read_recording(path, map=MAPS / "ur10e_csv.yaml")
+    return read_recording(path, column_map=MAPS / "ur10e_csv.yaml")
 
 
 # The folders this file knows; others may lie beside them.
@@ -59,7 +59,7 @@ MAP_OF = {
 def _everything(data_dir):
     for folder, robot in MAP_OF.items():
         for path in sorted((data_dir / folder).glob("**/*.csv.gz")):
-            yield path, read_recordings(path, map=MAPS / f"{robot}_csv.yaml")
+            yield path, read_recordings(path, column_map=MAPS / f"{robot}_csv.yaml")
 
 
 def test_every_shared_recording_gets_a_report_with_the_right_rate(data_dir):
@@ -132,7 +132,7 @@ def test_automatic_gains_of_one_log_are_the_controllers(data_dir, name):
 def test_pooled_gains_of_all_logs_are_the_controllers(data_dir):
     folder = data_dir / "ur10e"
     recordings = [
-        read_recording(path, map=MAPS / "ur10e_csv.yaml")
+        read_recording(path, column_map=MAPS / "ur10e_csv.yaml")
         for path in sorted(folder.glob("*/*.csv.gz"))
     ]
     gains = controller_gains(recordings)

@@ -33,7 +33,7 @@ MAPS = Path(__file__).resolve().parents[2] / "examples" / "columns"
 )
 def test_hidden_signs_of_real_arms(data_dir, robot, file, columns, good):
     arm = read_robot(data_dir / robot)
-    recording = read_recording(data_dir / file, map=MAPS / columns)
+    recording = read_recording(data_dir / file, column_map=MAPS / columns)
     signed = condition(recording, cutoff_hz=10.0)
     hidden = condition(without_signs(recording), cutoff_hz=10.0)
     truth = signed.raw_torque

@@ -161,7 +161,7 @@ def test_franka_leaves_the_residual_of_table_5(reference_dir):
 def test_ur10e_real_leaves_the_noise_of_the_real_arm(data_dir):
     # A run the preset was not matched to; the fits are compared by benchmarks/accuracy.
     file = data_dir / "ur10e" / "identification_data" / "ur-20_01_31-unload.csv.gz"
-    real = read_recording(file, map=MAP)
+    real = read_recording(file, column_map=MAP)
     preset = read_preset("ur10e-real")
     made = preset.twin.run(motion_of_recording(real), seed=1, rest=(0.0, 0.0)).recording
     steps = [np.diff(recording.time) for recording in (real, made)]

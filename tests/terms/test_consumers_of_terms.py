@@ -19,7 +19,7 @@ from tests.terms.oiled_friction import OiledFriction
 
 import taufit
 from taufit.contact.external_torque import ExternalTorque
-from taufit.contact.noise import default_noise, training_noise
+from taufit.contact.regime_noise import default_noise, training_noise
 from taufit.core.errors import TaufitError
 from taufit.model import friction_torque, predicted_torque
 from taufit.model.friction_level import friction_level
@@ -88,7 +88,7 @@ def torque_of(model, t, q, v, a, temperature):
     rigid = columns.links(q, v, a) @ model.values[model.layout.links]
     channels = {"motor_temperature": temperature}
     motor = columns.drive_columns(TermInput(v, q, rigid, channels=channels, step=1.0 / RATE))
-    return rigid + columns.rest_torque(model.values, a, motor)
+    return rigid + columns.term_torque(model.values, a, motor)
 
 
 def made(term) -> Pair:
@@ -150,7 +150,7 @@ def pair(request, listed):
 
 def felt(case):
     model, samples = case.model, case.samples
-    external = ExternalTorque.of(model, model.training.noise or default_noise(model))
+    external = ExternalTorque.from_noise(model, model.training.noise or default_noise(model))
     cells = np.concatenate([samples.position, samples.velocity, case.unfiltered], 1)
     return external(samples.time, cells).torque
 
@@ -307,7 +307,7 @@ def test_torque_over_position_alone_is_that_of_conservative_terms(pair):
 def test_the_fit_finds_the_term_beside_automatic_friction(pair):
     done = identify(pair.plain.model.robot, [pair.plain.recording], terms=[pair.term])
     assert done.model.terms[0] == pair.term
-    assert done.training.mean_nrmse < 0.02
+    assert done.training_score.mean_nrmse < 0.02
 
 
 def test_signs_take_only_friction_for_what_takes_energy(pair):

@@ -26,7 +26,7 @@ def test_a_good_model_is_near_its_floor_and_its_training(times, word):
     floor, trained = np.full(2, 0.05), score(0.05)
     far = np.full(2, 0.08)
     one = score(0.05 * times)
-    assert grade([one], [floor], unseen=True).overall == word
-    assert grade([one], [far], unseen=True, trained=trained).overall == word
+    assert grade([one], [floor], on_holdout=True).overall == word
+    assert grade([one], [far], on_holdout=True, training=trained).overall == word
     wide = Thresholds(of_best=3.0)
-    assert grade([one], [floor], unseen=True, thresholds=wide).overall == "good"
+    assert grade([one], [floor], on_holdout=True, thresholds=wide).overall == "good"

@@ -10,7 +10,7 @@ import simulated_arm
 
 from taufit.fitting import automatic_model, fitted_model
 from taufit.fitting.fit import fit
-from taufit.model.intervals import USUAL_SCATTER, coulomb_level, predict_interval
+from taufit.model.intervals import TYPICAL_FRICTION_SCATTER, coulomb_level, predict_interval
 from taufit.robot import read_robot
 from taufit.signals import condition
 from taufit.terms.friction import Linear
@@ -44,9 +44,9 @@ def done(arm, truth):
 
 
 def test_most_torque_of_another_run_is_inside_although_its_friction_differs(done):
-    assert done.holdout[0].mean_inside > 0.93
-    assert done.to_dict()["holdout"][0]["mean_inside"] == done.holdout[0].mean_inside
-    assert done.training.mean_inside > 0.9
+    assert done.holdout_scores[0].mean_inside > 0.93
+    assert done.to_dict()["holdout"][0]["mean_inside"] == done.holdout_scores[0].mean_inside
+    assert done.training_score.mean_inside > 0.9
 
 
 def test_without_scatter_between_runs_the_interval_does_not_hold(done):
@@ -54,8 +54,8 @@ def test_without_scatter_between_runs_the_interval_does_not_hold(done):
     model, samples = done.model, done.holdout_samples[0]
     base = replace(model.training.base, covariance=0.0 * model.training.base.covariance)
     bare = model.with_training(replace(model.training, friction_scatter=np.zeros(6), base=base))
-    own = score_breakdown(bare, samples, done.holdout[0])
-    assert own.mean_inside < done.holdout[0].mean_inside - 0.02
+    own = score_breakdown(bare, samples, done.holdout_scores[0])
+    assert own.mean_inside < done.holdout_scores[0].mean_inside - 0.02
 
 
 def test_a_standing_joint_may_be_anywhere_within_its_coulomb_friction(done):
@@ -89,11 +89,11 @@ def test_standing_joints_are_scored_apart(done):
 
 
 def test_a_model_whose_intervals_do_not_hold_is_not_good(done):
-    one = replace(done.holdout[0], nrmse=np.full(6, 0.02), moving_nrmse=None)
+    one = replace(done.holdout_scores[0], nrmse=np.full(6, 0.02), moving_nrmse=None)
     floor = np.full(6, 0.02)
-    assert grade([one], [floor], unseen=True).overall == "good"
+    assert grade([one], [floor], on_holdout=True).overall == "good"
     few = replace(one, inside=np.full(6, 0.6))
-    judged = grade([few], [floor], unseen=True)
+    judged = grade([few], [floor], on_holdout=True)
     assert judged.overall == "usable"
     assert "60 % of the torques are inside" in judged.reasons[0]
 
@@ -103,10 +103,10 @@ def test_friction_of_few_runs_is_as_uncertain_as_usual_scatter_says(arm, truth):
     samples = condition(simulated_arm.recording(truth, 20.0, 0), cutoff_hz=8.0)
     model = automatic_model(arm, friction=Linear(0.01))
     estimate = fit(model, samples)
-    np.testing.assert_allclose(estimate.friction_scatter, USUAL_SCATTER)
+    np.testing.assert_allclose(estimate.friction_scatter, TYPICAL_FRICTION_SCATTER)
     for j in range(6):
         at = model.layout.index(f"joint_{j + 1}.coulomb")
-        assert estimate.std[at] > 0.9 * USUAL_SCATTER * estimate.values[at]
+        assert estimate.std[at] > 0.9 * TYPICAL_FRICTION_SCATTER * estimate.values[at]
 
 
 def test_many_runs_show_how_much_friction_differs_between_them(arm, truth):

@@ -106,9 +106,9 @@ def test_every_run_has_its_training_score(arm, paths, few):
 
     assert [score.file for score in done.files] == [path.name for path in paths]
     total = sum(score.samples for score in done.files)
-    assert total == done.training.samples
+    assert total == done.training_score.samples
     square = sum(score.samples * score.rmse**2 for score in done.files) / total
-    np.testing.assert_allclose(np.sqrt(square), done.training.rmse, rtol=1e-12)
+    np.testing.assert_allclose(np.sqrt(square), done.training_score.rmse, rtol=1e-12)
 
 
 def test_memory_does_not_grow_with_the_number_of_files(arm, paths, few):
@@ -126,11 +126,11 @@ def test_memory_does_not_grow_with_the_number_of_files(arm, paths, few):
 @pytest.fixture
 def long_file(truth, tmp_path, monkeypatch):
     """A file that counts as long: three sections, each with rows before and behind it."""
-    monkeypatch.setattr(recording_files, "LONGEST", 3000)
-    monkeypatch.setattr(recording_files, "SECTION", 2000)
-    monkeypatch.setattr(recording_files, "LEAD", 800)
-    monkeypatch.setattr(recording_files, "TAIL", 100)
-    monkeypatch.setattr(recording_files, "_SMALL", 0)
+    monkeypatch.setattr(recording_files, "MAX_ROWS", 3000)
+    monkeypatch.setattr(recording_files, "SECTION_ROWS", 2000)
+    monkeypatch.setattr(recording_files, "LEAD_ROWS", 800)
+    monkeypatch.setattr(recording_files, "TAIL_ROWS", 100)
+    monkeypatch.setattr(recording_files, "_MIN_BYTES", 0)
     monkeypatch.setattr(training_data, "LEAD_ROWS", 100)
     monkeypatch.setattr(inputs, "LEAD_ROWS", 100)
     path = tmp_path / "long.parquet"
@@ -163,9 +163,9 @@ def test_a_long_file_in_sections_gives_the_estimate_of_the_whole(arm, long_file)
     cut = identify(arm, files, **how)
 
     # Friction runs in on the rows before a section, so its state is the whole run's.
-    assert abs(cut.training.samples - whole.training.samples) <= 3
+    assert abs(cut.training_score.samples - whole.training_score.samples) <= 3
     assert apart(whole, cut) < 0.3
-    np.testing.assert_allclose(cut.training.nrmse, whole.training.nrmse, rtol=0.01)
+    np.testing.assert_allclose(cut.training_score.nrmse, whole.training_score.nrmse, rtol=0.01)
 
 
 @pytest.mark.parametrize(

@@ -28,11 +28,11 @@ def test_hold_outs_take_the_gains_of_training(arm, runs):
 
     done = identify(arm, [train], holdout={"other": [other]}, cutoff_hz=8.0)
 
-    assert done.holdout[0].mean_nrmse < 0.02
+    assert done.holdout_scores[0].mean_nrmse < 0.02
     np.testing.assert_array_equal(done.model.training.conditioning.gain, gain)
     np.testing.assert_array_equal(done.model.robot.drives.gain, gain)
     samples = condition_like(done.model, [other])
-    assert score(done.model, samples).mean_nrmse == pytest.approx(done.holdout[0].mean_nrmse)
+    assert score(done.model, samples).mean_nrmse == pytest.approx(done.holdout_scores[0].mean_nrmse)
 
 
 def test_a_model_read_back_predicts_the_same_bits(identified, tmp_path):

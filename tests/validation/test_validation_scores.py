@@ -50,16 +50,18 @@ def test_prediction_never_looks_at_the_measured_torque(identified):
 def test_a_model_predicts_runs_it_has_not_seen(identified):
     # Noise is 2 % of each joint's torque before the low-pass keeps 8 of 100 Hz.
     assert identified.consistent
-    for one in identified.holdout:
+    for one in identified.holdout_scores:
         assert one.mean_nrmse < 0.02
-    assert identified.before is not None and identified.before.reduction > 0.85
+    assert (
+        identified.nominal_comparison is not None and identified.nominal_comparison.reduction > 0.85
+    )
 
 
 def test_check_gives_one_score_per_recording(identified):
     scores = check(identified.model, identified.holdout_samples, names=["a", "b"])
 
     assert [one.file for one in scores] == ["a", "b"]
-    assert scores[0].mean_nrmse == pytest.approx(identified.holdout[0].mean_nrmse)
+    assert scores[0].mean_nrmse == pytest.approx(identified.holdout_scores[0].mean_nrmse)
 
 
 def test_other_joint_counts_and_standstill_are_refused(identified, runs):
@@ -108,9 +110,9 @@ def test_a_run_without_64_samples_in_motion_has_no_spectrum(identified):
 
 
 def test_verdicts_name_every_broken_limit(identified):
-    scores = identified.holdout
+    scores = identified.holdout_scores
     good = verdict(scores)
-    assert good.passed and good.word == "PASS"
+    assert good.passed and good.label == "PASS"
 
     assert verdict(scores, AcceptanceLimits(mean_nrmse=0.5, rmse=(50.0,), correlation=0.5)).passed
     bad = verdict(

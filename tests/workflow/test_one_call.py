@@ -46,7 +46,7 @@ def test_the_call_gives_the_numbers_of_the_command(folder, done, capsys):
     files = (folder / "run.parquet", "--holdout", folder / "other.parquet")
     told = command(capsys, "fit", "ur3e", *files, "-o", folder / "model.json", "--json")
     assert told["mean_holdout_nrmse"] == done.mean_holdout_nrmse
-    assert told["nrmse"] == done.training.nrmse.tolist()
+    assert told["nrmse"] == done.training_score.nrmse.tolist()
     model = taufit.read_model(folder / "model.json")
     assert model.names == done.model.names
     np.testing.assert_array_equal(model.values, done.model.values)
@@ -58,7 +58,9 @@ def test_a_share_is_kept_out_as_the_command_does(folder, capsys):
         capsys, "fit", "ur3e", file, "--holdout", "30%", "-o", folder / "part.json", "--json"
     )
     done = taufit.identify("ur3e", file, holdout="30%")
-    assert [one["mean_nrmse"] for one in told["holdout"]] == [s.mean_nrmse for s in done.holdout]
+    assert [one["mean_nrmse"] for one in told["holdout"]] == [
+        s.mean_nrmse for s in done.holdout_scores
+    ]
 
 
 def test_a_share_kept_out_is_predicted_with_friction_as_the_motion_before_left_it(folder):
@@ -101,7 +103,7 @@ def test_a_map_names_the_columns_of_a_frame(library):
         "position": {"columns": "a1", "unit": "deg"},
         "current": "amp",
     }
-    read = taufit.read_recording(frame, map={"columns": columns, "gains": [11.0]})
+    read = taufit.read_recording(frame, column_map={"columns": columns, "gains": [11.0]})
     np.testing.assert_allclose(read.position[:, 0], np.sin(t), atol=1e-12)
     assert read.signal_unit == "A" and read.gain.tolist() == [11.0]
 
@@ -155,7 +157,9 @@ def test_the_fit_says_what_came_from_the_data_and_where_friction_is_a_guess(fold
     np.testing.assert_array_equal(model.training.from_data.terms, shares.terms)
     assert told["friction_seen_to"] == done.model.training.ranges.velocity.largest.tolist()
     known = measured_speed_range(model)
-    slow = [j for j in range(6) if known.seen[j] < 0.95 * known.rated[j]]
-    assert list(known.guessed) == slow and ("is a guess" in known.words) == bool(slow)
+    slow = [j for j in range(6) if known.measured[j] < 0.95 * known.rated[j]]
+    assert list(known.extrapolated_joints) == slow and ("is a guess" in known.describe) == bool(
+        slow
+    )
     page = fit_page(done)
-    assert "What came from the data" in page and known.words in page
+    assert "What came from the data" in page and known.describe in page

@@ -113,7 +113,7 @@ def test_many_files_are_parsed_once_with_a_share_kept_out(
     done = taufit.identify(
         "ur3e", files, holdout="30%", friction="linear", processes=processes, cutoff_hz=8.0
     )
-    assert len(done.holdout) == 3
+    assert len(done.holdout_scores) == 3
     expected = {path.name: 1 for path in files}
     if processes == 2:
         # The first was parsed here; the others, with their hold-out parts, by workers alone.

@@ -270,7 +270,7 @@ def pool_load_coefficients(
     of the joints' values where a joint's estimate is below twice its standard deviation and agrees
     with the mean.
     """
-    unloaded_model, load = model.unloaded(), load_column(model)
+    unloaded_model, load = model.without_load(), load_column(model)
     if unloaded_model is None or load < 0:
         return list(fits)
     load_estimates = [
@@ -309,7 +309,7 @@ def pool_load_coefficients(
 
 def _observable_model(pairs: FrictionPairs, model: Friction) -> Friction:
     """The model, without its load terms if the pairs carry no load."""
-    unloaded_model = None if carries_load(pairs) else model.unloaded()
+    unloaded_model = None if carries_load(pairs) else model.without_load()
     return model if unloaded_model is None else unloaded_model
 
 
@@ -337,9 +337,9 @@ def collect_friction_pairs(
             except PoorExcitationError as error:
                 errors[joint] = error
         if sum(map(len, parts.values())) > count_before:
-            joint_pairs = Ranges.of(part)
-            ranges = joint_pairs if ranges is None else ranges.including(joint_pairs)
-            conditioning = conditioning or Conditioning.of(part)
+            joint_pairs = Ranges.from_samples(part)
+            ranges = joint_pairs if ranges is None else ranges.union(joint_pairs)
+            conditioning = conditioning or Conditioning.from_samples(part)
     for joint in joints or ():
         if not parts[joint] and joint in errors:
             raise errors[joint]
@@ -397,11 +397,13 @@ def _assemble_model(
     values[layout.links] = base.parameters
     if rotors:
         rotor_inertias = (
-            base.rotor_inertias if links is None else links.values[links.layout.of("rotor")]
+            base.rotor_inertias
+            if links is None
+            else links.values[links.layout.block_slice("rotor")]
         )
-        values[layout.of("rotor")] = rotor_inertias
+        values[layout.block_slice("rotor")] = rotor_inertias
     if links is not None and links.has("offset"):
-        values[layout.of("offset")] = links.values[links.layout.of("offset")]
+        values[layout.block_slice("offset")] = links.values[links.layout.block_slice("offset")]
     shape = np.tile(start_shape(friction), (robot.joints, 1))
     coefficients = np.zeros((robot.joints, len(friction.parameters)))
     deviations = np.full_like(coefficients, np.inf)
@@ -431,4 +433,4 @@ def _assemble_model(
     )
     if len(friction.shapes):
         structure = replace(structure, shape=shape)
-    return FittedModel.of(structure, values, record)
+    return FittedModel.from_values(structure, values, record)

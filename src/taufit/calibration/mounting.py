@@ -195,7 +195,7 @@ class _DirectionGram:
         )
         load = np.where(samples.keep, samples.torque, 0.0)
         motor = model.columns.drive_at(samples, load=load)[rows]
-        other_columns = model.columns.rest(samples.acceleration[rows], motor)
+        other_columns = model.columns.term_columns(samples.acceleration[rows], motor)
         self.columns = np.concatenate([*parts, other_columns], -1)
         self.links = robot.layout.size
         self.torque = np.where(samples.keep[rows], samples.torque[rows], 0.0)

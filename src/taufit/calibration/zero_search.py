@@ -164,7 +164,7 @@ class ZeroSearch:
 
     def _other_columns(self, model: TorqueModel) -> Float[Array, "n j m"]:
         motor = model.columns.drive_at(self.samples, load=self.load)[self.row_slice]
-        return model.columns.rest(self.motion[2], motor)
+        return model.columns.term_columns(self.motion[2], motor)
 
     def _ripple_columns(self) -> Float[Array, "n j w"]:
         """cos and sin of every motor's position, mapped to the joints it drives."""
@@ -192,7 +192,7 @@ class ZeroSearch:
             slopes[..., c] = (above - below) / (2.0 * _DIFFERENCE_STEP)
         shifted = with_zeros(self.model, zeros)
         with_values = shifted.with_values(values)
-        if with_values.conservative:
+        if with_values.has_conservative_terms:
             above, below = (
                 with_values.conservative_torque(q + side * _DIFFERENCE_STEP) for side in (1.0, -1.0)
             )

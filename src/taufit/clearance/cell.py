@@ -10,7 +10,7 @@ import numpy as np
 from taufit.core.fields import Field
 from taufit.excitation import Plane, Scene, default_limits, mounting_plane, scene_for
 from taufit.excitation.scene import fit_capsules
-from taufit.robot import Limits, Robot
+from taufit.robot import JointLimits, Robot
 
 # Clearance of a file without a cell, and smallest clearance that counts as certified [m].
 DEFAULT_CLEARANCE, MINIMUM_CLEARANCE = 0.010, 0.002
@@ -39,7 +39,7 @@ class Cell:
     radius: float | None
     tip_speed: float
     free_space: bool
-    limits: Limits
+    limits: JointLimits
     jerk: float = np.inf
 
     @classmethod
@@ -50,7 +50,7 @@ class Cell:
 
     @classmethod
     def of(
-        cls, scene: Scene, limits: Limits, jerk: float = np.inf, radius: float | None = None
+        cls, scene: Scene, limits: JointLimits, jerk: float = np.inf, radius: float | None = None
     ) -> Cell:
         """Cell of a planned motion.
 
@@ -138,14 +138,14 @@ class Cell:
             None if radius.missing else radius.number(low=0.0, most=10.0),
             data["tip_speed"].number(np.inf, above=0.0),
             data["free_space"].required().flag(),
-            Limits(**rows),
+            JointLimits(**rows),
             data["jerk"].number(np.inf, above=0.0),
         )
 
 
-def intersect_limits(first: Limits, second: Limits) -> Limits:
+def intersect_limits(first: JointLimits, second: JointLimits) -> JointLimits:
     """The narrower of two sets of limits, joint by joint."""
-    return Limits(
+    return JointLimits(
         np.maximum(first.lower, second.lower),
         np.minimum(first.upper, second.upper),
         np.minimum(first.velocity, second.velocity),
@@ -154,10 +154,10 @@ def intersect_limits(first: Limits, second: Limits) -> Limits:
     )
 
 
-def limits_to_keep(robot: Robot, cell: Cell) -> Limits:
+def limits_to_keep(robot: Robot, cell: Cell) -> JointLimits:
     """Smaller of the robot's and the cell's limits; default limits where neither has any."""
     robot_limits = robot.limits
-    finite_limits = Limits(
+    finite_limits = JointLimits(
         robot_limits.lower,
         robot_limits.upper,
         robot_limits.velocity,
@@ -169,7 +169,7 @@ def limits_to_keep(robot: Robot, cell: Cell) -> Limits:
     )
     combined = intersect_limits(finite_limits, cell.limits)
     defaults = default_limits(robot)
-    return Limits(
+    return JointLimits(
         np.where(np.isfinite(combined.lower), combined.lower, defaults.lower),
         np.where(np.isfinite(combined.upper), combined.upper, defaults.upper),
         np.where(np.isfinite(combined.velocity), combined.velocity, defaults.velocity),

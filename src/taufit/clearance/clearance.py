@@ -25,8 +25,8 @@ from taufit.clearance.proof import check_torque, prove_clear, prove_limits, prov
 from taufit.clearance.space import CollisionSpace
 from taufit.core.arrays import Array, Float
 from taufit.excitation import Fourier, Motion
-from taufit.robot import Limits, Robot
-from taufit.wire.player import ACCELERATION, SPEED, Approach, MotionDemand
+from taufit.robot import JointLimits, Robot
+from taufit.wire.player import APPROACH_ACCELERATION, APPROACH_SPEED, Approach, MotionDemand
 
 # Maximum duration of the approach [s].
 _MAXIMUM_APPROACH_S = 120.0
@@ -59,7 +59,7 @@ class Clearance:
     via: str
     knots_s: float
     reach: MotionDemand
-    limits: Limits
+    limits: JointLimits
 
     def is_cleared(self, *, accept_uncertified: bool = False) -> bool:
         """Whether nothing forbids playback."""
@@ -115,8 +115,8 @@ class ClearanceCheck:
         lowest_speed = 0.9 * float(np.minimum(limits.velocity, np.inf).min())
         tip_reach = float(self.space.tip_levers.sum())
         tip_limit = 0.9 * cell.tip_speed / tip_reach if np.isfinite(cell.tip_speed) else np.inf
-        self.speed = min(SPEED, lowest_speed, tip_limit)
-        self.acceleration = min(ACCELERATION, 0.9 * float(limits.acceleration.min()))
+        self.speed = min(APPROACH_SPEED, lowest_speed, tip_limit)
+        self.acceleration = min(APPROACH_ACCELERATION, 0.9 * float(limits.acceleration.min()))
 
     def clear(self, current_pose: Float[Array, " j"] | None) -> Clearance:
         """Prove everything that would be played from a pose; None: without approach."""
@@ -276,7 +276,7 @@ class ClearanceCheck:
     def _demand(self, motion: Motion, paths: list[Float[Array, "n j"]]) -> MotionDemand:
         """Demand of the motion, its positions extended by the approach."""
         time = np.linspace(0.0, motion.duration, max(500, min(200_000, int(200 * motion.duration))))
-        demand = MotionDemand.of(*motion.at(time), motion.duration)
+        demand = MotionDemand.from_samples(*motion.at(time), motion.duration)
         if not paths:
             return demand
         poses = np.vstack(paths)

@@ -18,8 +18,8 @@ from taufit.core.arrays import Array, Float
 from taufit.core.errors import RobotError
 from taufit.core.names import clean_name
 from taufit.dynamics import forward_kinematics
-from taufit.robot import Limits, Robot, bundled_robots, from_dh, from_urdf, read_robot
-from taufit.wire.identity import ControllerReport
+from taufit.robot import JointLimits, Robot, bundled_robots, from_dh, from_urdf, read_robot
+from taufit.wire.controller_report import ControllerReport
 from taufit.wire.ur_state import DhTable
 
 # Pose distance above which a robot is another one, and above which a note is given [m].
@@ -160,7 +160,7 @@ def nearest_models(robot: Robot) -> dict[str, float]:
     return {name: gap for gap, name in sorted(gaps) if gap <= OTHER_ROBOT_M}
 
 
-def catalogue_limits(robot: Robot) -> Limits | None:
+def catalogue_limits(robot: Robot) -> JointLimits | None:
     """Limits of the bundled robot with the same kinematics; None if there is none.
 
     Robots with equal kinematics (Panda and FR3) are distinguished by name; for another name the
@@ -172,7 +172,7 @@ def catalogue_limits(robot: Robot) -> Limits | None:
     limits = [read_robot(name).limits for name in names]
     if not limits:
         return None
-    return Limits(
+    return JointLimits(
         np.min([limit_set.lower for limit_set in limits], axis=0),
         np.max([limit_set.upper for limit_set in limits], axis=0),
         np.max([limit_set.velocity for limit_set in limits], axis=0),

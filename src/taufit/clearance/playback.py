@@ -16,7 +16,7 @@ from taufit.core.arrays import Array, Float
 from taufit.core.errors import TaufitError
 from taufit.excitation import Fourier, Motion, Sampled, Spline, Strokes
 from taufit.excitation.robot_programs import KNOTS_S, knots
-from taufit.robot import Limits
+from taufit.robot import JointLimits
 
 # Playback modes: program on the controller, streamed set points, joint trajectory.
 PROGRAM, STREAM, TRAJECTORY = "program", "stream", "trajectory"
@@ -45,7 +45,7 @@ class PlaybackPart:
 
 
 def playback_parts(
-    motion: Motion, limits: Limits, names: tuple[str, ...], mode: str
+    motion: Motion, limits: JointLimits, names: tuple[str, ...], mode: str
 ) -> tuple[tuple[PlaybackPart, ...], float]:
     """Parts of a motion in a playback mode, and the time between knots [s].
 
@@ -70,7 +70,7 @@ def playback_parts(
     return tuple(parts), knots_s
 
 
-def _table(motion: Motion, limits: Limits, names: tuple[str, ...]) -> tuple[float, Curve]:
+def _table(motion: Motion, limits: JointLimits, names: tuple[str, ...]) -> tuple[float, Curve]:
     """Coarsest table of cubics that keeps the limits as well as the motion does."""
     knots_s, curve = KNOTS_S, hermite(*knots(motion, KNOTS_S))
     for fine_s in _FINE_KNOTS_S:
@@ -80,7 +80,7 @@ def _table(motion: Motion, limits: Limits, names: tuple[str, ...]) -> tuple[floa
     return knots_s, curve
 
 
-def rest_reasons(motion: Motion, limits: Limits, names: tuple[str, ...]) -> list[str]:
+def rest_reasons(motion: Motion, limits: JointLimits, names: tuple[str, ...]) -> list[str]:
     """Messages for ends of a motion that are not at rest; empty if both are."""
     messages = []
     ends = np.array([0.0, motion.duration])
@@ -127,7 +127,7 @@ def shift_by_turns(motion: Motion, turns: Float[Array, " j"]) -> Motion:
 
 
 def turns_towards(
-    motion: Motion, pose: Float[Array, " j"], limits: Limits, revolute: Array
+    motion: Motion, pose: Float[Array, " j"], limits: JointLimits, revolute: Array
 ) -> Float[Array, " j"]:
     """Full turns of each joint that bring the start nearest to a pose, within the limits."""
     q = motion.at(np.linspace(0.0, motion.duration, 2000))[0]

@@ -15,7 +15,7 @@ from taufit.clearance.curve import Curve, Intervals, intervals
 from taufit.clearance.space import CollisionSpace
 from taufit.core.arrays import Array, Bool, Float
 from taufit.dynamics import inverse_dynamics, jacobian
-from taufit.robot import Limits, Robot
+from taufit.robot import JointLimits, Robot
 
 # First intervals [s]; halved as often as a bound requires, but not beyond these limits.
 STEP_S = 0.02
@@ -104,7 +104,7 @@ def _halve(
 
 def prove_limits(
     curve: Curve,
-    limits: Limits,
+    limits: JointLimits,
     names: tuple[str, ...],
     *,
     jerk: float = np.inf,

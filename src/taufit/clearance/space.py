@@ -13,7 +13,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.excitation.scene import Capsule, Clearances, Scene
-from taufit.robot import Limits, Robot
+from taufit.robot import JointLimits, Robot
 
 # Number of poses evaluated at once.
 _BATCH_SIZE = 1000
@@ -34,7 +34,7 @@ class CollisionSpace:
 
     robot: Robot
     scene: Scene
-    limits: Limits
+    limits: JointLimits
     clearances: Clearances = field(init=False)
     levers: Float[Array, "k j"] = field(init=False)
     tip_levers: Float[Array, " j"] = field(init=False)
@@ -82,7 +82,7 @@ class CollisionSpace:
 class _LinkReach:
     """Largest distances between joint axes and points of the links in any pose."""
 
-    def __init__(self, robot: Robot, limits: Limits) -> None:
+    def __init__(self, robot: Robot, limits: JointLimits) -> None:
         self.is_prismatic = np.array([link.prismatic for link in robot.links])
         w, u = robot.screws[:, :3], robot.screws[:, 3:]
         self.foot = np.where(self.is_prismatic[:, None], 0.0, np.cross(w, u))

@@ -118,3 +118,24 @@ def renamed_keywords(**names: str) -> Callable[[Callable[P, R]], Callable[P, R]]
         return accepting
 
     return decorate
+
+
+class RenamedAttribute:
+    """Former name of an attribute, accepted with a DeprecationWarning.
+
+    Args:
+        name: New name of the attribute.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __set_name__(self, owner: type, old_name: str) -> None:
+        self.old_name = old_name
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        if instance is None:
+            return self
+        text = f"{type(instance).__name__}.{self.old_name} is now {self.name}; "
+        warnings.warn(f"{text}{self.old_name} goes with 0.3.", DeprecationWarning, stacklevel=2)
+        return getattr(instance, self.name)

@@ -126,7 +126,7 @@ def _first_guess(
     limits: Constraints,
 ) -> Float[Array, " p"]:
     """Joint terms fitted with the links at their nominal values, pushed inside their signs."""
-    links, own = limits.layout.links, limits.layout.rest
+    links, own = limits.layout.links, limits.layout.after_links
     right = gradient[own] - hessian[own, links] @ theta[links]
     block = hessian[own, own]
     if len(right):

@@ -120,7 +120,9 @@ class MotionInformation:
             if self._needs_load:
                 load = self.engine.regressor(q, v, a) @ model.robot.parameters
             if self.is_coupled:
-                column_gradient = np.zeros((n, joints, model.layout.size - model.layout.rest.start))
+                column_gradient = np.zeros(
+                    (n, joints, model.layout.size - model.layout.after_links.start)
+                )
                 column_gradient[:, :, self.joint_columns] = row_gradient[:, :, self.joint_positions]
                 columns = self._motor_columns
             else:
@@ -156,7 +158,7 @@ class MotionInformation:
         load: Float[Array, "n j"] | None,
     ) -> Float[Array, "n j t"]:
         """Columns of each joint: rotor inertia, friction terms, offset."""
-        return self.model_columns.own(a, self._friction(q, v, load))
+        return self.model_columns.motor_columns(a, self._friction(q, v, load))
 
     def _motor_columns(
         self,
@@ -166,7 +168,7 @@ class MotionInformation:
         load: Float[Array, "n j"] | None,
     ) -> Float[Array, "n j m"]:
         """Columns of rotor inertia, friction and offset, mapped to the joints by the coupling."""
-        return self.model_columns.rest(a, self._friction(q, v, load))
+        return self.model_columns.term_columns(a, self._friction(q, v, load))
 
     def _friction(
         self, q: Float[Array, "n j"], v: Float[Array, "n j"], load: Float[Array, "n j"] | None

@@ -34,7 +34,7 @@ from taufit.terms import (
     needs,
     steady_friction_model,
     sum_of,
-    usual_channels,
+    typical_channels,
 )
 from taufit.terms.friction import Friction
 
@@ -141,9 +141,9 @@ def _copy_values(model: FittedModel, structure: TorqueModel) -> Float[Array, " p
     values = np.zeros(layout.size)
     values[layout.links] = parts.links.ravel()
     if structure.has("rotor"):
-        values[layout.of("rotor")] = np.maximum(parts.rotors, 0.0)
+        values[layout.block_slice("rotor")] = np.maximum(parts.rotors, 0.0)
     if structure.has("offset"):
-        values[layout.of("offset")] = parts.offsets
+        values[layout.block_slice("offset")] = parts.offsets
     values[layout.of_kind(DISSIPATIVE)] = _nearest_friction(model, structure).ravel()
     for i in np.flatnonzero(layout.of_kind(CONSERVATIVE)):
         values[i] = model.values[model.layout.index(layout.names[i])]
@@ -160,7 +160,9 @@ def _curve(
     columns = target.columns(inputs, np.empty(0))
     coefficients = model.layout.split(model.values).drive[joint]
     steady = steady_friction_model(model.term_sum.of_joint(joint))
-    inputs = TermInput(v, zeros, zeros, temperature, v, channels=usual_channels(model.term_sum, v))
+    inputs = TermInput(
+        v, zeros, zeros, temperature, v, channels=typical_channels(model.term_sum, v)
+    )
     return columns, steady.columns(inputs, model.joint_shape[joint]) @ coefficients
 
 
@@ -218,7 +220,7 @@ def _friction_losses(model: FittedModel) -> list[str]:
     if needs(model.term_sum, "temperature"):
         temperatures = ", ".join(f"{t:.3g}" for t in model.typical_temperature)
         losses.append(f"how friction follows temperature (taken at {temperatures} degC)")
-    if model.friction is not None and model.friction.smooth:
+    if model.friction is not None and model.friction.has_smooth_sign:
         losses.append("the speed over which friction changes its sign")
     return losses
 
@@ -258,7 +260,7 @@ def _dropped_parts(
     if np.any(parts.rotors) and not terms.rotor_inertia:
         size = None
         if rows is not None:
-            names = model.names[model.layout.of("rotor")]
+            names = model.names[model.layout.block_slice("rotor")]
             column_rms = [rows.column_rms(name, j) for j, name in enumerate(names)]
             size = np.array(column_rms) * parts.rotors
         phrases.append(

@@ -1,6 +1,6 @@
-"""One fit. In: a `TorqueModel`, `Samples` and perhaps an `Estimator`. Out: an `Estimate`.
+"""Parameter estimation. In: a `TorqueModel`, `Samples`, optionally an `Estimator`. Out: `Estimate`.
 
-Left to others: recordings and scores (workflow), torque without signs (signs).
+Elsewhere: recordings and scores (workflow), unsigned torque (signs).
 """
 
 from typing import TYPE_CHECKING

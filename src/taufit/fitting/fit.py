@@ -1,4 +1,4 @@
-"""TorqueModel + Samples -> Estimate, with the choices an expert would make for that recording."""
+"""Estimation of a torque model from samples, with settings chosen automatically."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float
 from taufit.core.errors import PoorExcitationError, RecordingError, TaufitError
+from taufit.core.names import renamed_keywords
 from taufit.core.threads import one_blas_thread
 from taufit.estimators.consistent_sdp import ConsistentSdp
 from taufit.estimators.constraints import is_consistent
@@ -42,16 +43,16 @@ from taufit.terms.layout import DRIVE
 if TYPE_CHECKING:
     from taufit.fitting.friction_prior import FrictionPrior
 
-# Data that leave more than this share of a base parameter's prior variance have not shown it.
-_SHOWN = 0.9
-# More than this share of the links' base parameters unseen: there is no model to speak of.
-_MOST_UNSEEN = 0.6
-# Residual torque relative to torque measured beyond which the model explains nothing.
-_NONSENSE = 0.6
+# A base parameter is identifiable if the posterior variance is below this ratio of the prior's.
+_MAX_VARIANCE_RATIO = 0.9
+# Largest fraction of unidentifiable base parameters of the links without a described robot.
+_MAX_UNIDENTIFIABLE = 0.6
+# Median nrmse above which the model does not explain the torque.
+_MAX_NRMSE = 0.6
 
 
-def _friction(friction: Friction | str | None) -> Friction | None:
-    """The model itself, or the one of a name."""
+def _parse_friction(friction: Friction | str | None) -> Friction | None:
+    """Friction model, given as object or by name."""
     if not isinstance(friction, str):
         return friction
     if friction == "none":
@@ -59,27 +60,30 @@ def _friction(friction: Friction | str | None) -> Friction | None:
     return friction_model("presliding" if friction == "auto" else friction)
 
 
-def _terms(robot: Robot, terms: Sequence[Term | str]) -> tuple[Term, ...]:
-    """Further terms, by themselves or by name, and the robot's gravity compensators."""
-    wanted = tuple(further_term(term) if isinstance(term, str) else term for term in terms)
-    for term in wanted:
+def _parse_terms(robot: Robot, terms: Sequence[Term | str]) -> tuple[Term, ...]:
+    """Further terms, given as objects or by name, and the robot's gravity compensators."""
+    further = tuple(further_term(term) if isinstance(term, str) else term for term in terms)
+    for term in further:
         if term.block != DRIVE:
             raise TaufitError(
                 f"{type(term).__name__} is no further term: ask for it with `{term.block}` "
                 "(rotor_inertia=, offset=)."
             )
-    return (*wanted, *_compensators(robot))
+    return (*further, *_compensators(robot))
 
 
 def _compensators(robot: Robot) -> tuple[Term, ...]:
     if not robot.compensators:
         return ()
     coupling = robot.drives.coupling
-    for one in robot.compensators:
-        apart = np.eye(robot.joints)[one.joint]
-        if np.any(coupling[one.joint] != apart) or np.any(coupling[:, one.joint] != apart):
+    for compensator in robot.compensators:
+        uncoupled = np.eye(robot.joints)[compensator.joint]
+        if np.any(coupling[compensator.joint] != uncoupled) or np.any(
+            coupling[:, compensator.joint] != uncoupled
+        ):
             raise TaufitError(
-                f"joint {one.joint + 1} of {robot.name} has a gravity compensator and a motor that "
+                f"joint {compensator.joint + 1} of {robot.name} has a gravity compensator and a "
+                "motor that "
                 "is coupled with others, which is not supported: describe the joint without one of "
                 "them."
             )
@@ -95,33 +99,35 @@ def automatic_model(
     offset: bool = True,
     terms: Sequence[Term | str] = (),
 ) -> TorqueModel:
-    """The torque model an expert would begin with.
+    """Default torque model for a robot.
 
-    Friction is `Presliding` with load and quadratic drag, whose terms `fit` keeps as far as the
-    data support them. Rotors are there when torque is measured before the gear ("motor"), not
-    behind it ("link").
+    Friction is `Presliding` with load and quadratic viscous friction, whose terms `fit` keeps as
+    far as the data support them. Rotor inertia is included if torque is measured on the motor side
+    of the gear.
 
     Args:
-        robot: The arm, with its drives.
-        side: Where torque was measured; by default what the robot's drives say.
-        friction: A model, the name of one, "none", or "auto".
-        rotor_inertia: Whether each joint has one; by default from the side.
+        robot: Robot with its drives.
+        side: Side of the torque measurement, "motor" or "link"; by default that of the robot's
+            drives.
+        friction: Friction model, its name, "none", or "auto".
+        rotor_inertia: Whether each joint has a rotor inertia; by default on the motor side.
         offset: Whether each joint has a constant torque offset.
-        terms: Further terms or their names, e.g. "spring"; gravity compensators of the robot are
-            among them by themselves.
+        terms: Further terms or their names, e.g. "spring"; the robot's gravity compensators are
+            always included.
     """
     side = side or robot.drives.side
     return TorqueModel(
         robot
         if side == robot.drives.side
         else replace(robot, drives=replace(robot.drives, side=side)),
-        _friction(friction),
+        _parse_friction(friction),
         side != "link" if rotor_inertia is None else rotor_inertia,
         offset,
-        terms=_terms(robot, terms),
+        terms=_parse_terms(robot, terms),
     )
 
 
+@renamed_keywords(known="friction_prior")
 @one_blas_thread
 def fit(
     model: TorqueModel,
@@ -131,32 +137,32 @@ def fit(
     select: bool = False,
     require_excitation: bool | None = None,
     dropped: tuple[str, ...] = (),
-    known: FrictionPrior | None = None,
+    friction_prior: FrictionPrior | None = None,
     load: Float[Array, " p"] | None = None,
 ) -> Estimate:
-    """The parameters of `model` that explain `samples`, and how far to trust them.
+    """Estimate the parameters of a model from samples, with their uncertainty.
 
-    Without an estimator the arm is physically possible and its links lean on the nominal robot as
-    far as the data are silent: an entropic prior worth knowing every link to about 30 %, against
-    rows that count only as often as their residuals are independent in time.
+    Without an estimator the result is physically consistent, and links that the data do not
+    determine stay near the nominal robot: an entropic prior of about 30 % per link, against rows
+    weighted by their effective number of independent samples.
 
     Args:
-        model: What explains the torque, e.g. from `automatic_model`.
+        model: Structure of the torque model, e.g. from `automatic_model`.
         samples: Conditioned motion and torque of one or several runs, in memory or part by part.
-        estimator: Replaces the automatic one.
-        select: With an estimator of the caller's: whether friction terms that do not help to
-            predict sections left out are dropped.
-        require_excitation: Whether motion that leaves base parameters unseen is refused; by default
-            only with an estimator that has no prior.
-        dropped: Parameters held at zero whatever the data say.
-        known: Friction known before; the automatic estimator expects it, another one only leaves
-            out the terms dropped there.
-        load: Parameters whose links' torque load-dependent friction begins with, where some are
-            known already.
+        estimator: Estimator in place of the automatic one.
+        select: With an explicit estimator: whether to drop friction terms that do not improve
+            cross-validation.
+        require_excitation: Whether unidentifiable base parameters raise an error; by default only
+            with an estimator without prior.
+        dropped: Parameters fixed at zero.
+        friction_prior: Prior of friction for the automatic estimator; others only leave out the
+            terms dropped in it.
+        load: Parameters whose rigid-body torque is the initial load of load-dependent friction, if
+            known.
 
     Raises:
-        RecordingError: Too short, or torque that this robot cannot have.
-        PoorExcitationError: Joints that do not move, or too little shown.
+        RecordingError: If the recording is too short or contradicts the robot.
+        PoorExcitationError: If joints do not move or too few parameters are identifiable.
 
     Example:
         >>> import taufit
@@ -169,23 +175,28 @@ def fit(
     automatic = estimator is None
     source = as_source(samples)
     require_sufficient_data(model, source, with_prior=automatic)
-    amount = DataAmount.of(model, source)
-    bound = confounded_terms(model, source.excerpt)
+    amount = DataAmount.from_samples(model, source)
+    confounded = confounded_terms(model, source.excerpt)
     dropped = (*dropped, *model.absent)
-    dropped = (*dropped, *(known.dropped if known is not None else ()))
+    dropped = (*dropped, *(friction_prior.dropped if friction_prior is not None else ()))
     if not automatic:
-        # Without priors, one of two columns that are the same must go.
-        dropped = (*dropped, *bound.dropped)
+        # Without priors, one of two equal columns must be dropped.
+        dropped = (*dropped, *confounded.dropped)
     evidence: PriorScales | None = None
     rounds = 12
     if estimator is None:
-        least = amount.least_noise(source)
+        minimum_noise = amount.minimum_noise(source)
         if load is not None:
             load = reusable_load_parameters(model, source, load, tolerance=SEARCH_LOAD_TOLERANCE)
         evidence = estimate_prior_scales(
-            model, source, dropped=dropped, least_noise=least, load=load, one_way=bound.joints
+            model,
+            source,
+            dropped=dropped,
+            minimum_noise=minimum_noise,
+            load=load,
+            unidirectional=confounded.joints,
         )
-        # It has settled: a fit without priors would be further from the one that follows.
+        # The load of the converged search is closer to the final fit than one without priors.
         load = (
             None
             if evidence.load is None
@@ -193,19 +204,21 @@ def fit(
         )
         rounds = rounds if load is None else 0
         precision, expected = evidence.precision, np.zeros(len(model.names))
-        if known is not None:
-            which, expected, own = known.expectation(model)
-            precision = np.where(which, own * evidence.correlation_samples, precision)
+        if friction_prior is not None:
+            has_prior, expected, prior_precision = friction_prior.parameter_prior(model)
+            precision = np.where(
+                has_prior, prior_precision * evidence.correlation_samples, precision
+            )
         estimator = ConsistentSdp(
             prior_weight=tuple(evidence.link_weight.tolist()),
             precision=tuple(precision.tolist()),
             expected=tuple(expected.tolist()),
             speeds=tuple(rated_speed(model, source).tolist()),
-            least_noise=tuple(least.tolist()),
+            least_noise=tuple(minimum_noise.tolist()),
         )
     elif select:
-        choice = select_friction_terms(model, source, dropped=dropped)
-        dropped, load = choice.dropped, choice.load
+        selection = select_friction_terms(model, source, dropped=dropped)
+        dropped, load = selection.dropped, selection.load
         rounds = 12 if load is None else 1
     strict = not automatic if require_excitation is None else require_excitation
     estimate = fit_samples(
@@ -218,23 +231,23 @@ def fit(
         load=load,
     )
     values = np.where(np.isin(estimate.names, dropped), 0.0, estimate.values)
-    warnings = [*bound.warnings, *estimate.warnings]
-    explained = _residual_findings(model, source, estimate)
+    warnings = [*confounded.warnings, *estimate.warnings]
+    residual_warnings = _residual_findings(model, source, estimate)
     if evidence is not None:
         warnings += amount.findings()
         warnings += unidentifiable_findings(model, estimate, evidence.link_weight)
-    warnings += explained
-    if known is not None:
+    warnings += residual_warnings
+    if friction_prior is not None:
         from taufit.fitting.friction_prior import friction_mismatch_warnings
 
-        warnings += friction_mismatch_warnings(known, estimate.names, values)
+        warnings += friction_mismatch_warnings(friction_prior, estimate.names, values)
     settings: dict[str, Any] = {**estimate.settings}
     if evidence is not None:
         settings["correlation_samples"] = evidence.correlation_samples
     return replace(
         estimate,
         values=values,
-        tied=bound.tied,
+        tied=confounded.tied,
         warnings=tuple(warnings),
         settings=settings,
         from_data=None if evidence is None else evidence.from_data,
@@ -248,33 +261,33 @@ def fitted_model(
     *,
     thermal: ThermalState | None = None,
 ) -> FittedModel:
-    """The model with its parameters and what is known of them from the fit alone.
+    """Fitted model with the training record of the fit.
 
     Args:
-        model: What was fitted.
-        estimate: The result.
-        samples: What it was fitted to.
-        thermal: Heat stores where the samples' temperature was estimated.
+        model: Structure that was fitted.
+        estimate: Result of the fit.
+        samples: Training samples.
+        thermal: State of the thermal model, if temperature was estimated.
     """
     source = as_source(samples)
     fitted = replace(
         model, shape=estimate.shape if estimate.shape is not None else model.shape
     ).with_values(estimate.values)
     if model.has("rotor"):
-        rotors = estimate.values[model.layout.of("rotor")]
+        rotors = estimate.values[model.layout.block_slice("rotor")]
         links = tuple(
             replace(link, rotor_inertia=float(rotor))
             for link, rotor in zip(fitted.robot.links, rotors, strict=True)
         )
         fitted = fitted.with_robot(replace(fitted.robot, links=links))
     correlation = estimate.settings.get("correlation_samples")
-    # Until friction states are looked at, residuals are the same in all of them.
+    # Initially equal for all friction states.
     residuals = Residuals(by_state=np.tile(estimate.torque_rms, (len(STATES), 1)))
     if correlation is not None:
         residuals = replace(residuals, correlation_s=float(correlation) / float(source.rate_hz))
     return fitted.with_training(
         TrainingRecord(
-            conditioning=Conditioning.of(source.head),
+            conditioning=Conditioning.from_samples(source.head),
             ranges=_ranges(source),
             std=estimate.std,
             verdicts=estimate.verdicts,
@@ -294,89 +307,89 @@ def fitted_model(
 
 
 def _ranges(source: SampleSource) -> Ranges:
-    """Where the motion went; of further channels no range is kept."""
-    kept = {one.name for one in fields(Ranges)}
+    """Ranges of motion, torque and temperature in training."""
+    names = {range_field.name for range_field in fields(Ranges)}
     extents = source.summary.extents.items()
-    return Ranges(**{name: Range(x.low, x.high) for name, x in extents if name in kept})
+    return Ranges(**{name: Range(x.low, x.high) for name, x in extents if name in names})
 
 
 def identifiable_from_data(
     model: TorqueModel, estimate: Estimate, link_weight: Array
 ) -> Bool[Array, " b"]:
-    """Which base parameters the data, rather than the nominal robot, determine.
+    """Base parameters that the data, rather than the prior, determine.
 
-    A base parameter counts as shown when the data take away at least a tenth of the variance it
-    has under the prior alone. Rotors, friction and offsets have no prior: what contains them counts
-    as shown when the motion has any of it.
+    A base parameter is identifiable if the data reduce its prior variance by at least a tenth.
+    Rotors, friction and offsets have no prior: combinations with them are identifiable if the
+    motion excites them at all.
     """
     base = estimate.base
     prior, _, _ = gaussian_prior(model)
     link_weight = np.broadcast_to(np.asarray(link_weight, float), (model.layout.joints,))
     for k in range(model.layout.joints):
-        own = model.layout.link(k)
-        prior[own, own] *= max(float(link_weight[k]), 1e-6)
+        link_slice = model.layout.link(k)
+        prior[link_slice, link_slice] *= max(float(link_weight[k]), 1e-6)
     links = np.flatnonzero(np.diag(prior) > 0.0)
     b = base.mapping
     inverse = np.linalg.inv(prior[np.ix_(links, links)])
     variance = np.einsum("bi,ij,bj->b", b[:, links], inverse, b[:, links])
     variance[np.any(np.abs(np.delete(b, links, axis=1)) > 1e-9, axis=1)] = 0.0
     information = estimate.information
-    noise = _noise(estimate)
+    noise = _residual_noise(estimate)
     square = information.factor.T @ information.factor / noise**2
     total = square + prior
     size = np.sqrt(np.diag(total))
     alive = size > 0.0
     scaled = total[np.ix_(alive, alive)] / np.outer(size[alive], size[alive])
-    after = np.linalg.pinv(scaled, rcond=1e-12, hermitian=True)
+    covariance = np.linalg.pinv(scaled, rcond=1e-12, hermitian=True)
     rows = b[:, alive] / size[alive]
-    left = np.einsum("bi,ij,bj->b", rows, after, rows)
-    shown = np.empty(len(b), bool)
+    posterior_variance = np.einsum("bi,ij,bj->b", rows, covariance, rows)
+    identifiable = np.empty(len(b), bool)
     for i in range(len(b)):
         if variance[i] > 0.0:
-            shown[i] = left[i] < _SHOWN * variance[i]
+            identifiable[i] = posterior_variance[i] < _MAX_VARIANCE_RATIO * variance[i]
         else:
-            shown[i] = bool(np.any(np.diag(square)[np.abs(b[i]) > 1e-9] > 0.0))
-    return shown
+            identifiable[i] = bool(np.any(np.diag(square)[np.abs(b[i]) > 1e-9] > 0.0))
+    return identifiable
 
 
 def unidentifiable_findings(
     model: TorqueModel, estimate: Estimate, link_weight: Array
 ) -> list[str]:
-    """Parameters not identifiable from the motion, in words.
+    """Warnings on base parameters that are not identifiable from the motion.
 
-    Raises where they are most and the nominal robot has no values for them either.
+    Raises if they are the majority and the robot has no nominal values.
     """
-    shown = identifiable_from_data(model, estimate, link_weight)
+    identifiable = identifiable_from_data(model, estimate, link_weight)
     names = np.asarray(estimate.base_names)
     links = np.array([name.startswith("link") for name in names])
-    unseen = names[links & ~shown]
-    described = bool(np.any(model.robot.parameters))
-    if len(unseen) > _MOST_UNSEEN * np.count_nonzero(links) and not described:
+    unidentifiable = names[links & ~identifiable]
+    has_masses = bool(np.any(model.robot.parameters))
+    if len(unidentifiable) > _MAX_UNIDENTIFIABLE * np.count_nonzero(links) and not has_masses:
         raise PoorExcitationError(
-            f"{np.count_nonzero(links & shown)} of {np.count_nonzero(links)} base parameters of "
-            "the links are identifiable from this motion; not identifiable: "
-            f"{_listed(unseen)}.\n"
+            f"{np.count_nonzero(links & identifiable)} of {np.count_nonzero(links)} base "
+            "parameters of the links are identifiable from this motion; not identifiable: "
+            f"{_join_names(unidentifiable)}.\n"
             "Add a recording in which all joints accelerate and reverse at different times, or "
             "plan one with `taufit design`."
         )
-    if len(unseen) == 0:
+    if len(unidentifiable) == 0:
         return []
     return [
-        f"{len(unseen)} of {np.count_nonzero(links)} base parameters of the links are not "
-        f"identifiable from this motion ({_listed(unseen)}): their effect is below the noise, and "
-        "nominal values are used. `taufit design` plans a motion that shows them."
+        f"{len(unidentifiable)} of {np.count_nonzero(links)} base parameters of the links are not "
+        f"identifiable from this motion ({_join_names(unidentifiable)}): their effect is below the "
+        "noise, and nominal values are used. `taufit design` plans a motion that shows them."
     ]
 
 
 def _residual_findings(model: TorqueModel, source: SampleSource, estimate: Estimate) -> list[str]:
-    """Whether the residuals make sense; raises where the model explains nothing."""
+    """Warnings on implausible residuals; raises if the model does not explain the torque."""
     std = np.where(source.summary.kept_rows > 0, source.summary.torque_std, 1.0)
-    share = estimate.torque_rms / np.maximum(std, 1e-12)
-    if np.median(share) > _NONSENSE:
-        worst = ", ".join(f"{100 * x:.0f} %" for x in share)
+    nrmse = estimate.torque_rms / np.maximum(std, 1e-12)
+    if np.median(nrmse) > _MAX_NRMSE:
+        nrmse_text = ", ".join(f"{100 * x:.0f} %" for x in nrmse)
         raise RecordingError(
-            f"this robot does not explain these torques: {worst} of the torque of joints 1 to "
-            f"{len(share)} is unexplained. Is it the right robot, are columns, signs, units and "
+            f"this robot does not explain these torques: {nrmse_text} of the torque of joints 1 to "
+            f"{len(nrmse)} is unexplained. Is it the right robot, are columns, signs, units and "
             "drive gains right (--map), and is the robot mounted as declared (--mounting)?"
         )
     out = []
@@ -387,22 +400,24 @@ def _residual_findings(model: TorqueModel, source: SampleSource, estimate: Estim
         )
     weights = estimate.joint_weights
     if weights is not None and is_consistent(model, estimate.values):
-        worse = estimate.torque_rms * weights
+        ratio = estimate.torque_rms * weights
         out += [
-            f"joint {i + 1}: the physically consistent fit is {worse[i]:.1f} times worse than the "
+            f"joint {i + 1}: the physically consistent fit is {ratio[i]:.1f} times worse than the "
             "unconstrained one. Check the sign and gain of its torque, and the mounting."
-            for i in np.flatnonzero((worse > 1.6) & (share > 0.1))
+            for i in np.flatnonzero((ratio > 1.6) & (nrmse > 0.1))
         ]
     return out
 
 
-def _noise(estimate: Estimate) -> float:
-    spare = max(estimate.information.count - len(estimate.base.columns), 1)
+def _residual_noise(estimate: Estimate) -> float:
+    degrees_of_freedom = max(estimate.information.count - len(estimate.base.columns), 1)
     signal = np.sqrt(np.sum(estimate.information.target**2) / max(estimate.information.count, 1))
-    own = np.sqrt(estimate.information.minimum_cost(estimate.base.columns) / spare)
-    return float(max(own, 1e-6 * signal, np.finfo(float).tiny))
+    residual_std = np.sqrt(
+        estimate.information.minimum_cost(estimate.base.columns) / degrees_of_freedom
+    )
+    return float(max(residual_std, 1e-6 * signal, np.finfo(float).tiny))
 
 
-def _listed(names: Any, most: int = 8) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+def _join_names(names: Any, limit: int = 8) -> str:
+    remaining = f" and {len(names) - limit} more" if len(names) > limit else ""
+    return ", ".join(names[:limit]) + remaining

@@ -1,4 +1,4 @@
-"""From a torque model and samples to an estimate: weights, loads, shapes and uncertainty."""
+"""Estimation with iterated weights, loads and shapes, and the uncertainty of the result."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from taufit.signals.sample_source import SampleSource, as_source
 from taufit.signals.samples import Samples
 from taufit.terms import Term, needs
 
-# Weighted column-scaled singular values below this share of the largest show nothing.
-UNSEEN = 1e-7
+# Singular values of scaled columns below this fraction of the largest are unidentifiable.
+WEAK_SINGULAR_VALUE = 1e-7
 
 
 @one_blas_thread
@@ -42,18 +42,18 @@ def fit_samples(
     load_rounds: int = 12,
     load: Load = None,
 ) -> Estimate:
-    """The parameters of `model` that explain `samples`.
+    """Estimate the parameters of a model from samples with a given estimator.
 
     Args:
-        model: Its friction shape is a start; with none, a grid is searched.
+        model: Torque model; its friction shape is the initial value, else a grid is searched.
         samples: Conditioned motion and torque, in memory or part by part.
-        estimator: By default weighted least squares.
-        dropped: Parameters held at zero.
-        shapes: Whether friction shapes are fitted; by default where the model has none yet.
-        require_excitation: Refuse motion that does not show every base parameter.
-        load_rounds: Most rounds for load-dependent friction, which needs the torque being fitted;
-            0 where the load given is as good as any.
-        load: Parameters whose links' torque those rounds begin with; by default the measured
+        estimator: Estimator; weighted least squares by default.
+        dropped: Parameters fixed at zero.
+        shapes: Whether to fit friction shapes; by default if the model has none yet.
+        require_excitation: Whether unidentifiable base parameters raise an error.
+        load_rounds: Largest number of iterations for load-dependent friction; 0 to keep the given
+            load.
+        load: Parameters whose rigid-body torque is the initial load; by default the measured
             torque.
     """
     estimator = estimator or Wls()
@@ -61,42 +61,47 @@ def fit_samples(
     source = as_source(samples)
     _require_signs(source)
     has_shapes = bool(term.shapes)
-    wanted = has_shapes and (model.shape is None if shapes is None else shapes)
-    load = _first_load(term, load)
+    fit_needed = has_shapes and (model.shape is None if shapes is None else shapes)
+    load = _initial_load(term, load)
     base = base_parameters(model, dropped=dropped)
 
-    start, turn = model, 0
-    for stage in _stages(estimator, load, settled=load_rounds == 0):
+    start, iteration = model, 0
+    for stage in _stages(estimator, load, load_converged=load_rounds == 0):
         change = np.inf
         for _ in range(max(load_rounds, 1)):
-            if wanted:
+            if fit_needed:
                 from taufit.fitting.selection.shapes import fit_shapes
 
-                # The first load is only the measured torque: search again with a fitted one.
-                search = turn < 2 and start.shape is None
+                # The first load is the measured torque: repeat the search with a fitted one.
+                search = iteration < 2 and start.shape is None
                 shape = fit_shapes(model, source.excerpt, load=load, dropped=dropped, search=search)
                 model = replace(model, shape=shape)
             regression = Regression(source, RowBuilder(model, load, dropped), base)
             if stage is estimator:
                 regression.accumulate_by_fold()
+            _require_torque(regression)
             solution, weights, information = solve_rows(regression, model, stage)
-            turn += 1
+            iteration += 1
             if load is None:
                 break
-            before, change = change, _load_change(regression, load, solution.values)
+            previous_change, change = change, _load_change(regression, load, solution.values)
             load = solution.values
-            if _settled(change, before, turn):
+            if _has_converged(change, previous_change, iteration):
                 break
 
-    # Each joint in units of its own torque: a noise-free joint must not outshine the others.
-    own = WEIGHTINGS["joint"].initial_weights(regression.torque).joint
-    seen = weighted_sum(regression.by_joint, own)
+    # Each joint in units of its torque, so that a noise-free joint does not dominate.
+    joint_weights = WEIGHTINGS["joint"].initial_weights(regression.torque).joint
+    weighted = weighted_sum(regression.by_joint, joint_weights)
     condition = check_excitation(
-        expand_to_standard_parameters(seen, base), base, start, dropped, strict=require_excitation
+        expand_to_standard_parameters(weighted, base),
+        base,
+        start,
+        dropped,
+        strict=require_excitation,
     )
     count = regression.torque.count
     squares = regression.residual_squares(solution.values)
-    effect = estimate_run_variability(
+    variability = estimate_run_variability(
         regression, weights, information, solution.values, model.layout
     )
     noise = base_covariance(regression, weights, information, solution.values, estimator.weighting)
@@ -104,7 +109,7 @@ def fit_samples(
         names=model.names,
         values=solution.values,
         base=base,
-        base_covariance=noise + effect.covariance,
+        base_covariance=noise + variability.covariance,
         torque_rms=np.sqrt(squares / np.maximum(count, 1)),
         information=information,
         count=int(count.sum()),
@@ -112,23 +117,23 @@ def fit_samples(
         shape=model.joint_shape if has_shapes else None,
         load=load,
         joint_weights=weights.joint,
-        friction_scatter=effect.scatter,
+        friction_scatter=variability.scatter,
         dropped=dropped,
         settings=solution.settings,
         warnings=solution.warnings,
     )
 
 
-def _first_load(term: Term, load: Load) -> Load:
-    """The load that rounds begin with; None where no term depends on it."""
+def _initial_load(term: Term, load: Load) -> Load:
+    """Initial load; None if no term depends on it."""
     if not needs(term, "load"):
         return None
     return "measured" if load is None else load
 
 
-def _settled(change: float, before: float, turn: int) -> bool:
-    """Whether another round of loads would change nothing, or not less than the last."""
-    return change < 1e-7 or (turn > 3 and change > 0.9 * before)
+def _has_converged(change: float, previous_change: float, iteration: int) -> bool:
+    """Whether the load has converged or stopped improving."""
+    return change < 1e-7 or (iteration > 3 and change > 0.9 * previous_change)
 
 
 def _require_signs(source: SampleSource) -> None:
@@ -141,48 +146,53 @@ def _require_signs(source: SampleSource) -> None:
         )
 
 
-def _stages(estimator: Estimator, load: Load, *, settled: bool) -> tuple[Estimator, ...]:
-    """Loads settle on unconstrained fits: cheap, and not shaken by a solver's tolerances.
+def _stages(estimator: Estimator, load: Load, *, load_converged: bool) -> tuple[Estimator, ...]:
+    """Stages of the estimation: loads converge with cheap unconstrained fits first.
 
-    With none, or one that has settled already, there is one stage.
+    Without load, or with a converged one, there is a single stage.
     """
-    if load is None or settled or isinstance(estimator, Ols | Wls | Irls):
+    if load is None or load_converged or isinstance(estimator, Ols | Wls | Irls):
         return (estimator,)
     return Wls(estimator.weighting), estimator
 
 
 def _load_change(regression: Regression, load: Load, values: Float[Array, " p"]) -> float:
-    """Largest change of the gears' torque over its largest value, where it is looked at."""
+    """Largest change of the gear torque relative to its maximum, on the excerpt."""
     rows = regression.excerpt
     assert isinstance(rows, SampleRows) and rows.gear_load is not None
-    carried = rows.rigid_torque(values)
-    return float(np.abs(carried - rows.gear_load).max() / max(np.abs(carried).max(), 1e-12))
+    rigid_torque = rows.rigid_torque(values)
+    return float(
+        np.abs(rigid_torque - rows.gear_load).max() / max(np.abs(rigid_torque).max(), 1e-12)
+    )
 
 
-def solve_rows(
-    regression: Regression, model: TorqueModel, estimator: Estimator
-) -> tuple[EstimatorSolution, Weights, Information]:
-    """An estimator's solution, with weights iterated on plain least-squares residuals.
-
-    Weights settle on unconstrained fits, which cost a few operations on p x p triangles; the
-    estimator itself runs once, on the information the settled weights give.
-    """
-    if estimator.weighting not in WEIGHTINGS:
-        raise TaufitError(
-            f"weighting {estimator.weighting!r} is not known: use {', '.join(WEIGHTINGS)}."
-        )
+def _require_torque(regression: Regression) -> None:
     if not np.any(regression.torque.largest > 0.0):
         raise RecordingError(
             "the torque of every joint is zero throughout: there is nothing to fit. Name the "
             "torque columns in the column map, or record torque or motor current."
         )
+
+
+def solve_rows(
+    regression: Regression, model: TorqueModel, estimator: Estimator
+) -> tuple[EstimatorSolution, Weights, Information]:
+    """Solution of an estimator, with weights iterated on least-squares residuals.
+
+    Weights converge with unconstrained fits, which cost a few operations on p x p factors; the
+    estimator itself runs once, with the final weights.
+    """
+    if estimator.weighting not in WEIGHTINGS:
+        raise TaufitError(
+            f"weighting {estimator.weighting!r} is not known: use {', '.join(WEIGHTINGS)}."
+        )
     rule: Weighting = WEIGHTINGS[estimator.weighting]
     base = regression.base
-    least = np.asarray(getattr(estimator, "least_noise", ()), float)
-    floored = bool(np.any(least > 0.0))
-    if floored:
-        rule = NoiseFloorWeights(rule, least)
-    problem = EstimationProblem(model, base, least_noise=1.0 if floored else 0.0)
+    minimum_noise = np.asarray(getattr(estimator, "least_noise", ()), float)
+    has_floor = bool(np.any(minimum_noise > 0.0))
+    if has_floor:
+        rule = NoiseFloorWeights(rule, minimum_noise)
+    problem = EstimationProblem(model, base, least_noise=1.0 if has_floor else 0.0)
     weights = rule.initial_weights(regression.torque)
     information = regression.information(weights)
     last = None
@@ -194,10 +204,10 @@ def solve_rows(
             if change <= 1e-7 * np.linalg.norm(information.factor @ values):
                 break
         last = values
-        again = rule.reweight(regression.residuals(values))
-        if again is None:
+        new_weights = rule.reweight(regression.residuals(values))
+        if new_weights is None:
             break
-        weights, information = again, regression.information(again)
+        weights, information = new_weights, regression.information(new_weights)
 
     def folds() -> tuple[Information, ...]:
         return regression.folds(weights)
@@ -215,27 +225,27 @@ def check_excitation(
 ) -> float:
     """Condition number of the base columns, each scaled to unit length.
 
-    Raises PoorExcitationError where the motion leaves base parameters unseen: it says which.
+    Raises PoorExcitationError with the names of unidentifiable base parameters.
     """
     upper = base_factor(base, information.factor)
     norms = np.linalg.norm(upper, axis=0)
-    # Against a lively motion, so that a joint that only trembles counts as not moving.
+    # Relative to random motion, so that a joint with tiny motion counts as not moving.
     typical = np.linalg.norm(sampled_regressor(model, dropped=dropped)[:, base.columns], axis=0)
-    seen = upper / np.where(typical > 0, typical, 1.0)
-    _, values, right = np.linalg.svd(seen)
-    weak = values < UNSEEN * values[0]
+    scaled = upper / np.where(typical > 0, typical, 1.0)
+    _, values, directions = np.linalg.svd(scaled)
+    weak = values < WEAK_SINGULAR_VALUE * values[0]
     if strict and np.any(weak):
-        names = _unseen(base.names, right[weak])
+        names = _weak_parameter_names(base.names, directions[weak])
         raise PoorExcitationError(
             f"the motion shows {int(np.sum(~weak))} of {len(norms)} base parameters; it does not "
             f"show {', '.join(names[:12])}{' and others' if len(names) > 12 else ''}.\n"
             "Add a recording in which those joints accelerate and reverse, or plan one with "
             "`taufit design`."
         )
-    own = np.linalg.svd(upper / np.where(norms > 0, norms, 1.0), compute_uv=False)
-    return float(own[0] / max(own[-1], 1e-300))
+    singular_values = np.linalg.svd(upper / np.where(norms > 0, norms, 1.0), compute_uv=False)
+    return float(singular_values[0] / max(singular_values[-1], 1e-300))
 
 
-def _unseen(names: tuple[str, ...], directions: Float[Array, "d b"]) -> list[str]:
-    share = np.sqrt(np.sum(directions**2, axis=0))
-    return [names[i] for i in np.argsort(-share) if share[i] > 0.3]
+def _weak_parameter_names(names: tuple[str, ...], directions: Float[Array, "d b"]) -> list[str]:
+    contribution = np.sqrt(np.sum(directions**2, axis=0))
+    return [names[i] for i in np.argsort(-contribution) if contribution[i] > 0.3]

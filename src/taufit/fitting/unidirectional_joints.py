@@ -1,7 +1,7 @@
-"""Joints that turn one way only: their Coulomb friction and their offset are one column.
+"""Unidirectional joints: their Coulomb friction and torque offset are confounded.
 
-Where a joint never reverses, sign(v) is constant and no torque tells friction from offset. One of
-the two is then held at zero, the other carries their sum, and neither is known by itself.
+If a joint never reverses, sign(v) is constant and friction cannot be separated from offset. One of
+the two is then fixed at zero, the other represents their sum, and neither is identifiable alone.
 """
 
 from __future__ import annotations
@@ -17,16 +17,18 @@ from taufit.recording.finding import Finding
 from taufit.signals.samples import Samples
 from taufit.terms import BREAKAWAY, CONSTANT, LEVEL, MEMORY
 
-# Less of its travel than this in the other direction does not tell friction from offset.
-_BACK = 0.01
+# Smallest fraction of travel in the other direction that separates friction from offset.
+_MIN_REVERSE_FRACTION = 0.01
 
 
 @dataclass(frozen=True, slots=True)
 class ConfoundedTerms:
-    """Attributes:
-    joints: Counted from 0, that turn one way.
-    dropped: Parameters held at zero.
-    tied: Parameters that are known only in their sum.
+    """Terms that unidirectional motion does not separate.
+
+    Attributes:
+        joints: Unidirectional joints, counted from 0.
+        dropped: Parameters fixed at zero.
+        tied: Parameters known only in their sum.
     """
 
     joints: tuple[int, ...]
@@ -35,21 +37,21 @@ class ConfoundedTerms:
 
     @property
     def warnings(self) -> list[str]:
-        """One sentence for all such joints."""
+        """One sentence on all unidirectional joints."""
         return [_sentence(self.joints)] if self.joints else []
 
 
 def _sentence(joints: tuple[int, ...]) -> str:
-    listed = ", ".join(str(j + 1) for j in joints)
+    numbers = ", ".join(str(j + 1) for j in joints)
     return (
-        f"joint {listed} turns one way only: its Coulomb friction and its torque offset are "
+        f"joint {numbers} turns one way only: its Coulomb friction and its torque offset are "
         "one column, known only in their sum (standard deviation infinite). Add a recording "
         "in which it turns back and forth."
     )
 
 
 def one_way_findings(samples: Samples) -> list[Finding]:
-    """One finding per joint that turns one way only, all with the same sentence."""
+    """One finding per unidirectional joint, all with the same sentence."""
     joints = unidirectional_joints(samples)
     return [Finding("one_way_joint", "warning", _sentence(joints), joint=j + 1) for j in joints]
 
@@ -61,13 +63,13 @@ def unidirectional_joints(samples: Samples) -> tuple[int, ...]:
         rows = samples.keep[:, j] & samples.in_motion
         v = samples.velocity[rows, j]
         total = float(np.sum(np.abs(v)))
-        if total > 0.0 and min(np.sum(v[v > 0]), -np.sum(v[v < 0])) < _BACK * total:
+        if total > 0.0 and min(np.sum(v[v > 0]), -np.sum(v[v < 0])) < _MIN_REVERSE_FRACTION * total:
             out.append(j)
     return tuple(out)
 
 
 def confounded_terms(model: TorqueModel, samples: Samples) -> ConfoundedTerms:
-    """What cannot be separated on this motion, and what is held at zero for it."""
+    """Confounded terms of unidirectional joints, and those fixed at zero."""
     layout = model.layout
     steady = layout.of_group(LEVEL, MEMORY, BREAKAWAY)
     if not steady.any():
@@ -81,13 +83,13 @@ def confounded_terms(model: TorqueModel, samples: Samples) -> ConfoundedTerms:
         offset: list[str] = names[layout.of_kind(CONSTANT) & (owner == j)].tolist()
         tied += [*friction, *offset]
         if offset:
-            # Friction opposes motion: where the constant part drives it, it is an offset.
-            dropped += offset if _resists(model, samples, j) else friction
+            # Friction opposes motion: a constant part that drives the joint is an offset.
+            dropped += offset if _is_dissipative(model, samples, j) else friction
     return ConfoundedTerms(joints, tuple(dropped), tuple(tied))
 
 
-def _resists(model: TorqueModel, samples: Samples, j: int) -> bool:
-    """Whether the torque that inertia and gravity do not explain has the sign of the motion."""
+def _is_dissipative(model: TorqueModel, samples: Samples, j: int) -> bool:
+    """Whether the constant torque beside inertia and gravity opposes the motion."""
     rows = np.flatnonzero(samples.keep[:, j] & samples.in_motion)
     rows = rows[:: max(1, len(rows) // 2000)]
     v: Float[Array, " n"] = samples.velocity[rows, j]

@@ -26,7 +26,7 @@ from taufit.estimators.constraints import is_consistent
 from taufit.estimators.estimator import EstimationProblem
 from taufit.fitting.selection.friction_terms import NOMINAL_WEIGHT, gaussian_prior
 from taufit.fleet.robot_information import RobotInformation
-from taufit.model.columns import terms_at
+from taufit.model.columns import steady_drive_columns
 from taufit.model.torque_model import TorqueModel
 from taufit.regression.information import Information
 from taufit.regression.regression import expand_to_standard_parameters
@@ -224,7 +224,7 @@ def fit_fleet_prior(
 
 def _rest(model: TorqueModel) -> Bool[Array, " p"]:
     """Which parameters are not of links."""
-    return np.arange(model.layout.size) >= model.layout.rest.start
+    return np.arange(model.layout.size) >= model.layout.after_links.start
 
 
 def _levels(model: TorqueModel, theta: Float[Array, " p"]) -> Float[Array, " j"]:
@@ -232,7 +232,7 @@ def _levels(model: TorqueModel, theta: Float[Array, " p"]) -> Float[Array, " j"]
     layout = model.layout
     speed = _rated(model.robot.limits.velocity, 2.0)
     out = 1e-3 * _rated(model.robot.limits.torque, 50.0)
-    for i in range(layout.rest.start, layout.size):
+    for i in range(layout.after_links.start, layout.size):
         one, j = layout.parameters[i], int(layout.owner[i])
         assert one is not None
         if one.group == LEVEL:
@@ -246,8 +246,8 @@ def _sizes(model: TorqueModel, level: Float[Array, " j"]) -> Float[Array, " p"]:
     """About how large friction terms, rotors and offsets are where joints have so much friction."""
     layout = model.layout
     out = np.ones(layout.size)
-    drag = terms_at(model, _rated(model.robot.limits.velocity, 2.0))
-    for i in range(layout.rest.start, layout.size):
+    drag = steady_drive_columns(model, _rated(model.robot.limits.velocity, 2.0))
+    for i in range(layout.after_links.start, layout.size):
         one, j = layout.parameters[i], int(layout.owner[i])
         assert one is not None
         if one.group == LOAD:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float
-from taufit.model.columns import terms_at
+from taufit.model.columns import steady_drive_columns
 from taufit.model.torque_model import TorqueModel
 from taufit.terms import DRAG, LEVEL, LOAD
 
@@ -56,9 +56,9 @@ def level_rows(
     layout = model.layout
     speed = np.asarray(model.robot.limits.velocity, float)
     speed = at * np.where(np.isfinite(speed) & (speed > 0.0), speed, 2.0)
-    drag = terms_at(model, speed)
+    drag = steady_drive_columns(model, speed)
     out = np.zeros((layout.joints, layout.size))
-    for i in range(layout.rest.start, layout.size):
+    for i in range(layout.after_links.start, layout.size):
         one, j = layout.parameters[i], int(layout.owner[i])
         assert one is not None
         if one.group == LEVEL:

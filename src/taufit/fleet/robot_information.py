@@ -20,8 +20,8 @@ from taufit.core.errors import RecordingError, TaufitError
 from taufit.diagnosis import apply_declared_torque_kind, recording_causes, sample_causes
 from taufit.dynamics import BaseParameters
 from taufit.fitting.selection.friction_terms import (
+    MIN_PRIOR_FRACTION,
     NOMINAL_WEIGHT,
-    WEAKEST,
     correlation_samples,
     fit_with_prior,
     gaussian_prior,
@@ -36,7 +36,7 @@ from taufit.regression.regression import RowsInMemory
 from taufit.regression.rows import RowBuilder, SampleRows, add_information
 from taufit.signals import Samples, condition
 from taufit.terms import needs
-from taufit.workflow.training_data import counted, in_robot_order, with_drives
+from taufit.workflow.training_data import count_section_only, in_robot_order, with_drives
 
 # Kinds of findings that say something about the robot, not about the file.
 _OF_THE_ROBOT = ("mounting",)
@@ -180,7 +180,7 @@ class AccumulateFiles:
                 f"{robot.drives.side}. Study them separately."
             )
         ordered, _ = apply_declared_torque_kind(robot, ordered)
-        samples = counted(condition(ordered, cutoff_hz=self.cutoff_hz), ordered)
+        samples = count_section_only(condition(ordered, cutoff_hz=self.cutoff_hz), ordered)
         found = self._diagnosed(ordered, samples) if diagnose else ((), np.zeros(3), 0.0)
         return self._summed(samples.with_column_cache(), rows, *found)
 
@@ -212,7 +212,7 @@ class AccumulateFiles:
         regression = RowsInMemory(found, base)
         prior, centre = _prior(model)
         guess = max(1.0, samples.rate_hz / (2.0 * self.cutoff_hz))
-        weak = WEAKEST * NOMINAL_WEIGHT * guess * prior
+        weak = MIN_PRIOR_FRACTION * NOMINAL_WEIGHT * guess * prior
         theta, _ = fit_with_prior(regression, weak, centre, model.nonnegative)
         each = correlation_samples(found.residuals(theta), found.keep, found.run)
         used = int(np.count_nonzero(found.keep.any(axis=1)))

@@ -124,7 +124,7 @@ def _condense(
     model = requested_model(FitRequest(cutoff_hz=cutoff_hz), robot)
     # Twenty seconds of one motion take waves of the gear for drag: they have columns of their own.
     model = replace(model, terms=(further_term("ripple", ORDERS), *model.terms))
-    rows = reader.rows if reader.whole else None
+    rows = reader.rows if reader.reads_whole_files else None
     return AccumulateFiles(model, base_parameters(model), cutoff_hz, reader, rows, reader.settings)
 
 
@@ -436,7 +436,7 @@ def _fitted(
 ) -> FittedModel:
     """A model file's content; links are known in combinations only, the rest one by one."""
     model = condense.model.with_values(theta)
-    rest = np.arange(len(theta)) >= model.layout.rest.start
+    rest = np.arange(len(theta)) >= model.layout.after_links.start
     std = np.where(rest, np.sqrt(np.maximum(variance, 0.0)), np.inf)
     conditioning = Conditioning(cutoff_hz=condense.cutoff_hz)
     return model.with_training(replace(model.training, conditioning=conditioning, std=std))

@@ -15,7 +15,7 @@ from taufit.core.arrays import Array, Float
 from taufit.core.statistics import NORMAL_95
 from taufit.dynamics import RegressorEngine
 from taufit.model.fitted_model import FittedModel
-from taufit.model.intervals import GAIN_SCATTER, USUAL_SCATTER, coulomb_level
+from taufit.model.intervals import GAIN_SCATTER, TYPICAL_FRICTION_SCATTER, coulomb_level
 from taufit.model.noise_by_state import NoiseByState
 from taufit.payload import PayloadEstimate
 
@@ -43,7 +43,9 @@ class LivePrediction:
         level = noise.level if by_state is None else np.maximum(by_state, noise.level)
         self._noise = np.ascontiguousarray(level, float) ** 2
         scatter = model.training.friction_scatter
-        self._scatter = np.full(joints, USUAL_SCATTER) if scatter is None else np.array(scatter)
+        self._scatter = (
+            np.full(joints, TYPICAL_FRICTION_SCATTER) if scatter is None else np.array(scatter)
+        )
         self._gain = 0.0 if model.training.conditioning.gain is None else GAIN_SCATTER
         self._coulomb = np.array(coulomb_level(model), float)
         self._root = _link_root(model)

@@ -9,12 +9,12 @@ from typing import Any
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import RecordingError
 from taufit.model.fitted_model import FittedModel
-from taufit.model.model_stream import intake_of
+from taufit.model.model_stream import stream_conditioner
 from taufit.payload.stream import playback, require_side
 from taufit.recording import Recording
 from taufit.recording.joint_order import require_joints
 from taufit.signals.stream import StreamConditioner
-from taufit.wire.source import Description, Source
+from taufit.wire.source import Source, SourceDescription
 
 # Samples of a robot are asked for this often [s].
 _READ_S = 0.05
@@ -59,23 +59,24 @@ def open_rows(model: FittedModel, source: Recording | Source | Iterable[Any], un
             raise
         return Opened(_robot_rows(source), intake, gain_std)
     gain_std = model.training.conditioning.relative_gain_std if unit == "A" else None
-    return Opened((_filled(row) for row in source), intake_of(model, unit=unit), gain_std)
+    return Opened((_filled(row) for row in source), stream_conditioner(model, unit=unit), gain_std)
 
 
 def _checked(
-    model: FittedModel, description: Description
+    model: FittedModel, description: SourceDescription
 ) -> tuple[StreamConditioner, Float[Array, " j"] | None]:
     robot = model.robot
     require_joints(description.joints, robot.joints, name="the source", robot=robot.name)
     require_side(model, description.torque_source, "the source")
-    if description.effort not in ("torque", "current"):
+    if description.torque_kind not in ("torque", "current"):
         raise RecordingError(
-            f"the source's torque channel is {description.effort!r}; torque or current with the "
+            f"the source's torque channel is {description.torque_kind!r}; torque or current with "
+            "the "
             "arm's own weight in it is needed. Choose another channel of the controller."
         )
-    if description.effort == "torque":
-        return intake_of(model), None
-    return intake_of(model, unit="A"), model.training.conditioning.relative_gain_std
+    if description.torque_kind == "torque":
+        return stream_conditioner(model), None
+    return stream_conditioner(model, unit="A"), model.training.conditioning.relative_gain_std
 
 
 def _robot_rows(source: Source) -> Iterator[Row | None]:

@@ -1,7 +1,7 @@
-"""The torque model. In: a `Robot` and friction. Out: structure, columns of W, fitted models with
-their record of training, predictions, files.
+"""Torque model. In: a `Robot` and friction. Out: structure, regressor columns, fitted models with
+their training record, predictions, files.
 
-Left to others: finding the parameters (regression, estimators, fitting).
+Elsewhere: estimation of the parameters (regression, estimators, fitting).
 """
 
 from typing import TYPE_CHECKING

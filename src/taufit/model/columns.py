@@ -1,11 +1,10 @@
-"""W: what each parameter adds to the torque. The one place where its columns are put together.
+"""Columns of the regressor W: torque per unit of each parameter.
 
-    tau = W theta,      W = ( links | rotors | drive | offsets )      as `ParameterLayout` has it
+    tau = W theta,      W = ( links | rotors | drive | offsets ),     ordered by `ParameterLayout`
 
-Where motors are coupled (v_m = C v), rotor inertia and friction act at the motors and reach the
-joints through C': their columns are C' diag(column of each motor). Friction and all further terms
-(the block `drive`) come motor by motor from `advance`, so a run may be cut into tiles or chunks
-anywhere.
+With coupled motors (v_m = C v), rotor inertia and friction act at the motors and reach the joints
+through C': their columns are C' diag(column of each motor). Friction and all further terms (the
+block `drive`) come motor by motor from `advance`, so a run may be split anywhere.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from taufit.signals.samples import Samples
 
 
-def terms_at(model: TorqueModel, speed: Float[Array, " j"]) -> Float[Array, "j k"]:
+def steady_drive_columns(model: TorqueModel, speed: Float[Array, " j"]) -> Float[Array, "j k"]:
     """Friction per unit of each parameter at a steady speed of every joint, without load."""
     term = model.term_sum
     return np.concatenate(
@@ -38,17 +37,17 @@ def terms_at(model: TorqueModel, speed: Float[Array, " j"]) -> Float[Array, "j k
     )
 
 
-def channels_of(samples: Samples, names: Iterable[str]) -> dict[str, Float[Array, "n j"]]:
-    """Recorded channels among these names that samples have."""
+def select_channels(samples: Samples, names: Iterable[str]) -> dict[str, Float[Array, "n j"]]:
+    """Recorded channels of samples among given names."""
     return {name: samples.channels[name] for name in sorted(names) if name in samples.channels}
 
 
 class RegressorColumns:
-    """The columns of a torque model.
+    """Columns of a torque model.
 
     Args:
-        model: Structure: robot, friction, what else there is.
-        shape: Of the friction, in place of the model's own; may be complex for derivatives.
+        model: Structure of the torque model.
+        shape: Shape parameters in place of the model's; may be complex for derivatives.
     """
 
     def __init__(self, model: TorqueModel, *, shape: Float[Array, "j s"] | None = None) -> None:
@@ -60,12 +59,12 @@ class RegressorColumns:
 
     @cached_property
     def coupling(self) -> Float[Array, "j j"] | None:
-        """C with v_m = C v where motors move several joints, else None."""
+        """Coupling matrix C with v_m = C v, or None without coupling."""
         coupling = self.model.robot.drives.coupling
         return None if np.array_equal(coupling, np.eye(self.joints)) else coupling
 
     def at_motors(self, motion: Float[Array, "n j"]) -> Float[Array, "n j"]:
-        """Positions, velocities or accelerations of the motors from those of the joints."""
+        """Motor positions, velocities or accelerations from those of the joints."""
         return motion if self.coupling is None else motion @ self.coupling.T
 
     @cached_property
@@ -74,20 +73,20 @@ class RegressorColumns:
         return tuple(self.term.of_joint(k) for k in range(self.joints))
 
     @cached_property
-    def beside_motors(self) -> Bool[Array, " k"]:
-        """Which columns act on the joint itself, where motors are coupled."""
+    def acts_on_joints(self) -> Bool[Array, " k"]:
+        """Mask of columns that act on the joint itself although motors are coupled."""
         sides = [not side for side in self.term.at_motors]
         return np.array(sides, bool) & (self.coupling is not None)
 
     def require_at_motors(self, theta: Float[Array, " p"]) -> None:
-        """Refuse terms that act beside coupled motors, where one torque per motor is all there is.
+        """Raise if a term acts on joints with coupled motors: only torque per motor is supported.
 
         Raises:
-            TaufitError: With the name of the first such parameter that is not zero.
+            TaufitError: With the name of the first such nonzero parameter.
         """
-        beside = self.beside_motors & np.any(self.layout.split(theta).drive != 0.0, axis=0)
-        if beside.any():
-            name = self.layout.drive_names[int(np.flatnonzero(beside)[0])]
+        on_joints = self.acts_on_joints & np.any(self.layout.split(theta).drive != 0.0, axis=0)
+        if on_joints.any():
+            name = self.layout.drive_names[int(np.flatnonzero(on_joints)[0])]
             raise TaufitError(
                 f"{name} acts at the joints of {self.model.robot.name}, whose motors are coupled: "
                 "compiled and exported models do not hold that. Leave the term out."
@@ -96,50 +95,52 @@ class RegressorColumns:
     # Friction and further terms, motor by motor.
 
     def start(self) -> tuple[State, ...]:
-        """The state of every motor's terms before the first sample."""
+        """Initial state of every motor's terms, before the first sample."""
         return tuple(self.term.start(self.shape[k]) for k in range(self.joints))
 
     def advance(
         self, state: tuple[State, ...], inputs: TermInput
     ) -> tuple[Float[Array, "n j k"], tuple[State, ...]]:
-        """Torque per unit of each motor's own parameters at the next samples, and the state then.
+        """Torque per unit of each motor's parameters at the next samples, and the final state.
 
-        Inputs are the joints'; all that the terms need must be there.
+        Inputs are those of the joints and must contain all channels that the terms need.
         """
-        return self._advanced(state, inputs.require(self.term.needs, self.term))
+        return self._advance_inputs(state, inputs.require(self.term.needs, self.term))
 
-    def _advanced(
-        self, state: tuple[State, ...], read: TermInput
+    def _advance_inputs(
+        self, state: tuple[State, ...], inputs: TermInput
     ) -> tuple[Float[Array, "n j k"], tuple[State, ...]]:
-        """`advance` on what terms read and nothing else."""
+        """`advance` on the inputs that terms read."""
         if self.coupling is None:
-            return self._each(state, read)
-        out, after = self._each(state, read.at_motors(self.coupling))
-        if self.beside_motors.any():
-            out[..., self.beside_motors] = self._each(state, read)[0][..., self.beside_motors]
+            return self._advance_motors(state, inputs)
+        out, after = self._advance_motors(state, inputs.at_motors(self.coupling))
+        if self.acts_on_joints.any():
+            out[..., self.acts_on_joints] = self._advance_motors(state, inputs)[0][
+                ..., self.acts_on_joints
+            ]
         return out, after
 
-    def _each(
-        self, state: tuple[State, ...], read: TermInput
+    def _advance_motors(
+        self, state: tuple[State, ...], inputs: TermInput
     ) -> tuple[Float[Array, "n j k"], tuple[State, ...]]:
         columns, after = [], []
         for k, term in enumerate(self.joint_terms):
-            values, last = term.advance(state[k], read.joint(k), self.shape[k])
+            values, last = term.advance(state[k], inputs.joint(k), self.shape[k])
             columns.append(values)
             after.append(last)
         return np.stack(columns, 1), tuple(after)
 
     def drive_columns(self, inputs: TermInput) -> Float[Array, "n j k"]:
-        """Of one whole run: `advance` from `start`."""
+        """Drive columns of one complete run: `advance` from `start`."""
         return self.advance(self.start(), inputs)[0]
 
     def inputs_at(self, samples: Samples, load: Float[Array, "n j"] | None = None) -> TermInput:
-        """What samples say that terms may depend on: the velocity before the low-pass."""
+        """Term inputs at samples, with the unfiltered velocity."""
         return TermInput(
             samples.friction_velocity,
             samples.position,
             load,
-            channels=channels_of(samples, self.term.needs),
+            channels=select_channels(samples, self.term.needs),
             step=1.0 / samples.rate_hz,
         )
 
@@ -150,100 +151,107 @@ class RegressorColumns:
         load: Float[Array, "n j"] | None = None,
         filtered: bool = True,
     ) -> Float[Array, "n j k"]:
-        """Columns of each motor's friction and further terms at samples, low-passed as the torque.
+        """Drive columns of each motor at samples, with the low-pass of the torque.
 
-        Friction is not linear in velocity, so it is computed from the unfiltered one and filtered
-        afterwards. Memory starts anew with every run. Columns that only the motion decides are kept
-        with the samples, where these have a place for them.
+        Friction is nonlinear in velocity, so it is computed from the unfiltered velocity and
+        filtered afterwards. Memory is reset with every run. Columns that depend only on the motion
+        are stored in the samples' column cache, if there is one.
         """
         from taufit.signals.filtering import lowpass
 
-        read = self.inputs_at(samples, load).require(self.term.needs, self.term)
+        inputs = self.inputs_at(samples, load).require(self.term.needs, self.term)
         if not filtered:
-            return self._of_runs(samples, read)
-        keeper = samples.valid_column_cache
+            return self._unfiltered_columns(samples, inputs)
+        cache = samples.valid_column_cache
         proportional = self.term.by_load
-        if keeper is None or self.term.shapes or proportional is None:
-            return self._low_passed(samples, self._of_runs(samples, read))
-        kept = keeper.get(self._key(samples), lambda: self._kept(samples, read, proportional))
+        if cache is None or self.term.shapes or proportional is None:
+            return self._lowpass_columns(samples, self._unfiltered_columns(samples, inputs))
+        columns = cache.get(
+            self._cache_key(samples), lambda: self._cacheable_columns(samples, inputs, proportional)
+        )
         if not proportional:
-            return kept.transpose(2, 1, 0)
-        out = np.array(kept)
-        at_motors = read if self.coupling is None else read.at_motors(self.coupling)
-        carried = np.abs(at_motors.load).T
+            return columns.transpose(2, 1, 0)
+        out = np.array(columns)
+        at_motors = inputs if self.coupling is None else inputs.at_motors(self.coupling)
+        load_magnitude = np.abs(at_motors.load).T
         for k in proportional:
-            out[k] = lowpass(samples, (carried * kept[k]).T).T
+            out[k] = lowpass(samples, (load_magnitude * columns[k]).T).T
         return out.transpose(2, 1, 0)
 
-    def _of_runs(self, samples: Samples, read: TermInput) -> Float[Array, "n j k"]:
+    def _unfiltered_columns(self, samples: Samples, inputs: TermInput) -> Float[Array, "n j k"]:
         """Columns before the low-pass."""
         if not has_memory(self.term):
-            return self._advanced(self.start(), read)[0]
-        runs = [self._advanced(self.start(), read.span(run))[0] for run in samples.run_slices()]
+            return self._advance_inputs(self.start(), inputs)[0]
+        runs = [
+            self._advance_inputs(self.start(), inputs.select_rows(run))[0]
+            for run in samples.run_slices()
+        ]
         return runs[0] if len(runs) == 1 else np.concatenate(runs)
 
-    def _kept(
-        self, samples: Samples, read: TermInput, proportional: tuple[int, ...]
+    def _cacheable_columns(
+        self, samples: Samples, inputs: TermInput, proportional: tuple[int, ...]
     ) -> Float[Array, "k j n"]:
-        """Low-passed columns; those that a load multiplies at a load of one, before the low-pass.
+        """Columns for the cache: low-passed; those proportional to load unfiltered at unit load.
 
-        Each is contiguous, as who writes tiles reads them.
+        Each is contiguous.
         """
         if proportional:
-            # At the motors; where these are coupled, no load of the joints makes it one everywhere.
-            ones = np.ones_like(read.load)
-            read = read.replace(load=ones if self.coupling is None else ones @ self.coupling)
-        made = self._of_runs(samples, read)
-        out = np.array(self._low_passed(samples, made).transpose(2, 1, 0), order="C")
+            # Unit load at the motors, also where these are coupled.
+            ones = np.ones_like(inputs.load)
+            inputs = inputs.replace(load=ones if self.coupling is None else ones @ self.coupling)
+        unfiltered = self._unfiltered_columns(samples, inputs)
+        out = np.array(self._lowpass_columns(samples, unfiltered).transpose(2, 1, 0), order="C")
         for k in proportional:
-            out[k] = made[:, :, k].T
+            out[k] = unfiltered[:, :, k].T
         return out
 
-    def _key(self, samples: Samples) -> str:
-        """What the kept columns depend on, besides position and velocity."""
+    def _cache_key(self, samples: Samples) -> str:
+        """Key of cached columns: all that they depend on besides position and velocity."""
         recorded = {
             name: zlib.crc32(np.ascontiguousarray(values).tobytes())
-            for name, values in channels_of(samples, self.term.needs).items()
+            for name, values in select_channels(samples, self.term.needs).items()
         }
         coupling = b"" if self.coupling is None else np.ascontiguousarray(self.coupling).tobytes()
         low_pass = samples.rate_hz, samples.cutoff_hz, samples.periodic
         return f"{self.term!r} {low_pass} {coupling.hex()} {recorded}"
 
-    def _low_passed(self, samples: Samples, made: Float[Array, "n j k"]) -> Float[Array, "n j k"]:
-        """The same through the torque's low-pass, but for what is linear in filtered motion."""
+    def _lowpass_columns(
+        self, samples: Samples, unfiltered: Float[Array, "n j k"]
+    ) -> Float[Array, "n j k"]:
+        """Columns through the torque's low-pass, except those linear in filtered motion."""
         from taufit.signals.filtering import lowpass
 
-        out = lowpass(samples, made)
+        out = lowpass(samples, unfiltered)
         direct = list(self.term.filtered_columns)
         if direct:
-            out[..., direct] = made[..., direct]
+            out[..., direct] = unfiltered[..., direct]
         return out
 
-    # From motors to joints, and side by side.
+    # From motors to joints.
 
     def to_joints(self, motor: Float[Array, "n j k"]) -> Float[Array, "n j m"]:
-        """Columns of each motor's terms spread over the joints it drives: C' diag(columns)."""
+        """Columns of each motor distributed over the joints it drives: C' diag(columns)."""
         n, joints, terms = motor.shape
-        every = np.arange(joints)
+        joint_index = np.arange(joints)
         if self.coupling is not None:
-            spread = np.einsum("ki,nkt->nikt", self.coupling, motor)
-            if terms == len(self.beside_motors) and self.beside_motors.any():
-                spread[..., self.beside_motors] = 0.0
-                for k in np.flatnonzero(self.beside_motors):
-                    spread[:, every, every, k] = motor[..., k]
-            return np.asarray(spread.reshape(n, joints, -1))
+            columns = np.einsum("ki,nkt->nikt", self.coupling, motor)
+            if terms == len(self.acts_on_joints) and self.acts_on_joints.any():
+                columns[..., self.acts_on_joints] = 0.0
+                for k in np.flatnonzero(self.acts_on_joints):
+                    columns[:, joint_index, joint_index, k] = motor[..., k]
+            return np.asarray(columns.reshape(n, joints, -1))
         out = np.zeros((n, joints, joints, terms), dtype=motor.dtype)
-        out[:, every, every] = motor
+        out[:, joint_index, joint_index] = motor
         return out.reshape(n, joints, -1)
 
     def rotors(self, acceleration: Float[Array, "n j"]) -> Float[Array, "n j j"]:
         """Torque per unit of each motor's inertia: C' diag(C a)."""
         return self.to_joints(self.at_motors(acceleration)[:, :, None])
 
-    def own(
+    def motor_columns(
         self, acceleration: Float[Array, "n j"], motor: Float[Array, "n j k"]
     ) -> Float[Array, "n j t"]:
-        """Each motor's own columns side by side, without the others' zeros: rotor, friction, 1."""
+        """Columns of each motor without the others' zeros: rotor, friction and terms, offset."""
         parts = [motor]
         if self.layout.has("rotor"):
             parts.insert(0, self.at_motors(acceleration)[:, :, None])
@@ -251,44 +259,44 @@ class RegressorColumns:
             parts.append(np.ones((*motor.shape[:2], 1)))
         return np.concatenate(parts, -1)
 
-    def rest_torque(
+    def term_torque(
         self,
         theta: Float[Array, " p"],
         acceleration: Float[Array, "n j"],
         motor: Float[Array, "n j k"],
     ) -> Float[Array, "n j"]:
-        """`rest` times its parameters, without making the columns."""
+        """Torque of all terms beside the links, without building their columns."""
         parts = self.layout.split(theta)
-        drive = np.where(self.beside_motors, 0.0, parts.drive)
-        torque = np.stack([motor[:, k] @ own for k, own in enumerate(drive)], 1)
+        drive = np.where(self.acts_on_joints, 0.0, parts.drive)
+        torque = np.stack([motor[:, k] @ coefficients for k, coefficients in enumerate(drive)], 1)
         torque = torque + parts.rotors * self.at_motors(acceleration)
         if self.coupling is not None:
             torque = torque @ self.coupling
-        if self.beside_motors.any():
+        if self.acts_on_joints.any():
             torque = torque + np.einsum("njk,jk->nj", motor, parts.drive - drive)
         return np.asarray(torque + parts.offsets)
 
-    def rest(
+    def term_columns(
         self, acceleration: Float[Array, "n j"], motor: Float[Array, "n j k"]
     ) -> Float[Array, "n j m"]:
-        """The columns behind the links': rotor inertia, friction and further terms, offset.
+        """Columns of all terms beside the links: rotor inertia, friction and further terms, offset.
 
         Args:
-            acceleration: Of the joints.
+            acceleration: Joint acceleration.
             motor: Columns of each motor, from `advance` or `drive_at`.
         """
-        layout, behind = self.layout, self.layout.rest.start
+        layout, first = self.layout, self.layout.after_links.start
         n, joints = acceleration.shape
-        out = np.zeros((n, joints, layout.size - behind), dtype=motor.dtype)
+        out = np.zeros((n, joints, layout.size - first), dtype=motor.dtype)
         if layout.has("rotor"):
-            out[..., : layout.of("rotor").stop - behind] = self.rotors(acceleration)
-        start, stop = layout.drive.start - behind, layout.drive.stop - behind
+            out[..., : layout.block_slice("rotor").stop - first] = self.rotors(acceleration)
+        start, stop = layout.drive.start - first, layout.drive.stop - first
         out[..., start:stop] = self.to_joints(motor)
         if layout.has("offset"):
             out[..., stop:] = np.eye(joints)
         return out
 
-    def write_rest(
+    def write_term_column(
         self,
         out: Float[Array, " n"],
         column: int,
@@ -297,31 +305,31 @@ class RegressorColumns:
         acceleration: Float[Array, "n j"],
         motor: Float[Array, "n j k"],
     ) -> None:
-        """One of the columns behind the links', in one joint's rows, times a factor, into `out`.
+        """Write one column beside the links, in one joint's rows, times a factor, into `out`.
 
-        The compact form of `rest`: nothing is made for columns that nobody asks for.
+        The compact form of `term_columns`.
 
         Args:
-            out: Where it goes.
-            column: Its place in theta.
-            joint: Whose rows.
+            out: Output array.
+            column: Position of the parameter in theta.
+            joint: Joint of the rows.
             factor: Weight of each row.
-            acceleration: Of the motors (`at_motors`).
+            acceleration: Motor acceleration (`at_motors`).
             motor: Friction columns of each motor.
         """
         layout = self.layout
         owner = layout.owner[column]
-        if column >= layout.of("offset").start:
+        if column >= layout.block_slice("offset").start:
             out[:] = factor if owner == joint else 0.0
             return
-        share = float(owner == joint) if self.coupling is None else self.coupling[owner, joint]
+        motor_gain = float(owner == joint) if self.coupling is None else self.coupling[owner, joint]
         if column < layout.drive.start:
             values = acceleration[:, owner]
         else:
             k = (column - layout.drive.start) % len(layout.drive_entries)
             values = motor[:, owner, k]
-            share = float(owner == joint) if self.beside_motors[k] else share
-        np.multiply(values, share * factor, out=out)
+            motor_gain = float(owner == joint) if self.acts_on_joints[k] else motor_gain
+        np.multiply(values, motor_gain * factor, out=out)
 
     def links(
         self,
@@ -329,7 +337,7 @@ class RegressorColumns:
         velocity: Float[Array, "n j"],
         acceleration: Float[Array, "n j"],
     ) -> Float[Array, "n j q"]:
-        """The links' columns."""
+        """Columns of the links."""
         return regressor(self.model.robot, position, velocity, acceleration)
 
     def dense(
@@ -339,6 +347,6 @@ class RegressorColumns:
         acceleration: Float[Array, "n j"],
         motor: Float[Array, "n j k"],
     ) -> Float[Array, "n j p"]:
-        """All of W at some samples, given the friction columns of each motor."""
+        """Complete regressor W at samples, given the drive columns of each motor."""
         links = self.links(position, velocity, acceleration)
-        return np.concatenate([links, self.rest(acceleration, motor)], -1)
+        return np.concatenate([links, self.term_columns(acceleration, motor)], -1)

@@ -1,9 +1,9 @@
-"""structure + parameters + record of training = a model that predicts.
+"""Fitted model: structure, parameters and training record.
 
     tau = W(q, v, a) values
 
-The structure's robot carries the link parameters among the values, so that whatever takes a robot
-(mass matrix, export, simulation) sees the fitted one.
+The robot of the structure has the fitted link parameters, so that all functions of a robot (mass
+matrix, export, simulation) use them.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FittedModel(NotebookDisplay):
-    """A torque model with its parameters and what is known of them.
+    """Torque model with parameters and training record.
 
     Attributes:
-        structure: What the torque is made of; its robot carries the fitted links.
+        structure: Terms of the torque model; its robot has the fitted links.
         values: Parameters in the order of `names`, SI.
-        training: How they were found, where they hold, how sure they are.
+        training: Record of the training: data, validity range, uncertainty.
 
     Example:
         >>> import numpy as np, taufit
@@ -48,7 +48,7 @@ class FittedModel(NotebookDisplay):
         (1, 6)
     """
 
-    # What decides its torque.
+    # Attributes that determine its torque.
     digest_of = ("structure", "values")
 
     structure: TorqueModel
@@ -56,13 +56,13 @@ class FittedModel(NotebookDisplay):
     training: TrainingRecord = field(default_factory=TrainingRecord)
 
     @classmethod
-    def of(
+    def from_values(
         cls,
         structure: TorqueModel,
         values: Float[Array, " p"],
         training: TrainingRecord | None = None,
     ) -> FittedModel:
-        """Structure and values joined: the robot receives the link parameters among them."""
+        """Build a fitted model; the robot receives the link parameters among the values."""
         values = np.asarray(values, float)
         if values.shape != (len(structure.names),):
             raise TaufitError(
@@ -77,16 +77,16 @@ class FittedModel(NotebookDisplay):
         return f"FittedModel({self.robot.name}: {self.robot.joints} joints, {friction})"
 
     def plot_friction(self, joints: Sequence[int] | None = None) -> Any:
-        """Friction over speed, with matplotlib; returns the axes. Joints count from 0."""
+        """Plot friction over speed with matplotlib; returns the axes. Joints count from 0."""
         return draw("plot_friction", self, joints)
 
     def plot_torque(self, samples: Samples, joints: Sequence[int] | None = None) -> Any:
-        """Measured and predicted torque over time, with matplotlib; returns the axes."""
+        """Plot measured and predicted torque over time with matplotlib; returns the axes."""
         return draw("plot_torque", self, samples, joints)
 
     @property
     def robot(self) -> Robot:
-        """The arm, with its fitted links."""
+        """Robot with its fitted links."""
         return self.structure.robot
 
     @property
@@ -104,7 +104,7 @@ class FittedModel(NotebookDisplay):
 
     @property
     def channels(self) -> tuple[str, ...]:
-        """Recorded channels that terms read, beside the joints' temperature."""
+        """Recorded channels that terms need, besides joint temperature."""
         return self.structure.channels
 
     def has(self, block: str) -> bool:
@@ -129,7 +129,7 @@ class FittedModel(NotebookDisplay):
 
     @property
     def layout(self) -> ParameterLayout:
-        """Which entry of `values` is what."""
+        """Layout of the parameters `values`."""
         return self.structure.layout
 
     @property
@@ -139,59 +139,61 @@ class FittedModel(NotebookDisplay):
 
     @property
     def columns(self) -> RegressorColumns:
-        """What each parameter adds to the torque."""
+        """Regressor columns of the model."""
         return self.structure.columns
 
     def steady(self) -> FittedModel:
-        """The same with every term as it is at constant speed: no memory of the path."""
+        """Model with every term at steady state: without memory."""
         return replace(self, structure=self.structure.steady())
 
     @property
     def typical_temperature(self) -> Float[Array, " j"]:
-        """Of each joint [degC]: the middle of training, or else the friction law's reference."""
+        """Typical temperature of each joint [degC]: middle of training, or the law's reference."""
         span = self.training.ranges.temperature
         if span is not None:
             return span.middle
-        usual = self.term_sum.usual("temperature")
-        return np.full(self.robot.joints, ROOM_TEMPERATURE if usual is None else usual)
+        reference = self.term_sum.typical_value("temperature")
+        return np.full(self.robot.joints, ROOM_TEMPERATURE if reference is None else reference)
 
     def only(self, *kinds: Kind) -> FittedModel:
-        """The same links; terms of other kinds have zero parameters and columns."""
-        kept = self.layout.of_kind(*kinds)
-        kept[self.layout.links] = True
-        if kept.all():
+        """Model with only the links and terms of some kinds; others have zero parameters and
+        columns.
+        """
+        selected = self.layout.of_kind(*kinds)
+        selected[self.layout.links] = True
+        if selected.all():
             return self
-        alone = replace(self, structure=self.structure.only(*kinds))
-        return alone.with_values(np.where(kept, self.values, 0.0))
+        reduced = replace(self, structure=self.structure.only(*kinds))
+        return reduced.with_values(np.where(selected, self.values, 0.0))
 
     @property
-    def conservative(self) -> bool:
+    def has_conservative_terms(self) -> bool:
         """Whether any term beside the links gives torque by position alone."""
-        chosen = self.layout.of_kind(CONSERVATIVE)
-        return bool(np.any(self.values[chosen]))
+        is_conservative = self.layout.of_kind(CONSERVATIVE)
+        return bool(np.any(self.values[is_conservative]))
 
     def conservative_torque(self, position: Float[Array, "n j"]) -> Float[Array, "n j"]:
-        """Torque of conservative terms at the joints, links apart [N m]."""
+        """Torque of conservative terms at the joints, without the links [N m]."""
         position = np.asarray(position, float)
-        if not self.conservative:
+        if not self.has_conservative_terms:
             return np.zeros_like(position)
         structure = self.structure.steady().only(CONSERVATIVE)
         columns = structure.columns
-        nothing = np.zeros_like(position)
-        motor = columns.drive_columns(TermInput(nothing, position, nothing))
+        zeros = np.zeros_like(position)
+        motor = columns.drive_columns(TermInput(zeros, position, zeros))
         values = np.where(self.layout.of_kind(CONSERVATIVE), self.values, 0.0)
-        return columns.rest_torque(values, nothing, motor)
+        return columns.term_torque(values, zeros, motor)
 
     def with_values(self, values: Float[Array, " p"]) -> FittedModel:
-        """The same structure and record with other parameters."""
-        return FittedModel.of(self.structure, values, self.training)
+        """Copy with other parameters."""
+        return FittedModel.from_values(self.structure, values, self.training)
 
     def with_training(self, training: TrainingRecord) -> FittedModel:
-        """The same model with another record."""
+        """Copy with another training record."""
         return replace(self, training=training)
 
     def with_robot(self, robot: Robot) -> FittedModel:
-        """The same parameters on another description of the arm (mounting, drives)."""
+        """Copy with another robot description (mounting, drives)."""
         return replace(self, structure=replace(self.structure, robot=robot))
 
     def torque(
@@ -204,14 +206,14 @@ class FittedModel(NotebookDisplay):
         channels: Mapping[str, Float[Array, "n j"]] | None = None,
         step: float | None = None,
     ) -> Float[Array, "n j"]:
-        """Joint torque predicted at these motions, unfiltered.
+        """Predicted joint torque, unfiltered.
 
-        With `step`, the time between two samples [s], they are one run; without it they do not
-        follow each other, and friction that remembers its path is that of steady motion.
+        With `step`, the sampling period [s], the samples are one run; without it they are
+        independent, and friction with memory is evaluated at steady state.
         """
         links = self.values[self.layout.links]
         rigid = self.columns.links(position, velocity, acceleration) @ links
-        rest = self.structure.joint_columns(
+        term_columns = self.structure.joint_columns(
             velocity,
             acceleration,
             position=position,
@@ -220,14 +222,14 @@ class FittedModel(NotebookDisplay):
             channels=channels,
             step=step,
         )
-        return np.asarray(rigid + rest @ self.values[self.layout.rest])
+        return np.asarray(rigid + term_columns @ self.values[self.layout.after_links])
 
 
-def require_fitted(model: FittedModel, what: str) -> FittedModel:
-    """The model itself; a structure without parameters is refused by what was to be done."""
+def require_fitted(model: FittedModel, action: str) -> FittedModel:
+    """Return the model; raise if it is a structure without parameters."""
     if isinstance(model, FittedModel):
         return model
     raise TaufitError(
-        f"cannot {what}: this model has no parameters yet. Fit it first (`taufit fit`, or "
+        f"cannot {action}: this model has no parameters yet. Fit it first (`taufit fit`, or "
         "taufit.identify)."
     )

@@ -1,4 +1,4 @@
-"""Zeros of encoders that a fit looked for, as its model has them."""
+"""Joint zero offsets estimated by a fit."""
 
 from __future__ import annotations
 
@@ -11,37 +11,37 @@ from taufit.model.fitted_model import FittedModel
 
 @dataclass(frozen=True, slots=True)
 class FittedZero:
-    """What is added to one joint's recorded positions.
+    """Zero offset added to one joint's recorded positions.
 
     Attributes:
-        joint: Its name.
+        joint: Joint name.
         value: joint = recorded + value, in `unit`.
-        std: Standard deviation, in `unit`; that expected before where it is not identifiable.
-        slides: Whether the joint slides.
-        identifiable: Whether the motion showed it.
+        std: Standard deviation, in `unit`; that of the prior if not identifiable.
+        is_prismatic: Whether the joint is prismatic.
+        identifiable: Whether the offset is identifiable from the motion.
     """
 
     joint: str
     value: float
     std: float
-    slides: bool
+    is_prismatic: bool
     identifiable: bool
 
     @property
     def unit(self) -> str:
-        """Of `value` and `std`."""
-        return "m" if self.slides else "rad"
+        """Unit of `value` and `std`."""
+        return "m" if self.is_prismatic else "rad"
 
     @property
-    def shown(self) -> tuple[float, float, str]:
-        """Value and standard deviation as people read them, and their unit: deg or mm."""
-        scale, unit = (1e3, "mm") if self.slides else (180.0 / np.pi, "deg")
+    def display_values(self) -> tuple[float, float, str]:
+        """Value and standard deviation in deg or mm, with that unit."""
+        scale, unit = (1e3, "mm") if self.is_prismatic else (180.0 / np.pi, "deg")
         return scale * self.value, scale * self.std, unit
 
     @property
-    def words(self) -> str:
-        """One sentence."""
-        value, std, unit = self.shown
+    def describe(self) -> str:
+        """One sentence on the offset."""
+        value, std, unit = self.display_values
         if not self.identifiable:
             return (
                 f"Zero of {self.joint}: not identifiable from this motion; it stays at "
@@ -54,14 +54,20 @@ class FittedZero:
 
 
 def fitted_zeros(model: FittedModel) -> tuple[FittedZero, ...]:
-    """Zeros that were looked for, joint by joint; none where none was."""
+    """Estimated zero offsets, joint by joint; empty if none was estimated."""
     std, robot = model.training.joint_zero_std, model.robot
     if std is None:
         return ()
     values = robot.joint_zeros or (0.0,) * robot.joints
-    hidden = model.training.hidden_zeros
+    unobservable = model.training.hidden_zeros
     return tuple(
-        FittedZero(link.joint, float(value), float(own), link.prismatic, link.joint not in hidden)
-        for link, value, own in zip(robot.links, values, std, strict=True)
-        if own > 0.0
+        FittedZero(
+            link.joint,
+            float(value),
+            float(joint_std),
+            link.prismatic,
+            link.joint not in unobservable,
+        )
+        for link, value, joint_std in zip(robot.links, values, std, strict=True)
+        if joint_std > 0.0
     )

@@ -1,9 +1,8 @@
-"""Friction of one sample after the other, fast: the model's own `advance`, run once on symbols.
+"""Compiled evaluation of friction, one sample at a time.
 
-`Term.advance` is NumPy code for many samples; called for one, its overhead is a hundred
-times its work. Here it runs once on symbols that write down every operation (friction/symbols.py),
-for all joints, with their shapes and coefficients as constants; the kernel repeats that list for
-each sample.
+`Term.advance` is NumPy code for many samples; for a single one its overhead is a hundred times its
+work. Here it runs once on symbols that record every operation (terms/tracing.py), for all joints,
+with their shapes and coefficients as constants; the kernel repeats that list for each sample.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ try:
 except ImportError:  # no compiler when this was installed
     _kernel = None
 
-# In the order of the kernel's codes.
+# Operations in the order of the kernel's codes.
 _ORDER = (
     *("add", "subtract", "multiply", "divide", "greater", "greater_equal", "less", "less_equal"),
     *("maximum", "minimum", "power", "where", "negative", "absolute", "tanh", "exp", "log", "sqrt"),
@@ -33,7 +32,7 @@ _TRAVEL = 4
 
 
 class _OperationTape:
-    """Registers and the operations between them; constants and equal operations once."""
+    """Registers and the operations between them; constants and equal operations are shared."""
 
     operations = _CODES.keys()
 
@@ -41,52 +40,52 @@ class _OperationTape:
         self.registers = [0.0] * inputs
         self.steps: list[tuple[int, int, int, int, int]] = []
         self._constants: dict[float, int] = {}
-        self._known: dict[tuple[int, int, int, int], int] = {}
+        self._computed: dict[tuple[int, int, int, int], int] = {}
 
-    def new(self, value: float = 0.0) -> int:
+    def new_register(self, value: float = 0.0) -> int:
         self.registers.append(value)
         return len(self.registers) - 1
 
     def constant(self, number: float) -> int:
         if number not in self._constants:
-            self._constants[number] = self.new(number)
+            self._constants[number] = self.new_register(number)
         return self._constants[number]
 
     def apply(self, name: str, *values: int) -> int:
         a, b, c = (*values, 0, 0)[:3]
         key = (_CODES[name], a, b, c)
-        if key not in self._known:
-            self._known[key] = self.new()
-            self.steps.append((*key, self._known[key]))
-        return self._known[key]
+        if key not in self._computed:
+            self._computed[key] = self.new_register()
+            self.steps.append((*key, self._computed[key]))
+        return self._computed[key]
 
 
 class FrictionTape:
-    """Friction torque of every joint, sample by sample, with the state it leaves.
+    """Friction torque of every joint, sample by sample, with its internal state.
 
     Args:
-        model: Fitted.
-        step: Between two samples [s].
+        model: Fitted model.
+        step: Sampling period [s].
 
     Attributes:
-        compiled: Whether the kernel repeats it.
+        compiled: Whether the kernel evaluates it.
     """
 
     def __init__(self, model: FittedModel, step: float) -> None:
         self._model, self._step = model, step
         self._columns = model.columns
-        self._own = model.layout.split(np.asarray(model.values, float)).drive
+        self._coefficients = model.layout.split(np.asarray(model.values, float)).drive
         self._columns.require_at_motors(model.values)
-        plain = self._columns.coupling is None and self._columns.term.needs <= {*COMPILED}
-        self.compiled = _kernel is not None and plain and self._trace()
+        is_supported = self._columns.coupling is None and self._columns.term.needs <= {*COMPILED}
+        self.compiled = _kernel is not None and is_supported and self._trace()
         self.clear()
 
     def clear(self) -> None:
-        """Before the first sample."""
+        """Reset to the state before the first sample."""
         self._state = self._columns.start()
         if self.compiled:
             self._registers[self._memory] = self._start
-            self._begun = False
+            self._has_started = False
 
     def __call__(
         self,
@@ -97,22 +96,24 @@ class FrictionTape:
     ) -> Float[Array, " j"]:
         """Friction torque of the motors at the next sample [N m]."""
         if self.compiled:
-            return self._repeat(velocity, position, load, temperature)
-        warm = None if temperature is None else temperature[None]
-        inputs = TermInput(velocity[None], position[None], load[None], warm, step=self._step)
+            return self._run_compiled(velocity, position, load, temperature)
+        temperatures = None if temperature is None else temperature[None]
+        inputs = TermInput(
+            velocity[None], position[None], load[None], temperatures, step=self._step
+        )
         columns, self._state = self._columns.advance(self._state, inputs)
-        return np.asarray(np.einsum("jk,jk->j", columns[0], self._own))
+        return np.asarray(np.einsum("jk,jk->j", columns[0], self._coefficients))
 
     @property
     def parts(self) -> tuple[Array, Array, Array, Array, Array]:
-        """Operations, registers, results, moves and travels: for compiled loops that repeat it.
+        """Operations, registers, results, moves and initial travels, for other compiled loops.
 
-        Only where it is `compiled`. Inputs are the first registers; travels are pairs of a register
-        and the joint whose travel it holds before the first sample.
+        Only if `compiled`. Inputs are the first registers; travels are pairs of a register and the
+        joint whose travel it holds before the first sample.
         """
-        return self._operations, self._registers, self._results, self._moves, self._travelled
+        return self._operations, self._registers, self._results, self._moves, self._initial_travels
 
-    def _repeat(
+    def _run_compiled(
         self, velocity: Array, position: Array, load: Array, temperature: Array | None
     ) -> Float[Array, " j"]:
         inputs = self._inputs
@@ -120,63 +121,66 @@ class FrictionTape:
         if temperature is not None:
             inputs[3] = temperature
         np.multiply(velocity, self._step, out=inputs[_TRAVEL])
-        if not self._begun:
-            self._begun = True
-            self._registers[self._from_travel] = inputs[_TRAVEL, self._whose]
+        if not self._has_started:
+            self._has_started = True
+            self._registers[self._from_travel] = inputs[_TRAVEL, self._travel_joints]
         out = np.empty(inputs.shape[1])
         _kernel.run_tape(self._operations, self._registers, self._results, self._moves, out)
         return out
 
     def _trace(self) -> bool:
-        """Write down one step of `advance`; False where that cannot be done."""
+        """Record one step of `advance`; returns False if that is not possible."""
         joints = self._columns.joints
         tape = _OperationTape(_INPUTS * joints)
-        results, moves, start, travelled = [], [], [], []
+        results, moves, start, initial_travels = [], [], [], []
         try:
             for j in range(joints):
                 inputs = [k * joints + j for k in range(_INPUTS)]
                 shape = self._columns.shape[j]
                 step = record(
-                    self._columns.joint_terms[j], shape, tape, inputs, lambda _: tape.new()
+                    self._columns.joint_terms[j], shape, tape, inputs, lambda _: tape.new_register()
                 )
                 total = tape.constant(0.0)
-                for column, value in zip(step.columns, self._own[j], strict=True):
+                for column, value in zip(step.columns, self._coefficients[j], strict=True):
                     term = tape.apply("multiply", column, tape.constant(float(value)))
                     total = tape.apply("add", total, term)
                 results.append(total)
-                for place, first, after in zip(step.before, step.start, step.memory, strict=True):
-                    moves.append((after, place))
-                    start.append((place, 0.0 if first is None else float(first)))
-                    if first is None:
-                        travelled.append((place, j))
+                for register, initial, final in zip(
+                    step.before, step.start, step.memory, strict=True
+                ):
+                    moves.append((final, register))
+                    start.append((register, 0.0 if initial is None else float(initial)))
+                    if initial is None:
+                        initial_travels.append((register, j))
         except Exception:
-            # A model may use anything of NumPy; what cannot be written down is run as it is.
+            # Models with unsupported NumPy operations are evaluated without compilation.
             return False
         self._registers = np.array(tape.registers, float)
         self._inputs = self._registers[: _INPUTS * joints].reshape(_INPUTS, joints)
         self._operations = np.array(tape.steps, np.int32).reshape(-1, 5)
         self._results = np.array(results, np.int32)
         self._moves = np.array(moves, np.int32).reshape(-1, 2)
-        self._memory = np.array([place for place, _ in start], int)
+        self._memory = np.array([register for register, _ in start], int)
         self._start = np.array([value for _, value in start], float)
-        self._from_travel = np.array([place for place, _ in travelled], int)
-        self._travelled = np.array(travelled, np.int32).reshape(-1)
-        self._whose = np.array([j for _, j in travelled], int)
-        return self._agrees()
+        self._from_travel = np.array([register for register, _ in initial_travels], int)
+        self._initial_travels = np.array(initial_travels, np.int32).reshape(-1)
+        self._travel_joints = np.array([j for _, j in initial_travels], int)
+        return self._matches_model()
 
-    def _agrees(self) -> bool:
-        """Whether the list says what the model says, over a few samples of its own."""
+    def _matches_model(self) -> bool:
+        """Whether the recorded operations reproduce the model on test samples."""
         rng = np.random.default_rng(0)
         joints = self._columns.joints
         velocity, position, load = rng.normal(size=(3, 12, joints))
         velocity[4:7] *= 1e-3
-        warm = self._model.typical_temperature + rng.normal(size=(12, joints))
-        inputs = TermInput(velocity, position, 10.0 * load, warm, step=self._step)
-        known = np.einsum("njk,jk->nj", self._columns.drive_columns(inputs), self._own)
+        temperature = self._model.typical_temperature + rng.normal(size=(12, joints))
+        inputs = TermInput(velocity, position, 10.0 * load, temperature, step=self._step)
+        expected = np.einsum("njk,jk->nj", self._columns.drive_columns(inputs), self._coefficients)
         self.compiled = True
         self.clear()
-        found = [
-            self._repeat(*row) for row in zip(velocity, position, 10.0 * load, warm, strict=True)
+        computed = [
+            self._run_compiled(*row)
+            for row in zip(velocity, position, 10.0 * load, temperature, strict=True)
         ]
-        size = max(float(np.abs(known).max(initial=0.0)), 1e-12)
-        return bool(np.all(np.abs(np.array(found) - known) < 1e-9 * size))
+        size = max(float(np.abs(expected).max(initial=0.0)), 1e-12)
+        return bool(np.all(np.abs(np.array(computed) - expected) < 1e-9 * size))

@@ -1,4 +1,4 @@
-"""How much of each link and friction term came from the data, how much from what was believed."""
+"""Information share of data against prior, for each link and friction term."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InformationShare:
-    """Shares from 0 (as believed before) to 1 (as the recordings say).
+    """Information shares from 0 (prior) to 1 (data).
 
-    With C the covariance of the parameters after the fit and C0 that before it, the share of some
-    of them is the mean of the diagonal of 1 - C0^-1 C: the number of parameters that the data
-    determine, over their number.
+    With C the posterior and C0 the prior covariance of some parameters, their share is the mean of
+    the diagonal of 1 - C0^-1 C: the effective number of parameters determined by data, over their
+    number.
 
     Attributes:
-        links: Of the ten parameters of each link.
-        terms: Of each friction term of each joint; 0 where it is held at zero.
+        links: Share of the ten parameters of each link.
+        terms: Share of each friction term of each joint; 0 where it is fixed at zero.
     """
 
     links: Annotated[Float[Array, " j"], Limits(low=0.0)]
@@ -41,44 +41,44 @@ class InformationShare:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MeasuredSpeedRange:
-    """Up to which speed friction was measured, and how fast the joints may turn.
+    """Largest measured speed of friction, and rated speed of the joints.
 
     Attributes:
-        seen: Fastest in training [rad/s or m/s].
-        rated: The robot's limit; infinite where it has none.
-        units: "rad/s", or "m/s" for joints that slide.
+        measured: Largest speed in training [rad/s or m/s].
+        rated: Limit of the robot; infinite if unknown.
+        units: "rad/s", or "m/s" for prismatic joints.
     """
 
-    seen: Float[Array, " j"]
+    measured: Float[Array, " j"]
     rated: Float[Array, " j"]
     units: tuple[str, ...]
 
     @property
-    def guessed(self) -> tuple[int, ...]:
-        """Joints, counted from 0, whose friction is a guess at their rated speed."""
-        return tuple(int(j) for j in np.flatnonzero(self.seen < 0.95 * self.rated))
+    def extrapolated_joints(self) -> tuple[int, ...]:
+        """Joints, counted from 0, whose friction at rated speed is extrapolated."""
+        return tuple(int(j) for j in np.flatnonzero(self.measured < 0.95 * self.rated))
 
     @property
-    def words(self) -> str:
-        """One sentence; empty where friction was seen at all speeds."""
-        joints = self.guessed
+    def describe(self) -> str:
+        """One sentence; empty if friction was measured at all speeds."""
+        joints = self.extrapolated_joints
         if not joints:
             return ""
-        listed = ", ".join(str(j + 1) for j in joints)
-        speeds = ", ".join(f"{self.seen[j]:.2g} {self.units[j]}" for j in joints)
+        numbers = ", ".join(str(j + 1) for j in joints)
+        speeds = ", ".join(f"{self.measured[j]:.2g} {self.units[j]}" for j in joints)
         plural = "s" if len(joints) > 1 else ""
         return (
-            f"Friction of joint{plural} {listed} is a guess beyond the fastest motion recorded "
+            f"Friction of joint{plural} {numbers} is a guess beyond the fastest motion recorded "
             f"({speeds}); it takes energy up to the rated speed whatever it is."
         )
 
 
 def measured_speed_range(model: FittedModel) -> MeasuredSpeedRange | None:
-    """Of a fitted model; None without friction, or where its training's speeds are not known."""
-    seen = model.training.ranges.velocity
-    if seen is None or not model.layout.of_kind(DISSIPATIVE).any():
+    """Speed range of a fitted model's friction; None without friction or training speeds."""
+    measured = model.training.ranges.velocity
+    if measured is None or not model.layout.of_kind(DISSIPATIVE).any():
         return None
     rated = np.asarray(model.robot.limits.velocity, float)
     rated = np.where(np.isfinite(rated) & (rated > 0.0), rated, np.inf)
     units = tuple("m/s" if link.prismatic else "rad/s" for link in model.robot.links)
-    return MeasuredSpeedRange(np.asarray(seen.largest, float), rated, units)
+    return MeasuredSpeedRange(np.asarray(measured.largest, float), rated, units)

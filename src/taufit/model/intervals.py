@@ -1,11 +1,11 @@
-"""How far a measured torque may lie from the predicted one, sample by sample.
+"""Prediction intervals of measured torque, sample by sample.
 
     variance = w' C w + noise(state)^2 + (s friction)^2 + (g links)^2
 
-w is a row of the base regressor and C the covariance of the base parameters; noise is what the
-model leaves of contact-free motion in the joint's friction state; s is how much friction differs
-from run to run, and g how much torque per ampere does. At standstill friction may be anything up to
-Coulomb friction in either direction, so a standing joint's interval is wider by that.
+w is a row of the base regressor and C the covariance of the base parameters; noise is the residual
+of contact-free motion in the joint's friction state; s is the run-to-run scatter of friction and g
+that of the drive gain. Intervals of standing joints are wider by Coulomb friction in both
+directions.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ from taufit.signals.samples import Samples
 from taufit.terms import BREAKAWAY, LEVEL, MEMORY
 from taufit.terms.friction.states import STATES, FrictionStates, StateSettings
 
-# Standard deviation of a joint's friction from run to run, relative, where the training data are
-# too few runs to show it: drift over days and weeks of an arm at room temperature.
-USUAL_SCATTER = 0.02
-# The same of torque per ampere, where torque was measured as current.
+# Relative standard deviation of a joint's friction from run to run if training has too few runs:
+# drift over days and weeks of a robot at room temperature.
+TYPICAL_FRICTION_SCATTER = 0.02
+# Relative standard deviation of the drive gain, if torque was measured as current.
 GAIN_SCATTER = 0.015
-# Slower than this a filtered joint stands [rad/s or m/s].
-_STANDS = 0.01
+# Filtered speed below which a joint stands [rad/s or m/s].
+_STANDSTILL_SPEED = 0.01
 _BLOCK = 2048
-# A friction state that training shows for less than this is not known [s].
-_SEEN_S = 1.0
+# Shortest time in a friction state for its residuals to be used [s].
+_MIN_STATE_S = 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TorquePrediction:
-    """Torque a model predicts at samples, with its 95 % interval.
+    """Predicted torque at samples, with its 95 % interval.
 
     Attributes:
-        torque: Predicted [N m].
-        half_width: Of the interval [N m].
-        friction: Part of the torque that is friction [N m].
-        standing: Where a joint stands.
+        torque: Predicted torque [N m].
+        half_width: Half width of the interval [N m].
+        friction: Friction part of the torque [N m].
+        standing: Mask of standing joints.
     """
 
     torque: Float[Array, "n j"]
@@ -58,66 +58,73 @@ class TorquePrediction:
 def predict_interval(
     model: FittedModel, samples: Samples, rows: Int[Array, " m"] | None = None
 ) -> TorquePrediction:
-    """Predicted torque and its interval at samples, through the same low-pass as the measured one.
+    """Predicted torque and its interval at samples, with the low-pass of the measured torque.
 
     Args:
-        model: Fitted.
-        samples: Conditioned like its training data.
-        rows: Which of them; by default all.
+        model: Fitted model.
+        samples: Samples conditioned like the training data.
+        rows: Sample indices; all by default.
     """
     rows = np.arange(len(samples.torque)) if rows is None else np.asarray(rows)
     columns, values = model.columns, model.values
     rigid = rigid_torque(model, samples)
     motor = columns.drive_at(samples, load=rigid)
     friction = friction_torque(model, samples, motor=motor)[rows]
-    torque = (rigid + columns.rest_torque(values, samples.acceleration, motor))[rows]
+    torque = (rigid + columns.term_torque(values, samples.acceleration, motor))[rows]
     scatter = model.training.friction_scatter
-    scatter = np.full(samples.joints, USUAL_SCATTER) if scatter is None else scatter
-    variance = _parameters(model, samples, motor, rows) + _noise(model, samples)[rows] ** 2
+    scatter = np.full(samples.joints, TYPICAL_FRICTION_SCATTER) if scatter is None else scatter
+    variance = (
+        _parameter_variance(model, samples, motor, rows) + _noise_std(model, samples)[rows] ** 2
+    )
     variance += (scatter * friction) ** 2
     if model.training.conditioning.gain is not None:
         variance += (GAIN_SCATTER * rigid[rows]) ** 2
-    standing = np.abs(samples.velocity[rows]) < _STANDS
-    half = NORMAL_95 * np.sqrt(variance) + np.where(standing, coulomb_level(model), 0.0)
-    return TorquePrediction(torque, half, friction, standing)
+    standing = np.abs(samples.velocity[rows]) < _STANDSTILL_SPEED
+    half_width = NORMAL_95 * np.sqrt(variance) + np.where(standing, coulomb_level(model), 0.0)
+    return TorquePrediction(torque, half_width, friction, standing)
 
 
 def coulomb_level(model: FittedModel) -> Float[Array, " j"]:
-    """Friction of every joint at creeping speed, without load [N m], at the joints."""
+    """Friction of every joint at low speed, without load, at the joints [N m]."""
     layout = model.layout
-    creeping = layout.of_group(LEVEL, MEMORY, BREAKAWAY)
+    is_low_speed = layout.of_group(LEVEL, MEMORY, BREAKAWAY)
     level = np.zeros(layout.joints)
-    np.add.at(level, np.asarray(layout.owner)[creeping], np.abs(model.values[creeping]))
+    np.add.at(level, np.asarray(layout.owner)[is_low_speed], np.abs(model.values[is_low_speed]))
     coupling = model.columns.coupling
     return level if coupling is None else np.abs(coupling.T) @ level
 
 
-def _parameters(
+def _parameter_variance(
     model: FittedModel,
     samples: Samples,
     motor: Float[Array, "n j k"],
     rows: Int[Array, " m"],
 ) -> Float[Array, "m j"]:
-    """w' C w of every row."""
+    """Variance w' C w of every row."""
     base = model.training.base
     out = np.zeros((len(rows), samples.joints))
     if base is None:
         return out
-    at = np.array([model.layout.index(name) for name in base.names], int)
+    base_columns = np.array([model.layout.index(name) for name in base.names], int)
     values, vectors = np.linalg.eigh(base.covariance)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     s = samples
     for first in range(0, len(rows), _BLOCK):
-        own = rows[first : first + _BLOCK]
+        block_rows = rows[first : first + _BLOCK]
         dense = model.columns.dense(
-            s.position[own], s.velocity[own], s.acceleration[own], motor[own]
+            s.position[block_rows],
+            s.velocity[block_rows],
+            s.acceleration[block_rows],
+            motor[block_rows],
         )
-        out[first : first + len(own)] = np.sum((dense[..., at] @ root) ** 2, axis=-1)
+        out[first : first + len(block_rows)] = np.sum(
+            (dense[..., base_columns] @ root) ** 2, axis=-1
+        )
     return out
 
 
-def _noise(model: FittedModel, samples: Samples) -> Float[Array, "n j"]:
-    """Standard deviation of the residuals by friction state, or of all where that is not known."""
+def _noise_std(model: FittedModel, samples: Samples) -> Float[Array, "n j"]:
+    """Standard deviation of the residuals by friction state, or over all samples if unknown."""
     training = model.training
     if training.residuals.by_state is None:
         rmse = np.zeros(samples.joints) if training.score is None else training.score.rmse
@@ -139,18 +146,18 @@ def friction_states(model: FittedModel, samples: Samples) -> Int[Array, "n j"]:
 
 
 def residuals_by_state(model: FittedModel, samples: Samples) -> Float[Array, "s j"]:
-    """Root mean square of the residuals of training in each friction state.
+    """RMS of the training residuals in each friction state [N m].
 
-    A state seen for too short has the residuals of all samples in motion.
+    States with too few samples get the residuals of all samples in motion.
     """
     residual = samples.torque - predicted_torque(model, samples)
     state, moving = friction_states(model, samples), samples.in_motion
     out = np.empty((len(STATES), samples.joints))
     for j in range(samples.joints):
-        own = residual[moving, j]
-        out[:, j] = np.sqrt(np.mean(own**2)) if len(own) else 0.0
+        joint_residual = residual[moving, j]
+        out[:, j] = np.sqrt(np.mean(joint_residual**2)) if len(joint_residual) else 0.0
         for k in range(len(STATES)):
-            seen = own[state[moving, j] == k]
-            if len(seen) >= _SEEN_S * samples.rate_hz:
-                out[k, j] = np.sqrt(np.mean(seen**2))
+            state_residual = joint_residual[state[moving, j] == k]
+            if len(state_residual) >= _MIN_STATE_S * samples.rate_hz:
+                out[k, j] = np.sqrt(np.mean(state_residual**2))
     return out

@@ -1,7 +1,7 @@
-"""A fitted model as a file: versioned JSON that says what was fitted, to what, and how well.
+"""Model file: versioned JSON of a fitted model and its training record.
 
-`read_model(write_model(m))` predicts the same torque as m, to the last bit. The layout is
-described by `model_schema.json` beside this file.
+`read_model(write_model(m))` predicts the same torque as m, bit by bit. `model_schema.json` in the
+package describes the format.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ VERSION = 1
 
 @cache
 def schema() -> dict[str, Any]:
-    """The JSON Schema of a model file."""
+    """JSON Schema of a model file."""
     schema: dict[str, Any] = json.loads(
         files("taufit").joinpath("model_schema.json").read_text(encoding="utf-8")
     )
@@ -73,7 +73,7 @@ def model_to_dict(model: FittedModel) -> dict[str, Any]:
 
 
 def model_from_dict(data: Any, source: str = "this model") -> FittedModel:
-    """Inverse of `model_to_dict`; a value that makes no sense is refused by its place."""
+    """Inverse of `model_to_dict`; invalid values raise with their place."""
     if not isinstance(data, Mapping) or data.get("format") != FORMAT:
         raise TaufitError(
             f"{source} is not a taufit model. Models are what `taufit fit ... -o MODEL` writes."
@@ -87,13 +87,13 @@ def model_from_dict(data: Any, source: str = "this model") -> FittedModel:
     missing = [key for key in schema()["required"] if key not in data]
     if missing:
         raise TaufitError(f"{source} is incomplete: it has no {', '.join(missing)}. Fit again.")
-    structure = _structure(file)
-    file = _in_order(file, structure.layout)
+    structure = _read_structure(file)
+    file = _reorder_parameters(file, structure.layout)
     entries = list(file["parameters"].items())
     names = tuple(entry["name"].text() for entry in entries)
     values = np.array([entry["value"].number(most=1e12) for entry in entries])
     if names != structure.names:
-        strange = next(
+        mismatch = next(
             (
                 f"{a} where {b} belongs"
                 for a, b in zip(names, structure.names, strict=False)
@@ -101,22 +101,22 @@ def model_from_dict(data: Any, source: str = "this model") -> FittedModel:
             ),
             f"{len(names)} parameters where {len(structure.names)} belong",
         )
-        raise TaufitError(f"{source} is damaged: its parameter list has {strange}. Fit again.")
+        raise TaufitError(f"{source} is damaged: its parameter list has {mismatch}. Fit again.")
     layout = structure.layout
     training = record_from_dict(file, layout.joints, names, len(layout.drive_entries))
-    return FittedModel.of(structure, values, training)
+    return FittedModel.from_values(structure, values, training)
 
 
-def _in_order(file: Field, layout: ParameterLayout) -> Field:
-    """The same file with its parameters where the layout has them: they are known by name.
+def _reorder_parameters(file: Field, layout: ParameterLayout) -> Field:
+    """File with its parameters in the order of the layout; they are identified by name.
 
-    Files of version 0.1 have the slopes of a temperature law behind ripple.
+    Files of version 0.1 have the slopes of a temperature law after ripple.
     """
     names = [entry["name"].text() for entry in file["parameters"].items()]
     if names == [*layout.names] or sorted(names) != sorted(layout.names):
         return file
-    place = {name: k for k, name in enumerate(names)}
-    order = [place[name] for name in layout.names]
+    position = {name: k for k, name in enumerate(names)}
+    order = [position[name] for name in layout.names]
     first = order[layout.drive_of(0)]
     terms = [k - min(first) for k in first]
     data = dict(file.mapping())
@@ -129,8 +129,8 @@ def _in_order(file: Field, layout: ParameterLayout) -> Field:
     return Field(data, file.source)
 
 
-def _structure(file: Field) -> TorqueModel:
-    """What the torque is made of."""
+def _read_structure(file: Field) -> TorqueModel:
+    """Structure of the torque model in a file."""
     robot = robot_from_field(file["robot"].required())
     friction, terms = terms_from_file(file["friction"], file["terms"])
     model = TorqueModel(
@@ -141,22 +141,25 @@ def _structure(file: Field) -> TorqueModel:
     shapes = model.term_sum.shapes
     shape = file["shape"].matrix(robot.joints, len(shapes))
     for item, row in zip(file["shape"].items(), shape, strict=True):
-        for value, one in zip(row, shapes, strict=True):
-            # The search may end on a bound, to rounding.
-            if not one.lower * 0.999 <= value <= one.upper * 1.001:
-                item.fail(f"{one.name} between {one.lower:g} and {one.upper:g}")
+        for value, shape_parameter in zip(row, shapes, strict=True):
+            # Fitted values may be on a bound, up to rounding.
+            if not shape_parameter.lower * 0.999 <= value <= shape_parameter.upper * 1.001:
+                item.fail(
+                    f"{shape_parameter.name} between {shape_parameter.lower:g} and "
+                    f"{shape_parameter.upper:g}"
+                )
     return replace(model, shape=shape)
 
 
 def write_model(model: FittedModel, path: str | os.PathLike[str]) -> None:
-    """Write a fitted model; the file appears whole or not at all.
+    """Write a fitted model; the file is replaced atomically.
 
     Example:
         >>> import taufit
         >>> taufit.write_model(taufit.read_model("model.json"), "copy.json")
     """
     data = model_to_dict(model)
-    # One line per part keeps the file small and still readable.
+    # One line per section: small and readable.
     lines = [f" {json.dumps(key)}: {_dumps(key, value)}" for key, value in data.items()]
     write_text(path, "{\n" + ",\n".join(lines) + "\n}\n")
 

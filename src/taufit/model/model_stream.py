@@ -1,4 +1,4 @@
-"""The intake of a model's own robot: what its training says about gains, delay and sizes."""
+"""Stream conditioning for a fitted model: gains, delay and channel ranges from its training."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from taufit.signals.stream import StreamConditioner
 from taufit.signals.stream.conditioner import GAP_S
 
 UNITS = ("N m", "A")
-# A spike is at least this share of its channel's range, of the widest channel's, and this large:
-# 1 mrad, a few times the slowest motion, any torque.
-_OWN, _WIDEST = 0.02, 0.005
-_LEAST = (1e-3, 5.0 * STANDSTILL_SPEED, 1e-6)
-# Torque and velocity beyond this many times what training and limits know are no measurements.
-_IMPOSSIBLE = 10.0
-_LARGEST = 1e12
+# Smallest spike: fraction of its channel's range, fraction of the widest channel's, and absolute
+# (1 mrad, a few times the slowest motion, any torque).
+_CHANNEL_FRACTION, _WIDEST_FRACTION = 0.02, 0.005
+_MIN_SPIKES = (1e-3, 5.0 * STANDSTILL_SPEED, 1e-6)
+# Factor on training range and limits above which torque and velocity are invalid.
+_IMPOSSIBLE_FACTOR = 10.0
+_MAX_VALUE = 1e12
 
 
-def intake_of(
+def stream_conditioner(
     model: FittedModel,
     *,
     unit: str = "N m",
     gain: Float[Array, " j"] | None = None,
     coupling: Float[Array, "j j"] | None = None,
 ) -> StreamConditioner:
-    """The intake for samples of the robot a model was fitted to.
+    """Build the stream conditioner for the robot of a fitted model.
 
     Args:
-        model: Fitted.
-        unit: Of the torque channel, "N m" or "A"; amperes take the model's drive gains.
-        gain: Joint torque per unit of the torque channel, where it is known otherwise.
-        coupling: Of the motors; the robot's by default.
+        model: Fitted model.
+        unit: Unit of the torque channel, "N m" or "A"; amperes use the model's drive gains.
+        gain: Joint torque per unit of the torque channel, if known otherwise.
+        coupling: Coupling matrix of the motors; the robot's by default.
     """
     if unit not in UNITS:
         raise RecordingError(f"torque in {unit!r} is not known; there are {', '.join(UNITS)}.")
@@ -47,9 +47,9 @@ def intake_of(
                 "the torque channel is in amperes and the model was fitted to torques in N m: the "
                 "drive gains are not known. Fit the model to recordings in amperes, or give gains."
             )
-    floor, largest = _sizes(model)
+    floor, largest = _spike_sizes(model)
     if gain is not None:
-        # The channel is judged as it comes.
+        # Limits in units of the raw channel.
         largest[2 * robot.joints :] /= np.maximum(np.abs(gain), 1e-12)
     return StreamConditioner(
         robot.joints,
@@ -63,34 +63,38 @@ def intake_of(
     )
 
 
-def _sizes(model: FittedModel) -> tuple[Float[Array, " c"], Float[Array, " c"]]:
-    """Per channel, what is large enough for a spike, and what is too large for a measurement."""
+def _spike_sizes(model: FittedModel) -> tuple[Float[Array, " c"], Float[Array, " c"]]:
+    """Smallest spike and largest valid value of each channel."""
     ranges, joints = model.training.ranges, model.robot.joints
-    floor, largest = np.empty(3 * joints), np.full(3 * joints, _LARGEST)
-    each = (ranges.position, ranges.velocity, ranges.torque)
-    for k, (span, least) in enumerate(zip(each, _LEAST, strict=True)):
-        own = slice(k * joints, (k + 1) * joints)
+    floor, largest = np.empty(3 * joints), np.full(3 * joints, _MAX_VALUE)
+    channel_ranges = (ranges.position, ranges.velocity, ranges.torque)
+    for k, (span, minimum) in enumerate(zip(channel_ranges, _MIN_SPIKES, strict=True)):
+        channels = slice(k * joints, (k + 1) * joints)
         width = _width(span, joints)
-        floor[own] = np.maximum(np.maximum(_OWN * width, _WIDEST * width.max()), least)
+        floor[channels] = np.maximum(
+            np.maximum(_CHANNEL_FRACTION * width, _WIDEST_FRACTION * width.max()), minimum
+        )
     limits = model.robot.limits
-    known_ranges = ((ranges.velocity, limits.velocity), (ranges.torque, limits.torque))
-    for k, (span, most) in enumerate(known_ranges):
+    ranges_and_limits = ((ranges.velocity, limits.velocity), (ranges.torque, limits.torque))
+    for k, (span, limit) in enumerate(ranges_and_limits):
         if span is None:
             continue
-        own = slice((k + 1) * joints, (k + 2) * joints)
-        reach = np.maximum(np.abs(span.low), np.abs(span.high))
-        known = np.where(np.isfinite(most), np.abs(most), 0.0)
-        # The arm carries more than in training, and some joints moved little there.
-        largest[own] = _IMPOSSIBLE * np.maximum(np.maximum(reach, known), 0.1 * reach.max())
-    return floor, np.where(largest > 0.0, largest, _LARGEST)
+        channels = slice((k + 1) * joints, (k + 2) * joints)
+        largest_in_training = np.maximum(np.abs(span.low), np.abs(span.high))
+        finite_limit = np.where(np.isfinite(limit), np.abs(limit), 0.0)
+        # Payloads may exceed training, and some joints may have moved little there.
+        largest[channels] = _IMPOSSIBLE_FACTOR * np.maximum(
+            np.maximum(largest_in_training, finite_limit), 0.1 * largest_in_training.max()
+        )
+    return floor, np.where(largest > 0.0, largest, _MAX_VALUE)
 
 
 def _width(span: Range | None, joints: int) -> Array:
     return np.zeros(joints) if span is None else np.asarray(span.high - span.low, float)
 
 
-def required_temperature(temperature: Float[Array, " j"] | None) -> Float[Array, " j"]:
-    """Temperatures for a model whose friction depends on them."""
+def require_temperature(temperature: Float[Array, " j"] | None) -> Float[Array, " j"]:
+    """Return temperatures for temperature-dependent friction; raise if there are none."""
     if temperature is None:
         raise RecordingError(
             "this model's friction depends on temperature and the samples have none. "

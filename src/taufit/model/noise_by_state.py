@@ -1,9 +1,9 @@
-"""How far measured torque is from the model where nothing touches the arm, by friction state.
+"""Noise by friction state: residual torque of contact-free motion.
 
-A joint that slides fast is predicted several times better than one that turns, starts or stands, so
-one number per joint is wrong for most of the time. Learnt at fit time from the training samples;
-states they do not show (standing joints) come from the size of friction until contact-free
-recordings say more.
+A joint that slides fast is predicted several times better than one that reverses, starts or stands,
+so one number per joint is wrong most of the time. Estimated from the training samples; states that
+these do not contain (standing joints) use the friction level until contact-free recordings are
+available.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from taufit.terms.friction.states import StateSettings
 
 @dataclass(frozen=True, slots=True)
 class AlarmTail:
-    """How often contact-free motion gives evidence for contact, far out.
+    """Exponential tail of the contact evidence in contact-free motion.
 
-    In a `share` of blocks of `block` seconds the largest evidence exceeds `start`, by an excess
-    that is exponential with mean `scale`.
+    In a fraction `share` of blocks of `block` seconds the largest evidence exceeds `start`, by an
+    exponential excess with mean `scale`.
 
     Attributes:
-        start, scale: Of the evidence, 2 ln B.
-        share: Of the blocks.
-        block: [s].
-        minutes: Of contact-free motion that this rests on; 0 for an assumption.
+        start, scale: Start and scale of the tail, in evidence 2 ln B.
+        share: Fraction of the blocks.
+        block: Length of a block [s].
+        minutes: Duration of contact-free motion behind the estimate [min]; 0 for an assumption.
     """
 
     start: float
@@ -40,7 +40,7 @@ class AlarmTail:
     minutes: Annotated[float, Limits(low=0.0)] = 0.0
 
     def threshold(self, alarms_per_hour: float) -> float:
-        """Evidence that contact-free motion exceeds this often."""
+        """Detection threshold for a given false alarm rate [1/h]."""
         blocks = 3600.0 / self.block
         return self.start + self.scale * float(np.log(self.share * blocks / alarms_per_hour))
 
@@ -49,24 +49,24 @@ class AlarmTail:
 class NoiseByState:
     """Residual torque of contact-free motion, one row per entry of `friction.states.STATES`.
 
-    The residual r of a joint is torque noise, a level that wanders, and the noise of velocities it
-    was differentiated from, which telescopes: the mean of r over n cells of length h has variance
+    The residual r of a joint is torque noise, a random walk, and the noise of differentiated
+    velocities, which telescopes: the mean of r over n time bins of length h has variance
 
         white^2 / n + walk^2 n h / 3 + 2 sum_k (M_jk velocity_k)^2 / (n h)^2
 
-    about its level before. Low-passed it stays within +- NORMAL_95 `level` for 95 % of the time.
+    about its previous level. Low-passed it stays within +- NORMAL_95 `level` for 95 % of the time.
 
     Attributes:
-        rate_hz: Of the cells that `white` belongs to.
-        cutoff_hz: Of the low-pass that `level` belongs to.
-        standstill: Slower than this a joint does not move [rad/s or m/s].
-        level: [N m].
-        white: [N m].
-        walk: [N m / sqrt(s)].
-        velocity: Of a cell's velocity [rad/s or m/s].
-        seconds: Of motion each row rests on; 0 where it was taken from the size of friction.
-        tail: Of the evidence for contact, or None.
-        runs: Contact-free recordings it was refined with.
+        rate_hz: Rate of the time bins of `white` [Hz].
+        cutoff_hz: Cut-off frequency of the low-pass of `level` [Hz].
+        standstill: Speed below which a joint stands [rad/s or m/s].
+        level: Standard deviation of the low-passed residual [N m].
+        white: White noise of a time bin [N m].
+        walk: Random walk [N m / sqrt(s)].
+        velocity: Velocity noise of a time bin [rad/s or m/s].
+        seconds: Duration of motion behind each row [s]; 0 where derived from the friction level.
+        tail: Tail of the contact evidence, or None.
+        runs: Number of contact-free recordings used.
     """
 
     rate_hz: float
@@ -82,7 +82,7 @@ class NoiseByState:
 
     @property
     def states(self) -> StateSettings:
-        """When a joint is in which state."""
+        """Settings of the friction states."""
         return StateSettings(standstill=self.standstill)
 
     def band(self, state: Int[Array, "n j"]) -> Float[Array, "n j"]:

@@ -1,4 +1,4 @@
-"""What a fitted model says the conditioned torque should have been."""
+"""Predicted torque of a fitted model at conditioned samples."""
 
 from __future__ import annotations
 
@@ -13,22 +13,21 @@ from taufit.terms import DISSIPATIVE
 
 
 def rigid_torque(model: FittedModel | TorqueModel, samples: Samples) -> Float[Array, "n j"]:
-    """Torque of the links alone at the samples' filtered motion."""
+    """Rigid-body torque of the links at the filtered motion."""
     return inverse_dynamics(model.robot, samples.position, samples.velocity, samples.acceleration)
 
 
 def predicted_torque(model: FittedModel, samples: Samples) -> Float[Array, "n j"]:
-    """Torque at every sample, through the same low-pass as the measured one.
+    """Predicted torque at every sample, with the low-pass of the measured torque.
 
-    Links and rotors see the filtered motion; friction is computed from the unfiltered velocity,
-    run by run where it remembers its path, and filtered afterwards. Positions, velocities and the
-    model are all that is used: the measured torque is not looked at.
+    Links and rotors use the filtered motion; friction is computed from the unfiltered velocity, run
+    by run if it has memory, and filtered afterwards. The measured torque is not used.
     """
     require_fitted(model, "predict torque")
     rigid = rigid_torque(model, samples)
     columns = model.columns
     motor = columns.drive_at(samples, load=rigid)
-    return np.asarray(rigid + columns.rest_torque(model.values, samples.acceleration, motor))
+    return np.asarray(rigid + columns.term_torque(model.values, samples.acceleration, motor))
 
 
 def friction_torque(
@@ -37,21 +36,21 @@ def friction_torque(
     *,
     motor: Float[Array, "n j k"] | None = None,
 ) -> Float[Array, "n j"]:
-    """The part of the predicted torque that takes energy: friction.
+    """Dissipative part of the predicted torque: friction.
 
     Args:
-        model: Fitted.
-        samples: Conditioned like its training data.
-        motor: Friction columns at the samples, where they are at hand.
+        model: Fitted model.
+        samples: Samples conditioned like the training data.
+        motor: Drive columns at the samples, if already computed.
     """
     columns = model.columns
     if motor is None:
         motor = columns.drive_at(samples, load=rigid_torque(model, samples))
     friction = np.where(model.layout.of_kind(DISSIPATIVE), model.values, 0.0)
-    return columns.rest_torque(friction, samples.acceleration, motor)
+    return columns.term_torque(friction, samples.acceleration, motor)
 
 
 def predicted_rows(model: TorqueModel, samples: Samples) -> Float[Array, "n j p"]:
-    """W with predicted torque = W values, in the order of the model's names."""
+    """Regressor W with predicted torque = W values, in the order of the model's names."""
     motor = model.columns.drive_at(samples, load=rigid_torque(model, samples))
     return model.columns.dense(samples.position, samples.velocity, samples.acceleration, motor)

@@ -1,8 +1,8 @@
-"""A training record as plain data for a model file, and back with every value checked.
+"""Conversion of a training record to plain data for a model file and back, with checks.
 
-`record_from_dict(record_to_dict(r))` is r. Shapes and limits stand beside the fields of the record;
-here is what its parts must satisfy together, and how files of version 0.1 spell them: these keep
-residuals under "score", and their correlation among the settings of the estimator.
+`record_from_dict(record_to_dict(r))` is r. Shapes and limits are declared with the fields of the
+record; this module has the joint conditions of each part and the spellings of version 0.1, whose
+files keep residuals under "score" and their correlation among the estimator settings.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from taufit.model.training_record import (
 from taufit.terms.friction.states import STATES
 
 _VERSIONS = ("taufit", "python", "numpy", "created", "robot")
-_BY_STATE = ("level", "white", "walk", "velocity", "seconds")
+_STATE_FIELDS = ("level", "white", "walk", "velocity", "seconds")
 
 
 def _residuals_to_dict(residuals: Residuals) -> dict[str, Any]:
@@ -54,7 +54,7 @@ def _residuals_to_dict(residuals: Residuals) -> dict[str, Any]:
 
 
 def record_to_dict(record: TrainingRecord) -> dict[str, Any]:
-    """Sections of a model file, all but the parameters' own entries."""
+    """Sections of a model file, except the entries of the parameters."""
     score = record.score
     out: dict[str, Any] = {} if record.base is None else {"base": write(record.base)}
     out["range"] = {k: span for k, span in write(record.ranges).items() if span is not None}
@@ -73,7 +73,7 @@ def record_to_dict(record: TrainingRecord) -> dict[str, Any]:
         "hidden_zeros": record.hidden_zeros or None,
         "simple_terms": None
         if record.simple_terms is None
-        else _nine_digits(write(record.simple_terms)),
+        else _round_to_nine_digits(write(record.simple_terms)),
         "provenance": None if record.provenance is None else provenance_to_dict(record.provenance),
     }
     out |= {name: section for name, section in sections.items() if section is not None}
@@ -87,7 +87,7 @@ def record_to_dict(record: TrainingRecord) -> dict[str, Any]:
 def record_from_dict(
     data: Field, joints: int, names: tuple[str, ...], terms: int
 ) -> TrainingRecord:
-    """Inverse of `record_to_dict`; sections that are absent are as in an empty record.
+    """Inverse of `record_to_dict`; absent sections get the defaults of an empty record.
 
     Args:
         data: The model file.
@@ -111,29 +111,29 @@ def record_from_dict(
         std=np.array([x.number(missing=np.inf, low=0.0) for x in deviations]) if has_std else None,
         verdicts=verdicts if any(verdicts) else (),
         base=read_optional(BaseRecord, data["base"], checks),
-        residuals=_residuals(data, joints, checks, conditioning.rate_hz),
-        noise=_noise(data["noise_by_state"], joints),
-        friction_scatter=_per_joint(data["friction_scatter"], joints, low=0.0),
+        residuals=_read_residuals(data, joints, checks, conditioning.rate_hz),
+        noise=_read_noise(data["noise_by_state"], joints),
+        friction_scatter=_read_per_joint(data["friction_scatter"], joints, low=0.0),
         from_data=read_optional(InformationShare, data["from_data"], checks, j=joints, k=terms),
-        joint_zero_std=_per_joint(data["joint_zero_std"], joints, low=0.0),
+        joint_zero_std=_read_per_joint(data["joint_zero_std"], joints, low=0.0),
         hidden_zeros=data["hidden_zeros"].texts(),
-        score=_score(data["score"], joints),
+        score=_read_score(data["score"], joints),
         thermal=read_optional(ThermalState, data["thermal"], checks, j=joints),
         simple_terms=read_optional(SimpleTerms, data["simple_terms"], checks, j=joints, k=terms),
-        provenance=_provenance(data["provenance"]),
+        provenance=_read_provenance(data["provenance"]),
         warnings=data["warnings"].texts(),
         contradictions=data["contradictions"].texts(),
     )
 
 
-def _per_joint(data: Field, joints: int, **limits: float) -> Float[Array, " j"] | None:
+def _read_per_joint(data: Field, joints: int, **limits: float) -> Float[Array, " j"] | None:
     return None if data.missing else data.numbers(joints, **limits)
 
 
 # Residuals and noise by friction state.
 
 
-def _residuals(data: Field, joints: int, checks: Checks, rate_hz: float) -> Residuals:
+def _read_residuals(data: Field, joints: int, checks: Checks, rate_hz: float) -> Residuals:
     section, old = data["residuals"], data["score"]
     settings = data["provenance"]["settings"]["estimator_settings"]
     density = old["noise_density"] if section["noise_density"].missing else section["noise_density"]
@@ -143,7 +143,7 @@ def _residuals(data: Field, joints: int, checks: Checks, rate_hz: float) -> Resi
         correlation = settings["correlation_samples"].number(0.0, low=0.0) / rate_hz
     by_state = section["by_state"]
     return Residuals(
-        _per_joint(density, joints, above=0.0),
+        _read_per_joint(density, joints, above=0.0),
         correlation or DEFAULT_CORRELATION_S,
         read_optional(ResidualStructure, structure, checks),
         None
@@ -160,14 +160,14 @@ def _noise_to_dict(noise: NoiseByState) -> dict[str, Any]:
         "standstill": noise.standstill,
         "runs": noise.runs,
         "states": {
-            state: {name: getattr(noise, name)[k] for name in _BY_STATE}
+            state: {name: getattr(noise, name)[k] for name in _STATE_FIELDS}
             for k, state in enumerate(STATES)
         },
         "tail": None if noise.tail is None else write(noise.tail),
     }
 
 
-def _noise(data: Field, joints: int) -> NoiseByState | None:
+def _read_noise(data: Field, joints: int) -> NoiseByState | None:
     if data.missing:
         return None
     rows = [data["states"].required()[state].required() for state in STATES]
@@ -193,33 +193,37 @@ def _noise(data: Field, joints: int) -> NoiseByState | None:
     )
 
 
-def _score(data: Field, joints: int) -> Score | None:
-    """Score of the training data; figures that a file does not have are not known."""
+def _read_score(data: Field, joints: int) -> Score | None:
+    """Score of the training data; absent figures are unknown."""
     if data.missing or data["rmse"].missing:
         return None
-    unknown = [None] * joints
-    filled: dict[str, Any] = {name: unknown for name in ("nrmse", "correlation", "bias", "largest")}
-    filled |= {"file": "", "samples": 0, "seconds": 0.0, "cutoff_hz": None, "e_n": None}
+    missing = [None] * joints
+    defaults: dict[str, Any] = {
+        name: missing for name in ("nrmse", "correlation", "bias", "largest")
+    }
+    defaults |= {"file": "", "samples": 0, "seconds": 0.0, "cutoff_hz": None, "e_n": None}
     return read(
-        Score, Field({**filled, **_present(data), "findings": []}, data.source, data.path), j=joints
+        Score,
+        Field({**defaults, **_without_null(data), "findings": []}, data.source, data.path),
+        j=joints,
     )
 
 
-def _present(data: Field) -> dict[str, Any]:
+def _without_null(data: Field) -> dict[str, Any]:
     return {key: value for key, value in data.mapping().items() if value is not None}
 
 
-def _nine_digits(value: Any) -> Any:
-    """Numbers to nine digits: sums over thousands of noisy rows have no more."""
+def _round_to_nine_digits(value: Any) -> Any:
+    """Round numbers to nine digits, the accuracy of sums over noisy rows."""
     if isinstance(value, dict):
-        return {key: _nine_digits(item) for key, item in value.items()}
+        return {key: _round_to_nine_digits(item) for key, item in value.items()}
     if isinstance(value, (list, np.ndarray)):
-        return [_nine_digits(item) for item in value]
+        return [_round_to_nine_digits(item) for item in value]
     return float(f"{value:.9g}") if isinstance(value, float) else value
 
 
 def provenance_to_dict(provenance: Provenance) -> dict[str, Any]:
-    """Plain data: versions, settings, and the caller's description of the sources."""
+    """Plain data of versions, settings and the caller's description of the sources."""
     versions = {name: getattr(provenance, name) for name in _VERSIONS}
     section: dict[str, Any] = plain(
         {**versions, "settings": write(provenance.settings), **provenance.sources}
@@ -227,19 +231,19 @@ def provenance_to_dict(provenance: Provenance) -> dict[str, Any]:
     return section
 
 
-def _provenance(data: Field) -> Provenance | None:
+def _read_provenance(data: Field) -> Provenance | None:
     if data.missing:
         return None
     versions = {name: data[name].text("") for name in _VERSIONS}
-    given = {"cutoff_hz": None, **data["settings"].mapping()}
-    settings = read(FitSettings, Field(given, data.source, data["settings"].path))
+    settings_data = {"cutoff_hz": None, **data["settings"].mapping()}
+    settings = read(FitSettings, Field(settings_data, data.source, data["settings"].path))
     sources = {
         key: value for key, value in data.mapping().items() if key not in (*_VERSIONS, "settings")
     }
     return Provenance(**versions, settings=settings, sources=sources)
 
 
-# What the values of a part must satisfy together.
+# Joint conditions on the values of a part.
 
 
 def _check_conditioning(conditioning: Conditioning, data: Field) -> None:
@@ -268,7 +272,7 @@ def _check_base(base: BaseRecord, data: Field, names: tuple[str, ...]) -> None:
 
 
 def _check_covariance(matrix: Float[Array, "b b"], data: Field) -> None:
-    """Symmetric, no negative variance, no correlation beyond one; rounding is forgiven."""
+    """Check symmetry, variances >= 0 and correlations <= 1, up to rounding."""
     finite = np.where(np.isfinite(matrix), matrix, 0.0)
     size = np.sqrt(np.maximum(np.diag(finite), 0.0))
     slack = 1e-6 * np.outer(size, size) + 1e-100
@@ -283,8 +287,8 @@ def _check_covariance(matrix: Float[Array, "b b"], data: Field) -> None:
 
 
 def _check_structure(structure: ResidualStructure, data: Field, names: tuple[str, ...]) -> None:
-    # Base parameters come first; residuals that repeat with position, speed or load follow, as a
-    # parameter of a joint, whose name a friction parameter of the model may have too.
+    # Base parameters come first, then repeatable residuals as parameters of joints, whose names may
+    # equal those of friction parameters.
     in_model = True
     for item, name in zip(data["names"].items(), structure.names, strict=True):
         in_model = in_model and name in names
@@ -316,9 +320,9 @@ def _check_simple_terms(terms: SimpleTerms, data: Field) -> None:
 
 
 def _check_shares(shares: InformationShare, data: Field) -> None:
-    for one in fields(shares):
-        if np.any(getattr(shares, one.name) > 1.0):
-            data[one.name].fail("shares from 0 to 1")
+    for share_field in fields(shares):
+        if np.any(getattr(shares, share_field.name) > 1.0):
+            data[share_field.name].fail("shares from 0 to 1")
 
 
 def _check_distinct(names: tuple[str, ...], data: Field) -> None:

@@ -1,4 +1,4 @@
-"""Predicted against measured torque in figures: what a score is, not how it is found."""
+"""Score: figures of predicted against measured torque."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from taufit.core.codec import Limits
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Score:
-    """Predicted against measured torque of one recording, both through the same low-pass.
+    """Predicted against measured torque of one recording, with equal low-pass.
 
     With e the error over the N samples in motion of j joints:
 
@@ -22,21 +22,21 @@ class Score:
         e_n  = sqrt(e'e) / N over all joints, comparable only at equal N
 
     Attributes:
-        file: The recording.
-        samples: N.
-        seconds: Of motion.
-        cutoff_hz: Of the low-pass; figures are comparable only at equal cut-off.
+        file: Name of the recording.
+        samples: Number of samples N.
+        seconds: Duration of motion [s].
+        cutoff_hz: Cut-off of the low-pass [Hz]; figures are comparable only at equal cut-off.
         rmse: Root mean square error [N m].
-        nrmse: The same over the standard deviation of the measured torque.
-        correlation: Between measured and predicted torque.
+        nrmse: RMSE over the standard deviation of the measured torque.
+        correlation: Correlation of measured and predicted torque.
         bias: Mean error, measured less predicted [N m].
         largest: Largest error [N m].
-        e_n: See above.
-        findings: What to know about this recording, e.g. that it leaves the range of training.
-        inside: Share of the samples inside the model's 95 % interval, or None where not counted.
-        moving_nrmse: nrmse over the samples in which the joint itself moves, or None.
-        standing_share: Share of the samples in which it stands while others move, or None.
-        standing_rmse: Error over those [N m], 0 where there are none, or None.
+        e_n: Error measure defined above.
+        findings: Remarks on the recording, e.g. that it leaves the training range.
+        inside: Fraction of samples inside the model's 95 % interval, or None if not computed.
+        moving_nrmse: Nrmse over the samples in which the joint itself moves, or None.
+        standing_share: Fraction of the samples in which it stands while others move, or None.
+        standing_rmse: Error over the standing samples [N m], 0 if there are none, or None.
     """
 
     file: str
@@ -58,12 +58,12 @@ class Score:
     @property
     def mean_nrmse(self) -> float:
         """Mean over the joints whose torque varies; nan where none does."""
-        known = self.nrmse[np.isfinite(self.nrmse)]
-        return float(np.mean(known)) if len(known) else float("nan")
+        finite = self.nrmse[np.isfinite(self.nrmse)]
+        return float(np.mean(finite)) if len(finite) else float("nan")
 
     @property
     def mean_inside(self) -> float | None:
-        """Share of all torques inside the 95 % interval, mean over the joints."""
+        """Coverage of the 95 % interval, mean over the joints."""
         return None if self.inside is None else float(np.mean(self.inside))
 
     def to_dict(self) -> dict[str, Any]:
@@ -84,7 +84,7 @@ class Score:
             "findings": list(self.findings),
             "mean_inside": self.mean_inside,
             **{
-                name: None if (own := getattr(self, name)) is None else own.tolist()
+                name: None if (values := getattr(self, name)) is None else values.tolist()
                 for name in ("inside", "moving_nrmse", "standing_share", "standing_rmse")
             },
         }

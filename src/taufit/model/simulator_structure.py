@@ -1,4 +1,4 @@
-"""The terms that simulators' formats have between them: what models are reduced to for export."""
+"""Structure with the terms of simulator formats, to which models are reduced for export."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from taufit.terms.friction import Polynomial
 
 
 def simulator_structure(robot: Robot, terms: tuple[Term, ...] = ()) -> TorqueModel:
-    """Links, rotors, Coulomb friction, drag up to the third power of speed, springs, offsets.
+    """Links, rotors, Coulomb friction, viscous friction up to third order, springs, offsets.
 
-    All of it acts at the joints: no format couples motors.
+    All terms act at the joints: no format has coupled motors.
     """
     springs = tuple(term for term in terms if isinstance(term, Spring))
     drives = replace(robot.drives, coupling=np.eye(robot.joints))

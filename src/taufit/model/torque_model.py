@@ -1,11 +1,11 @@
-"""links + a sum of terms = joint torque, linear in one vector of parameters.
+"""Torque model: links and a sum of terms, linear in one vector of parameters.
 
     tau = Y(q, v, a) theta_links + rotor a + friction(v) + further terms + offset
 
-Where motors are coupled (v_m = C v), rotor inertia and friction act at the motors and reach the
-joints through C'.
+With coupled motors (v_m = C v), rotor inertia and friction act at the motors and reach the joints
+through C'.
 
-Parameters in order: 10 per link, one rotor inertia per joint, friction and further terms joint
+Order of parameters: 10 per link, one rotor inertia per joint, friction and further terms joint
 after joint, one offset per joint.
 """
 
@@ -41,15 +41,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TorqueModel:
-    """How an arm's torque follows from its motion: the structure, without fitted parameters.
+    """Structure of a robot's torque model, without fitted parameters.
 
     Attributes:
         robot: Kinematics, mounting, drives.
-        friction: Of every joint, or None.
-        terms: Further torque of every joint: ripple, gravity compensators, springs.
+        friction: Friction model of every joint, or None.
+        terms: Further terms of every joint: ripple, gravity compensators, springs.
         rotor_inertia: Whether each joint has a reflected rotor inertia.
         offset: Whether each joint has a constant torque offset.
-        shape: The nonlinear parameters of friction and terms, one row per joint.
+        shape: Shape parameters of friction and terms, one row per joint.
 
     Example:
         >>> import taufit
@@ -66,27 +66,27 @@ class TorqueModel:
     terms: tuple[Term, ...] = ()
 
     def __post_init__(self) -> None:
-        """A sum in the place of friction is taken apart: its first friction, and further terms."""
-        given = () if self.friction is None else terms_in(self.friction)
-        friction = next((term for term in given if isinstance(term, Friction)), None)
-        further = tuple(term for term in given if term is not friction)
+        """Split a sum given as friction into its first friction and further terms."""
+        all_terms = () if self.friction is None else terms_in(self.friction)
+        friction = next((term for term in all_terms if isinstance(term, Friction)), None)
+        further = tuple(term for term in all_terms if term is not friction)
         if further:
             object.__setattr__(self, "friction", friction)
             object.__setattr__(self, "terms", (*further, *self.terms))
 
     @property
     def names(self) -> tuple[str, ...]:
-        """One per parameter: link_1.m, ..., joint_1.rotor, ..., joint_1.coulomb, joint_1.offset."""
+        """Parameter names: link_1.m, ..., joint_1.rotor, ..., joint_1.coulomb, joint_1.offset."""
         return self.layout.names
 
     @property
     def layout(self) -> ParameterLayout:
-        """Which entry of theta is what."""
-        return ParameterLayout.of_terms(self.robot.joints, self.all_terms)
+        """Layout of the parameter vector theta."""
+        return ParameterLayout.from_terms(self.robot.joints, self.all_terms)
 
     @property
     def all_terms(self) -> tuple[Term, ...]:
-        """Every term but the links, in the order of their parameters."""
+        """All terms except the links, in the order of their parameters."""
         return (
             *((TERMS["rotor"](),) if self.rotor_inertia else ()),
             self.term_sum,
@@ -95,12 +95,12 @@ class TorqueModel:
 
     @property
     def term_sum(self) -> Term:
-        """Friction and the further terms as one: all that acts on a joint but rotor and offset."""
+        """Sum of friction and further terms: all joint torque except links, rotor and offset."""
         return sum_of(self.friction, *self.terms)
 
     @property
     def channels(self) -> tuple[str, ...]:
-        """Recorded channels that terms read, beside the joints' temperature."""
+        """Recorded channels that terms need, besides joint temperature."""
         return tuple(sorted(self.term_sum.needs - {*MOTION, "temperature"}))
 
     def has(self, block: str) -> bool:
@@ -109,52 +109,55 @@ class TorqueModel:
 
     @property
     def nonnegative(self) -> Bool[Array, " p"]:
-        """Which parameters physics wants >= 0 one by one (links have a condition of their own)."""
+        """Mask of parameters that must be >= 0 (links have a separate condition)."""
         layout = self.layout
-        return np.array([one is not None and one.nonnegative for one in layout.parameters], bool)
+        return np.array(
+            [parameter is not None and parameter.nonnegative for parameter in layout.parameters],
+            bool,
+        )
 
     @property
     def nominal(self) -> Float[Array, " p"]:
-        """The prior of a fit: the robot's own parameters, what terms expect, zero for the rest."""
+        """Prior mean of a fit: nominal links, nominal values of terms, else zero."""
         layout = self.layout
         out = np.zeros(layout.size)
         out[layout.links] = self.robot.parameters
         for term in self.all_terms:
-            out[layout.of(term.block)] = term.nominal(self.robot).ravel()
+            out[layout.block_slice(term.block)] = term.nominal(self.robot).ravel()
         return out
 
     @property
     def absent(self) -> tuple[str, ...]:
-        """Parameters that some joints do not have, by name: held at zero."""
+        """Names of parameters that some joints do not have; fixed at zero."""
         term, joints = self.term_sum, range(self.robot.joints)
         return tuple(joint_parameter(j, name) for j in joints for name in term.absent(j))
 
     @property
     def joint_shape(self) -> Float[Array, "j s"]:
-        """`shape`, or where there is none yet the middle of each starting grid."""
+        """`shape`, or the middle of each starting grid if there is none yet."""
         if self.shape is not None:
             return np.asarray(self.shape)
         return np.tile(start_shape(self.term_sum), (self.robot.joints, 1))
 
     @property
     def columns(self) -> RegressorColumns:
-        """What each parameter adds to the torque."""
+        """Regressor columns of the model."""
         return RegressorColumns(self)
 
     def steady(self) -> TorqueModel:
-        """The same with every term as it is at constant speed: no memory of the path."""
-        return self._each(lambda term: term.steady())
+        """Model with every term at steady state: without memory."""
+        return self._map_terms(lambda term: term.steady())
 
     def only(self, *kinds: Kind) -> TorqueModel:
-        """The same parameters; friction and further terms of other kinds give no torque."""
-        return self._each(lambda term: term.only(*kinds))
+        """Model with equal parameters; terms of other kinds give no torque."""
+        return self._map_terms(lambda term: term.only(*kinds))
 
-    def _each(self, change: Callable[[Term], Any]) -> TorqueModel:
+    def _map_terms(self, change: Callable[[Term], Any]) -> TorqueModel:
         friction = None if self.friction is None else change(self.friction)
         return replace(self, friction=friction, terms=tuple(change(term) for term in self.terms))
 
     def friction_columns(self, inputs: TermInput) -> Float[Array, "n j m"]:
-        """Torque per unit of each term but rotor and offset, joint after joint, over one run.
+        """Drive columns at the joints, joint after joint, over one run.
 
         With coupled motors friction acts at the motors: C' diag(f(C v)), loads being C^-T tau.
         """
@@ -173,12 +176,12 @@ class TorqueModel:
         channels: Mapping[str, Float[Array, "n j"]] | None = None,
         step: float | None = None,
     ) -> Float[Array, "n j m"]:
-        """The columns behind the links': rotor inertia, friction, offset; see `regressor`."""
+        """Columns beside the links: rotor inertia, friction, offset; see `regressor`."""
         inputs = TermInput(
             velocity, position, load, temperature, travel, channels=channels, step=step
         )
-        columns = self._following(inputs).columns
-        return columns.rest(acceleration, columns.drive_columns(inputs))
+        columns = self._matching_memory(inputs).columns
+        return columns.term_columns(acceleration, columns.drive_columns(inputs))
 
     def regressor(
         self,
@@ -192,36 +195,35 @@ class TorqueModel:
         channels: Mapping[str, Float[Array, "n j"]] | None = None,
         step: float | None = None,
     ) -> Float[Array, "n j p"]:
-        """W with tau = W theta, theta in the order of `names`.
+        """Regressor W with tau = W theta, theta in the order of `names`.
 
-        Samples without `travel` or `step` do not follow each other and have no path: friction that
-        remembers it is then that of steady motion. Otherwise they are one run.
+        Samples without `travel` or `step` are independent: friction with memory is then evaluated
+        at steady state. Otherwise they are one run.
 
         Args:
-            position: Of the joints, and so on.
-            velocity: [rad/s].
-            acceleration: [rad/s^2].
-            load: Rigid-body torque, for friction that depends on it [N m].
-            temperature: Of the joints [degC].
-            travel: Velocity times the time between two samples, within one run, for friction that
-                remembers its path.
-            channels: Further recorded channels that terms read, by name.
-            step: That time, in place of `travel` [s].
+            position: Joint position [rad or m].
+            velocity: Joint velocity [rad/s or m/s].
+            acceleration: Joint acceleration [rad/s^2 or m/s^2].
+            load: Rigid-body torque for load-dependent friction [N m].
+            temperature: Joint temperature [degC].
+            travel: Velocity times sampling period, within one run, for friction with memory.
+            channels: Further recorded channels that terms need, by name.
+            step: Sampling period in place of `travel` [s].
         """
         inputs = TermInput(
             velocity, position, load, temperature, travel, channels=channels, step=step
         )
-        columns = self._following(inputs).columns
+        columns = self._matching_memory(inputs).columns
         motor = columns.drive_columns(inputs)
         return columns.dense(position, velocity, acceleration, motor)
 
-    def _following(self, inputs: TermInput) -> TorqueModel:
-        """The model itself; its steady form where friction remembers a path that is not known."""
-        known = inputs.has("travel") or not has_memory(self.term_sum)
-        return self if known else self.steady()
+    def _matching_memory(self, inputs: TermInput) -> TorqueModel:
+        """Model, in its steady form if friction has memory but the path is unknown."""
+        has_path = inputs.has("travel") or not has_memory(self.term_sum)
+        return self if has_path else self.steady()
 
     def with_values(self, values: Float[Array, " p"]) -> FittedModel:
-        """This model with parameters, and an empty record of how they were found."""
+        """Fitted model with given parameters and an empty training record."""
         from taufit.model.fitted_model import FittedModel
 
-        return FittedModel.of(self, values)
+        return FittedModel.from_values(self, values)

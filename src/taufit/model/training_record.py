@@ -1,10 +1,9 @@
-"""What a fitted model remembers of its training, typed; every default is in this file.
+"""Training record of a fitted model, typed; all defaults are in this file.
 
-A `TrainingRecord` says how the data were conditioned, where the motion went, how sure the
-parameters are, what the residuals look like and where everything came from. Whoever uses a fitted
-model later (prediction, payload, health, report, export) reads it here; `record_file` alone knows
-how it is spelled in a file. To add to it, give the new part a field with a default here, and a line
-in `record_file`.
+A `TrainingRecord` holds the conditioning of the data, the training range, uncertainty of the
+parameters, statistics of the residuals and provenance. Prediction, payload, health, report and
+export read it here; only `record_file` knows the file format. To extend it, add a field with a
+default here and a line in `record_file`.
 """
 
 from __future__ import annotations
@@ -23,26 +22,26 @@ from taufit.model.noise_by_state import NoiseByState
 from taufit.model.score import Score
 from taufit.signals.samples import Samples
 
-# Low-pass and grid of a model whose record does not say [Hz].
+# Default cut-off and sampling rate of a model without record [Hz].
 DEFAULT_CUTOFF_HZ = 10.0
 DEFAULT_RATE_HZ = 100.0
-# Standard deviation expected of encoder zeros before a fit: revolute [rad], prismatic [m].
+# Prior standard deviation of joint zero offsets: revolute [rad], prismatic [m].
 DEFAULT_ZERO_STD: float = math.radians(1.0)
 DEFAULT_SLIDE_ZERO_STD: float = 5e-3
-# Over how long the residuals of a typical arm are correlated [s].
+# Correlation time of the residuals of a typical robot [s].
 DEFAULT_CORRELATION_S = 0.12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Conditioning:
-    """How the training data were conditioned, and so how new data must be.
+    """Conditioning of the training data, to be repeated for new data.
 
     Attributes:
-        cutoff_hz: Low-pass of motion and torque; infinite where there was none.
-        rate_hz: Of the uniform grid.
-        delay_s: By which the motion was delayed to meet the torque.
-        gain: Torque per unit of the recorded signal, per joint, or None where torque was recorded.
-        gain_std: Its standard deviation, or None where it is not known.
+        cutoff_hz: Cut-off of the low-pass on motion and torque [Hz]; infinite without low-pass.
+        rate_hz: Sampling rate of the uniform time grid [Hz].
+        delay_s: Delay of torque behind motion that was compensated [s].
+        gain: Drive gain per joint, or None where torque was recorded.
+        gain_std: Standard deviation of the gain, or None if unknown.
     """
 
     cutoff_hz: Annotated[float, Limits(low=1e-3, null=math.inf)] = DEFAULT_CUTOFF_HZ
@@ -52,8 +51,8 @@ class Conditioning:
     gain_std: Annotated[Float[Array, " j"] | None, Limits(missing=math.nan, low=0.0)] = None
 
     @classmethod
-    def of(cls, samples: Samples) -> Conditioning:
-        """As these samples were conditioned."""
+    def from_samples(cls, samples: Samples) -> Conditioning:
+        """Conditioning of given samples."""
         return cls(
             float(samples.cutoff_hz),
             float(samples.rate_hz),
@@ -78,12 +77,12 @@ class Range:
     high: Float[Array, " j"]
 
     @classmethod
-    def of(cls, values: Float[Array, "n j"], rows: Bool[Array, " n"]) -> Range:
-        """Over the rows that count."""
+    def from_values(cls, values: Float[Array, "n j"], rows: Bool[Array, " n"]) -> Range:
+        """Range over the rows that count."""
         return cls(values[rows].min(axis=0), values[rows].max(axis=0))
 
-    def including(self, other: Range) -> Range:
-        """The smallest range that holds both."""
+    def union(self, other: Range) -> Range:
+        """Smallest range that contains both."""
         return Range(np.minimum(self.low, other.low), np.maximum(self.high, other.high))
 
     @property
@@ -92,20 +91,20 @@ class Range:
 
     @property
     def largest(self) -> Float[Array, " j"]:
-        """Largest magnitude either way."""
+        """Largest magnitude in either direction."""
         return np.asarray(np.maximum(np.abs(self.low), np.abs(self.high)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranges:
-    """Where the model was fitted; None where that is not known.
+    """Training range of motion, torque and temperature; None if unknown.
 
     Attributes:
-        position: [rad or m]
-        velocity: [rad/s or m/s]
-        acceleration: [rad/s^2 or m/s^2]
-        torque: [N m or N]
-        temperature: Of the joints [degC].
+        position: Joint position [rad or m].
+        velocity: Joint velocity [rad/s or m/s].
+        acceleration: Joint acceleration [rad/s^2 or m/s^2].
+        torque: Joint torque [N m or N].
+        temperature: Joint temperature [degC].
     """
 
     position: Range | None = None
@@ -115,33 +114,36 @@ class Ranges:
     temperature: Range | None = None
 
     @classmethod
-    def of(cls, samples: Samples) -> Ranges:
-        """Of the samples in motion."""
+    def from_samples(cls, samples: Samples) -> Ranges:
+        """Ranges of the samples in motion."""
         moving = samples.in_motion
-        warm = samples.temperature
+        temperature = samples.temperature
         return cls(
-            Range.of(samples.position, moving),
-            Range.of(samples.velocity, moving),
-            Range.of(samples.acceleration, moving),
-            Range.of(samples.torque, moving),
-            None if warm is None else Range.of(warm, moving),
+            Range.from_values(samples.position, moving),
+            Range.from_values(samples.velocity, moving),
+            Range.from_values(samples.acceleration, moving),
+            Range.from_values(samples.torque, moving),
+            None if temperature is None else Range.from_values(temperature, moving),
         )
 
-    def including(self, other: Ranges) -> Ranges:
-        """Those that hold both; None where either is not known."""
-        pairs = ((getattr(self, one.name), getattr(other, one.name)) for one in fields(self))
-        return Ranges(*(None if a is None or b is None else a.including(b) for a, b in pairs))
+    def union(self, other: Ranges) -> Ranges:
+        """Smallest ranges that contain both; None where either is unknown."""
+        pairs = (
+            (getattr(self, range_field.name), getattr(other, range_field.name))
+            for range_field in fields(self)
+        )
+        return Ranges(*(None if a is None or b is None else a.union(b) for a, b in pairs))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BaseRecord:
-    """What the data determine: combinations of standard parameters, with their covariance.
+    """Base parameters, the identifiable combinations of standard parameters, with covariance.
 
     Attributes:
-        names: Of the standard parameter each combination is named after.
-        expressions: Each as a sum of standard parameters.
-        values: SI.
-        covariance: Of `values`.
+        names: Name of the standard parameter that represents each combination.
+        expressions: Each combination as a sum of standard parameters.
+        values: Values, SI.
+        covariance: Covariance of `values`.
     """
 
     names: tuple[str, ...]
@@ -156,12 +158,12 @@ class BaseRecord:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ResidualStructure:
-    """What is known of errors of base parameters and of torque that no model holds, together.
+    """Joint estimate of base parameter errors and unmodelled repeatable torque.
 
     Attributes:
-        names: Base parameters, then the repeating torques of every joint.
-        mean: Their most probable values given the residuals of the fit.
-        factor: Upper triangle R, row by row, with R'R their information.
+        names: Base parameters, then the repeatable torques of every joint.
+        mean: Maximum a posteriori values given the residuals of the fit.
+        factor: Upper triangle R, row by row, with R'R the information.
     """
 
     names: tuple[str, ...]
@@ -170,7 +172,7 @@ class ResidualStructure:
 
     @property
     def information(self) -> Float[Array, "u u"]:
-        """R'R."""
+        """Information matrix R'R."""
         size = len(self.names)
         triangle = np.zeros((size, size))
         triangle[np.triu_indices(size)] = self.factor
@@ -179,14 +181,14 @@ class ResidualStructure:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Residuals:
-    """What the fit left unexplained.
+    """Statistics of the residuals of the fit.
 
     Attributes:
-        noise_density: Per joint, of a new run [(N m)^2 s], or None where it was not measured.
-        correlation_s: Time over which residuals are correlated [s].
-        structure: What repeats in them, or None.
-        by_state: Root mean square of the conditioned residuals in each friction state of each joint
-            [N m], one row per entry of `friction.states.STATES`, or None where not measured.
+        noise_density: Noise density of a new run per joint [(N m)^2 s], or None if unknown.
+        correlation_s: Correlation time of the residuals [s].
+        structure: Repeatable part of the residuals, or None.
+        by_state: RMS of the conditioned residuals in each friction state of each joint [N m], one
+            row per entry of `friction.states.STATES`, or None if unknown.
     """
 
     noise_density: Float[Array, " j"] | None = None
@@ -197,14 +199,15 @@ class Residuals:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ThermalState:
-    """Two heat stores per joint, as far as friction shows them.
+    """Thermal model with two time constants per joint, as identified from friction.
 
     Attributes:
         fast, slow: Time constants [s].
-        friction_gain: K per W of friction power, through the fast and the slow decay.
-        copper_gain: K per (N m)^2 of squared torque, likewise.
-        coulomb, viscous: Friction that makes the heat [N m], [N m s/rad].
-        start: Above the air when the training data begin [K].
+        friction_gain: Temperature rise per friction power [K/W], through the fast and the slow
+            decay.
+        copper_gain: Temperature rise per squared torque [K/(N m)^2], likewise.
+        coulomb, viscous: Friction that produces the heat [N m], [N m s/rad].
+        start: Temperature above ambient at the beginning of the training data [K].
     """
 
     fast: Annotated[Float[Array, " j"], Limits(above=0.0)]
@@ -218,14 +221,14 @@ class ThermalState:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TermTriangle:
-    """What the rows of one joint say about some parameters x: |y - W x|^2 = |z - R x|^2 + residual.
+    """Information of one joint's rows on parameters x: |y - W x|^2 = |z - R x|^2 + residual.
 
     Attributes:
-        names: Of the parameters; all others do not act on the joint.
+        names: Parameter names; all others do not act on the joint.
         factor: Upper triangle R, row by row.
         target: z.
-        residual: Sum of squares no parameter can explain.
-        count: Rows.
+        residual: Sum of squares that no parameter values explain.
+        count: Number of rows.
     """
 
     names: tuple[str, ...]
@@ -236,7 +239,7 @@ class TermTriangle:
 
     @property
     def matrix(self) -> Float[Array, "u u"]:
-        """R."""
+        """Factor R as a matrix."""
         size = len(self.names)
         out = np.zeros((size, size))
         out[np.triu_indices(size)] = self.factor
@@ -245,16 +248,16 @@ class TermTriangle:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class SimpleTerms:
-    """What training says about the terms that simulators' formats have, without the recordings.
+    """Training information on the terms of simulator formats, without the recordings.
 
-    The terms are those of `simple_structure` in regression/simple_terms.py: links, rotors, Coulomb
-    friction and drag up to the third power of speed, offsets.
+    The terms are those of `simulator_structure`: links, rotors, Coulomb friction, viscous friction
+    up to third order, offsets.
 
     Attributes:
         mounting: Roll, pitch, yaw of the base in training [rad].
-        kept: One triangle per joint, over the rows that were fitted, in terms of base parameters.
-        set_aside: The same over the other rows in motion; () where there are none.
-        effect: Torque of each friction term of the model per joint, root mean square [N m].
+        kept: One triangle per joint, over the fitted rows, in base parameters.
+        set_aside: Triangles over the other rows in motion; () if there are none.
+        effect: RMS torque of each friction term of the model per joint [N m].
     """
 
     mounting: tuple[float, float, float]
@@ -265,17 +268,17 @@ class SimpleTerms:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FitSettings:
-    """The settings of a fit, and what it chose.
+    """Settings of a fit, given and automatic ones.
 
     Attributes:
         friction: Name and settings of the friction model.
-        estimator: "automatic", or the class that was asked for.
-        estimator_settings: What the estimator chose from the data.
+        estimator: "automatic", or the class of the requested estimator.
+        estimator_settings: Settings that the estimator derived from the data.
         dropped: Terms set to zero because the data do not support them.
-        cutoff_hz: Of the low-pass.
-        cutoff_reason: Why that one.
+        cutoff_hz: Cut-off of the low-pass [Hz].
+        cutoff_reason: Reason for that cut-off.
         torque_signs: "recorded" or "unknown".
-        temperature: Law of the friction's temperature, or "none".
+        temperature: Temperature law of friction, or "none".
     """
 
     friction: Mapping[str, Any] = field(default_factory=dict)
@@ -290,14 +293,14 @@ class FitSettings:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Provenance:
-    """Where a model came from.
+    """Origin of a model.
 
     Attributes:
-        taufit, python, numpy: Versions that made it.
-        created: When, ISO 8601 in UTC.
-        robot: The description it began with.
-        settings: Of the fit.
-        sources: What the caller says of the data: files, hashes, maps.
+        taufit, python, numpy: Software versions.
+        created: Time of the fit, ISO 8601 in UTC.
+        robot: Initial robot description.
+        settings: Settings of the fit.
+        sources: The caller's description of the data: files, hashes, maps.
     """
 
     taufit: str = ""
@@ -311,26 +314,27 @@ class Provenance:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainingRecord:
-    """All that a fitted model knows of its training beside its parameters.
+    """Record of a fitted model's training besides its parameters.
 
     Attributes:
-        conditioning: Of the training data.
-        ranges: Where the training motion went.
-        std: Of each standard parameter, infinite where it is not identifiable by itself, or None.
-        verdicts: How well each standard parameter is known, in words; () where not known.
+        conditioning: Conditioning of the training data.
+        ranges: Training ranges.
+        std: Standard deviation of each standard parameter, infinite if not identifiable alone, or
+            None.
+        verdicts: Accuracy class of each standard parameter; () if unknown.
         base: Base parameters with their covariance, or None.
-        residuals: What the fit left unexplained.
-        noise: Residuals by friction state, where nothing touches the arm, or None.
+        residuals: Statistics of the residuals.
+        noise: Contact-free noise by friction state, or None.
         friction_scatter: Relative standard deviation of friction from run to run, or None.
-        from_data: How much of each link and friction term came from the data, or None.
-        joint_zero_std: Of the zeros that the robot has, where they were estimated [rad or m].
-        hidden_zeros: Joints whose zero was looked for and is not identifiable.
-        score: On the training data, or None.
-        thermal: Heat stores where temperature is estimated, or None.
-        simple_terms: For formats that hold less than the model, or None where not known.
-        provenance: Where the model came from, or None.
-        warnings: What a user of the model should know.
-        contradictions: Why the fit was refused, where it was forced nevertheless.
+        from_data: Information share of each link and friction term, or None.
+        joint_zero_std: Standard deviation of estimated joint zero offsets [rad or m].
+        hidden_zeros: Joints whose zero offset was estimated but is not identifiable.
+        score: Score on the training data, or None.
+        thermal: Thermal state where temperature is estimated, or None.
+        simple_terms: Information for export to simpler formats, or None if unknown.
+        provenance: Origin of the model, or None.
+        warnings: Messages for users of the model.
+        contradictions: Contradictions that were ignored in the fit.
     """
 
     conditioning: Conditioning = field(default_factory=Conditioning)
@@ -351,6 +355,6 @@ class TrainingRecord:
     warnings: tuple[str, ...] = ()
     contradictions: tuple[str, ...] = ()
 
-    def with_warnings(self, *more: str) -> TrainingRecord:
-        """The same record with further warnings, each once."""
-        return replace(self, warnings=tuple(dict.fromkeys((*self.warnings, *more))))
+    def with_warnings(self, *further: str) -> TrainingRecord:
+        """Record with further warnings, each once."""
+        return replace(self, warnings=tuple(dict.fromkeys((*self.warnings, *further))))

@@ -93,7 +93,7 @@ def mean_period_friction(
     if loaded:
         links[layout.link(-1)] += experiment.payload.parameters
     rigid = inverse_dynamics(model.robot.with_parameters(links), q, v, a)
-    rotors = np.asarray(model.values)[layout.of("rotor")] * a
+    rotors = np.asarray(model.values)[layout.block_slice("rotor")] * a
     return v, mean(source.torque) - rigid - rotors
 
 

@@ -108,7 +108,9 @@ def run_khalil(
     drive_columns = model.structure.joint_columns(
         v, a, position=q, load=rigid, temperature=temperature
     )
-    residual = source.torque[valid] - rigid - drive_columns @ np.asarray(model.values)[layout.rest]
+    residual = (
+        source.torque[valid] - rigid - drive_columns @ np.asarray(model.values)[layout.after_links]
+    )
     columns = np.zeros((len(time), joints, PER_LINK + 3 * joints))
     columns[..., :PER_LINK] = links[..., layout.link(-1)]
     for j in range(joints):

@@ -18,7 +18,7 @@ from taufit.core.parameters import PER_LINK
 from taufit.dynamics import engine
 from taufit.model.fitted_model import FittedModel
 from taufit.payload.estimate import PayloadEstimate
-from taufit.recording import Recording, in_order
+from taufit.recording import Recording, reorder_joints
 from taufit.robot.inertia import tensor_entries
 from taufit.signals import Samples, condition
 from taufit.signs.folded_normal import joint_log_likelihood
@@ -99,7 +99,7 @@ def recover_payload_signs(model: FittedModel, recording: Recording) -> PayloadSi
             joints with recorded signs.
     """
     robot = model.robot
-    recording = in_order(recording, robot.joint_names, robot=robot.name)
+    recording = reorder_joints(recording, robot.joint_names, robot=robot.name)
     if model.columns.coupling is not None or recording.coupling is not None:
         raise RecordingError(
             f"{recording.name} has torques of coupled motors without a sign; which joint they "

@@ -261,7 +261,7 @@ class _ColumnOffsets:
         self.tile, self.engine, self.model_columns = tile, engine(model.robot), model.columns
         joints, links = model.robot.joints, model.layout.links.stop
         coupling = model.robot.drives.coupling
-        live = np.stack([model.layout.live(i, coupling) for i in range(joints)])
+        live = np.stack([model.layout.active(i, coupling) for i in range(joints)])
         if whitened:  # row i then mixes joints i and later
             live = np.logical_or.accumulate(live[::-1])[::-1]
         self.columns = [np.flatnonzero(live[i, selected]) for i in range(joints)]
@@ -317,7 +317,7 @@ class _ColumnOffsets:
             stack[:, len(stack) + n :] = 0.0
             factor = 1.0 if weights is None else weights[:, i]
             for row, column in self.term_columns[i]:
-                self.model_columns.write_rest(data[row], column, i, factor, motor, friction)
+                self.model_columns.write_term_column(data[row], column, i, factor, motor, friction)
             if weights is None:
                 data[-1] = part.torque[:, i]
             else:

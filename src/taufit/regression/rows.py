@@ -18,7 +18,7 @@ import numpy as np
 from taufit.core.arrays import Array, Bool, Float, Int
 from taufit.core.errors import RecordingError, TaufitError
 from taufit.dynamics.batch import RegressorEngine
-from taufit.model.columns import channels_of
+from taufit.model.columns import select_channels
 from taufit.model.torque_model import TorqueModel
 from taufit.regression.accumulate import Batch, accumulate_by_joint, columns_by_joint
 from taufit.regression.information import Information
@@ -259,7 +259,7 @@ class SampleRows(RegressionRows):
         return out
 
     def active_columns(self, joint: int) -> Int[Array, " c"]:
-        return self.model.layout.live_columns(joint, self.model.robot.drives.coupling)
+        return self.model.layout.active_columns(joint, self.model.robot.drives.coupling)
 
     def information_by_joint(
         self,
@@ -307,7 +307,7 @@ class SampleRows(RegressionRows):
 
     def predict(self, theta: Float[Array, " p"]) -> Float[Array, "n j"]:
         included = np.where(self._is_dropped, 0.0, theta)
-        term_torque = self.columns.rest_torque(included, self.samples.acceleration, self.friction)
+        term_torque = self.columns.term_torque(included, self.samples.acceleration, self.friction)
         return np.asarray(self.rigid_torque(included) + term_torque)
 
     def rigid_torque(self, theta: Float[Array, " p"]) -> Float[Array, "n j"]:
@@ -410,7 +410,7 @@ def _require_samples(model: TorqueModel, samples: Samples) -> None:
             f"{model.robot.joints}. Use the recording's own robot."
         )
     channels = model.term_sum.needs - {*MOTION}
-    for channel in sorted(channels - channels_of(samples, channels).keys()):
+    for channel in sorted(channels - select_channels(samples, channels).keys()):
         term = next(type(t).__name__ for t in terms_in(model.term_sum) if channel in t.needs)
         channel_text = (
             "joint temperatures" if channel == "temperature" else f"the channel {channel!r}"

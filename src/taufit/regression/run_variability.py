@@ -19,7 +19,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.core.statistics import NORMAL_95, student_t_upper_quantile
-from taufit.model.intervals import USUAL_SCATTER
+from taufit.model.intervals import TYPICAL_FRICTION_SCATTER
 from taufit.regression.information import Information
 from taufit.regression.regression import Regression
 from taufit.regression.weights import Weights
@@ -103,9 +103,9 @@ def _scatter(
     s_j^2 = (N s0^2 + S)/(N + K - 1) with the prior scatter s0 weighted as N runs.
     """
     joints = len(friction)
-    prior_variance = USUAL_SCATTER**2
+    prior_variance = TYPICAL_FRICTION_SCATTER**2
     if len(groups) < 3:
-        return np.full(joints, USUAL_SCATTER)
+        return np.full(joints, TYPICAL_FRICTION_SCATTER)
     factor = np.zeros((len(groups), joints))
     for k, group in enumerate(groups):
         for j, part in enumerate(group):

@@ -15,15 +15,15 @@ def fit_page(done: IdentificationResult) -> str:
     """The page of a fit that has just been made."""
     runs = [
         ReportRun(_short(score.file), samples, score)
-        for score, samples in zip(done.holdout, done.holdout_samples, strict=True)
+        for score, samples in zip(done.holdout_scores, done.holdout_samples, strict=True)
     ]
-    runs.append(ReportRun("training", done.samples, done.training, training=True))
+    runs.append(ReportRun("training", done.samples, done.training_score, training=True))
     return view_page(
         ModelView.of(
             done.model,
             runs,
             warnings=done.warnings,
-            nominal=done.before,
+            nominal=done.nominal_comparison,
             signs=done.signs,
             dropped=done.estimate.dropped,
             fitted_to=done.samples,

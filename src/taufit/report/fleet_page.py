@@ -197,7 +197,7 @@ def _typical(found: FleetResult) -> str:
     std = np.sqrt(1.0 / np.diag(found.siblings.precision))
     rows = [
         (layout.names[i], float(found.typical.values[i]), float(std[i]))
-        for i in range(layout.rest.start, layout.size)
+        for i in range(layout.after_links.start, layout.size)
     ]
     return paragraph(
         f"Learnt from {found.siblings.robots} robots: what a new arm starts from, and by how much "

@@ -12,7 +12,7 @@ from taufit.model.fitted_model import FittedModel
 from taufit.report.charts import Series, chart
 from taufit.report.page import paragraph
 from taufit.report.palette import COLOURS, PAPER
-from taufit.terms import TermInput, needs, steady_friction_model, usual_channels
+from taufit.terms import TermInput, needs, steady_friction_model, typical_channels
 
 _COLUMNS, _ROWS = 24, 14
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM = 320, 190, 44, 34
@@ -85,7 +85,10 @@ def friction_torque(
 ) -> Float[Array, " n"]:
     """Steady friction of one joint at positive speeds [N m]."""
     velocity, n = np.asarray(speed, float), len(speed)
-    channels = {**usual_channels(model.term_sum, velocity), "temperature": np.full(n, temperature)}
+    channels = {
+        **typical_channels(model.term_sum, velocity),
+        "temperature": np.full(n, temperature),
+    }
     inputs = TermInput(velocity, load=np.full(n, load), channels=channels)
     columns = steady_friction_model(model.term_sum.of_joint(joint)).columns(
         inputs, model.joint_shape[joint]

@@ -54,7 +54,7 @@ def predict(model: FittedModel, samples: Samples) -> TorqueBreakdown:
     """One pass over the samples."""
     links = rigid_torque(model, samples)
     motor = model.columns.drive_at(samples, load=links)
-    rest = model.columns.rest_torque(model.values, samples.acceleration, motor)
+    rest = model.columns.term_torque(model.values, samples.acceleration, motor)
     return TorqueBreakdown(links, friction_torque(model, samples, motor=motor), links + rest)
 
 
@@ -66,8 +66,8 @@ def _graded(model: FittedModel, runs: Sequence[ReportRun]) -> Grades | None:
     return grade(
         [run.score for run in tested],
         [achievable_nrmse(model.robot, run.samples) for run in tested],
-        unseen=any(not run.training for run in runs),
-        trained=model.training.score,
+        on_holdout=any(not run.training for run in runs),
+        training=model.training.score,
     )
 
 

@@ -123,7 +123,7 @@ def positive_functionals(data: SearchData, joints: Int[Array, " k"]) -> Float[Ar
         links = columns.links(q, zero, v) - gravity
         energy[layout.links] = 0.5 * np.einsum("ni,nip->p", v, links)
         if model.has("rotor"):
-            energy[layout.of("rotor")] = 0.5 * np.einsum("ni,nip->p", v, columns.rotors(v))
+            energy[layout.block_slice("rotor")] = 0.5 * np.einsum("ni,nip->p", v, columns.rotors(v))
         functionals.append(energy[data.rows.parameters])
     # Pre-sliding friction dissipates its full power in steady motion.
     friction = model.steady().friction_columns(

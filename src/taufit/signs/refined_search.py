@@ -104,7 +104,7 @@ def torque_before_lowpass(model: FittedModel, samples: Samples) -> Float[Array, 
     """Torque of every sample before the low-pass, if available [N m]."""
     rigid = rigid_torque(model, samples)
     motor = model.columns.drive_at(samples, load=rigid, filtered=samples.raw_torque is None)
-    return rigid + model.columns.rest_torque(model.values, samples.acceleration, motor)
+    return rigid + model.columns.term_torque(model.values, samples.acceleration, motor)
 
 
 def _with_prediction(

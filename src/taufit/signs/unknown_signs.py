@@ -227,7 +227,9 @@ def fit_signed(
         dropped: Parameters fixed at zero.
         friction_prior: Friction prior.
     """
-    estimate = fit(model, recovery.fit_samples, estimator, dropped=dropped, known=friction_prior)
+    estimate = fit(
+        model, recovery.fit_samples, estimator, dropped=dropped, friction_prior=friction_prior
+    )
     estimate = with_sign_uncertainty(estimate, model, recovery.fit_samples, recovery)
     return replace(estimate, warnings=(*recovery.warnings, *estimate.warnings))
 

@@ -84,7 +84,7 @@ def repeat_identification(
             "friction against temperature needs three or more recordings with temperatures."
         )
     models, temperatures, viscous, std = [], [], [], []
-    viscous_indices = np.flatnonzero(model.layout.where(lambda term: term.power == 1))
+    viscous_indices = np.flatnonzero(model.layout.select(lambda term: term.power == 1))
     for run in runs:
         estimate = fit_samples(model, run, estimator, dropped=dropped, require_excitation=False)
         models.append(fitted_model(model, estimate, run))

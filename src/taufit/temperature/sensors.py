@@ -161,7 +161,7 @@ def fit_without_temperature(
     rows = SampleRows(model, samples, load="measured" if needs_load else None)
 
     def coefficients(condition: Callable[[Parameter], bool]) -> Float[Array, " j"]:
-        values = theta[model.layout.where(condition)]
+        values = theta[model.layout.select(condition)]
         return values if len(values) == samples.joints else np.zeros(samples.joints)
 
     coulomb, viscous = (

@@ -126,7 +126,7 @@ def select_temperature_law(
     linear = replace(model, friction=_with_law(model.friction, "linear", reference, affected))
     slopes = tuple(f"{name}_per_degree" for name in affected)
     rejected = select_friction_terms(
-        linear, samples, groups=slopes, dropped=tuple(unusable), worth=_SLOPE_GAIN
+        linear, samples, groups=slopes, dropped=tuple(unusable), tolerance=_SLOPE_GAIN
     ).dropped
     dropped = tuple(dict.fromkeys([*unusable, *rejected]))
     from taufit.temperature.sensors import swapped_sensor_findings
@@ -294,7 +294,7 @@ def friction_at(
             if friction.law == "linear":
                 if slope:
                     weights[joint_parameter(j, slope)] = deviation
-            elif term in friction.followed:
+            elif term in friction.temperature_parameters:
                 weights[joint_parameter(j, term)] = _law_factor(model, j, deviation)
         value[j] = sum(w * model.values[names.index(name)] for name, w in weights.items())
         if covariance is not None and all(name in base_index for name in weights if weights[name]):

@@ -1,7 +1,7 @@
-"""What a torque is made of: the contract of a term, sums of terms, the layout of their parameters.
+"""Terms of a torque model: interface of a term, sums of terms, layout of their parameters.
 
-In: motion, load, recorded channels (`TermInput`). Out: columns, one per parameter, whose sum is a
-torque. Left to others: the links, whose columns are the regressor of `dynamics`; fitting.
+In: motion, load, recorded channels (`TermInput`). Out: torque columns, one per parameter.
+Elsewhere: the links, whose columns are the regressor of `dynamics`; fitting.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
         needs as needs,
         start_shape as start_shape,
         steady_friction_model as steady_friction_model,
-        usual_channels as usual_channels,
+        typical_channels as typical_channels,
     )
 
 # Terms beside friction, by the names of files and `--term`.

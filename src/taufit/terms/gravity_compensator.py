@@ -1,7 +1,7 @@
-"""Gravity compensators of some joints: springs and gas cylinders that carry part of the arm.
+"""Gravity compensators: springs and gas cylinders that support part of the robot's weight.
 
-A compensator gives back all the energy it takes. Its torque follows one joint's angle and is linear
-in its coefficients.
+A compensator is conservative. Its torque depends on one joint's angle and is linear in its
+coefficients.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ PARAMETERS = {
 }
 
 
-def balance_columns(compensator: Compensator, angle: Any) -> list[Any]:
-    """Torque per unit of each of a compensator's parameters, in the order of `PARAMETERS`.
+def compensator_columns(compensator: Compensator, angle: Any) -> list[Any]:
+    """Torque per unit of each parameter of a compensator, in the order of `PARAMETERS`.
 
     spring: k (l - l0) dl/dx = k a b sin x + F dl/dx, so rate and force are two linear terms. gas:
     F0 (1 + (l - l_zero) / g)^-n dl/dx. unknown: sin q and cos q.
@@ -48,13 +48,13 @@ def balance_columns(compensator: Compensator, angle: Any) -> list[Any]:
 
 @dataclass(frozen=True, slots=True)
 class GravityCompensator(Term):
-    """Torque of the compensators, of the joints that have one.
+    """Torque of gravity compensators at the joints that have one.
 
-    Joints have different compensators, so columns are those of `of_joint(k)`. All have the same
+    Joints have different compensators, so columns come from `of_joint(k)`. All joints have equal
     parameters; those of a compensator that a joint does not have are zero there.
 
     Attributes:
-        compensators: At most one per joint.
+        compensators: Compensators, at most one per joint.
     """
 
     compensators: tuple[Compensator, ...] = ()
@@ -63,28 +63,30 @@ class GravityCompensator(Term):
     needs: ClassVar[frozenset[str]] = frozenset({"position"})
 
     def __post_init__(self) -> None:
-        joints = [one.joint for one in self.compensators]
+        joints = [compensator.joint for compensator in self.compensators]
         if len(set(joints)) < len(joints):
             raise ValueError("a joint has one compensator at most")
 
     @property
     def forms(self) -> tuple[str, ...]:
-        """Forms of compensators that occur, in a fixed order."""
+        """Kinds of compensators that occur, in a fixed order."""
         return tuple(form for form in PARAMETERS if any(c.kind == form for c in self.compensators))
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
-        return tuple(one for form in self.forms for one in PARAMETERS[form])
+        return tuple(parameter for form in self.forms for parameter in PARAMETERS[form])
 
     def of_joint(self, joint: int) -> GravityCompensator:
-        return _AtJoint(self.compensators, joint)
+        return _JointCompensator(self.compensators, joint)
 
     def of_robot(self, robot: Robot) -> GravityCompensator:
         return GravityCompensator(robot.compensators)
 
     def absent(self, joint: int) -> tuple[str, ...]:
-        present = {one.joint: one.kind for one in self.compensators}.get(joint)
-        return tuple(one.name for form in self.forms if form != present for one in PARAMETERS[form])
+        joint_kind = {item.joint: item.kind for item in self.compensators}.get(joint)
+        return tuple(
+            item.name for form in self.forms if form != joint_kind for item in PARAMETERS[form]
+        )
 
     def at(self, inputs: TermInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
         if not self.compensators:
@@ -93,8 +95,8 @@ class GravityCompensator(Term):
 
 
 @dataclass(frozen=True, slots=True)
-class _AtJoint(GravityCompensator):
-    """Those of one joint."""
+class _JointCompensator(GravityCompensator):
+    """Compensator of one joint."""
 
     joint: int = 0
 
@@ -102,11 +104,14 @@ class _AtJoint(GravityCompensator):
         if not self.compensators:
             return np.empty((len(inputs), 0))
         angle = inputs.position
-        present = next((one for one in self.compensators if one.joint == self.joint), None)
+        joint_compensator = next(
+            (compensator for compensator in self.compensators if compensator.joint == self.joint),
+            None,
+        )
         columns: list[Any] = []
         for form in self.forms:
-            if present is not None and present.kind == form:
-                columns += balance_columns(present, angle)
+            if joint_compensator is not None and joint_compensator.kind == form:
+                columns += compensator_columns(joint_compensator, angle)
             else:
                 columns += [0.0 * angle for _ in PARAMETERS[form]]
         return np.stack(columns, -1)

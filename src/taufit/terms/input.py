@@ -1,8 +1,8 @@
-"""Inputs of a term as one object: a part that is not there cannot be read by mistake.
+"""Inputs of terms as one object, in which missing parts raise errors.
 
-A consumer fills in what it has; a term reads what it needs. Reading a part that was not given is an
-error that names the part, the term and the remedy, so a term with one more input never runs on with
-zeros. Besides motion and load, any recorded channel is a part, by its name.
+The caller fills in available parts; a term reads the parts it needs. Reading a missing part raises
+an error that names part, term and remedy, so no term silently runs on zeros. Besides motion and
+load, any recorded channel is a part, by its name.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import MissingInputError
 
-# Parts that follow from motion and model; all others are recorded channels.
+# Parts computed from motion and model; all others are recorded channels.
 MOTION = ("velocity", "position", "load", "travel", "acceleration")
-# Parts that compiled loops and exported code have.
+# Parts available in compiled loops and exported code.
 COMPILED = ("velocity", "position", "load", "temperature", "travel")
 _REMEDIES = {
     "velocity": "Pass the joint's velocity.",
@@ -30,19 +30,19 @@ _REMEDIES = {
 
 
 class TermInput:
-    """Inputs of terms at n samples, for one joint (n,) or for all of them (n, j).
+    """Inputs of terms at n samples, for one joint (n,) or all joints (n, j).
 
     Attributes:
-        step: Time between two samples [s], or None where samples do not follow each other.
+        step: Sampling period [s], or None for independent samples.
 
     Args:
-        velocity: [rad/s].
-        position: [rad].
+        velocity: Joint velocity [rad/s or m/s].
+        position: Joint position [rad or m].
         load: Rigid-body torque including any payload [N m].
-        temperature: Of the joints [degC]: the channel of that name.
-        travel: Displacement per step, velocity times the time between two samples; by default
-            velocity times `step`, where that is given.
-        acceleration: [rad/s^2].
+        temperature: Joint temperature [degC]: the channel of that name.
+        travel: Displacement per sample, velocity times sampling period; by default velocity times
+            `step` if given.
+        acceleration: Joint acceleration [rad/s^2 or m/s^2].
         channels: Further recorded channels by name.
         step: Time between two samples [s].
     """
@@ -61,7 +61,7 @@ class TermInput:
         channels: Mapping[str, Float[Array, "n ..."]] | None = None,
         step: float | None = None,
     ) -> None:
-        given = {
+        named_parts = {
             "velocity": velocity,
             "position": position,
             "load": load,
@@ -71,7 +71,7 @@ class TermInput:
         }
         self._parts: dict[str, Any] = {
             **(channels or {}),
-            **{name: part for name, part in given.items() if part is not None},
+            **{name: part for name, part in named_parts.items() if part is not None},
         }
         self._reader: object | None = None
         self.step = step
@@ -80,23 +80,25 @@ class TermInput:
         return len(next(iter(self._parts.values()))) if self._parts else 0
 
     def has(self, part: str) -> bool:
-        """Whether a part was given."""
+        """Whether a part is available."""
         return part in self._parts or (
             part == "travel" and self.step is not None and "velocity" in self._parts
         )
 
     def read(self, part: str) -> Float[Array, "n ..."]:
-        """A part by name, or an error that says who needs it."""
+        """Part by name; raises an error that names the term if it is missing."""
         if part in self._parts:
-            known: Array = self._parts[part]
-            return known
+            values: Array = self._parts[part]
+            return values
         if self.has(part):
             travel: Array = self._parts["velocity"] * self.step
             return travel
-        who = "a term" if self._reader is None else f"term {_name(self._reader, part)}"
+        reader_text = (
+            "a term" if self._reader is None else f"term {_reader_name(self._reader, part)}"
+        )
         remedy = _REMEDIES.get(part, f"Record the channel {part!r}, or choose a model without it.")
         raise MissingInputError(
-            f"{who} needs the {part} of the joint, which is not known here. {remedy}"
+            f"{reader_text} needs the {part} of the joint, which is not known here. {remedy}"
         )
 
     @property
@@ -123,33 +125,33 @@ class TermInput:
     def travel(self) -> Float[Array, "n ..."]:
         return self.read("travel")
 
-    def read_by(self, model: object) -> TermInput:
-        """The same, with the reader's name for messages."""
+    def for_reader(self, model: object) -> TermInput:
+        """Inputs with the name of the reading term for messages."""
         return self._with(self._parts, reader=model)
 
     def require(self, parts: Iterable[str], model: object) -> TermInput:
-        """These parts and no others; an error for the first that is missing."""
-        bound = self.read_by(model)
-        return self._with({part: bound.read(part) for part in sorted(parts)})
+        """Inputs restricted to given parts; raises for the first missing one."""
+        inputs = self.for_reader(model)
+        return self._with({part: inputs.read(part) for part in sorted(parts)})
 
     def replace(self, **parts: Float[Array, "n ..."]) -> TermInput:
-        """The same with some parts exchanged."""
+        """Inputs with some parts replaced."""
         return self._with({**self._parts, **parts})
 
     def joint(self, k: int) -> TermInput:
-        """Those of one joint."""
+        """Inputs of one joint."""
         return self._with({name: part[:, k] for name, part in self._parts.items()})
 
-    def span(self, rows: slice) -> TermInput:
-        """Those of some samples."""
+    def select_rows(self, rows: slice) -> TermInput:
+        """Inputs of some samples."""
         return self._with({name: part[rows] for name, part in self._parts.items()})
 
     def at_motors(self, coupling: Float[Array, "j j"]) -> TermInput:
-        """From joints to motors: x_m = C x for the motion, C^-T tau for the load.
+        """Convert joint to motor inputs: x_m = C x for motion, C^-T tau for load.
 
-        Recorded channels are the motors' own already.
+        Recorded channels belong to the motors already.
         """
-        moved = {
+        motor_parts = {
             name: part @ coupling.T
             if name in ("velocity", "position", "travel", "acceleration")
             else part @ np.linalg.inv(coupling)
@@ -157,7 +159,7 @@ class TermInput:
             else part
             for name, part in self._parts.items()
         }
-        return self._with(moved)
+        return self._with(motor_parts)
 
     def _with(self, parts: dict[str, Any], reader: object | None = None) -> TermInput:
         out = TermInput(step=self.step)
@@ -166,7 +168,9 @@ class TermInput:
         return out
 
 
-def _name(reader: object, part: str) -> str:
-    """The reader's class; of a sum that of the term that reads the part."""
+def _reader_name(reader: object, part: str) -> str:
+    """Class name of the reader; of a sum, that of the term that reads the part."""
     terms = getattr(reader, "terms", ())
-    return next((_name(term, part) for term in terms if part in term.needs), type(reader).__name__)
+    return next(
+        (_reader_name(term, part) for term in terms if part in term.needs), type(reader).__name__
+    )

@@ -1,10 +1,10 @@
-"""Order of a torque model's parameters, derived from its terms.
+"""Layout of a torque model's parameter vector, derived from its terms.
 
     theta = (ten per link | one block after the other)
 
-A block holds one or more terms, joint by joint: rotor inertias, then friction and all else that
-acts on a joint side by side (the block "drive"), then offsets. Everybody else asks by name, slice,
-kind, group or owner.
+A block holds one or more terms, joint by joint: rotor inertias, then friction and all further terms
+of a joint side by side (the block "drive"), then offsets. All other code selects parameters by
+name, slice, kind, group or owner.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ DRIVE = "drive"
 
 
 class Entry(NamedTuple):
-    """A parameter that every joint has, and what its term says of it."""
+    """Parameter that every joint has, with the properties of its term."""
 
     parameter: Parameter
     kind: Kind
@@ -32,14 +32,14 @@ class Entry(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Entries that stand side by side, joint after joint."""
+    """Entries side by side, joint after joint."""
 
     name: str
     entries: tuple[Entry, ...]
 
 
 class Parts(NamedTuple):
-    """theta cut by block; rotor inertias and offsets are zero where the model has none."""
+    """Parameter vector by block; rotor inertias and offsets are zero if the model has none."""
 
     links: Float[Array, "j 10"]
     rotors: Float[Array, " j"]
@@ -49,22 +49,22 @@ class Parts(NamedTuple):
 
 @dataclass(frozen=True)
 class ParameterLayout(LinkLayout):
-    """Places of a torque model's parameters.
+    """Positions of a torque model's parameters.
 
     Attributes:
-        joints: Of the arm; a joint moves one link.
-        blocks: What stands behind the links, in order.
+        joints: Number of joints; a joint moves one link.
+        blocks: Blocks after the links, in order.
     """
 
     blocks: tuple[Block, ...] = ()
 
     @staticmethod
-    def of_terms(joints: int, terms: tuple[Term, ...] = ()) -> ParameterLayout:
-        """Derive the layout; equal terms share one, with its names and owners."""
+    def from_terms(joints: int, terms: tuple[Term, ...] = ()) -> ParameterLayout:
+        """Derive the layout from terms; cached for equal terms."""
         try:
-            return _derived(joints, terms)
+            return _build_layout(joints, terms)
         except TypeError:  # a term that cannot be hashed
-            return _derived.__wrapped__(joints, terms)
+            return _build_layout.__wrapped__(joints, terms)
 
     @cached_property
     def _slices(self) -> dict[str, slice]:
@@ -75,8 +75,8 @@ class ParameterLayout(LinkLayout):
             start = stop
         return out
 
-    def of(self, block: str) -> slice:
-        """Parameters of a block: "rotor", "drive" or "offset"; empty where the model has none."""
+    def block_slice(self, block: str) -> slice:
+        """Slice of a block: "rotor", "drive" or "offset"; empty if the model has none."""
         return self._slices.get(block, slice(self.size, self.size))
 
     def has(self, block: str) -> bool:
@@ -85,41 +85,41 @@ class ParameterLayout(LinkLayout):
 
     @cached_property
     def drive(self) -> slice:
-        """Parameters of friction and of all other terms of the joints but rotor and offset."""
+        """Slice of friction and all other terms of the joints, except rotor and offset."""
         if self.has(DRIVE):
-            return self.of(DRIVE)
-        start = self.of("rotor").stop if self.has("rotor") else self.links.stop
+            return self.block_slice(DRIVE)
+        start = self.block_slice("rotor").stop if self.has("rotor") else self.links.stop
         return slice(start, start)
 
     def drive_of(self, joint: int) -> slice:
-        """Those of one joint; negative numbers count from the tip."""
+        """Drive parameters of one joint; negative numbers count from the tip."""
         width = len(self.drive_entries)
         start = self.drive.start + width * (joint % self.joints)
         return slice(start, start + width)
 
     @cached_property
     def drive_entries(self) -> tuple[Entry, ...]:
-        """One joint's entries of the drive."""
+        """Drive entries of one joint."""
         return next((block.entries for block in self.blocks if block.name == DRIVE), ())
 
     @cached_property
     def drive_names(self) -> tuple[str, ...]:
-        """Names of one joint's parameters of the drive."""
+        """Drive parameter names of one joint."""
         return tuple(entry.parameter.name for entry in self.drive_entries)
 
     @cached_property
-    def rest(self) -> slice:
-        """Everything behind the links."""
+    def after_links(self) -> slice:
+        """Slice of all parameters after the links."""
         return slice(self.links.stop, self.size)
 
     @cached_property
     def size(self) -> int:
-        """How many parameters there are."""
+        """Number of parameters."""
         return PER_LINK * self.joints + self.joints * sum(len(b.entries) for b in self.blocks)
 
     @cached_property
     def _entries(self) -> tuple[tuple[int, Entry], ...]:
-        """Joint and entry of each parameter behind the links."""
+        """Joint and entry of each parameter after the links."""
         return tuple(
             (joint, entry)
             for block in self.blocks
@@ -129,13 +129,13 @@ class ParameterLayout(LinkLayout):
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """One per parameter: link_1.m, ..., joint_1.rotor, ..., joint_1.coulomb, joint_1.offset."""
+        """Parameter names: link_1.m, ..., joint_1.rotor, ..., joint_1.coulomb, joint_1.offset."""
         links = LinkLayout(self.joints).names
-        return (*links, *(joint_parameter(j, one.parameter.name) for j, one in self._entries))
+        return (*links, *(joint_parameter(j, entry.parameter.name) for j, entry in self._entries))
 
     @cached_property
     def parameters(self) -> tuple[Parameter | None, ...]:
-        """What is known of each parameter; None for those of links."""
+        """Definition of each parameter; None for those of links."""
         return (*[None] * self.links.stop, *(entry.parameter for _, entry in self._entries))
 
     @cached_property
@@ -144,55 +144,61 @@ class ParameterLayout(LinkLayout):
         return (*[INERTIAL] * self.links.stop, *(entry.kind for _, entry in self._entries))
 
     def of_kind(self, *kinds: Kind) -> Bool[Array, " p"]:
-        """Which parameters behind the links are of these kinds."""
+        """Mask of parameters of given kinds, without links."""
         out = np.array([kind in kinds for kind in self.kinds], bool)
         out[self.links] = False
         return out
 
     def of_group(self, *groups: Group) -> Bool[Array, " p"]:
-        """Which parameters behind the links are of these groups."""
-        return self.where(lambda one: one.group in groups)
+        """Mask of parameters of given groups, without links."""
+        return self.select(lambda parameter: parameter.group in groups)
 
-    def where(self, wanted: Callable[[Parameter], bool]) -> Bool[Array, " p"]:
-        """Which parameters behind the links are as wanted."""
-        return np.array([one is not None and wanted(one) for one in self.parameters], bool)
+    def select(self, condition: Callable[[Parameter], bool]) -> Bool[Array, " p"]:
+        """Mask of parameters that satisfy a condition, without links."""
+        return np.array(
+            [parameter is not None and condition(parameter) for parameter in self.parameters], bool
+        )
 
-    def live(self, joint: int, coupling: Float[Array, "j j"] | None = None) -> Bool[Array, " p"]:
-        """Which columns of W can be nonzero in a joint's rows.
+    def active(self, joint: int, coupling: Float[Array, "j j"] | None = None) -> Bool[Array, " p"]:
+        """Mask of columns of W that can be nonzero in a joint's rows.
 
-        A joint carries its own link and those behind it; terms that act where the motors do reach
-        the joint through the coupling C (v_motor = C v); all others act on their own joint.
+        A joint carries its link and all later ones; terms at the motors reach the joint through the
+        coupling C (v_motor = C v); all others act on their own joint.
         """
         out = np.zeros(self.size, bool)
         out[self.from_link(joint)] = True
-        every = np.arange(self.joints)
-        moved = every == joint if coupling is None else np.asarray(coupling)[:, joint] != 0.0
-        out[self.rest] = [moved[j] if one.at_motor else j == joint for j, one in self._entries]
+        joint_index = np.arange(self.joints)
+        is_driven = (
+            joint_index == joint if coupling is None else np.asarray(coupling)[:, joint] != 0.0
+        )
+        out[self.after_links] = [
+            is_driven[j] if entry.at_motor else j == joint for j, entry in self._entries
+        ]
         return out
 
-    def live_columns(
+    def active_columns(
         self, joint: int, coupling: Float[Array, "j j"] | None = None
     ) -> Int[Array, " c"]:
-        """`live` as column numbers."""
-        return np.flatnonzero(self.live(joint, coupling))
+        """Indices of `active` columns."""
+        return np.flatnonzero(self.active(joint, coupling))
 
     def split(self, theta: Float[Array, " p"]) -> Parts:
-        """theta by block, one row or entry per joint."""
+        """Parameter vector by block, one row or entry per joint."""
         theta = np.asarray(theta)
-        none = np.zeros(self.joints, theta.dtype)
+        zeros = np.zeros(self.joints, theta.dtype)
         return Parts(
             theta[self.links].reshape(self.joints, PER_LINK),
-            theta[self.of("rotor")] if self.has("rotor") else none,
+            theta[self.block_slice("rotor")] if self.has("rotor") else zeros,
             theta[self.drive].reshape(self.joints, len(self.drive_entries)),
-            theta[self.of("offset")] if self.has("offset") else none,
+            theta[self.block_slice("offset")] if self.has("offset") else zeros,
         )
 
 
 @lru_cache(maxsize=512)
-def _derived(joints: int, terms: tuple[Term, ...]) -> ParameterLayout:
+def _build_layout(joints: int, terms: tuple[Term, ...]) -> ParameterLayout:
     blocks: dict[str, list[Entry]] = {}
     for term in terms:
-        own = blocks.setdefault(term.block, [])
-        own += map(Entry, term.parameters, term.kinds, term.at_motors)
-    filled = {name: entries for name, entries in blocks.items() if entries}
-    return ParameterLayout(joints, tuple(Block(n, tuple(e)) for n, e in filled.items()))
+        block_entries = blocks.setdefault(term.block, [])
+        block_entries += map(Entry, term.parameters, term.kinds, term.at_motors)
+    nonempty = {name: entries for name, entries in blocks.items() if entries}
+    return ParameterLayout(joints, tuple(Block(n, tuple(e)) for n, e in nonempty.items()))

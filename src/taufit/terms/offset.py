@@ -1,4 +1,4 @@
-"""A constant torque of each joint."""
+"""Constant torque offset of each joint."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from taufit.terms.term import CONSTANT, Kind, Parameter, Term
 
 @dataclass(frozen=True, slots=True)
 class Offset(Term):
-    """The torque a sensor or a drive shows where there is none."""
+    """Torque that a sensor or drive indicates at zero torque."""
 
     kind: ClassVar[Kind] = CONSTANT
     block: ClassVar[str] = "offset"

@@ -1,4 +1,4 @@
-"""A torque that repeats with the joint's own angle."""
+"""Torque ripple: torque periodic in the joint position."""
 
 from __future__ import annotations
 
@@ -16,12 +16,11 @@ from taufit.terms.term import CONSERVATIVE, WAVE, Kind, Parameter, Term
 class Ripple(Term):
     """sum_k A_k sin(o_k q) + B_k cos(o_k q).
 
-    Gears, bearings and torque sensors that are not perfectly round give a torque that comes back at
-    the same angle: at whole multiples of the joint's angle, or of the motor's where o_k is a
-    multiple of the gear ratio. It stores no energy over a turn and takes none.
+    Imperfectly round gears, bearings and torque sensors cause torque that is periodic in the angle
+    of the joint, or of the motor if o_k is a multiple of the gear ratio. It is conservative.
 
     Attributes:
-        orders: o_k, waves per radian of the joint.
+        orders: Orders o_k, waves per radian of the joint.
     """
 
     orders: tuple[float, ...] = (1.0, 2.0, 3.0)

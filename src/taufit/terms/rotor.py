@@ -1,4 +1,4 @@
-"""Inertia of the motors' rotors, reflected through the gears."""
+"""Rotor inertia of the motors, reflected through the gears."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Rotor(Term):
-    """J a, a the motor's acceleration seen from the joint."""
+    """Torque J a, with a the motor's acceleration reflected to the joint."""
 
     kind: ClassVar[Kind] = INERTIAL
     block: ClassVar[str] = "rotor"

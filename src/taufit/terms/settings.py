@@ -1,4 +1,4 @@
-"""Terms as plain data, for model files and messages."""
+"""Conversion of terms to plain data for model files, and back."""
 
 from __future__ import annotations
 
@@ -10,50 +10,52 @@ from typing import Any
 from taufit.core.errors import TaufitError
 from taufit.core.fields import Field
 from taufit.robot.compensator import Compensator
-from taufit.robot.from_dict import compensators_from
+from taufit.robot.from_dict import read_compensators
 from taufit.terms import FRICTION_MODELS, TERMS
 from taufit.terms.friction.friction import Friction
 from taufit.terms.friction.none import NoFriction
 from taufit.terms.layout import DRIVE
 from taufit.terms.term import Term
 
-# Settings that came later, as models without them had it.
-_BEFORE = {"presliding": {"bend": 0.0}}
-# Names that files of version 0.1 have around another model, and the term that stands beside it now.
-_AROUND = {"ripple": "ripple", "compensated": "gravity_compensator"}
+# Values of later settings for files without them.
+_DEFAULTS_OF_OLD_FILES = {"presliding": {"bend": 0.0}}
+# Wrappers in files of version 0.1, and the corresponding separate terms.
+_WRAPPERS_OF_OLD_FILES = {"ripple": "ripple", "compensated": "gravity_compensator"}
 
 
-def friction_model(name: str, *settings: Any, **named: Any) -> Friction:
-    """Make the friction model of a name, with these settings.
+def friction_model(name: str, *settings: Any, **options: Any) -> Friction:
+    """Create a friction model by name, with given settings.
 
     Raises:
         TaufitError: There is none of that name.
     """
     if name not in FRICTION_MODELS:
-        known = ", ".join(FRICTION_MODELS)
-        raise TaufitError(f"there is no friction model {name!r}: use auto or one of {known}.")
-    return FRICTION_MODELS[name](*settings, **named)
+        names = ", ".join(FRICTION_MODELS)
+        raise TaufitError(f"there is no friction model {name!r}: use auto or one of {names}.")
+    return FRICTION_MODELS[name](*settings, **options)
 
 
-def further_term(name: str, *settings: Any, **named: Any) -> Term:
-    """Make the term of a name, with these settings.
+def further_term(name: str, *settings: Any, **options: Any) -> Term:
+    """Create a term by name, with given settings.
 
     Raises:
         TaufitError: There is none of that name.
     """
     if name not in TERMS:
         raise TaufitError(f"there is no term {name!r}: use one of {', '.join(TERMS)}.")
-    return TERMS[name](*settings, **named)
+    return TERMS[name](*settings, **options)
 
 
 def selectable_terms() -> tuple[str, ...]:
-    """Names of terms that one may ask for; rotor, offset and compensators have their own way."""
-    made = {name: TERMS[name]() for name in TERMS}
-    return tuple(name for name, term in made.items() if term.block == DRIVE and term.parameters)
+    """Names of terms that a user can request; rotor, offset and compensators have options."""
+    terms_by_name = {name: TERMS[name]() for name in TERMS}
+    return tuple(
+        name for name, term in terms_by_name.items() if term.block == DRIVE and term.parameters
+    )
 
 
 def term_to_dict(term: Term | None) -> dict[str, Any]:
-    """{"name": ..., settings...}; `term_from_dict` returns the same term."""
+    """Plain data {"name": ..., settings...}; `term_from_dict` returns an equal term."""
     if term is None:
         return {"name": "none"}
     name = FRICTION_MODELS.name_of(type(term)) or TERMS.name_of(type(term))
@@ -68,36 +70,36 @@ def term_to_dict(term: Term | None) -> dict[str, Any]:
         if isinstance(value, Term):
             value = term_to_dict(value)
         if isinstance(value, tuple):
-            value = [asdict(one) if isinstance(one, Compensator) else one for one in value]
+            value = [asdict(item) if isinstance(item, Compensator) else item for item in value]
         out[entry.name] = value
     return out
 
 
 def term_from_dict(data: Mapping[str, Any] | Field) -> Term:
-    """Inverse of `term_to_dict`; a setting that makes no sense is refused by its place."""
+    """Inverse of `term_to_dict`; invalid settings raise with their place."""
     file = data if isinstance(data, Field) else Field(data, "friction model")
     name = file["name"]
-    where = f"{file.source}: " if isinstance(data, Field) else ""
+    location = f"{file.source}: " if isinstance(data, Field) else ""
     if name.missing or name.text() not in {*FRICTION_MODELS, *TERMS}:
-        known = ", ".join((*FRICTION_MODELS, *TERMS))
-        raise TaufitError(f"{where}friction model {name.value!r} is not known: use {known}.")
-    known_in: Mapping[str, type[Term]] = TERMS if name.text() in TERMS else FRICTION_MODELS
-    kind = known_in[name.text()]
-    usual = kind()
-    settable = [entry.name for entry in fields(usual)]  # type: ignore[arg-type]
-    settings: dict[str, Any] = dict(_BEFORE.get(name.text(), {}))
+        names = ", ".join((*FRICTION_MODELS, *TERMS))
+        raise TaufitError(f"{location}friction model {name.value!r} is not known: use {names}.")
+    registry: Mapping[str, type[Term]] = TERMS if name.text() in TERMS else FRICTION_MODELS
+    kind = registry[name.text()]
+    default = kind()
+    settable = [entry.name for entry in fields(default)]  # type: ignore[arg-type]
+    settings: dict[str, Any] = dict(_DEFAULTS_OF_OLD_FILES.get(name.text(), {}))
     for key in file.mapping():
         if key == "name":
             continue
         if key not in settable:
             raise TaufitError(
-                f"{where}friction model {name.value} cannot have these settings: {key!r} is not "
+                f"{location}friction model {name.value} cannot have these settings: {key!r} is not "
                 f"one of {', '.join(settable) or 'none'}."
             )
         settings[key] = (
-            compensators_from(file[key])
+            read_compensators(file[key])
             if key == "compensators"
-            else _setting(file[key], getattr(usual, key))
+            else _read_setting(file[key], getattr(default, key))
         )
     try:
         return kind(**settings)
@@ -106,49 +108,51 @@ def term_from_dict(data: Mapping[str, Any] | Field) -> Term:
 
 
 def terms_from_file(friction: Field, terms: Field) -> tuple[Friction | None, tuple[Term, ...]]:
-    """The friction of a model file and its further terms.
+    """Friction of a model file and its further terms.
 
-    Files of version 0.1 have ripple and compensators around the friction, one in the other.
+    Files of version 0.1 have ripple and compensators as nested wrappers of the friction.
     """
-    plain, around = _unwrapped(friction)
-    beside = () if terms.missing else tuple(term_from_dict(one) for one in terms.items())
-    term = term_from_dict(plain)
+    inner, wrapper_terms = _unwrap(friction)
+    further_terms = () if terms.missing else tuple(term_from_dict(item) for item in terms.items())
+    term = term_from_dict(inner)
     if not isinstance(term, Friction):
-        plain["name"].fail(f"a friction model: one of {', '.join(FRICTION_MODELS)}")
-    return (None if isinstance(term, NoFriction) else term), (*around, *beside)
+        inner["name"].fail(f"a friction model: one of {', '.join(FRICTION_MODELS)}")
+    return (None if isinstance(term, NoFriction) else term), (*wrapper_terms, *further_terms)
 
 
-def _unwrapped(file: Field) -> tuple[Field, tuple[Term, ...]]:
-    """The friction inside, and the terms that stood around it, the innermost first."""
+def _unwrap(file: Field) -> tuple[Field, tuple[Term, ...]]:
+    """Innermost friction, and the terms of its wrappers, innermost first."""
     name = file["name"].value
     if not isinstance(name, str) or file["model"].missing:
         return file, ()
-    inner, terms = _unwrapped(file["model"])
-    if name in _AROUND:
+    inner, terms = _unwrap(file["model"])
+    if name in _WRAPPERS_OF_OLD_FILES:
         settings = {key: value for key, value in file.mapping().items() if key != "model"}
-        bare = Field({**settings, "name": _AROUND[name]}, file.source, file.path)
-        term = term_from_dict(bare)
+        term_field = Field(
+            {**settings, "name": _WRAPPERS_OF_OLD_FILES[name]}, file.source, file.path
+        )
+        term = term_from_dict(term_field)
         return inner, (*terms, *((term,) if term.parameters else ()))
     if inner is file["model"] or not terms:
         return file, terms
     return Field({**file.mapping(), "model": inner.value}, file.source, file.path), terms
 
 
-def _setting(file: Field, usual: Any) -> Any:
-    """A setting of the same kind as the usual one."""
-    if is_dataclass(usual):
+def _read_setting(file: Field, default: Any) -> Any:
+    """Setting with the type of its default."""
+    if is_dataclass(default):
         return term_from_dict(file)
-    if isinstance(usual, bool):
+    if isinstance(default, bool):
         return file.flag()
-    if isinstance(usual, int):
+    if isinstance(default, int):
         number = file.required().number(low=0.0, most=20.0)
         return int(number) if number == int(number) else file.fail("a whole number")
-    if isinstance(usual, float):
+    if isinstance(default, float):
         positive = file.path.endswith("width")
         return file.required().number(low=0.0 if positive else -math.inf, most=1e6)
-    if isinstance(usual, tuple):
+    if isinstance(default, tuple):
         texts = all(isinstance(item.value, str) for item in file.items())
         return file.texts() if texts else tuple(item.number() for item in file.items())
-    if usual is None and file.missing:
+    if default is None and file.missing:
         return None
-    return file.text() if isinstance(usual, str) else file.value
+    return file.text() if isinstance(default, str) else file.value

@@ -1,4 +1,4 @@
-"""A torsional spring at each joint: cables, hoses and rubber boots that pull an arm back."""
+"""Torsional spring at each joint: cables, hoses and rubber boots."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from taufit.terms.term import CONSERVATIVE, Kind, Parameter, Term
 
 @dataclass(frozen=True, slots=True)
 class Spring(Term):
-    """k (q - rest): the torque that bends a spring of stiffness k away from its rest position.
+    """Torque k (q - rest) of a spring of stiffness k about its rest position.
 
-    Beside an offset in the model the rest position may stay 0: k (q - rest) = k q - k rest.
+    With an offset in the model the rest position may be 0: k (q - rest) = k q - k rest.
 
     Attributes:
         rest: Position without torque [rad or m].

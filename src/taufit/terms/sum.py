@@ -1,4 +1,4 @@
-"""Sum of terms: the torque of one joint, term by term, behind the contract of one term."""
+"""Sum of terms with the interface of one term."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TermSum(Term):
-    """columns = (columns of the first term | of the second | ...).
+    """Sum of terms: columns = (columns of the first term | of the second | ...).
 
     Attributes:
-        terms: In the order of their parameters. One of them at most has memory.
+        terms: Terms in the order of their parameters; at most one has memory.
     """
 
     terms: tuple[Term, ...] = ()
 
     def __post_init__(self) -> None:
-        names = [one.name for one in self.parameters]
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            raise ValueError(f"two terms have a parameter {twice[0]!r}: leave one of them out")
+        names = [parameter.name for parameter in self.parameters]
+        duplicates = sorted({name for name in names if names.count(name) > 1})
+        if duplicates:
+            raise ValueError(f"two terms have a parameter {duplicates[0]!r}: leave one of them out")
         if sum(bool(term.memory) for term in self.terms) > 1:
             raise ValueError("two terms remember their path: a model has one such term at most")
 
@@ -40,7 +40,7 @@ class TermSum(Term):
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
-        return tuple(one for term in self.terms for one in term.parameters)
+        return tuple(parameter for term in self.terms for parameter in term.parameters)
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
@@ -83,10 +83,10 @@ class TermSum(Term):
             first += len(term.parameters)
         return tuple(out)
 
-    def usual(self, channel: str) -> float | None:
+    def typical_value(self, channel: str) -> float | None:
         readers = [term for term in self.terms if channel in term.needs]
-        known = [term.usual(channel) for term in readers or self.terms[:1]]
-        return next((value for value in known if value is not None), None)
+        values = [term.typical_value(channel) for term in readers or self.terms[:1]]
+        return next((value for value in values if value is not None), None)
 
     def _with_shape(self, shape: Float[Array, " s"]) -> Iterator[tuple[Term, Float[Array, " s"]]]:
         first = 0
@@ -96,7 +96,7 @@ class TermSum(Term):
             first = last
 
     def start(self, shape: Float[Array, " s"]) -> State:
-        # A term without memory leaves no entry in a recorded program: () and not None.
+        # A term without memory has no entry in a traced program: () instead of None.
         return tuple(
             term.start(part) if term.memory else () for term, part in self._with_shape(shape)
         )
@@ -128,16 +128,16 @@ class TermSum(Term):
 
 
 def sum_of(*terms: Term | None) -> Term:
-    """One term for all of these: itself where there is one, no friction where there is none."""
+    """Sum of terms: a single term itself, `NoFriction` for none."""
     from taufit.terms.friction.none import NoFriction
 
-    flat: list[Term] = []
+    all_terms: list[Term] = []
     for term in terms:
-        flat += term.terms if isinstance(term, TermSum) else [] if term is None else [term]
-    present = [term for term in flat if term.parameters] or flat[:1] or [NoFriction()]
-    return present[0] if len(present) == 1 else TermSum(tuple(present))
+        all_terms += term.terms if isinstance(term, TermSum) else [] if term is None else [term]
+    nonempty = [term for term in all_terms if term.parameters] or all_terms[:1] or [NoFriction()]
+    return nonempty[0] if len(nonempty) == 1 else TermSum(tuple(nonempty))
 
 
 def terms_in(term: Term) -> tuple[Term, ...]:
-    """The terms of a sum; any other term alone."""
+    """Terms of a sum; any other term as a tuple of one."""
     return term.terms if isinstance(term, TermSum) else (term,)

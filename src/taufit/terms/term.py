@@ -1,16 +1,16 @@
-"""The contract of a term: torque of one joint, linear in its parameters once its shapes are known.
+"""Interface of a term: torque of one joint, linear in its coefficients for given shapes.
 
     tau = columns(inputs, shape) @ coefficients                                 (one joint)
 
-It says in `needs` which inputs it reads, and in `kind` what the torque does with energy. A term
-with memory is a recursion over samples,
+`needs` lists the inputs it reads, `kind` its energy behaviour. A term with memory is a recursion
+over samples,
 
     columns, state = advance(state, inputs, shape),         state = start(shape) at first,
 
-and may be cut anywhere: a tile's border or a stream's chunk changes nothing.
+and may be split anywhere without changing the result.
 
-Shapes (exponents, Stribeck velocities) are positive numbers found by variable projection. Columns
-are analytic in the shape, so derivatives with respect to it come exactly from a complex step.
+Shapes (exponents, Stribeck velocities) are positive numbers fitted by variable projection. Columns
+are analytic in the shape, so complex steps give exact derivatives.
 """
 
 from __future__ import annotations
@@ -33,9 +33,8 @@ if TYPE_CHECKING:
 class Kind(StrEnum):
     """Energy behaviour of a term.
 
-    Inertial torque follows acceleration. Conservative torque follows position alone and does no
-    work over a closed path. Dissipative torque takes energy at steady speed. Constant torque is the
-    same everywhere.
+    Inertial torque depends on acceleration. Conservative torque depends on position alone and does
+    no work over a closed path. Dissipative torque removes energy at steady speed.
     """
 
     INERTIAL = "inertial"
@@ -48,11 +47,11 @@ INERTIAL, CONSERVATIVE, DISSIPATIVE, CONSTANT = Kind
 
 
 class Group(StrEnum):
-    """Role of a parameter, for priors and for whoever reads one part of friction.
+    """Role of a parameter, for priors and for selecting parts of friction.
 
-    Parameters of a group have one prior scale per joint: `LEVEL` and `BREAKAWAY` are torques at low
-    speed, `DRAG` grows with speed, `LOAD` with the torque the gear carries, `MEMORY` builds up
-    along the path, `WAVE` comes back with the angle, `SLOPE` multiplies a temperature.
+    Parameters of a group have one prior scale per joint: `LEVEL` and `BREAKAWAY` are friction at
+    low speed, `DRAG` is viscous friction, `LOAD` load-dependent friction, `MEMORY` pre-sliding
+    friction, `WAVE` ripple, `SLOPE` a temperature coefficient.
     """
 
     NONE = ""
@@ -71,16 +70,17 @@ LOAD, MEMORY, WAVE, SLOPE = Group.LOAD, Group.MEMORY, Group.WAVE, Group.SLOPE
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One linear coefficient of a term.
+    """Linear coefficient of a term.
 
     Attributes:
-        name: e.g. "coulomb"; theta has joint_3.coulomb.
-        nonnegative: Whether physics wants it >= 0.
-        unit: In SI, for reports.
-        group: Its role.
-        optional: Name of the set of parameters that data may drop together; "" for one that stays.
-        power: Of speed, for a drag that is a power of it; else 0.
-        modifies: The parameter that it changes (with temperature or load); it goes first.
+        name: Name, e.g. "coulomb"; theta has joint_3.coulomb.
+        nonnegative: Whether it must be >= 0 physically.
+        unit: SI unit, for reports.
+        group: Role of the parameter.
+        optional: Name of the set of parameters that may be dropped together; "" for a permanent
+            one.
+        power: Exponent of speed for viscous terms; else 0.
+        modifies: Parameter that it modifies (with temperature or load); that one comes first.
     """
 
     name: str
@@ -94,14 +94,14 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class ShapeParameter:
-    """One nonlinear, positive parameter of a joint's term.
+    """Nonlinear, positive parameter of a joint's term.
 
     Attributes:
-        name: e.g. "alpha".
-        start: Grid of starting values for the outer search.
-        lower: Smallest value that makes sense.
-        upper: Largest value that makes sense.
-        unit: In SI, for reports.
+        name: Name, e.g. "alpha".
+        start: Grid of starting values for the search.
+        lower: Smallest plausible value.
+        upper: Largest plausible value.
+        unit: SI unit, for reports.
     """
 
     name: str
@@ -111,98 +111,98 @@ class ShapeParameter:
     unit: str = ""
 
 
-# What a term remembers between two calls of `advance`: its own business, None without memory.
+# State of a term between two calls of `advance`; None without memory.
 State = Any
 VELOCITY = frozenset({"velocity"})
-# Of a joint where nothing else is known [degC].
+# Joint temperature assumed if unknown [degC].
 ROOM_TEMPERATURE = 25.0
 
 
 class Term:
-    """Torque of one joint; every joint has its own coefficients, shape and state.
+    """Torque of one joint; every joint has separate coefficients, shape and state.
 
-    A term without memory has only `kind`, `parameters` and `at` to write. One with memory writes
+    A term without memory implements `kind`, `parameters` and `at`. One with memory implements
     `memory`, `start`, `scan` and `steady` instead of `at`.
     """
 
     __slots__ = ()
 
     kind: ClassVar[Kind]
-    # Terms of one block stand side by side in theta, joint by joint.
+    # Block of theta in which the term's parameters are, joint by joint.
     block: ClassVar[str] = "drive"
-    # Where it acts: at the motors, so through C' where these are coupled, or at the joints.
+    # Whether it acts at the motors (through C' if these are coupled) or at the joints.
     at_motor: ClassVar[bool] = True
-    # Whether columns are linear in the filtered motion and so need no low-pass of their own. All
-    # others are made from unfiltered velocity and low-passed afterwards, as the torque was.
+    # Whether columns are linear in the filtered motion and need no further low-pass. All others are
+    # computed from unfiltered velocity and low-passed afterwards, like the torque.
     filtered: ClassVar[bool] = False
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
-        """The linear coefficients, in column order."""
+        """Linear coefficients, in column order."""
         raise NotImplementedError
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
-        """Of each parameter."""
+        """Kind of each parameter."""
         return (self.kind,) * len(self.parameters)
 
     @property
     def at_motors(self) -> tuple[bool, ...]:
-        """Of each parameter: whether its torque acts at the motor."""
+        """Whether each parameter's torque acts at the motor."""
         return (self.at_motor,) * len(self.parameters)
 
     @property
     def filtered_columns(self) -> tuple[int, ...]:
-        """Columns that need no low-pass of their own."""
+        """Columns that need no further low-pass."""
         return tuple(range(len(self.parameters))) if self.filtered else ()
 
     @property
     def shapes(self) -> tuple[ShapeParameter, ...]:
-        """The nonlinear parameters; empty for a linear term."""
+        """Shape parameters; empty for a linear term."""
         return ()
 
     @property
     def needs(self) -> frozenset[str]:
-        """The parts of `TermInput` it reads: motion, load, travel, or a recorded channel."""
+        """Parts of `TermInput` that it reads: motion, load, travel, or a recorded channel."""
         return VELOCITY
 
     @property
     def memory(self) -> tuple[float, ...]:
-        """Displacements over which its memory fades, shortest first; empty without memory."""
+        """Displacements over which its memory decays, shortest first; empty without memory."""
         return ()
 
     @property
     def orders(self) -> tuple[float, ...]:
-        """Waves per radian whose sine and cosine its columns are, in pairs; empty for no waves."""
+        """Waves per radian of its sine and cosine columns, in pairs; empty without waves."""
         return ()
 
     @property
     def by_load(self) -> tuple[int, ...] | None:
-        """Columns that are |load| times what they are at a load of one; no other depends on it.
+        """Columns proportional to |load|, while no other column depends on load.
 
-        None where that is not so: then all are made anew for every load.
+        None if load enters differently: then all columns are recomputed for every load.
         """
         return None if "load" in self.needs else ()
 
-    def usual(self, channel: str) -> float | None:
-        """Value of a channel at which coefficients are as they stand; None where there is none.
+    def typical_value(self, channel: str) -> float | None:
+        """Reference value of a channel, at which coefficients apply; None if there is none.
 
-        Taken where a torque is wanted and nothing was recorded.
+        Used to predict torque without a recorded channel.
         """
         return ROOM_TEMPERATURE if channel == "temperature" else None
 
     def at(self, inputs: TermInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
-        """Columns that depend on the inputs of the moment alone."""
+        """Columns that depend only on the current inputs."""
         raise NotImplementedError
 
     def scan(
         self, state: State, inputs: TermInput, shape: Float[Array, " s"]
     ) -> tuple[Float[Array, "n k"], State]:
-        """`advance`, for inputs that know who reads them."""
+        """Implementation of `advance`, on inputs labelled with the reading term."""
         return self.at(inputs, shape), state
 
     def start(self, shape: Float[Array, " s"]) -> State:
-        """The state before the first sample."""
+        """State before the first sample."""
         return None
 
     def advance(
@@ -211,47 +211,47 @@ class Term:
         """Torque per unit of each parameter at the next n samples, and the state after them.
 
         Args:
-            state: From `start` or the call before.
-            inputs: Of the joint.
-            shape: One per entry of `shapes`; may be complex for derivatives.
+            state: State from `start` or the previous call.
+            inputs: Inputs of the joint.
+            shape: Shape parameters, one per entry of `shapes`; may be complex for derivatives.
         """
-        return self.scan(state, inputs.read_by(self), shape)
+        return self.scan(state, inputs.for_reader(self), shape)
 
     def columns(self, inputs: TermInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
-        """Columns of a whole run: `advance` from `start`."""
+        """Columns of a complete run: `advance` from `start`."""
         return self.advance(self.start(shape), inputs, shape)[0]
 
     def steady(self) -> Term:
-        """The same parameters and shapes without memory: the torque at constant speed."""
+        """Term with equal parameters and shapes without memory: torque at constant speed."""
         return self
 
     def of_joint(self, joint: int) -> Term:
-        """The same for one joint, where joints differ in more than coefficients and shape."""
+        """Term of one joint, if joints differ in more than coefficients and shape."""
         return self
 
     def absent(self, joint: int) -> tuple[str, ...]:
-        """Names of parameters that a joint does not have: held at zero."""
+        """Names of parameters that a joint does not have; fixed at zero."""
         return ()
 
     def nominal(self, robot: Robot) -> Float[Array, "j k"]:
-        """Coefficients that the description of the arm suggests: centre of a fit's prior."""
+        """Coefficients from the robot description: mean of a fit's prior."""
         return np.zeros((robot.joints, len(self.parameters)))
 
     def of_robot(self, robot: Robot) -> Term:
-        """The same on another description of the arm, where settings of the term come from it."""
+        """Term for another robot description, if its settings depend on it."""
         return self
 
     def only(self, *kinds: Kind) -> Term:
-        """The same parameters, with zero columns for all that is not of these kinds."""
-        return self if self.kind in kinds else Silent(self)
+        """Term with equal parameters and zero columns for all other kinds."""
+        return self if self.kind in kinds else ZeroTerm(self)
 
 
 @dataclass(frozen=True, slots=True)
-class Silent(Term):
-    """A term's parameters with columns of zero.
+class ZeroTerm(Term):
+    """Parameters of a term with zero columns.
 
     Attributes:
-        term: The term that is left out.
+        term: Replaced term.
     """
 
     term: Term
@@ -282,45 +282,42 @@ class Silent(Term):
 
 
 def steady_friction_model(term: Term) -> Term:
-    """Friction alone at constant speed, whatever else comes with it."""
+    """Dissipative part of a term at constant speed."""
     return term.steady().only(DISSIPATIVE)
 
 
 def level_columns(
     term: Term, velocity: Float[Array, " n"], shape: Float[Array, " s"]
 ) -> Float[Array, "n k"]:
-    """Columns of `level` at a speed, without load.
-
-    Channels are at their usual values.
-    """
-    alone = steady_friction_model(term)
-    nothing = np.zeros_like(velocity)
+    """Friction columns at constant speed, without load and with channels at typical values."""
+    friction = steady_friction_model(term)
+    zeros = np.zeros_like(velocity)
     inputs = TermInput(
-        velocity, position=nothing, load=nothing, channels=usual_channels(term, velocity)
+        velocity, position=zeros, load=zeros, channels=typical_channels(term, velocity)
     )
-    return alone.columns(inputs, shape)
+    return friction.columns(inputs, shape)
 
 
-def usual_channels(term: Term, like: Array) -> dict[str, Array]:
-    """Channels that a term reads at their usual values, as many as `like` has entries."""
-    known = {name: term.usual(name) for name in {"temperature", *term.needs} - {*MOTION}}
+def typical_channels(term: Term, reference: Array) -> dict[str, Array]:
+    """Channels that a term reads, at typical values, in the shape of `reference`."""
+    values = {name: term.typical_value(name) for name in {"temperature", *term.needs} - {*MOTION}}
     return {
-        name: np.full_like(like, value)
-        for name, value in sorted(known.items())
+        name: np.full_like(reference, value)
+        for name, value in sorted(values.items())
         if value is not None
     }
 
 
 def start_shape(term: Term) -> Float[Array, " s"]:
-    """A shape to begin with: the middle of each starting grid."""
+    """Initial shape: the middle of each starting grid."""
     return np.array([shape.start[len(shape.start) // 2] for shape in term.shapes])
 
 
 def needs(term: Term | None, part: str) -> bool:
-    """Whether a term reads a part of its input; no term reads nothing."""
+    """Whether a term reads a part of its input; False for None."""
     return term is not None and part in term.needs
 
 
 def has_memory(term: Term | None) -> bool:
-    """Whether a term depends on the path that led to a sample."""
+    """Whether a term depends on previous samples."""
     return term is not None and bool(term.memory)

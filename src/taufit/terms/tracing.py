@@ -1,7 +1,7 @@
-"""One step of a friction model, written down: its own NumPy code runs once on symbols.
+"""Tracing of one step of a friction model: its NumPy code runs once on symbols.
 
-Every operation goes to a recorder, which keeps it as it likes: as statements of C, or as codes for
-the kernel. No model needs a second formula, so none can drift from its first.
+Every operation is passed to a recorder, which stores it as C statements or as codes for the kernel.
+Models need no second formula, so the two cannot differ.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ from taufit.core.errors import TaufitError
 from taufit.terms.input import TermInput
 from taufit.terms.term import Term
 
-_SAME = {"true_divide": "divide", "fabs": "absolute", "float_power": "power"}
+_SYNONYMS = {"true_divide": "divide", "fabs": "absolute", "float_power": "power"}
 
 Value = TypeVar("Value")
 
 
 @runtime_checkable
 class Recorder(Protocol[Value]):
-    """Keeps operations between values; a value is whatever it calls one by."""
+    """Storage of operations between values, in a representation of its own."""
 
     @property
     def operations(self) -> Collection[str]:
-        """NumPy's names of what it can keep, `where` among them."""
+        """NumPy names of supported operations, `where` among them."""
 
     def apply(self, name: str, *values: Value) -> Value:
-        """The value of an operation."""
+        """Value of an operation."""
 
     def constant(self, number: float) -> Value:
-        """The value of a number."""
+        """Value of a number."""
 
 
 class _Symbol(np.lib.mixins.NDArrayOperatorsMixin):
-    """A recorded value that NumPy code takes for a vector of one sample."""
+    """Traced value that NumPy code treats as a vector of one sample."""
 
     dtype = np.dtype(float)
 
@@ -49,8 +49,7 @@ class _Symbol(np.lib.mixins.NDArrayOperatorsMixin):
         return 1
 
     def __getitem__(self, index: Any) -> _Symbol | _Stack:
-        # x[:, None] is a column of its own; any other index chooses among samples, of which there
-        # is one.
+        # x[:, None] is a column; any other index selects samples, of which there is one.
         column = isinstance(index, tuple) and len(index) == 2 and index[1] is None
         return _Stack([self]) if column else self
 
@@ -61,19 +60,21 @@ class _Symbol(np.lib.mixins.NDArrayOperatorsMixin):
         if method != "__call__" or any(isinstance(x, _Stack) for x in inputs):
             return NotImplemented
         if ufunc.__name__ == "power" and isinstance(inputs[1], int) and 1 <= inputs[1] <= 4:
-            # A whole power is a product: exact, and far cheaper.
+            # Integer powers as products: exact, and far cheaper.
             product = self
             for _ in range(inputs[1] - 1):
                 product = product * self
             return product
-        return _applied(self.recorder, _SAME.get(ufunc.__name__, ufunc.__name__), inputs)
+        return _apply_operation(
+            self.recorder, _SYNONYMS.get(ufunc.__name__, ufunc.__name__), inputs
+        )
 
     def __array_function__(self, function: Any, kinds: Any, args: Any, settings: Any) -> Any:
         return _array_function(function.__name__, args)
 
 
 class _Stack(np.lib.mixins.NDArrayOperatorsMixin):
-    """Several symbols side by side, as np.stack(..., -1) leaves them."""
+    """Several symbols side by side, as from np.stack(..., -1)."""
 
     dtype = np.dtype(float)
 
@@ -84,37 +85,37 @@ class _Stack(np.lib.mixins.NDArrayOperatorsMixin):
         return 1
 
     def __getitem__(self, index: Any) -> Any:
-        chosen = index[1] if isinstance(index, tuple) else slice(None)
-        if isinstance(chosen, (int, np.integer)):
-            return self.symbols[chosen]
-        if isinstance(chosen, slice):
-            return _Stack(self.symbols[chosen])
-        return _Stack([self.symbols[i] for i in chosen])
+        column = index[1] if isinstance(index, tuple) else slice(None)
+        if isinstance(column, (int, np.integer)):
+            return self.symbols[column]
+        if isinstance(column, slice):
+            return _Stack(self.symbols[column])
+        return _Stack([self.symbols[i] for i in column])
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        for place, symbol in zip(index[1], value.symbols, strict=True):
-            self.symbols[place] = symbol
+        for column, symbol in zip(index[1], value.symbols, strict=True):
+            self.symbols[column] = symbol
 
     def astype(self, kind: Any) -> _Stack:
         return _Stack(list(self.symbols))
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **settings: Any) -> Any:
         width = max(len(x.symbols) for x in inputs if isinstance(x, _Stack))
-        spread = [
+        operands = [
             x.symbols * (width if len(x.symbols) == 1 else 1)
             if isinstance(x, _Stack)
             else [x] * width
             for x in inputs
         ]
-        return _Stack([getattr(ufunc, method)(*row) for row in zip(*spread, strict=True)])
+        return _Stack([getattr(ufunc, method)(*row) for row in zip(*operands, strict=True)])
 
     def __array_function__(self, function: Any, kinds: Any, args: Any, settings: Any) -> Any:
         return _array_function(function.__name__, args)
 
 
-def _applied(recorder: Recorder[Any], name: str, inputs: Sequence[Any]) -> _Symbol:
+def _apply_operation(recorder: Recorder[Any], name: str, inputs: Sequence[Any]) -> _Symbol:
     if name not in recorder.operations:
-        raise _unknown(name)
+        raise _unsupported_error(name)
     return _Symbol(recorder, recorder.apply(name, *(_value(recorder, x) for x in inputs)))
 
 
@@ -125,24 +126,26 @@ def _array_function(name: str, args: Any) -> Any:
         parts = [part.symbols for part in args[0] if isinstance(part, _Stack)]
         return _Stack([symbol for part in parts for symbol in part])
     if name == "where":
-        return _applied(next(x.recorder for x in args if isinstance(x, _Symbol)), name, args)
+        return _apply_operation(
+            next(x.recorder for x in args if isinstance(x, _Symbol)), name, args
+        )
     if name == "result_type":
         return np.dtype(float)
     if name in ("zeros_like", "ones_like"):
         recorder = args[0].recorder
         return _Symbol(recorder, recorder.constant(float(name == "ones_like")))
-    raise _unknown(name)
+    raise _unsupported_error(name)
 
 
-def _unknown(name: str) -> TaufitError:
+def _unsupported_error(name: str) -> TaufitError:
     return TaufitError(
         f"the friction model uses numpy.{name}, which the C export cannot write; export as JSON "
         "instead."
     )
 
 
-def _value(recorder: Recorder[Any], given: Any) -> Any:
-    return given.value if isinstance(given, _Symbol) else recorder.constant(float(given))
+def _value(recorder: Recorder[Any], operand: Any) -> Any:
+    return operand.value if isinstance(operand, _Symbol) else recorder.constant(float(operand))
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,10 +153,10 @@ class FrictionStep(Generic[Value]):
     """One step of `Term.advance`.
 
     Attributes:
-        columns: The columns' values.
-        before: Each entry of the memory.
-        memory: What each becomes.
-        start: What each was before the first sample; None for what it becomes with that sample.
+        columns: Values of the columns.
+        before: Memory entries before the step.
+        memory: Memory entries after the step.
+        start: Initial memory entries; None for those set by the first sample.
     """
 
     columns: list[Value]
@@ -169,34 +172,34 @@ def record(
     inputs: Sequence[Value],
     entry: Callable[[int], Value],
 ) -> FrictionStep[Value]:
-    """Write down one step of a joint's friction.
+    """Trace one step of a joint's friction.
 
     Args:
         model: Any friction model.
-        shape: Of the joint.
-        recorder: Keeps the operations.
+        shape: Shape parameters of the joint.
+        recorder: Storage of the operations.
         inputs: Values of velocity, position, load, temperature and travel.
-        entry: The value of each entry of the memory before the step.
+        entry: Function that returns the value of a memory entry before the step.
     """
-    given = TermInput(*(cast(Any, _Symbol(recorder, value)) for value in inputs))
+    symbolic_inputs = TermInput(*(cast(Any, _Symbol(recorder, value)) for value in inputs))
     before = model.start(shape)
     start = _leaves(before) if model.memory else []
-    places = [entry(k) for k in range(len(start))]
-    symbols = (_Symbol(recorder, place) for place in places)
-    state = _renamed(before, symbols) if start else before
+    memory_values = [entry(k) for k in range(len(start))]
+    symbols = (_Symbol(recorder, place) for place in memory_values)
+    state = _replace_numbers(before, symbols) if start else before
     columns: Any
-    columns, after = model.advance(state, given, shape)
-    stacked = [] if isinstance(columns, np.ndarray) else columns.symbols
+    columns, after = model.advance(state, symbolic_inputs, shape)
+    column_symbols = [] if isinstance(columns, np.ndarray) else columns.symbols
     return FrictionStep(
-        [_value(recorder, column) for column in stacked],
-        places,
+        [_value(recorder, column) for column in column_symbols],
+        memory_values,
         [_value(recorder, leaf) for leaf in _leaves(after)] if start else [],
         start,
     )
 
 
 def _leaves(state: Any) -> list[Any]:
-    """The numbers of a state, in order."""
+    """Numbers of a state, in order."""
     if isinstance(state, _Stack):
         state = state.symbols
     if isinstance(state, tuple | list | np.ndarray):
@@ -204,10 +207,10 @@ def _leaves(state: Any) -> list[Any]:
     return [state]
 
 
-def _renamed(state: Any, symbols: Iterator[_Symbol]) -> Any:
-    """The same state with a symbol in the place of every number."""
+def _replace_numbers(state: Any, symbols: Iterator[_Symbol]) -> Any:
+    """State with a symbol in place of every number."""
     if isinstance(state, tuple) and hasattr(state, "_fields"):
-        return type(state)(*(_renamed(part, symbols) for part in state))
+        return type(state)(*(_replace_numbers(part, symbols) for part in state))
     if isinstance(state, tuple | list | np.ndarray):
-        return [_renamed(part, symbols) for part in state]
+        return [_replace_numbers(part, symbols) for part in state]
     return next(symbols)

@@ -1,7 +1,7 @@
-"""Whether to trust a fitted model. In: a fitted model and `Samples` it has not seen. Out: scores,
-spectra, findings and a verdict.
+"""Validation of a fitted model. In: a fitted model and hold-out `Samples`. Out: scores, spectra,
+findings and a verdict.
 
-Left to others: how it is shown (report).
+Elsewhere: presentation (report).
 """
 
 from typing import TYPE_CHECKING

@@ -1,17 +1,17 @@
-"""How good a model is, in words with reasons: good, usable or poor, per joint and overall.
+"""Grades of a model with reasons: good, usable or poor, per joint and overall.
 
-The floor of a recording is what the same columns leave unexplained when fitted to that very
-recording, or the torque's noise behind the low-pass, whichever is more: no parameters come below
-it. With e = nrmse on the recording judged, over rows in which the joint moves, and f its floor,
+The noise floor of a recording is the larger of the nrmse of the same columns fitted to that
+recording and the torque noise behind the low-pass: no parameters are better. With e = nrmse on the
+recording, over rows in which the joint moves, and f its floor,
 
-    good    e <= 1.5 f and e <= 0.15     as good as this recording lets a model be
+    good    e <= 1.5 f and e <= 0.15     as good as this recording allows
     usable  e <= 0.3, or e <= 1.5 f      most of the torque is explained, or all that can be
     poor    otherwise
 
-The whole model is judged by the means over the joints (0.25 instead of 0.3). It is good only on a
-recording it has not seen, only within 1.4 times the floor and 1.4 times what it leaves of its own
-training data (over the spread of the torque judged), only if nothing was found wrong with what it
-was fitted to, and only if its 95 % intervals hold at least 85 % of the torques.
+The overall grade uses the means over the joints (0.25 instead of 0.3). It is good only on hold-out
+data, only within 1.4 times the floor and 1.4 times the training residual (relative to the torque of
+the recording), only without disqualifying findings on the training data, and only if the 95 %
+intervals cover at least 85 % of the torques.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from taufit.robot import Robot
 from taufit.signals.samples import Samples
 
 GRADES = ("good", "usable", "poor")
-# Findings that keep a model from being called good.
-_SPOIL = (
+# Kinds of findings that exclude the grade good.
+_DISQUALIFYING_KINDS = (
     "delay", "clipping", "quantised", "too_slow", "gravity_added", "gains_unknown",
     "worse_than_nominal", "no_variation", "unit", "clock_scale", "velocity_sign", "torque_sign",
     "swapped_torque", "swapped_joints", "zero_offset", "mounting", "gravity_removed", "wrong_arm",
@@ -41,16 +41,16 @@ _SPOIL = (
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """Where the grades lie; every one can be set.
+    """Limits of the grades.
 
     Attributes:
-        of_floor: Times the floor, up to which nothing better can be expected.
-        of_best: Times the floor, and times what was left of the training data, up to which a model
-            is called good: with 1.414 its own errors are at most as large as those.
-        good: Largest nrmse that is called good.
-        usable: Largest nrmse of a joint that is called usable.
-        usable_mean: Largest mean nrmse that is called usable.
-        inside: Smallest share of torques inside the 95 % interval that is called good.
+        of_floor: Multiple of the floor up to which nothing better can be expected.
+        of_best: Multiple of the floor, and of the training residual, up to which a model is good;
+            at 1.414 its own errors are at most as large as those.
+        good: Largest nrmse of the grade good.
+        usable: Largest nrmse of a joint of the grade usable.
+        usable_mean: Largest mean nrmse of the grade usable.
+        inside: Smallest coverage of the 95 % interval of the grade good.
     """
 
     of_floor: float = 1.5
@@ -63,14 +63,14 @@ class Thresholds:
 
 @dataclass(frozen=True, slots=True)
 class Grade:
-    """One joint's grade.
+    """Grade of one joint.
 
     Attributes:
-        joint: Counted from 1.
+        joint: Joint number from 1.
         grade: good, usable or poor.
-        nrmse: On the recording judged; nan where the torque does not vary.
-        floor: Below which no model comes on that recording; nan where unknown.
-        reason: Why not better, or "".
+        nrmse: Nrmse on the recording; nan where the torque does not vary.
+        floor: Achievable nrmse on that recording; nan where unknown.
+        reason: Reason for not being better, or "".
     """
 
     joint: int
@@ -92,25 +92,25 @@ class Grade:
 
 @dataclass(frozen=True, slots=True)
 class Grades:
-    """Of a model on one or several recordings, the worst of which counts.
+    """Grades of a model on one or several recordings, the worst of which counts.
 
     Attributes:
         overall: good, usable or poor.
-        joints: One each.
-        reasons: Why not better.
-        unseen: Whether it was judged on recordings kept out of the fit.
+        joints: Grade of each joint.
+        reasons: Reasons for not being better.
+        on_holdout: Whether the recordings were kept out of the fit.
     """
 
     overall: str
     joints: tuple[Grade, ...]
     reasons: tuple[str, ...]
-    unseen: bool
+    on_holdout: bool
 
     @property
     def floor(self) -> float:
-        """Mean over the joints."""
-        known = [g.floor for g in self.joints if np.isfinite(g.floor)]
-        return float(np.mean(known)) if known else float("nan")
+        """Mean floor over the joints."""
+        finite = [g.floor for g in self.joints if np.isfinite(g.floor)]
+        return float(np.mean(finite)) if finite else float("nan")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
@@ -125,106 +125,116 @@ class Grades:
 def achievable_nrmse(
     robot: Robot, samples: Samples, evidence: HypothesisTest | None = None
 ) -> Float[Array, " j"]:
-    """The smallest nrmse a model of this robot can have on these samples, per joint.
+    """Smallest nrmse that a model of this robot can have on these samples, per joint.
 
     Args:
-        robot: The arm.
-        samples: Conditioned.
-        evidence: Of these samples, where it is already there.
+        robot: Robot with its mounting.
+        samples: Conditioned samples.
+        evidence: Hypothesis test of these samples, if already built.
     """
     moving = samples.in_motion
-    spread = samples.torque[moving].std(axis=0)
-    spread = np.where(spread > 0.0, spread, np.nan)
+    torque_std = samples.torque[moving].std(axis=0)
+    torque_std = np.where(torque_std > 0.0, torque_std, np.nan)
     noise = np.zeros(samples.joints) if samples.noise is None else samples.noise
-    passed = min(1.0, 2.0 * samples.cutoff_hz / samples.rate_hz)
-    least = noise * np.sqrt(passed) / spread
+    bandwidth_ratio = min(1.0, 2.0 * samples.cutoff_hz / samples.rate_hz)
+    noise_floor = noise * np.sqrt(bandwidth_ratio) / torque_std
     if evidence is None or evidence.samples is not samples:
         evidence = HypothesisTest(robot, samples)
     return (
-        np.fmax(least, evidence.unchanged_fit.nrmse_by_joint) if evidence.has_enough_data else least
+        np.fmax(noise_floor, evidence.unchanged_fit.nrmse_by_joint)
+        if evidence.has_enough_data
+        else noise_floor
     )
 
 
-def graded_score(score: Score) -> Score:
-    """The score with nrmse over the rows in which each joint itself moves, where that is known.
+def with_moving_nrmse(score: Score) -> Score:
+    """Score with nrmse over the rows in which each joint itself moves, if known.
 
-    A joint that stands while others move is held by stiction, which no model predicts.
+    Torque of a standing joint is stiction, which no model predicts.
     """
     return score if score.moving_nrmse is None else replace(score, nrmse=score.moving_nrmse)
 
 
-def training_error_ratio(trained: Score | None, own: Score) -> Float[Array, " j"]:
-    """What a model leaves of its training data, over the spread of another recording's torque.
+def training_error_ratio(training: Score | None, holdout: Score) -> Float[Array, " j"]:
+    """Training residual relative to the torque of another recording, per joint.
 
-    Infinite where it is not known.
+    Infinite where unknown.
     """
-    if trained is None:
-        return np.full(len(own.rmse), np.inf)
+    if training is None:
+        return np.full(len(holdout.rmse), np.inf)
     with np.errstate(divide="ignore", invalid="ignore"):
-        spread, judged = (one.rmse / one.nrmse for one in (trained, own))
-        left = graded_score(trained).nrmse * spread / judged
-    return np.where(np.isfinite(left) & (left > 0.0), left, np.inf)
+        training_std, holdout_std = (
+            recording.rmse / recording.nrmse for recording in (training, holdout)
+        )
+        ratio = with_moving_nrmse(training).nrmse * training_std / holdout_std
+    return np.where(np.isfinite(ratio) & (ratio > 0.0), ratio, np.inf)
 
 
 def grade(
     scores: Sequence[Score],
     floor: Sequence[Float[Array, " j"]],
     *,
-    unseen: bool,
-    trained: Score | None = None,
+    on_holdout: bool,
+    training: Score | None = None,
     findings: Sequence[Finding] = (),
     thresholds: Thresholds | None = None,
 ) -> Grades:
-    """Judge scores against the floors of their recordings.
+    """Grade scores against the floors of their recordings.
 
     Args:
-        scores: Of one or several recordings; joints are judged where they move.
-        floor: Of each, from `floors`.
-        unseen: Whether the recordings were kept out of the fit.
-        trained: Of the model on its training data, where that is known.
-        findings: What is known about the data of the fit.
-        thresholds: Replaces the default ones.
+        scores: Scores of one or several recordings; joints are graded where they move.
+        floor: Achievable nrmse of each recording, from `achievable_nrmse`.
+        on_holdout: Whether the recordings were kept out of the fit.
+        training: Score of the model on its training data, if known.
+        findings: Findings on the training data.
+        thresholds: Limits in place of the default ones.
     """
     limits = thresholds or Thresholds()
-    best = [training_error_ratio(trained, one) for one in scores]
-    scores = [graded_score(one) for one in scores]
-    each = [_joints(s.nrmse, f, limits) for s, f in zip(scores, floor, strict=True)]
-    worst = tuple(max(column, key=lambda g: GRADES.index(g.grade)) for column in zip(*each,
+    best = [training_error_ratio(training, recording_score) for recording_score in scores]
+    scores = [with_moving_nrmse(recording_score) for recording_score in scores]
+    joint_grades = [_grade_joints(s.nrmse, f, limits) for s, f in zip(scores, floor, strict=True)]
+    worst = tuple(max(column, key=lambda g: GRADES.index(g.grade)) for column in zip(*joint_grades,
                   strict=True))  # fmt: skip
     overall, reasons = "good", list[str]()
-    for one, own, left in zip(scores, floor, best, strict=True):
-        word, reason = _mean(one, own, left, limits)
-        if GRADES.index(word) > GRADES.index(overall):
-            overall, reasons = word, [reason]
-    doubts = _doubts(scores, worst, unseen, findings, limits) if overall == "good" else []
+    for recording_score, recording_floor, training_ratio in zip(scores, floor, best, strict=True):
+        recording_grade, reason = _grade_mean(
+            recording_score, recording_floor, training_ratio, limits
+        )
+        if GRADES.index(recording_grade) > GRADES.index(overall):
+            overall, reasons = recording_grade, [reason]
+    doubts = _doubts(scores, worst, on_holdout, findings, limits) if overall == "good" else []
     if doubts:
         overall, reasons = "usable", [*reasons, *doubts]
     if any(f.severity == "error" for f in findings):
         overall = "poor"
         reasons += [f.message.split(":")[0] for f in findings if f.severity == "error"]
-    return Grades(overall, worst, tuple(dict.fromkeys(reasons)), unseen)
+    return Grades(overall, worst, tuple(dict.fromkeys(reasons)), on_holdout)
 
 
 def _doubts(
     scores: Sequence[Score],
     worst: Sequence[Grade],
-    unseen: bool,
+    on_holdout: bool,
     findings: Sequence[Finding],
     limits: Thresholds,
 ) -> list[str]:
-    """The first reason why a model with good scores is usable, not good."""
-    held = [one.mean_inside for one in scores if one.mean_inside is not None]
-    if held and min(held) < limits.inside:
-        return [f"{100 * min(held):.0f} % of the torques are inside the 95 % interval"]
-    poor = [g.joint for g in worst if g.grade == "poor"]
-    if poor:
-        return [f"joint {', '.join(map(str, poor))} is poor"]
-    if not unseen:
+    """First reason why a model with good scores is only usable."""
+    coverage = [
+        recording_score.mean_inside
+        for recording_score in scores
+        if recording_score.mean_inside is not None
+    ]
+    if coverage and min(coverage) < limits.inside:
+        return [f"{100 * min(coverage):.0f} % of the torques are inside the 95 % interval"]
+    poor_joints = [g.joint for g in worst if g.grade == "poor"]
+    if poor_joints:
+        return [f"joint {', '.join(map(str, poor_joints))} is poor"]
+    if not on_holdout:
         return ["it was not tested on a recording it has not seen (--holdout 30%)"]
-    return [f.message.split(":")[0] for f in findings if f.kind in _SPOIL]
+    return [f.message.split(":")[0] for f in findings if f.kind in _DISQUALIFYING_KINDS]
 
 
-def _joints(
+def _grade_joints(
     nrmse: Float[Array, " j"], floor: Float[Array, " j"], limits: Thresholds
 ) -> list[Grade]:
     out = []
@@ -232,37 +242,39 @@ def _joints(
         if not np.isfinite(e):
             out.append(Grade(j + 1, "poor", float("nan"), float(f), "its torque does not vary"))
             continue
-        reachable = np.isfinite(f) and e <= limits.of_floor * f
-        if e <= limits.good and reachable:
-            word, reason = "good", ""
-        elif e <= limits.usable or reachable:
-            word = "usable"
+        at_floor = np.isfinite(f) and e <= limits.of_floor * f
+        if e <= limits.good and at_floor:
+            joint_grade, reason = "good", ""
+        elif e <= limits.usable or at_floor:
+            joint_grade = "usable"
             reason = (
                 f"{e:.3f} is {e / f:.1f} times what this recording allows ({f:.3f})"
-                if not reachable
+                if not at_floor
                 else f"{e:.3f} is all this recording allows ({f:.3f})"
             )
         else:
-            word = "poor"
+            joint_grade = "poor"
             reason = f"{e:.3f} of its torque's spread is unexplained; {f:.3f} is possible"
-        out.append(Grade(j + 1, word, float(e), float(f), reason))
+        out.append(Grade(j + 1, joint_grade, float(e), float(f), reason))
     return out
 
 
-def _mean(
+def _grade_mean(
     score: Score, floor: Float[Array, " j"], best: Float[Array, " j"], limits: Thresholds
 ) -> tuple[str, str]:
     e, f = score.mean_nrmse, float(np.nanmean(floor)) if np.isfinite(floor).any() else np.nan
-    reachable = np.isfinite(f) and e <= limits.of_floor * f
+    at_floor = np.isfinite(f) and e <= limits.of_floor * f
     b = float(np.mean(best))
-    if e <= limits.good and reachable and e <= limits.of_best * min(f, b):
+    if e <= limits.good and at_floor and e <= limits.of_best * min(f, b):
         return "good", ""
-    if e <= limits.good and reachable:
-        what = "this recording allows" if f <= b else "is left of its training data:"
-        return "usable", f"mean nrmse {e:.3f}, more than {limits.of_best:g} times what {what} " + (
-            f"{min(f, b):.3f}"
+    if e <= limits.good and at_floor:
+        reference = "this recording allows" if f <= b else "is left of its training data:"
+        return (
+            "usable",
+            f"mean nrmse {e:.3f}, more than {limits.of_best:g} times what {reference} "
+            + (f"{min(f, b):.3f}"),
         )
-    if e <= limits.usable_mean or reachable:
+    if e <= limits.usable_mean or at_floor:
         return "usable", f"mean nrmse {e:.3f}; this recording allows {f:.3f}"
     return "poor", (
         f"mean nrmse {e:.3f} exceeds {limits.usable_mean:g} and {limits.of_floor:g} times what "
@@ -270,10 +282,10 @@ def _mean(
     )
 
 
-def worse_than_nominal(
+def nominal_rmse_findings(
     rmse: Float[Array, " j"], nominal: Float[Array, " j"] | None
 ) -> list[Finding]:
-    """A finding for every joint that the nominal robot explains better than the fit does."""
+    """Finding for every joint that the nominal robot explains better than the fit."""
     if nominal is None:
         return []
     return [
@@ -296,6 +308,6 @@ __all__ = [
     "Thresholds",
     "achievable_nrmse",
     "grade",
+    "nominal_rmse_findings",
     "training_error_ratio",
-    "worse_than_nominal",
 ]

@@ -1,4 +1,4 @@
-"""What identification was good for: the manufacturer's values against the fitted ones."""
+"""Comparison of the fitted model with the nominal robot (manufacturer values)."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from taufit.validation.score import Score, score
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NominalComparison:
-    """The nominal robot, without friction and offsets, on the same samples.
+    """Scores of the nominal robot, without friction and offsets, and of the fitted model.
 
     Attributes:
-        nominal: Its score.
-        fitted: The fitted model's score.
-        with_friction: Of the nominal links with the fitted rotors, friction and offsets.
+        nominal: Score of the nominal robot.
+        fitted: Score of the fitted model.
+        with_friction: Score of the nominal links with fitted rotors, friction and offsets.
     """
 
     nominal: Score
@@ -31,7 +31,7 @@ class NominalComparison:
 
     @property
     def reduction(self) -> float:
-        """Share of e_N that identification took away: 1 - e_N fitted / e_N nominal."""
+        """Reduction of e_N by identification: 1 - e_N fitted / e_N nominal."""
         return 1.0 - self.fitted.e_n / self.nominal.e_n
 
     @property
@@ -47,27 +47,27 @@ def compare_with_nominal(
     *,
     predicted: Float[Array, "n j"] | None = None,
 ) -> NominalComparison | None:
-    """Compare a fitted model with the robot description it started from; None if that says nothing.
+    """Compare a fitted model with the nominal robot; None if that has no inertial parameters.
 
     Args:
         model: The fitted model.
-        nominal: The robot as its maker describes it.
-        samples: Where to compare them.
-        predicted: The fitted model's torque, where that is at hand.
+        nominal: Robot with manufacturer values.
+        samples: Samples to compare on.
+        predicted: Torque predicted by the fitted model, if already computed.
     """
     if not np.any(nominal.parameters):
         return None
-    bare = TorqueModel(nominal, None, rotor_inertia=True, offset=False).with_values(
+    nominal_model = TorqueModel(nominal, None, rotor_inertia=True, offset=False).with_values(
         np.concatenate([nominal.parameters, nominal.rotor_inertias])
     )
-    mixed_values = model.values.copy()
-    mixed_values[model.layout.links] = nominal.parameters
-    mixed = model.with_robot(nominal).with_values(mixed_values)
+    combined_values = model.values.copy()
+    combined_values[model.layout.links] = nominal.parameters
+    combined = model.with_robot(nominal).with_values(combined_values)
     if predicted is None:
         predicted = predicted_torque(model, samples)
     rows = samples.in_motion
     return NominalComparison(
-        score(bare, samples, rows=rows),
+        score(nominal_model, samples, rows=rows),
         score(model, samples, predicted=predicted, rows=rows),
-        score(mixed, samples, rows=rows),
+        score(combined, samples, rows=rows),
     )

@@ -1,4 +1,4 @@
-"""How well a model predicts conditioned torque: figures per joint over the part in motion."""
+"""Scores of predicted against measured torque, per joint, over the samples in motion."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from taufit.model.training_record import Range
 from taufit.recording import require_joints
 from taufit.signals.samples import Samples
 
-# A motion may leave the range of training by this share of its span, for this share of its samples.
-_SLACK = 0.05
-_RARE = 0.01
+# Tolerated excess over the training range, relative to its span, and tolerated fraction of samples.
+_RANGE_TOLERANCE = 0.05
+_MIN_OUTSIDE_FRACTION = 0.01
 
 _QUANTITIES = (
     ("position", "positions", 180.0 / np.pi, "deg", "m"),
@@ -29,36 +29,37 @@ _QUANTITIES = (
 
 
 def range_findings(model: FittedModel, samples: Samples) -> tuple[str, ...]:
-    """One sentence per quantity for joints that leave the range the model was fitted in."""
+    """One sentence per quantity on joints outside the training range."""
     messages = []
     moving = samples.in_motion
-    for name, words, scale, unit, slide_unit in _QUANTITIES:
+    for name, quantity, scale, unit, slide_unit in _QUANTITIES:
         span: Range | None = getattr(model.training.ranges, name)
         values = getattr(samples, name)
         if span is None or values is None or not np.any(moving):
             continue
         low, high = span.low, span.high
-        slack = _SLACK * np.maximum(high - low, 1e-12)
+        slack = _RANGE_TOLERANCE * np.maximum(high - low, 1e-12)
         outside = (values[moving] < low - slack) | (values[moving] > high + slack)
-        share = outside.mean(axis=0)
-        which = np.flatnonzero(share > _RARE)
-        if len(which) == 0:
+        fraction = outside.mean(axis=0)
+        outside_joints = np.flatnonzero(fraction > _MIN_OUTSIDE_FRACTION)
+        if len(outside_joints) == 0:
             continue
-        worst = int(which[np.argmax(share[which])])
-        slides = model.robot.links[worst].prismatic
-        k, label = (1.0, slide_unit) if slides else (scale, unit)
-        reach = values[moving, worst]
-        listed = ", ".join(str(j + 1) for j in which)
+        worst = int(outside_joints[np.argmax(fraction[outside_joints])])
+        is_prismatic = model.robot.links[worst].prismatic
+        k, label = (1.0, slide_unit) if is_prismatic else (scale, unit)
+        joint_values = values[moving, worst]
+        numbers = ", ".join(str(j + 1) for j in outside_joints)
         messages.append(
-            f"{words} of joint {listed} leave the range of training (worst: joint {worst + 1}, "
-            f"{k * reach.min():.3g} .. {k * reach.max():.3g} {label} where {k * low[worst]:.3g} .. "
-            f"{k * high[worst]:.3g} was fitted, {100 * share[worst]:.0f} % of the samples)"
+            f"{quantity} of joint {numbers} leave the range of training (worst: joint {worst + 1}, "
+            f"{k * joint_values.min():.3g} .. {k * joint_values.max():.3g} {label} where "
+            f"{k * low[worst]:.3g} .. "
+            f"{k * high[worst]:.3g} was fitted, {100 * fraction[worst]:.0f} % of the samples)"
         )
     return tuple(messages)
 
 
-# A joint that turns less than this stands still [rad or m].
-_SMALLEST_RANGE = 0.02
+# Smallest range of motion of a moving joint [rad or m].
+_MIN_RANGE = 0.02
 
 
 def score(
@@ -69,53 +70,54 @@ def score(
     rows: Bool[Array, " n"] | None = None,
     file: str | None = None,
 ) -> Score:
-    """The score of a model on samples, all runs together.
+    """Score of a model on samples, over all runs.
 
     Args:
         model: A fitted model.
-        samples: What it should predict.
-        predicted: Its torque, where that is at hand.
-        rows: Samples that count; by default those in motion.
-        file: What to call it; by default the runs' names.
+        samples: Samples to predict.
+        predicted: Predicted torque, if already computed.
+        rows: Samples that count; those in motion by default.
+        file: Label of the score; names of the runs by default.
     """
     from taufit.validation.score import range_findings
 
     robot = model.robot
     require_joints(samples.joints, robot.joints, name=samples.names[0], robot=robot.name)
-    counted = samples.in_motion if rows is None else rows
-    n = int(np.count_nonzero(counted))
+    included = samples.in_motion if rows is None else rows
+    n = int(np.count_nonzero(included))
     names = ", ".join(dict.fromkeys(samples.names))
     if n < 10:
         raise RecordingError(f"{names}: there are {n} samples in motion, too few to score a model.")
     if predicted is None:
         predicted = predicted_torque(model, samples)
-    measured, expected = samples.torque[counted], predicted[counted]
+    measured, expected = samples.torque[included], predicted[included]
     bad = ~np.isfinite(measured)
     if np.any(bad):
         sample, joint = np.argwhere(bad)[0]
         raise RecordingError(
             f"{names}: the torque of joint {joint + 1} is not finite at sample "
-            f"{int(np.flatnonzero(counted)[sample])}. Repair the recording or cut that segment out."
+            f"{int(np.flatnonzero(included)[sample])}. Repair the recording or cut that segment "
+            "out."
         )
     error = measured - expected
     rmse = np.sqrt(np.mean(error**2, axis=0))
-    spread = measured.std(axis=0)
-    # Where the torque does not vary there is no such ratio.
-    varies = spread > 1e-9 * np.maximum(np.abs(measured).max(axis=0), 1e-300)
-    spread = np.where(varies, spread, np.nan)
+    torque_std = measured.std(axis=0)
+    # Constant torque has no nrmse.
+    has_variation = torque_std > 1e-9 * np.maximum(np.abs(measured).max(axis=0), 1e-300)
+    torque_std = np.where(has_variation, torque_std, np.nan)
     return Score(
         file=names if file is None else file,
         samples=n,
         seconds=n / samples.rate_hz,
         cutoff_hz=float(samples.cutoff_hz),
         rmse=rmse,
-        nrmse=rmse / spread,
+        nrmse=rmse / torque_std,
         correlation=_correlation(measured, expected),
         bias=error.mean(axis=0),
         largest=np.abs(error).max(axis=0),
         e_n=float(np.linalg.norm(error) / n),
         findings=(
-            *standing_findings(np.ptp(samples.position[counted], axis=0)),
+            *standing_findings(np.ptp(samples.position[included], axis=0)),
             *range_findings(model, samples),
         )
         if rows is None
@@ -124,14 +126,14 @@ def score(
 
 
 def standing_findings(span: Float[Array, " j"]) -> tuple[str, ...]:
-    """A sentence where joints stand still: their nrmse divides by torque that hardly changes."""
-    still = np.flatnonzero(span < _SMALLEST_RANGE)
-    if len(still) == 0:
+    """Sentence on standing joints, whose nrmse is not meaningful."""
+    standing = np.flatnonzero(span < _MIN_RANGE)
+    if len(standing) == 0:
         return ()
-    listed = ", ".join(str(j + 1) for j in still)
+    numbers = ", ".join(str(j + 1) for j in standing)
     return (
-        f"joint {listed} stand{'s' if len(still) == 1 else ''} still: nrmse and correlation say "
-        "nothing there, look at RMSE",
+        f"joint {numbers} stand{'s' if len(standing) == 1 else ''} still: nrmse and correlation "
+        "say nothing there, look at RMSE",
     )
 
 
@@ -139,7 +141,7 @@ def standing_findings(span: Float[Array, " j"]) -> tuple[str, ...]:
 def check(
     model: FittedModel, samples: Samples | Sequence[Samples], *, names: Sequence[str] | None = None
 ) -> tuple[Score, ...]:
-    """Scores of a fitted model on samples it has not seen, one per recording.
+    """Scores of a fitted model on hold-out samples, one per recording.
 
     Example:
         >>> import taufit
@@ -149,20 +151,23 @@ def check(
         >>> score.nrmse.shape, score.mean_nrmse < 0.2
         ((6,), True)
     """
-    many = [samples] if isinstance(samples, Samples) else list(samples)
-    labels: Sequence[str | None] = names if names is not None else [None] * len(many)
-    return tuple(score(model, one, file=label) for one, label in zip(many, labels, strict=True))
+    recordings = [samples] if isinstance(samples, Samples) else list(samples)
+    labels: Sequence[str | None] = names if names is not None else [None] * len(recordings)
+    return tuple(
+        score(model, recording, file=label)
+        for recording, label in zip(recordings, labels, strict=True)
+    )
 
 
 def _correlation(
     measured: Float[Array, "n j"], expected: Float[Array, "n j"]
 ) -> Float[Array, " j"]:
-    """Pearson's, and 0 where either does not change."""
+    """Pearson's correlation; 0 where a signal is constant."""
     a, b = measured - measured.mean(axis=0), expected - expected.mean(axis=0)
     size = np.linalg.norm(a, axis=0) * np.linalg.norm(b, axis=0)
     return np.where(size > 0.0, np.sum(a * b, axis=0) / np.where(size > 0.0, size, 1.0), 0.0)
 
 
 def short_name(path: str) -> str:
-    """A file's name without its folders, for tables."""
+    """File name without its folders, for tables."""
     return PurePath(path).name

@@ -1,4 +1,4 @@
-"""Which frequencies the model leaves unexplained."""
+"""Power spectrum of measured torque and residuals."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from taufit.signals.samples import Samples
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Spectrum:
-    """Power of measured torque and of the residuals.
+    """Power spectral density of measured torque and of the residuals.
 
     Densities integrate to variances: sum(density) * step of frequency = mean square.
 
     Attributes:
-        frequency: [Hz].
+        frequency: Frequencies [Hz].
         measured: Power density of the conditioned torque per joint [(N m)^2/Hz].
-        residual: Of measured less predicted torque.
+        residual: Power density of measured less predicted torque [(N m)^2/Hz].
     """
 
     frequency: Float[Array, " f"]
@@ -34,14 +34,15 @@ class Spectrum:
         """Frequency below which half of the residual's power lies, per joint [Hz]."""
         total = np.cumsum(self.residual, axis=0)
         half = 0.5 * total[-1]
-        at = np.argmax(total >= half, axis=0)
-        return self.frequency[at]
+        index = np.argmax(total >= half, axis=0)
+        return self.frequency[index]
 
 
 def residual_spectrum(
     model: FittedModel, samples: Samples, *, predicted: Float[Array, "n j"] | None = None
 ) -> Spectrum | None:
-    """Average Welch's periodograms over the intervals in motion, up to the low-pass.
+    """Estimate the spectrum by Welch's method over the intervals in motion, up to twice the
+    cut-off.
 
     Returns None if no run has 64 samples in motion.
     """
@@ -67,22 +68,22 @@ def residual_spectrum(
             else:
                 sums[i] = sums[i] + len(rows) * density
         weight += len(rows)
-    top = min(2.0 * samples.cutoff_hz, 0.5 * samples.rate_hz)
-    below = frequency <= top
-    return Spectrum(frequency[below], sums[0][below] / weight, sums[1][below] / weight)
+    maximum_hz = min(2.0 * samples.cutoff_hz, 0.5 * samples.rate_hz)
+    in_band = frequency <= maximum_hz
+    return Spectrum(frequency[in_band], sums[0][in_band] / weight, sums[1][in_band] / weight)
 
 
 def welch(
     signal: Float[Array, "n j"], rate_hz: float, length: int
 ) -> tuple[Float[Array, " f"], Float[Array, "f j"]]:
-    """One-sided power per hertz of each column: mean over sections that overlap by half.
+    """One-sided power spectral density of each column by Welch's method.
 
-    Each section loses its mean and passes Hann's window.
+    Sections overlap by half, without their mean and with Hann's window.
 
     Args:
-        signal: At least `length` samples.
-        rate_hz: Of the samples.
-        length: Of a section.
+        signal: Signal of at least `length` samples.
+        rate_hz: Sampling rate [Hz].
+        length: Number of samples of a section.
     """
     window = 0.5 - 0.5 * np.cos(2.0 * np.pi * np.arange(length) / length)
     starts = range(0, len(signal) - length + 1, length - length // 2)

@@ -1,4 +1,4 @@
-"""PASS or FAIL against limits the user sets, and why."""
+"""Verdict PASS or FAIL against acceptance limits, with reasons."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ from taufit.core.errors import TaufitError
 from taufit.validation.grades import Grades
 from taufit.validation.score import Score, short_name
 
-# Without limits of the user's own and without grades: a quarter of the torque unexplained is no
-# model for control.
+# Largest mean nrmse without limits of the user and without grades.
 DEFAULT_MEAN_NRMSE = 0.25
 
 
 @dataclass(frozen=True, slots=True)
 class AcceptanceLimits:
-    """What a model must reach on every recording; None where the user does not care.
+    """Acceptance limits on every recording; None for no limit.
 
     Attributes:
         mean_nrmse: Largest mean of nrmse over the joints.
@@ -41,7 +40,7 @@ class AcceptanceLimits:
             raise TaufitError("a limit for the correlation lies between -1 and 1.")
 
     @property
-    def given(self) -> bool:
+    def has_limits(self) -> bool:
         return any(
             x is not None for x in (self.mean_nrmse, self.nrmse, self.rmse, self.correlation)
         )
@@ -49,32 +48,36 @@ class AcceptanceLimits:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Attributes:
-    passed: Whether every limit holds on every recording.
-    reasons: Every limit that does not hold, in words; with a pass, what it was judged by.
+    """Verdict on a model.
+
+    Attributes:
+        passed: Whether every limit holds on every recording.
+        reasons: Violated limits; for a pass, the limits that were applied.
     """
 
     passed: bool
     reasons: tuple[str, ...]
 
     @property
-    def word(self) -> str:
+    def label(self) -> str:
         return "PASS" if self.passed else "FAIL"
 
     def to_dict(self) -> dict[str, Any]:
-        return {"verdict": self.word, "reasons": list(self.reasons)}
+        return {"verdict": self.label, "reasons": list(self.reasons)}
 
 
 def verdict(
     scores: Sequence[Score], limits: AcceptanceLimits | None = None, grades: Grades | None = None
 ) -> Verdict:
-    """Judge scores by the user's limits, else by their grades: poor fails.
+    """Compare scores with the user's limits, else with their grades: poor fails.
 
-    Without either a mean nrmse of 0.25 must not be exceeded.
+    Without either, the mean nrmse must not exceed 0.25.
     """
-    if grades is not None and (limits is None or not limits.given):
+    if grades is not None and (limits is None or not limits.has_limits):
         return Verdict(grades.overall != "poor", grades.reasons or (f"{grades.overall} model",))
-    limits = limits if limits is not None and limits.given else AcceptanceLimits(DEFAULT_MEAN_NRMSE)
+    limits = (
+        limits if limits is not None and limits.has_limits else AcceptanceLimits(DEFAULT_MEAN_NRMSE)
+    )
     reasons = []
     for score in scores:
         name = short_name(score.file)
@@ -109,7 +112,7 @@ def verdict(
             ]
     if reasons:
         return Verdict(False, tuple(reasons))
-    held = [
+    limit_texts = [
         f"{label} {value:g}" if not isinstance(value, tuple) else f"{label} {list(value)}"
         for label, value in (
             ("mean nrmse <=", limits.mean_nrmse),
@@ -119,4 +122,4 @@ def verdict(
         )
         if value is not None
     ]
-    return Verdict(True, (f"{', '.join(held)} on {len(scores)} recording(s)",))
+    return Verdict(True, (f"{', '.join(limit_texts)} on {len(scores)} recording(s)",))

@@ -1,6 +1,7 @@
-"""The verbs as functions. In: a `Robot` and recordings. Out: a fitted model and its scores.
+"""Identification and checking as functions. In: a `Robot` and recordings. Out: a fitted model and
+its scores.
 
-Left to others: how it is shown (report), options (cli).
+Elsewhere: presentation (report), options (cli).
 """
 
 from typing import TYPE_CHECKING

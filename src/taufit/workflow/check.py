@@ -1,4 +1,4 @@
-"""A fitted model on recordings it has not seen: scores, grades, and what is wrong with those."""
+"""Check of a fitted model on hold-out recordings: scores, grades, and faults of the recordings."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from taufit.workflow.training_data import condition_like
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CheckResult:
-    """One file.
+    """Check of one file.
 
     Attributes:
-        samples: Conditioned as the training data were.
-        score: Of the model on all of them.
-        floor: Below which no model comes, per joint.
-        gravity: Where it comes from, or None where that cannot be seen.
-        findings: What was noticed, gravest first, by kind and joint.
+        samples: Samples conditioned like the training data.
+        score: Score of the model on all samples.
+        floor: Achievable nrmse per joint.
+        gravity: Estimated direction of gravity, or None if not identifiable.
+        findings: Findings by kind and joint, most severe first.
     """
 
     samples: Samples
@@ -47,21 +47,21 @@ def check(
     cutoff_hz: float | None = None,
     name: str | None = None,
 ) -> CheckResult:
-    """Score a model on recordings of one file, and look for what is wrong with them.
+    """Score a model on recordings of one file and diagnose them.
 
     Args:
-        model: A fitted model.
-        recordings: Of the same robot.
-        cutoff_hz: Replaces the model's low-pass.
-        name: For messages.
+        model: Fitted model.
+        recordings: Recordings of the same robot.
+        cutoff_hz: Cut-off in place of the model's [Hz].
+        name: Name for messages.
     """
     samples = condition_like(model, recordings, cutoff_hz=cutoff_hz, name=name)
-    own = score_breakdown(model, samples, score(model, samples, file=name or ""))
+    breakdown = score_breakdown(model, samples, score(model, samples, file=name or ""))
     robot = fitted_robot(model)
     evidence = HypothesisTest(robot, samples) if len(samples) else None
     return CheckResult(
         samples,
-        own,
+        breakdown,
         achievable_nrmse(model.robot, samples, evidence),
         estimate_gravity(model.robot, samples),
         tuple(_findings(robot, recordings, samples, evidence)),
@@ -69,7 +69,7 @@ def check(
 
 
 def fitted_robot(model: FittedModel) -> Robot:
-    """The robot with the links that were fitted."""
+    """Robot with the fitted links."""
     return model.robot.with_parameters(model.layout.split(model.values).links)
 
 
@@ -79,16 +79,19 @@ def _findings(
     samples: Samples,
     evidence: HypothesisTest | None,
 ) -> list[Finding]:
-    found = [*(f for r in recordings for f in r.findings), *samples.findings]
-    # Gains that the file lacks are the model's.
-    found = [f for f in found if f.severity != "info" and f.kind != "gain_unknown"]
-    # What a reader has put right is noticed, no more.
-    put_right = {f.kind for f in found}
-    known = [*recording_causes(robot, recordings)]
-    causes = [*known, *sample_causes(robot, recordings, samples, known, evidence)]
-    found += [cause.finding for cause in causes if cause.finding.kind not in put_right]
+    findings = [*(f for r in recordings for f in r.findings), *samples.findings]
+    # Missing gains are taken from the model.
+    findings = [f for f in findings if f.severity != "info" and f.kind != "gain_unknown"]
+    # Faults that the reader has corrected are not diagnosed again.
+    reader_kinds = {f.kind for f in findings}
+    causes_of_recordings = [*recording_causes(robot, recordings)]
+    causes = [
+        *causes_of_recordings,
+        *sample_causes(robot, recordings, samples, causes_of_recordings, evidence),
+    ]
+    findings += [cause.finding for cause in causes if cause.finding.kind not in reader_kinds]
     order = {"error": 0, "warning": 1}
-    return sorted(dict.fromkeys(found), key=lambda f: order.get(f.severity, 2))
+    return sorted(dict.fromkeys(findings), key=lambda f: order.get(f.severity, 2))
 
 
 __all__ = ["CheckResult", "check", "fitted_robot"]

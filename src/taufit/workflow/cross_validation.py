@@ -1,4 +1,4 @@
-"""How well runs are predicted by a model fitted to the other runs."""
+"""Cross-validation over runs: each is predicted by a model fitted to the others."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def cross_validate(
     folds: int | None = None,
     engine: Engine | None = None,
 ) -> tuple[Score, ...]:
-    """One score per run, each from a fit that has not seen it.
+    """Scores of runs, each by a model fitted without it.
 
     Args:
-        model: What is fitted.
-        runs: Conditioned alike, one per recording.
-        estimator: As for `fit`.
-        folds: How many groups of runs are left out in turn; by default every run by itself.
-        engine: Where the fits are made; by default in this process.
+        model: Structure of the torque model.
+        runs: Runs with equal conditioning, one per recording.
+        estimator: Estimator as for `fit`.
+        folds: Number of groups of runs left out in turn; every run by default.
+        engine: Engine that runs the fits; this process by default.
     """
     if len(runs) < 2:
         raise RecordingError(
@@ -40,25 +40,25 @@ def cross_validate(
         )
     count = len(runs) if folds is None else max(2, min(folds, len(runs)))
     groups = [[i for i in range(len(runs)) if i % count == fold] for fold in range(count)]
-    found = (engine or Processes()).map(
-        _left_out, ((model, tuple(runs), estimator, tuple(own)) for own in groups)
+    results = (engine or Processes()).map(
+        _score_fold, ((model, tuple(runs), estimator, tuple(group)) for group in groups)
     )
     scores: dict[int, Score] = {}
-    for own, result in zip(groups, found, strict=True):
+    for group, result in zip(groups, results, strict=True):
         if isinstance(result, WorkerLost):
             raise TaufitError(f"a fold of the cross-validation could not be fitted: {result.why}")
-        scores |= dict(zip(own, result, strict=True))
+        scores |= dict(zip(group, result, strict=True))
     return tuple(scores[i] for i in range(len(runs)))
 
 
-def _left_out(
+def _score_fold(
     model: TorqueModel,
     runs: Sequence[Samples],
     estimator: Estimator | None,
     left_out: Sequence[int],
 ) -> tuple[Score, ...]:
-    """Scores on some runs of a fit to the others."""
-    rest = Samples.concatenate([run for i, run in enumerate(runs) if i not in left_out])
-    state = FitState(model.robot, model, SamplesInMemory(rest))
+    """Scores of some runs by a fit to the others."""
+    training = Samples.concatenate([run for i, run in enumerate(runs) if i not in left_out])
+    state = FitState(model.robot, model, SamplesInMemory(training))
     fitted = solve(FitRequest(estimator=estimator), state).model
     return tuple(score(fitted, runs[i]) for i in left_out)

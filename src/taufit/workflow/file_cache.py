@@ -1,8 +1,7 @@
-"""Files of recordings, and what is known of them from earlier fits.
+"""Recording files with cached results of earlier fits.
 
-A file is known by its content (SHA-256) and by what was asked of it. Where results are kept, a file
-that has not changed is not read: its conditioned samples are written anew only when a pass needs
-them that has not been made before.
+A file is identified by its content (SHA-256) and the settings of reading. With a cache, unchanged
+files are not read: their conditioned samples are rewritten only if a new pass needs them.
 """
 
 from __future__ import annotations
@@ -24,14 +23,14 @@ from taufit.signals.storage.stored_samples import StoredPart
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PreparedFile:
-    """One file's runs, conditioned.
+    """Conditioned runs of one file.
 
     Attributes:
-        parts: One per run.
-        recordings: Without their rows.
-        rate_hz: The file's own grid.
-        findings: From conditioning.
-        signed: Per joint, whether its torque carries its sign; None where all do.
+        parts: Conditioned parts, one per run.
+        recordings: Recordings without their rows.
+        rate_hz: Sampling rate of the file [Hz].
+        findings: Findings of the conditioning.
+        signed: Per joint, whether its torque has a sign; None if all have.
     """
 
     parts: tuple[StoredPart, ...]
@@ -45,122 +44,128 @@ Prepare = Callable[[list[Recording], Path], PreparedFile]
 
 
 class FileCache:
-    """Files and what is known of them.
+    """Files with cached results.
 
     Args:
-        files: What was given.
-        cache: What is known; None for nothing.
+        files: Recording files.
+        cache: Cache; None for no caching.
     """
 
     def __init__(self, files: RecordingFiles, cache: Cache | None) -> None:
         self.files, self._cache = files, cache
         self._keys: dict[int, bytes] = {}
         self._lead = 0
-        self._read_so = b"" if cache is None else cache.key(files.settings)
+        self._settings_key = b"" if cache is None else cache.key(files.settings)
 
-    def key(self, k: int) -> bytes:
-        """Of a part's content and of how it is read."""
+    def file_key(self, k: int) -> bytes:
+        """Key of a part's content and of the settings of reading."""
         assert self._cache is not None
         if k not in self._keys:
             part = self.files.parts[k]
             section = (part.first, part.last) if isinstance(part, FileSection) else ()
             path = part.path if isinstance(part, FileSection) else part
             content = self._cache.content(path)
-            self._keys[k] = digest(self._read_so, content, path.name, section)
+            self._keys[k] = digest(self._settings_key, content, path.name, section)
         return self._keys[k]
 
-    def lead(self, rows: int) -> int:
-        """How many files, from the first on, have so many rows together."""
+    def count_lead_files(self, rows: int) -> int:
+        """Number of first files that contain at least so many rows."""
         k = total = 0
         while k < len(self.files) and total < rows:
-            total += self.of_first(1, "rows", _rows, start=k)
+            total += self.evaluate_files(1, "rows", _row_count, start=k)
             k += 1
         self._lead = k
         return k
 
-    def of_first(
+    def evaluate_files(
         self, count: int, name: str, make: Callable[[list[Recording]], Any], start: int = 0
     ) -> Any:
-        """make(runs of some files), read only where it is not known."""
+        """Evaluate make(runs of some files), from the cache if possible."""
         key = b""
-        which = range(start, start + count)
+        indices = range(start, start + count)
         if self._cache is not None:
-            key = digest(name, make, *(self.key(k) for k in which))
-            known = self._cache.get(key)
-            if known is not MISSING:
-                return known
-        value = make([one for k in which for one in self.files[k]])
+            key = digest(name, make, *(self.file_key(k) for k in indices))
+            cached = self._cache.get(key)
+            if cached is not MISSING:
+                return cached
+        value = make([recording for k in indices for recording in self.files[k]])
         if self._cache is not None:
             self._cache.put(key, value)
         return value
 
-    def prepared(self, prepare: Prepare, folder: Path, engine: Engine) -> Iterator[PreparedFile]:
-        """Every file conditioned, in order; those that are known are not read."""
-        count = len(self.files)
-        tasks = [_File(self.files.only(k), prepare, folder / str(k)) for k in range(count)]
-        if self._cache is None:
-            yield from self._made(tasks, range(count), engine)
-            return
-        how = digest("prepared", prepare)
-        keys = [digest(how, self.key(k)) for k in range(count)]
-        there = self._cache.there(keys)
-        made = self._made(tasks, [k for k in range(count) if keys[k] not in there], engine)
-        for (key, value), task in zip(self._cache.in_order(keys, there), tasks, strict=True):
-            if value is MISSING:
-                value = next(made) if key not in there else _run(task)
-                self._cache.put(key, value)
-            yield _placed(value, key, task)
-
-    def _made(
-        self, tasks: Sequence[_File], which: Sequence[int], engine: Engine
+    def prepare_files(
+        self, prepare: Prepare, folder: Path, engine: Engine
     ) -> Iterator[PreparedFile]:
-        """Some files, in order; the first ones were parsed in this process."""
-        yield from (_run(tasks[k]) for k in which if k < self._lead)
-        yield from engine.map(_run, ((tasks[k],) for k in which if k >= self._lead))
+        """All files conditioned, in order; cached ones are not read."""
+        count = len(self.files)
+        tasks = [
+            _FileTask(self.files.single_part(k), prepare, folder / str(k)) for k in range(count)
+        ]
+        if self._cache is None:
+            yield from self._prepare_uncached(tasks, range(count), engine)
+            return
+        step_key = digest("prepared", prepare)
+        keys = [digest(step_key, self.file_key(k)) for k in range(count)]
+        cached_keys = self._cache.there(keys)
+        uncached = self._prepare_uncached(
+            tasks, [k for k in range(count) if keys[k] not in cached_keys], engine
+        )
+        for (key, value), task in zip(self._cache.in_order(keys, cached_keys), tasks, strict=True):
+            if value is MISSING:
+                value = next(uncached) if key not in cached_keys else _run_task(task)
+                self._cache.put(key, value)
+            yield _move_to_folder(value, key, task)
 
-    def results(self, prepare: Prepare, *more: Any) -> ResultCache | None:
-        """Where results on the files conditioned so are kept, if they are."""
+    def _prepare_uncached(
+        self, tasks: Sequence[_FileTask], indices: Sequence[int], engine: Engine
+    ) -> Iterator[PreparedFile]:
+        """Condition some files, in order; the first ones were parsed in this process."""
+        yield from (_run_task(tasks[k]) for k in indices if k < self._lead)
+        yield from engine.map(_run_task, ((tasks[k],) for k in indices if k >= self._lead))
+
+    def results(self, prepare: Prepare, *further: Any) -> ResultCache | None:
+        """Cache of results on the conditioned files, if there is one."""
         if self._cache is None:
             return None
-        return ResultCache(self._cache, prepare, self.files.settings, *more)
+        return ResultCache(self._cache, prepare, self.files.settings, *further)
 
 
 def recorded_mounting(recordings: Sequence[Recording] | RecordingFiles, cache: Cache | None) -> Any:
-    """How the arm was mounted, as the first recording says; None where it does not."""
+    """Mounting from the first recording; None if it has none."""
     if not isinstance(recordings, RecordingFiles):
-        return _mounting(recordings) if len(recordings) else None
-    known = FileCache(recordings, None if recordings.settings is None else cache)
-    return known.of_first(1, "mounting", _mounting)
+        return _first_mounting(recordings) if len(recordings) else None
+    file_cache = FileCache(recordings, None if recordings.settings is None else cache)
+    return file_cache.evaluate_files(1, "mounting", _first_mounting)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _File:
+class _FileTask:
     files: RecordingFiles
     prepare: Prepare
     stem: Path
 
 
-def _run(task: _File) -> PreparedFile:
+def _run_task(task: _FileTask) -> PreparedFile:
     return task.prepare(task.files[0], task.stem)
 
 
-def _placed(found: PreparedFile, key: bytes, task: _File) -> PreparedFile:
-    """With parts in this fit's folder, where they are written when they are needed."""
+def _move_to_folder(prepared: PreparedFile, key: bytes, task: _FileTask) -> PreparedFile:
+    """Prepared file with parts in this fit's folder, written when needed."""
     parts = tuple(
         replace(
             part,
             path=task.stem.with_name(f"{task.stem.name}_{i}.npy"),
             key=digest(key, i),
-            rewrite=partial(_run, task),
+            rewrite=partial(_run_task, task),
         )
-        for i, part in enumerate(found.parts)
+        for i, part in enumerate(prepared.parts)
     )
-    return replace(found, parts=parts)
+    return replace(prepared, parts=parts)
 
 
-def _rows(runs: Sequence[Recording]) -> int:
-    return sum(len(one.time) for one in runs)
+def _row_count(runs: Sequence[Recording]) -> int:
+    return sum(len(run.time) for run in runs)
 
 
-def _mounting(runs: Sequence[Recording]) -> Any:
+def _first_mounting(runs: Sequence[Recording]) -> Any:
     return runs[0].meta.get("mounting")

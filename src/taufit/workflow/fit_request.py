@@ -1,4 +1,4 @@
-"""The choices of a fit, as one noun that Python, the command and other verbs fill."""
+"""Settings of a fit as one object, shared by Python interface and commands."""
 
 from __future__ import annotations
 
@@ -25,17 +25,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class FitRequest:
-    """One field per choice of `identify`, with its default.
+    """Settings of `identify`, one field per keyword, with defaults.
 
     Attributes:
-        column_map, torque_kind, allow_repeats: How files and frames are found and read.
-        cutoff_hz, delay_s, torque_signs: How recordings are conditioned.
+        column_map, torque_kind, allow_repeats: Reading of files and frames.
+        cutoff_hz, delay_s, torque_signs: Conditioning of recordings.
         friction, terms, rotor_inertia, offset, compensator, temperature: Terms of the model.
-        joint_zeros, joint_zero_std, slide_zero_std: Encoder zeros to estimate.
-        estimator, sign_hints, sign_method: How parameters and signs are found.
-        ignore_contradictions, provenance: What is overlooked, and what the model file says.
-        processes, cache, callback: How the work is done.
-        allow_repeats: Whether files with equal contents count as often as they are there.
+        joint_zeros, joint_zero_std, prismatic_zero_std: Joint zero offsets to estimate.
+        estimator, sign_hints, sign_method: Estimation of parameters and signs.
+        ignore_contradictions, provenance: Tolerated contradictions, and data sources for the model
+            file.
+        processes, cache, callback: Execution of the fit.
+        allow_repeats: Whether files with equal contents count separately.
     """
 
     column_map: Map | None = None
@@ -51,7 +52,7 @@ class FitRequest:
     temperature: str = "auto"
     joint_zeros: str | Sequence[str] | None = None
     joint_zero_std: float = DEFAULT_ZERO_STD
-    slide_zero_std: float = DEFAULT_SLIDE_ZERO_STD
+    prismatic_zero_std: float = DEFAULT_SLIDE_ZERO_STD
     estimator: Estimator | str | None = None
     sign_hints: Sequence[SignHint] = ()
     sign_method: Literal["exact", "tree"] = "exact"
@@ -69,21 +70,21 @@ class FitRequest:
 
     @property
     def fixed_estimator(self) -> Estimator | None:
-        """Estimator that replaces the automatic one; None for the automatic one."""
+        """Requested estimator; None for the automatic one."""
         from taufit.estimators import as_estimator
 
         return as_estimator(self.estimator)
 
     @property
     def selects_terms(self) -> bool:
-        """Whether friction terms are chosen from the data."""
+        """Whether friction terms are selected from the data."""
         return (
             isinstance(self.friction, str) and self.friction == "auto" and not self.fixed_estimator
         )
 
 
 class FitChoices(TypedDict, total=False):
-    """Keywords of `identify`: the fields of `FitRequest`, so that editors list them."""
+    """Keywords of `identify`: the fields of `FitRequest`, for editors and type checkers."""
 
     column_map: Map | None
     torque_kind: str | None
@@ -98,7 +99,7 @@ class FitChoices(TypedDict, total=False):
     temperature: str
     joint_zeros: str | Sequence[str] | None
     joint_zero_std: float
-    slide_zero_std: float
+    prismatic_zero_std: float
     estimator: Estimator | str | None
     sign_hints: Sequence[SignHint]
     sign_method: Literal["exact", "tree"]

@@ -1,4 +1,4 @@
-"""What a fit gives: the model, its scores and everything that says how far to trust it."""
+"""Result of an identification: model, scores, grades and findings."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from taufit.core.names import RenamedAttribute
 from taufit.core.views import NotebookDisplay, draw
 from taufit.estimators import is_consistent
 from taufit.model.fitted_model import FittedModel
@@ -27,21 +28,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IdentificationResult(NotebookDisplay):
-    """A fitted model and everything that says how far to trust it.
+    """Fitted model with scores, grades and findings.
 
     Attributes:
-        model: Fitted, with all that a model file holds.
-        estimate: Its parameters with their uncertainty.
-        samples: What it was fitted to, or an excerpt of at most 32,768 of them.
-        training: Its score on all of them.
-        holdout: Scores on recordings it has not seen.
-        holdout_samples: Those recordings, conditioned like the training data.
-        before: The nominal robot on the training data, or None where it has no inertia.
-        warnings: What the user should know, gravest first.
-        signs: What was found about torque signs, where they were not recorded.
-        files: Its score on each run of the training data.
-        grades: Of the model, per joint and overall.
-        findings: What was found about the recordings, by kind and joint.
+        model: Fitted model with its complete training record.
+        estimate: Parameters with their uncertainty.
+        samples: Training samples, or an excerpt of at most 32,768 of them.
+        training_score: Score on all training data.
+        holdout_scores: Scores on hold-out recordings.
+        holdout_samples: Hold-out recordings, conditioned like the training data.
+        nominal_comparison: Nominal robot on the training data, or None if it has no inertial
+            parameters.
+        warnings: Messages for the user, most severe first.
+        signs: Recovered torque signs, if they were not recorded.
+        files: Score on each run of the training data.
+        grades: Grades of the model, per joint and overall.
+        findings: Findings on the recordings, by kind and joint.
 
     Example:
         >>> import taufit
@@ -54,49 +56,62 @@ class IdentificationResult(NotebookDisplay):
     model: FittedModel
     estimate: Estimate
     samples: Samples
-    training: Score
-    holdout: tuple[Score, ...]
+    training_score: Score
+    holdout_scores: tuple[Score, ...]
     holdout_samples: tuple[Samples, ...]
-    before: NominalComparison | None
+    nominal_comparison: NominalComparison | None
     warnings: tuple[str, ...]
     signs: Any
     files: tuple[Score, ...]
     grades: Grades
     findings: tuple[Finding, ...] = ()
 
+    # Former names of 0.1, accepted with a warning until 0.3.
+    training = RenamedAttribute("training_score")
+    holdout = RenamedAttribute("holdout_scores")
+    before = RenamedAttribute("nominal_comparison")
+
     def __repr__(self) -> str:
-        unseen = self.mean_holdout_nrmse
-        share = self.training.mean_nrmse if unseen is None else unseen
-        where = (
-            "its training data" if unseen is None else f"{len(self.holdout)} unseen recording(s)"
+        holdout_nrmse = self.mean_holdout_nrmse
+        nrmse = self.training_score.mean_nrmse if holdout_nrmse is None else holdout_nrmse
+        data_text = (
+            "its training data"
+            if holdout_nrmse is None
+            else f"{len(self.holdout_scores)} unseen recording(s)"
         )
         name = self.model.robot.name
-        return f"Identification({name}: {self.grades.overall}, nrmse {share:.3f} on {where})"
+        return f"Identification({name}: {self.grades.overall}, nrmse {nrmse:.3f} on {data_text})"
 
     def plot_torque(self, joints: Sequence[int] | None = None) -> Any:
-        """Measured and predicted torque on the first unseen recording, or on the training data."""
-        shown = self.holdout_samples[0] if self.holdout_samples else self.samples
-        return draw("plot_torque", self.model, shown, joints)
+        """Plot measured and predicted torque on the first hold-out recording, or on the training
+        data.
+        """
+        samples = self.holdout_samples[0] if self.holdout_samples else self.samples
+        return draw("plot_torque", self.model, samples, joints)
 
     def plot_friction(self, joints: Sequence[int] | None = None) -> Any:
-        """Friction over speed, with matplotlib; returns the axes. Joints count from 0."""
+        """Plot friction over speed with matplotlib; returns the axes. Joints count from 0."""
         return draw("plot_friction", self.model, joints)
 
     @property
     def consistent(self) -> bool:
-        """Whether every link is physically possible and friction dissipates."""
+        """Whether every link is physically consistent and friction is dissipative."""
         return is_consistent(self.model.structure, self.estimate.values)
 
     @property
     def mean_holdout_nrmse(self) -> float | None:
-        """Mean over hold-out recordings and joints."""
-        return float(np.mean([s.mean_nrmse for s in self.holdout])) if self.holdout else None
+        """Mean nrmse over hold-out recordings and joints; None without hold-out data."""
+        return (
+            float(np.mean([s.mean_nrmse for s in self.holdout_scores]))
+            if self.holdout_scores
+            else None
+        )
 
     @property
     def warm_up(self) -> WarmUpChange | None:
-        """What warming up changes along the training motion; None where friction does not follow.
+        """Effect of the warm-up on torque along the training motion.
 
-        Temperatures that were estimated, not measured, are left out.
+        None if friction does not depend on measured temperature.
         """
         if self.model.training.thermal is not None or not needs(self.model.term_sum, "temperature"):
             return None
@@ -114,20 +129,20 @@ class IdentificationResult(NotebookDisplay):
             "base_parameters_links": links,
             "condition_number": e.condition_number,
             "consistent": self.consistent,
-            "rmse": self.training.rmse.tolist(),
-            "nrmse": self.training.nrmse.tolist(),
-            "mean_nrmse": self.training.mean_nrmse,
-            "correlation": self.training.correlation.tolist(),
-            "samples": self.training.samples,
-            "seconds": self.training.seconds,
-            "e_n": self.training.e_n,
-            "mean_inside": self.training.mean_inside,
-            "joint_zeros": _zeros(self.model),
+            "rmse": self.training_score.rmse.tolist(),
+            "nrmse": self.training_score.nrmse.tolist(),
+            "mean_nrmse": self.training_score.mean_nrmse,
+            "correlation": self.training_score.correlation.tolist(),
+            "samples": self.training_score.samples,
+            "seconds": self.training_score.seconds,
+            "e_n": self.training_score.e_n,
+            "mean_inside": self.training_score.mean_inside,
+            "joint_zeros": _zero_offsets(self.model),
             "friction_scatter": None if e.friction_scatter is None else e.friction_scatter.tolist(),
-            "from_data": _from_data(self.model),
+            "from_data": _information_shares(self.model),
             "friction_seen_to": None
-            if (known := measured_speed_range(self.model)) is None
-            else known.seen.tolist(),
+            if (speed_range := measured_speed_range(self.model)) is None
+            else speed_range.measured.tolist(),
             "cutoff_hz": conditioning.cutoff_hz,
             "rate_hz": conditioning.rate_hz,
             "gains": None if conditioning.gain is None else conditioning.gain.tolist(),
@@ -142,23 +157,23 @@ class IdentificationResult(NotebookDisplay):
             "warnings": list(self.warnings),
             "findings": [finding.to_dict() for finding in self.findings],
             **self.grades.to_dict(),
-            "files": [one.to_dict() for one in self.files],
-            "holdout": [one.to_dict() for one in self.holdout],
+            "files": [file_score.to_dict() for file_score in self.files],
+            "holdout": [file_score.to_dict() for file_score in self.holdout_scores],
             "mean_holdout_nrmse": self.mean_holdout_nrmse,
         }
-        if self.before is not None:
+        if self.nominal_comparison is not None:
             out["before_identification"] = {
-                "rmse": self.before.nominal.rmse.tolist(),
-                "e_n": self.before.nominal.e_n,
-                "e_n_reduction": self.before.reduction,
+                "rmse": self.nominal_comparison.nominal.rmse.tolist(),
+                "e_n": self.nominal_comparison.nominal.e_n,
+                "e_n_reduction": self.nominal_comparison.reduction,
             }
         if self.signs is not None:
             out |= self.signs.to_dict()
         return out
 
 
-def _from_data(model: FittedModel) -> dict[str, Any] | None:
-    """Shares by link and by friction term of each joint; None where nothing was believed before."""
+def _information_shares(model: FittedModel) -> dict[str, Any] | None:
+    """Information shares by link and by friction term of each joint; None without prior."""
     shares = model.training.from_data
     if shares is None:
         return None
@@ -166,14 +181,14 @@ def _from_data(model: FittedModel) -> dict[str, Any] | None:
     return {
         "links": dict(zip(links, shares.to_dict()["links"], strict=True)),
         "friction": [
-            dict(zip(model.layout.drive_names, own, strict=True))
-            for own in shares.to_dict()["terms"]
+            dict(zip(model.layout.drive_names, joint_shares, strict=True))
+            for joint_shares in shares.to_dict()["terms"]
         ],
     }
 
 
-def _zeros(model: FittedModel) -> dict[str, dict[str, float | bool | str]] | None:
-    """Joint zeros with their standard deviations, by joint; None where none was looked for."""
+def _zero_offsets(model: FittedModel) -> dict[str, dict[str, float | bool | str]] | None:
+    """Joint zero offsets with standard deviations, by joint; None if none was estimated."""
     if model.training.joint_zero_std is None:
         return None
     from taufit.model.fitted_zeros import fitted_zeros

@@ -1,4 +1,4 @@
-"""Torque signs that were not recorded: found first, then fitted like any others."""
+"""Recovery of torque signs that were not recorded, before the fit."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from taufit.signs.unknown_signs import (
 )
 
 
-def found_signs(
+def recover_signs(
     model: TorqueModel,
     source: SampleSource,
     hints: Sequence[SignHint],
     method: str = "exact",
 ) -> RecoveredSigns:
-    """Torque signs of samples that were recorded without them."""
+    """Recover the torque signs of samples recorded without them."""
     signed = source.head.signed
     if signed is None or np.all(signed):
         raise RecordingError(
             "signs of single segments were given, but the torque carries its sign everywhere. "
             "Leave them out, or say that signs are unknown (--torque-signs unknown)."
         )
-    # The search looks at all samples at once.
+    # The search needs all samples in memory.
     samples = source.gather_limited("the search for torque signs")
     if method != "tree":
         return find_signs(model, samples, hints=hints)
@@ -54,9 +54,9 @@ def fit_with_signs(
     dropped: tuple[str, ...],
     expected: FrictionPrior | None,
 ) -> Estimate:
-    """The fit to torque whose signs were found."""
+    """Fit torque with recovered signs."""
     try:
         return fit_signed(model, signs, estimator, dropped=dropped, friction_prior=expected)
     except RecordingError as error:
-        # Uncertain signs are the likely reason why nothing fits them.
+        # Uncertain signs are the likely reason of a failed fit.
         raise RecordingError("\n".join([str(error), *signs.warnings])) from None

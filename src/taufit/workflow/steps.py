@@ -1,9 +1,8 @@
-"""Steps of a fit, in order: prepare, build_structure, diagnose, adapt_structure, solve, assess,
+"""Steps of an identification: prepare, build_structure, diagnose, adapt_structure, solve, assess,
 complete_record.
 
-Each takes the request and what the steps before it made, and returns a new noun: `TrainingData`,
-then a `FitState` that knows more after each step, a `Fit`, an `Assessment`, and at the end the
-`Identification`.
+Each takes the request and the results of earlier steps: `TrainingData`, then a `FitState` extended
+by each step, a `Fit`, an `Assessment`, and finally the `IdentificationResult`.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import taufit
-from taufit.contact.noise import training_noise
+from taufit.contact.regime_noise import training_noise
 from taufit.core.arrays import Array, Float
 from taufit.core.compute.cache import Cache
 from taufit.core.compute.engines import Processes
@@ -53,7 +52,7 @@ from taufit.signals import Samples
 from taufit.signals.sample_source import SamplesInMemory, SampleSource
 from taufit.temperature.law_by_parts import TemperatureLawFit, with_temperature_law_by_parts
 from taufit.terms import term_to_dict
-from taufit.validation.grades import Grades, achievable_nrmse, grade, worse_than_nominal
+from taufit.validation.grades import Grades, achievable_nrmse, grade, nominal_rmse_findings
 from taufit.validation.score import score, short_name
 from taufit.validation.score_breakdown import score_breakdown
 from taufit.validation.score_sums import TrainingScores, outlier_file_findings, training_scores
@@ -70,19 +69,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FitState:
-    """The model that is going to be fitted, and what is known about it and its data so far.
+    """Model to fit, with the results of the steps so far.
 
     Attributes:
-        robot: Nominal, with drives, compensators and encoder zeros.
-        model: Terms to be fitted.
-        source: Samples to fit them to.
-        zeros: Encoder zeros, where they were asked for.
-        findings: Of the recordings, by kind and joint.
-        evidence: Fits of the nominal robot to the excerpt; None where that is empty.
-        signs: Torque signs, where they were not recorded.
-        warmth: The temperature law of friction.
-        dropped: Parameters that the data do not support.
-        load: Parameters that load-dependent friction takes its load from.
+        robot: Nominal robot with drives, compensators and joint zero offsets.
+        model: Terms to fit.
+        source: Training samples.
+        zeros: Joint zero offsets, if requested.
+        findings: Findings on the recordings, by kind and joint.
+        evidence: Hypothesis test of the nominal robot on the excerpt; None if that is empty.
+        signs: Recovered torque signs, if they were not recorded.
+        temperature_fit: Temperature law of friction.
+        dropped: Parameters without support by the data.
+        load: Parameters of the initial load of load-dependent friction.
     """
 
     robot: Robot
@@ -92,19 +91,19 @@ class FitState:
     findings: tuple[Finding, ...] = ()
     evidence: HypothesisTest | None = None
     signs: RecoveredSigns | None = None
-    warmth: TemperatureLawFit | None = None
+    temperature_fit: TemperatureLawFit | None = None
     dropped: tuple[str, ...] = ()
     load: Any = None
 
     @property
     def unsigned(self) -> bool:
-        """Whether torque signs had to be found."""
+        """Whether torque signs were recovered."""
         return self.signs is not None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fit:
-    """A fitted model, its estimate, and the estimator that was chosen (None: automatic)."""
+    """Fitted model, estimate, and requested estimator (None: automatic)."""
 
     model: FittedModel
     estimate: Estimate
@@ -113,21 +112,21 @@ class Fit:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Assessment:
-    """How good a fitted model is.
+    """Scores and grades of a fitted model.
 
     Attributes:
-        model: With the noise and the residuals of its training.
-        scores: On the training data, file by file, and of the nominal robot.
-        training: The score on all of them in detail.
-        holdout, holdout_samples: Scores on unseen recordings, and those recordings.
-        grades: Of the model.
-        findings: Of the recordings and of the fit.
+        model: Fitted model with noise and residuals of its training.
+        scores: Scores on the training data, file by file, and of the nominal robot.
+        training_score: Detailed score on all training data.
+        holdout_scores, holdout_samples: Scores on hold-out recordings, and their samples.
+        grades: Grades of the model.
+        findings: Findings on recordings and fit.
     """
 
     model: FittedModel
     scores: TrainingScores
-    training: Score
-    holdout: tuple[Score, ...]
+    training_score: Score
+    holdout_scores: tuple[Score, ...]
     holdout_samples: tuple[Samples, ...]
     grades: Grades
     findings: tuple[Finding, ...]
@@ -140,7 +139,7 @@ def prepare(
     engine: Processes,
     cache: Cache | None,
 ) -> TrainingData:
-    """Recordings to conditioned samples, with the drives that the recordings describe."""
+    """Condition the recordings, with the drives that they describe."""
     if not isinstance(robot, Robot):
         robot = read_robot(robot, mounting=recorded_mounting(recordings, cache))
     engine.wake(training_data)
@@ -148,8 +147,8 @@ def prepare(
 
 
 def build_structure(request: FitRequest, data: TrainingData) -> FitState:
-    """The model as it was asked for, with encoder zeros; too few data are refused."""
-    robot, source = _compensated(data.robot, request.compensator), data.source
+    """Requested model with joint zero offsets; raises for insufficient data."""
+    robot, source = _with_compensators(data.robot, request.compensator), data.source
     model = requested_model(request, robot)
     require_sufficient_data(model, source, with_prior=request.fixed_estimator is None)
     if not request.joint_zeros:
@@ -157,14 +156,14 @@ def build_structure(request: FitRequest, data: TrainingData) -> FitState:
     from taufit.calibration.joint_zeros import estimate_requested_zeros
     from taufit.calibration.zero_search import with_zeros
 
-    std = request.joint_zero_std, request.slide_zero_std
+    std = request.joint_zero_std, request.prismatic_zero_std
     zeros = estimate_requested_zeros(model, source, request.joint_zeros, *std)
-    moved = robot.with_joint_zeros(zeros.values)
-    return FitState(moved, with_zeros(model, zeros.values), source, zeros)
+    zeroed_robot = robot.with_joint_zeros(zeros.values)
+    return FitState(zeroed_robot, with_zeros(model, zeros.values), source, zeros)
 
 
 def requested_model(request: FitRequest, robot: Robot) -> TorqueModel:
-    """Terms as they were asked for, before the data decide on any."""
+    """Requested terms, before selection by the data."""
     friction = request.friction
     model = automatic_model(
         robot,
@@ -181,15 +180,15 @@ def requested_model(request: FitRequest, robot: Robot) -> TorqueModel:
 
 
 def diagnose(request: FitRequest, data: TrainingData, state: FitState) -> FitState:
-    """Findings of the recordings; those that contradict the robot are refused.
+    """Diagnose the recordings; raises if they contradict the robot.
 
-    A load that nobody mentioned becomes part of the last link's prior.
+    An undescribed load becomes part of the last link's prior.
     """
     robot, source, excerpt = state.robot, state.source, state.source.excerpt
     channels = [f for r in data.recordings for f in r.findings if f.kind in CHANNEL_KINDS]
     evidence = HypothesisTest(robot, excerpt) if len(excerpt) else None
-    known = [Cause(finding) for finding in channels]
-    causes = sample_causes(robot, data.recordings, excerpt, known, evidence, source)
+    channel_causes = [Cause(finding) for finding in channels]
+    causes = sample_causes(robot, data.recordings, excerpt, channel_causes, evidence, source)
     raise_on_contradiction(causes, request.ignore_contradictions)
     findings = [*channels, *(cause.finding for cause in causes), *data.findings]
     load = _undescribed_load(data, evidence, findings)
@@ -201,33 +200,43 @@ def diagnose(request: FitRequest, data: TrainingData, state: FitState) -> FitSta
 
 
 def adapt_structure(request: FitRequest, state: FitState) -> FitState:
-    """What the data decide: torque signs, temperature law, width and ripple of friction."""
-    signs, source = _with_signs(request, state)
-    warmth = with_temperature_law_by_parts(
+    """Determine torque signs, temperature law, pre-sliding width and ripple from the data."""
+    signs, source = _recover_signs(request, state)
+    temperature_fit = with_temperature_law_by_parts(
         state.model, source, "none" if signs is not None else request.temperature
     )
-    model, source = warmth.model, warmth.source
-    if request.selects_terms and warmth.law != "none":
+    model, source = temperature_fit.model, temperature_fit.source
+    if request.selects_terms and temperature_fit.law != "none":
         from taufit.fitting.selection.presliding_width import with_fitted_width
 
-        # Temperature is told by small differences, which widths that do not fit would blur.
+        # Temperature effects are small and would be masked by wrong pre-sliding widths.
         model = with_fitted_width(model, source)
-    dropped, load = tuple(name for name in warmth.dropped if name in model.names), None
-    if request.selects_terms and DataAmount.of(model, source).missing == 0.0:
-        chosen = source.compute_on_excerpt(with_ripple, model)
-        model, load, dropped = chosen.model, chosen.load, (*dropped, *chosen.dropped)
+    dropped, load = tuple(name for name in temperature_fit.dropped if name in model.names), None
+    if request.selects_terms and DataAmount.from_samples(model, source).prior_dependence == 0.0:
+        ripple_selection = source.compute_on_excerpt(with_ripple, model)
+        model, load, dropped = (
+            ripple_selection.model,
+            ripple_selection.load,
+            (*dropped, *ripple_selection.dropped),
+        )
     return replace(
-        state, model=model, source=source, signs=signs, warmth=warmth, dropped=dropped, load=load
+        state,
+        model=model,
+        source=source,
+        signs=signs,
+        temperature_fit=temperature_fit,
+        dropped=dropped,
+        load=load,
     )
 
 
 def solve(request: FitRequest, state: FitState) -> Fit:
-    """Parameters of the model."""
-    known, estimator = None, request.fixed_estimator
+    """Estimate the parameters of the model."""
+    friction_prior, estimator = None, request.fixed_estimator
     if isinstance(request.friction, FittedModel):
         from taufit.fitting.friction_prior import FrictionPrior
 
-        known = FrictionPrior.of(request.friction)
+        friction_prior = FrictionPrior.from_model(request.friction)
     if state.signs is not None:
         from taufit.workflow.sign_recovery import fit_with_signs
 
@@ -235,7 +244,9 @@ def solve(request: FitRequest, state: FitState) -> Fit:
             from taufit.estimators import Pbpr
 
             estimator = Pbpr(weighting="none")
-        estimate = fit_with_signs(state.model, state.signs, estimator, state.dropped, known)
+        estimate = fit_with_signs(
+            state.model, state.signs, estimator, state.dropped, friction_prior
+        )
     else:
         estimate = fit(
             state.model,
@@ -243,9 +254,9 @@ def solve(request: FitRequest, state: FitState) -> Fit:
             estimator,
             dropped=state.dropped,
             load=state.load,
-            known=known,
+            friction_prior=friction_prior,
         )
-    thermal = None if state.warmth is None else state.warmth.thermal
+    thermal = None if state.temperature_fit is None else state.temperature_fit.thermal
     return Fit(
         fitted_model(state.model, estimate, state.source, thermal=thermal), estimate, estimator
     )
@@ -257,24 +268,27 @@ def assess(
     fitted: Fit,
     holdout: Mapping[str, Sequence[Recording]],
 ) -> Assessment:
-    """Scores on the training data and on unseen recordings, and the grades of both."""
+    """Scores on training data and hold-out recordings, and grades."""
     source, robot = state.source, state.robot
     scores = training_scores(fitted.model, robot, source)
     model = _with_residuals(fitted.model, state, scores)
-    training = score_breakdown(model, source.excerpt, scores.all)
-    unseen, samples = _unseen(model, state, holdout)
-    nominal = None if scores.before is None else scores.before.nominal.rmse
+    training_score = score_breakdown(model, source.excerpt, scores.overall)
+    holdout_scores, samples = _score_holdout(model, state, holdout)
+    nominal = None if scores.nominal_comparison is None else scores.nominal_comparison.nominal.rmse
     outliers = outlier_file_findings(scores.files)
     raise_on_contradiction([Cause(finding) for finding in outliers], request.ignore_contradictions)
-    findings = (*state.findings, *worse_than_nominal(scores.all.rmse, nominal), *outliers)
+    findings = (*state.findings, *nominal_rmse_findings(scores.overall.rmse, nominal), *outliers)
     grades = grade(
-        unseen or (training,),
-        [achievable_nrmse(robot, one, state.evidence) for one in samples or (source.excerpt,)],
-        unseen=bool(unseen),
-        trained=training,
+        holdout_scores or (training_score,),
+        [
+            achievable_nrmse(robot, samples_of_file, state.evidence)
+            for samples_of_file in samples or (source.excerpt,)
+        ],
+        on_holdout=bool(holdout_scores),
+        training=training_score,
         findings=findings,
     )
-    return Assessment(model, scores, training, unseen, samples, grades, findings)
+    return Assessment(model, scores, training_score, holdout_scores, samples, grades, findings)
 
 
 def complete_record(
@@ -285,18 +299,18 @@ def complete_record(
     assessment: Assessment,
     cache: Cache | None,
 ) -> IdentificationResult:
-    """The model with everything that a model file says about its training."""
+    """Result with the complete training record of the model."""
     source, zeros, estimate = state.source, state.zeros, fitted.estimate
-    warnings = _warnings(data, state, estimate, assessment, cache)
+    warnings = _collect_warnings(data, state, estimate, assessment, cache)
     model = assessment.model
     record = replace(
         model.training,
-        score=replace(assessment.training, findings=()),
+        score=replace(assessment.training_score, findings=()),
         residuals=residual_structure(model, source),
         simple_terms=simple_terms(model, source),
         joint_zero_std=None if zeros is None else zeros.std,
         hidden_zeros=() if zeros is None else zeros.unidentifiable_joints(state.robot),
-        provenance=_provenance(request, state, fitted),
+        provenance=_make_provenance(request, state, fitted),
         warnings=warnings,
         contradictions=tuple(f.message for f in assessment.findings if f.severity == "error"),
     )
@@ -304,80 +318,84 @@ def complete_record(
         model.with_training(record),
         estimate,
         source.gather() if source.excerpt_is_all else source.excerpt,
-        assessment.training,
-        assessment.holdout,
+        assessment.training_score,
+        assessment.holdout_scores,
         assessment.holdout_samples,
-        assessment.scores.before,
+        assessment.scores.nominal_comparison,
         warnings,
         state.signs,
         assessment.scores.files,
         assessment.grades,
-        tuple(dict.fromkeys([*assessment.findings, *data.noticed])),
+        tuple(dict.fromkeys([*assessment.findings, *data.reader_findings])),
     )
 
 
-def _compensated(robot: Robot, wanted: str | Sequence[str] | None) -> Robot:
-    """The robot with compensators of unknown geometry at some joints."""
-    if not wanted:
+def _with_compensators(robot: Robot, joints: str | Sequence[str] | None) -> Robot:
+    """Robot with compensators of unknown geometry at some joints."""
+    if not joints:
         return robot
     from taufit.calibration.joint_zeros import joint_numbers
 
-    known = {one.joint for one in robot.compensators}
-    new = [Compensator(k) for k in joint_numbers(robot, wanted) if k not in known]
-    return replace(robot, compensators=(*robot.compensators, *new))
+    compensated = {compensator.joint for compensator in robot.compensators}
+    additional = [Compensator(k) for k in joint_numbers(robot, joints) if k not in compensated]
+    return replace(robot, compensators=(*robot.compensators, *additional))
 
 
 def _undescribed_load(
-    data: TrainingData, evidence: HypothesisTest | None, known: Sequence[Finding]
+    data: TrainingData, evidence: HypothesisTest | None, findings: Sequence[Finding]
 ) -> list[Finding]:
-    """A load that nobody mentioned; where something else is wrong, no load can be told."""
-    unclear = any(f.severity == "error" or f.kind == "gains_unknown" for f in known)
-    described = bool(np.any(data.robot.parameters)) and not any(r.payload for r in data.recordings)
-    if evidence is None or _unsigned(data.source) or unclear or not described:
+    """Finding on an undescribed load; empty if another fault makes it unreliable."""
+    has_fault = any(f.severity == "error" or f.kind == "gains_unknown" for f in findings)
+    is_described = bool(np.any(data.robot.parameters)) and not any(
+        r.payload for r in data.recordings
+    )
+    if evidence is None or _has_unsigned_torque(data.source) or has_fault or not is_described:
         return []
-    found = load_finding(evidence)
-    return [] if found is None else [found]
+    finding = load_finding(evidence)
+    return [] if finding is None else [finding]
 
 
-def _unsigned(source: SampleSource) -> bool:
+def _has_unsigned_torque(source: SampleSource) -> bool:
     """Whether torque of some joint was recorded without its sign."""
     signed = source.head.signed
     return signed is not None and not np.all(signed)
 
 
-def _with_signs(request: FitRequest, state: FitState) -> tuple[RecoveredSigns | None, SampleSource]:
-    """Torque signs where they were not recorded, and samples that have them."""
-    if not _unsigned(state.source) and not request.sign_hints:
+def _recover_signs(
+    request: FitRequest, state: FitState
+) -> tuple[RecoveredSigns | None, SampleSource]:
+    """Torque signs if they were not recorded, and samples with signs."""
+    if not _has_unsigned_torque(state.source) and not request.sign_hints:
         return None, state.source
-    from taufit.workflow.sign_recovery import found_signs
+    from taufit.workflow.sign_recovery import recover_signs
 
-    signs = found_signs(state.model, state.source, request.sign_hints, request.sign_method)
+    signs = recover_signs(state.model, state.source, request.sign_hints, request.sign_method)
     return signs, SamplesInMemory(signs.fit_samples)
 
 
 def _with_residuals(model: FittedModel, state: FitState, scores: TrainingScores) -> FittedModel:
-    """The model with the noise and the residuals of its training data."""
+    """Model with noise and residuals of its training data."""
     by_state = residuals_by_state(model, state.source.excerpt)
     return model.with_training(
         replace(
             model.training,
-            score=replace(scores.all, findings=()),
-            noise=None if state.unsigned else _noise(model, state.source),
+            score=replace(scores.overall, findings=()),
+            noise=None if state.unsigned else _reusable_noise(model, state.source),
             residuals=replace(model.training.residuals, by_state=by_state),
         )
     )
 
 
-def _noise(fitted: FittedModel, source: SampleSource) -> NoiseByState | None:
-    """Noise by state; of the same excerpt and nearly the same parameters it is found again."""
-    near, record = reusable_model(fitted, source), fitted.training
-    found: NoiseByState | None = source.compute_on_excerpt(
-        _noise_at, near.structure, near.values, record.ranges, record.conditioning
+def _reusable_noise(fitted: FittedModel, source: SampleSource) -> NoiseByState | None:
+    """Noise by state; cached for equal excerpts and nearly equal parameters."""
+    reusable, record = reusable_model(fitted, source), fitted.training
+    noise: NoiseByState | None = source.compute_on_excerpt(
+        _estimate_noise, reusable.structure, reusable.values, record.ranges, record.conditioning
     )
-    return found
+    return noise
 
 
-def _noise_at(
+def _estimate_noise(
     structure: TorqueModel,
     values: Float[Array, " p"],
     ranges: Ranges,
@@ -388,43 +406,48 @@ def _noise_at(
     return training_noise(FittedModel(structure, values, record), source.excerpt)
 
 
-def _unseen(
+def _score_holdout(
     model: FittedModel, state: FitState, holdout: Mapping[str, Sequence[Recording]]
 ) -> tuple[tuple[Score, ...], tuple[Samples, ...]]:
-    """Scores on recordings the model has not seen, and their samples."""
+    """Scores on hold-out recordings, and their samples."""
     scores: list[Score] = []
-    unseen: list[Samples] = []
+    all_samples: list[Samples] = []
     for name, runs in holdout.items():
         if state.unsigned:
             from taufit.signs.samples import without_signs
 
             runs = [without_signs(recording) for recording in runs]
         samples = condition_like(model, runs, name=name)
-        unseen.append(samples)
+        all_samples.append(samples)
         scores.append(score_breakdown(model, samples, score(model, samples, file=name)))
-    return tuple(scores), tuple(unseen)
+    return tuple(scores), tuple(all_samples)
 
 
-def _warnings(
+def _collect_warnings(
     data: TrainingData,
     state: FitState,
     estimate: Estimate,
     assessment: Assessment,
     cache: Cache | None,
 ) -> tuple[str, ...]:
-    """Each once, in the order of the steps."""
+    """Warnings, each once, in the order of the steps."""
     messages = [finding.message for finding in assessment.findings]
-    messages += [*(state.warmth.findings if state.warmth else ()), *estimate.warnings]
+    messages += [
+        *(state.temperature_fit.findings if state.temperature_fit else ()),
+        *estimate.warnings,
+    ]
     if state.zeros is not None:
         messages += state.zeros.warnings(state.robot)
-    messages += [f"{short_name(s.file)}: {text}" for s in assessment.holdout for text in s.findings]
+    messages += [
+        f"{short_name(s.file)}: {text}" for s in assessment.holdout_scores for text in s.findings
+    ]
     messages += data.warnings
     if cache is not None and cache.warning:
         messages.append(cache.warning)
     return tuple(dict.fromkeys(messages))
 
 
-def _provenance(request: FitRequest, state: FitState, fitted: Fit) -> Provenance:
+def _make_provenance(request: FitRequest, state: FitState, fitted: Fit) -> Provenance:
     estimator, source, robot = fitted.estimator, state.source, state.robot
     settings = FitSettings(
         friction=term_to_dict(state.model.friction),
@@ -434,7 +457,7 @@ def _provenance(request: FitRequest, state: FitState, fitted: Fit) -> Provenance
         cutoff_hz=float(source.cutoff_hz),
         cutoff_reason=source.head.reason,
         torque_signs="unknown" if state.unsigned else request.torque_signs,
-        temperature="none" if state.warmth is None else state.warmth.law,
+        temperature="none" if state.temperature_fit is None else state.temperature_fit.law,
     )
     return Provenance(
         taufit=taufit.__version__,

@@ -1,7 +1,7 @@
-"""From recordings to samples a fit goes through: in memory where they are few, else in files.
+"""Conversion of recordings to training samples: in memory if they are few, else in files.
 
-Files are read and conditioned one after the other; what is kept of each is its conditioned samples
-in a temporary folder and a few words. Grid, gains and an automatic cut-off come from the first
+Files are read and conditioned one after the other; only their conditioned samples are kept, in a
+temporary folder. Time grid, gains and an automatic cut-off are determined from the first
 recordings.
 """
 
@@ -24,7 +24,7 @@ from taufit.diagnosis import (
     suitable_cutoff,
 )
 from taufit.model.fitted_model import FittedModel
-from taufit.recording import Finding, Recording, in_order
+from taufit.recording import Finding, Recording, reorder_joints
 from taufit.recording.files import RecordingFiles
 from taufit.robot import Robot
 from taufit.signals import Samples, condition
@@ -39,13 +39,13 @@ from taufit.workflow.inputs import LEAD_ROWS
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainingData:
-    """What is fitted.
+    """Conditioned data of a fit.
 
     Attributes:
-        robot: With drives as the recordings have them.
+        robot: Robot with drives as the recordings describe them.
         source: Conditioned samples.
-        recordings: Without their rows: names, findings, payloads.
-        findings: What was found about them before they were conditioned.
+        recordings: Recordings without their rows: names, findings, payloads.
+        findings: Findings before conditioning.
     """
 
     robot: Robot
@@ -54,18 +54,18 @@ class TrainingData:
     findings: tuple[Finding, ...] = ()
 
     @property
-    def noticed(self) -> list[Finding]:
-        """Findings of readers and conditioning, gravest first."""
-        found = [*(f for r in self.recordings for f in r.findings), *self.source.head.findings]
-        return [f for grave in ("error", "warning") for f in found if f.severity == grave]
+    def reader_findings(self) -> list[Finding]:
+        """Findings of readers and conditioning, most severe first."""
+        findings = [*(f for r in self.recordings for f in r.findings), *self.source.head.findings]
+        return [f for severity in ("error", "warning") for f in findings if f.severity == severity]
 
     @property
     def warnings(self) -> list[str]:
-        """The same in words, and payloads that were carried."""
-        reasons = [str(finding) for finding in self.noticed]
-        carried = {r.payload for r in self.recordings if r.payload}
-        if carried:
-            masses = ", ".join(f"{mass:g} kg" for mass in sorted(carried))
+        """Messages of these findings, and payloads that were carried."""
+        reasons = [str(finding) for finding in self.reader_findings]
+        payloads = {r.payload for r in self.recordings if r.payload}
+        if payloads:
+            masses = ", ".join(f"{mass:g} kg" for mass in sorted(payloads))
             reasons.append(
                 f"the arm carried {masses}: the fitted last link contains that payload. Fit an "
                 "empty arm for `taufit payload`."
@@ -81,34 +81,42 @@ def training_data(
     engine: Engine | None = None,
     cache: Cache | None = None,
 ) -> TrainingData:
-    """Recordings of one robot, conditioned alike.
+    """Condition recordings of one robot.
 
     Args:
-        request: Choices of the fit.
-        robot: The arm.
-        recordings: In memory, or files that are read one at a time.
-        engine: That shares the files among workers.
-        cache: Where results on files are kept for the next fit.
+        request: Settings of the fit.
+        robot: Robot with its mounting.
+        recordings: Recordings in memory, or files that are read one at a time.
+        engine: Engine that distributes the files among workers.
+        cache: Cache of results on files for later fits.
     """
     if not len(recordings):
         raise RecordingError("there is no recording to fit.")
-    how = _How.of(request)
+    choices = _ConditioningChoices.from_request(request)
     if not isinstance(recordings, RecordingFiles):
-        return _in_memory(robot, [_ordered(robot, r, how) for r in recordings], how)
-    known = FileCache(recordings, cache if recordings.settings is not None else None)
-    files = known.lead(LEAD_ROWS)
+        return _condition_in_memory(
+            robot, [_screen_recording(robot, r, choices) for r in recordings], choices
+        )
+    file_cache = FileCache(recordings, cache if recordings.settings is not None else None)
+    files = file_cache.count_lead_files(LEAD_ROWS)
     if files == len(recordings):
-        lead = [_ordered(robot, one, how) for k in range(files) for one in recordings[k]]
-        data = _in_memory(robot, lead, how)
+        recordings_read = [
+            _screen_recording(robot, recording, choices)
+            for k in range(files)
+            for recording in recordings[k]
+        ]
+        data = _condition_in_memory(robot, recordings_read, choices)
     else:
-        decided = known.of_first(files, "decided", _Decide(robot, how))
-        data = _in_files(robot, decided, known, engine or Processes(), request.callback)
+        decisions = file_cache.evaluate_files(files, "decided", _DecideFromLead(robot, choices))
+        data = _condition_files(
+            robot, decisions, file_cache, engine or Processes(), request.callback
+        )
     return replace(data, findings=(*data.findings, *recordings.findings))
 
 
 @dataclass(frozen=True, slots=True)
-class _How:
-    """How recordings are conditioned, and what is overlooked."""
+class _ConditioningChoices:
+    """Settings of the conditioning, and whether contradictions are ignored."""
 
     cutoff_hz: float | Literal["auto"]
     unsigned: bool
@@ -116,95 +124,102 @@ class _How:
     ignore_contradictions: bool
 
     @classmethod
-    def of(cls, request: FitRequest) -> _How:
-        """The choices that decide what samples become."""
+    def from_request(cls, request: FitRequest) -> _ConditioningChoices:
+        """Settings of a request that determine the samples."""
         unsigned = request.torque_signs == "unknown"
         return cls(request.cutoff_hz, unsigned, request.delay_s, request.ignore_contradictions)
 
 
-def _in_memory(robot: Robot, ordered: list[Recording], how: _How) -> TrainingData:
+def _condition_in_memory(
+    robot: Robot, ordered: list[Recording], choices: _ConditioningChoices
+) -> TrainingData:
     robot = with_drives(robot, ordered)
-    heads = tuple(_without_rows(one) for one in ordered)
-    ordered, found = apply_declared_torque_kind(robot, ordered)
-    cutoff, slow = suitable_cutoff(ordered, how.cutoff_hz)
-    samples = condition(ordered, cutoff_hz=cutoff, delay_s=how.delay_s)
-    found += [] if slow is None else [slow]
+    heads = tuple(_without_rows(recording) for recording in ordered)
+    ordered, findings = apply_declared_torque_kind(robot, ordered)
+    cutoff, slow_finding = suitable_cutoff(ordered, choices.cutoff_hz)
+    samples = condition(ordered, cutoff_hz=cutoff, delay_s=choices.delay_s)
+    findings += [] if slow_finding is None else [slow_finding]
     data = TrainingData(_with_gains(robot, samples), SamplesInMemory(samples), heads)
-    return replace(data, findings=tuple(found))
+    return replace(data, findings=tuple(findings))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Decided:
-    """What the first recordings decide for all.
+class _LeadDecisions:
+    """Settings for all files, determined from the first recordings.
 
     Attributes:
-        head: Samples without any.
-        how: With the cut-off and delay that were found.
-        pooled: Gains for recordings without their own.
-        gain_findings: About them.
-        found: About the recordings.
+        head: Samples without rows.
+        choices: Settings with the determined cut-off and delay.
+        pooled_gains: Gains for recordings without gains.
+        gain_findings: Findings on the gains.
+        findings: Findings on the recordings.
     """
 
     head: Samples
-    how: _How
-    pooled: Gains | None
+    choices: _ConditioningChoices
+    pooled_gains: Gains | None
     gain_findings: tuple[Finding, ...]
-    found: tuple[Finding, ...]
+    findings: tuple[Finding, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Decide:
+class _DecideFromLead:
     robot: Robot
-    how: _How
+    choices: _ConditioningChoices
 
-    def __call__(self, runs: Sequence[Recording]) -> _Decided:
-        how = self.how
-        lead = [_ordered(self.robot, one, how) for one in runs]
-        needing = [_needs_gains(one) for one in lead]
-        lead, found = apply_declared_torque_kind(self.robot, lead)
-        cutoff_hz, slow = suitable_cutoff(lead, how.cutoff_hz)
-        found += [] if slow is None else [slow]
+    def __call__(self, runs: Sequence[Recording]) -> _LeadDecisions:
+        choices = self.choices
+        lead = [_screen_recording(self.robot, recording, choices) for recording in runs]
+        needs_gains = [_needs_gains(recording) for recording in lead]
+        lead, findings = apply_declared_torque_kind(self.robot, lead)
+        cutoff_hz, slow_finding = suitable_cutoff(lead, choices.cutoff_hz)
+        findings += [] if slow_finding is None else [slow_finding]
         gains, gain_findings = joint_gains(lead, None)
-        # An automatic cut-off or delay looks at all that was read; the rest is the same for all.
-        every = "auto" in (cutoff_hz, how.delay_s)
+        # An automatic cut-off or delay uses all recordings read; otherwise one suffices.
+        use_all = "auto" in (cutoff_hz, choices.delay_s)
         first = condition(
-            lead if every else lead[:1], cutoff_hz=cutoff_hz, gains=gains[0], delay_s=how.delay_s
+            lead if use_all else lead[:1],
+            cutoff_hz=cutoff_hz,
+            gains=gains[0],
+            delay_s=choices.delay_s,
         )
-        pooled = next((own for own, needs in zip(gains, needing, strict=True) if needs), None)
+        pooled_gains = next(
+            (gain for gain, needs_gain in zip(gains, needs_gains, strict=True) if needs_gain), None
+        )
         head = replace(first.head(), findings=())
-        how = replace(how, cutoff_hz=head.cutoff_hz, delay_s=head.delay_s)
-        return _Decided(head, how, pooled, tuple(gain_findings), tuple(found))
+        choices = replace(choices, cutoff_hz=head.cutoff_hz, delay_s=head.delay_s)
+        return _LeadDecisions(head, choices, pooled_gains, tuple(gain_findings), tuple(findings))
 
 
-def _in_files(
+def _condition_files(
     robot: Robot,
-    decided: _Decided,
-    known: FileCache,
+    decisions: _LeadDecisions,
+    file_cache: FileCache,
     engine: Engine,
-    watch: Callable[[], None] | None,
+    callback: Callable[[], None] | None,
 ) -> TrainingData:
-    head, signed = decided.head, decided.head.signed
+    head, signed = decisions.head, decisions.head.signed
     store = PartStore()
     while True:
         parts: list[StoredPart] = []
         heads: list[Recording] = []
         names: list[str] = []
-        findings: list[Any] = list(decided.gain_findings)
+        findings: list[Any] = list(decisions.gain_findings)
         rate = head.rate_hz
-        prepare = _Prepare(robot, decided.how, head.rate_hz, decided.pooled)
-        for done in known.prepared(prepare, store.folder, engine):
-            rate = min(rate, done.rate_hz)
-            parts += done.parts
-            heads += done.recordings
-            names += [part.head.names[0] for part in done.parts]
-            findings += done.findings
-            if signed is not None and done.signed is not None:
-                signed = signed & done.signed
-            if watch is not None:
-                watch()
+        prepare = _PrepareFile(robot, decisions.choices, head.rate_hz, decisions.pooled_gains)
+        for prepared in file_cache.prepare_files(prepare, store.folder, engine):
+            rate = min(rate, prepared.rate_hz)
+            parts += prepared.parts
+            heads += prepared.recordings
+            names += [part.head.names[0] for part in prepared.parts]
+            findings += prepared.findings
+            if signed is not None and prepared.signed is not None:
+                signed = signed & prepared.signed
+            if callback is not None:
+                callback()
         if rate >= head.rate_hz:
             break
-        # A slower logger turned up: all go to its grid.
+        # A slower recording: repeat all on its time grid.
         head = replace(head, rate_hz=rate)
     robot = with_drives(robot, heads)
     common = set(head.channels).intersection(*(part.head.channels for part in parts))
@@ -215,69 +230,75 @@ def _in_files(
     counts = [part.summary.samples for part in parts]
     noise = np.sqrt(np.average(variances, axis=0, weights=counts))
     head = replace(head, names=tuple(names), findings=tuple(findings), noise=noise, signed=signed)
-    results = known.results(prepare, "temperature" not in head.channels)
-    source = StoredSamples(parts, head, store, engine, watch, results)
-    return TrainingData(_with_gains(robot, head), source, tuple(heads), decided.found)
+    results = file_cache.results(prepare, "temperature" not in head.channels)
+    source = StoredSamples(parts, head, store, engine, callback, results)
+    return TrainingData(_with_gains(robot, head), source, tuple(heads), decisions.findings)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Prepare:
-    """Condition one file's runs and store them."""
+class _PrepareFile:
+    """Condition the runs of one file and store them."""
 
     robot: Robot
-    how: _How
+    choices: _ConditioningChoices
     rate_hz: float
-    pooled: Gains | None
+    pooled_gains: Gains | None
 
     def __call__(self, runs: list[Recording], stem: Path) -> PreparedFile:
-        found = [_ordered(self.robot, one, self.how) for one in runs]
-        if self.pooled is not None:
-            found = [_filled(one, self.pooled) for one in found]
-        found, _ = apply_declared_torque_kind(self.robot, found)
-        cutoff = None if self.how.cutoff_hz == np.inf else self.how.cutoff_hz
-        delay = self.how.delay_s
-        samples = condition(found, cutoff_hz=cutoff, delay_s=delay)
-        own = samples.rate_hz
-        if own > self.rate_hz:
-            samples = condition(found, cutoff_hz=cutoff, delay_s=delay, rate_hz=self.rate_hz)
-        samples = counted(samples, found)
+        recordings = [_screen_recording(self.robot, recording, self.choices) for recording in runs]
+        if self.pooled_gains is not None:
+            recordings = [
+                _with_pooled_gains(recording, self.pooled_gains) for recording in recordings
+            ]
+        recordings, _ = apply_declared_torque_kind(self.robot, recordings)
+        cutoff = None if self.choices.cutoff_hz == np.inf else self.choices.cutoff_hz
+        delay = self.choices.delay_s
+        samples = condition(recordings, cutoff_hz=cutoff, delay_s=delay)
+        rate_hz = samples.rate_hz
+        if rate_hz > self.rate_hz:
+            samples = condition(recordings, cutoff_hz=cutoff, delay_s=delay, rate_hz=self.rate_hz)
+        samples = count_section_only(samples, recordings)
         parts = [
             StoredPart.write(samples.rows(run), stem.with_name(f"{stem.name}_{i}.npy"))
             for i, run in enumerate(samples.run_slices())
         ]
-        heads = [_without_rows(one) for one in found]
-        return PreparedFile(tuple(parts), tuple(heads), own, samples.findings, samples.signed)
+        heads = [_without_rows(recording) for recording in recordings]
+        return PreparedFile(tuple(parts), tuple(heads), rate_hz, samples.findings, samples.signed)
 
 
-def counted(samples: Samples, recordings: list[Recording]) -> Samples:
-    """Samples of a section of a file; those beside it are there for filters and friction only."""
+def count_section_only(samples: Samples, recordings: list[Recording]) -> Samples:
+    """Samples of a section of a file; its margins serve filters and friction only."""
     span = recordings[0].meta.get("counted_s")
     if len(recordings) != 1 or span is None:
         return samples
-    inside = (samples.time >= span[0]) & (samples.time < span[1])
-    return replace(samples, keep=samples.keep & inside[:, None], motion=samples.in_motion & inside)
+    in_section = (samples.time >= span[0]) & (samples.time < span[1])
+    return replace(
+        samples, keep=samples.keep & in_section[:, None], motion=samples.in_motion & in_section
+    )
 
 
-def _ordered(robot: Robot, recording: Recording, how: _How) -> Recording:
-    """In the robot's order and looked over; numbers that cannot be measurements are refused."""
+def _screen_recording(
+    robot: Robot, recording: Recording, choices: _ConditioningChoices
+) -> Recording:
+    """Recording in the robot's joint order, screened; raises for invalid numbers."""
     ordered = in_robot_order(robot, recording)
-    if how.unsigned:
+    if choices.unsigned:
         from taufit.signs.samples import without_signs
 
         ordered = without_signs(ordered)
     causes = recording_causes(robot, [ordered])
-    raise_on_contradiction(causes, how.ignore_contradictions)
-    new = [cause.finding for cause in causes if cause.finding not in ordered.findings]
-    return replace(ordered, findings=(*ordered.findings, *new))
+    raise_on_contradiction(causes, choices.ignore_contradictions)
+    new_findings = [cause.finding for cause in causes if cause.finding not in ordered.findings]
+    return replace(ordered, findings=(*ordered.findings, *new_findings))
 
 
 def in_robot_order(robot: Robot, recording: Recording, name: str | None = None) -> Recording:
-    """The recording with its joints in the robot's order."""
-    return in_order(recording, robot.joint_names, robot=robot.name, name=name)
+    """Recording with its joints in the robot's order."""
+    return reorder_joints(recording, robot.joint_names, robot=robot.name, name=name)
 
 
 def with_drives(robot: Robot, recordings: Sequence[Recording]) -> Robot:
-    """The robot with drives as the recordings describe them: side of the gear and coupling."""
+    """Robot with drives as the recordings describe them: side of the gear and coupling."""
     first = recordings[0]
     for other in recordings[1:]:
         if (other.torque_source == "joint_torque_sensor") != (
@@ -304,31 +325,31 @@ def _with_gains(robot: Robot, samples: Samples) -> Robot:
 
 
 def _needs_gains(recording: Recording) -> bool:
-    own = recording.gain
-    if own is None:
+    gain = recording.gain
+    if gain is None:
         return recording.signal_unit != "N m"
-    return not np.all(np.isfinite(own))
+    return not np.all(np.isfinite(gain))
 
 
-def _filled(recording: Recording, pooled: Gains) -> Recording:
-    """A recording without gains of its own with those of its robot's drives."""
+def _with_pooled_gains(recording: Recording, pooled_gains: Gains) -> Recording:
+    """Recording without gains, with those of its robot's drives."""
     if not _needs_gains(recording):
         return recording
     if recording.gain is None:
-        return replace(recording, gain=pooled.value, gain_std=pooled.std)
-    known = np.isfinite(recording.gain)
-    own = np.zeros(len(known)) if recording.gain_std is None else recording.gain_std
+        return replace(recording, gain=pooled_gains.value, gain_std=pooled_gains.std)
+    is_finite = np.isfinite(recording.gain)
+    gain_std = np.zeros(len(is_finite)) if recording.gain_std is None else recording.gain_std
     return replace(
         recording,
-        gain=np.where(known, recording.gain, pooled.value),
-        gain_std=np.where(known, own, pooled.std),
+        gain=np.where(is_finite, recording.gain, pooled_gains.value),
+        gain_std=np.where(is_finite, gain_std, pooled_gains.std),
     )
 
 
 def _without_rows(recording: Recording) -> Recording:
     n = len(recording.time)
-    short = recording.map(lambda values: values[:0].copy(), time=recording.time[:0].copy())
-    return replace(short, meta={**recording.meta, "rows": n})
+    empty = recording.map(lambda values: values[:0].copy(), time=recording.time[:0].copy())
+    return replace(empty, meta={**recording.meta, "rows": n})
 
 
 def _with_only(head: Samples, channels: set[str]) -> Samples:
@@ -343,27 +364,27 @@ def condition_like(
     cutoff_hz: float | None = None,
     name: str | None = None,
 ) -> Samples:
-    """Recordings conditioned as the model's training data were: same low-pass, same gains.
+    """Condition recordings like the model's training data: equal low-pass and gains.
 
-    A recording whose map gives drive gains in numbers keeps its own; one in amperes without gains
-    gets the model's, since it is the same robot.
+    A recording with numeric drive gains in its map keeps them; one in amperes without gains gets
+    the model's.
 
     Args:
-        model: A fitted model.
-        recordings: Of the same robot.
-        cutoff_hz: Replaces the model's low-pass.
-        name: For messages.
+        model: Fitted model.
+        recordings: Recordings of the same robot.
+        cutoff_hz: Cut-off in place of the model's [Hz].
+        name: Name for messages.
     """
     ordered = [in_robot_order(model.robot, recording, name) for recording in recordings]
     if any(recording.meta.get("gravity_removed") for recording in ordered):
         ordered, _ = apply_declared_torque_kind(model.robot, ordered)
     conditioning = model.training.conditioning
     cutoff = conditioning.cutoff_hz if cutoff_hz is None else cutoff_hz
-    needs = any(r.gain is None or not np.all(np.isfinite(r.gain)) for r in ordered)
-    gains = conditioning.gain if needs else None
+    needs_gains = any(r.gain is None or not np.all(np.isfinite(r.gain)) for r in ordered)
+    gains = conditioning.gain if needs_gains else None
     samples = with_temperature(
         model,
-        counted(
+        count_section_only(
             condition(
                 ordered,
                 cutoff_hz=None if np.isinf(cutoff) else cutoff,
@@ -374,7 +395,7 @@ def condition_like(
         ),
     )
     if samples.signed is not None and not np.all(samples.signed):
-        # Magnitudes are compared with the magnitude predicted.
+        # Magnitudes are compared with predicted magnitudes.
         from taufit.signs.samples import sign_by_model
 
         samples = sign_by_model(model, samples)

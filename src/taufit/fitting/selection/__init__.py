@@ -1,7 +1,6 @@
-"""Choices made from the data. In: a `TorqueModel` and `Samples`. Out: friction terms and shapes,
-and how far to lean on the nominal arm.
+"""Model selection. In: a `TorqueModel` and `Samples`. Out: friction terms, shapes and prior scales.
 
-Left to others: the fit itself (fitting).
+Elsewhere: the fit itself (fitting).
 """
 
 from typing import TYPE_CHECKING

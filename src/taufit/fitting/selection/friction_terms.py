@@ -1,7 +1,7 @@
-"""Choices made from the data before a fit: friction terms, and trust in the nominal arm.
+"""Selection of friction terms, and weight of the nominal robot, before a fit.
 
-Both look at how well intervals of the data that were left out are predicted, or at how the
-residuals are correlated over time, never at which robot it is.
+Both are based on cross-validation within the data or on the correlation of residuals over time,
+never on the type of robot.
 """
 
 from __future__ import annotations
@@ -26,33 +26,33 @@ from taufit.signals.sample_source import SampleSource, as_source
 from taufit.signals.samples import Samples
 from taufit.terms import needs
 
-# A group stays out of a joint when leaving it out costs less than this in predicted torque.
-_WORTH = 1.002
+# Largest ratio of prediction errors without and with a group of terms for it to be dropped.
+_COST_TOLERANCE = 1.002
 
-# Nominal links are trusted to about 30 %: an entropic divergence D is half the square of the
-# relative change, so the weight of one is 1/0.3^2 squared noise levels of independent samples.
+# Prior weight of nominal links, known to about 30 %: an entropic divergence D is half the square of
+# the relative change, so D = 1 weighs 1/0.3^2 squared noise levels of independent samples.
 NOMINAL_WEIGHT = 11.0
-# Links nobody described are only kept from running away.
+# Prior weight of links without description, for regularisation only.
 GUESSED_WEIGHT = 0.005
 
-# Less trust is tried too, down to this share of it: as much is taken as predicts intervals left
-# out no worse than the best by this factor.
-WEAKEST = 1e-3
-# Keeps directions that nothing determines from running away, in columns of unit length.
+# Smaller prior weights are tried down to this fraction: the largest one is used whose prediction
+# error in cross-validation is within the tolerance below of the best.
+MIN_PRIOR_FRACTION = 1e-3
+# Ridge for undetermined directions, in columns of unit length.
 _RIDGE = 1e-9
-_HARMLESS = 1.02
+_PRIOR_TOLERANCE = 1.02
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TermSelection:
-    """What was chosen from the data.
+    """Result of the model selection.
 
     Attributes:
-        dropped: Friction terms that do not help to predict data left out.
-        prior_weight: Of the nominal links, in squared noise levels of a row.
-        correlation_samples: Residuals are independent only when this many rows apart.
-        cost: Root mean square of the torque predicted for intervals left out, per joint [N m].
-        load: Parameters of a first fit, whose links' torque friction depends on, else None.
+        dropped: Friction terms that do not improve the prediction of left-out data.
+        prior_weight: Weight of the nominal links, in squared noise levels of a row.
+        correlation_samples: Number of samples over which residuals are correlated.
+        cost: RMSE of the torque predicted for left-out intervals, per joint [N m].
+        load: Parameters of a first fit whose rigid-body torque is the load of friction, else None.
     """
 
     dropped: tuple[str, ...]
@@ -62,19 +62,19 @@ class TermSelection:
     load: Float[Array, " p"] | None = None
 
 
-def _leaving(
-    model: TorqueModel, costs: dict[tuple[str, ...], Float[Array, " j"]], worth: float
+def _terms_to_drop(
+    model: TorqueModel, costs: dict[tuple[str, ...], Float[Array, " j"]], tolerance: float
 ) -> tuple[list[str], Float[Array, " j"]]:
-    """Parameters that each joint can do without, and its cost then."""
+    """Parameters that each joint does not need, and its cost without them."""
     best = np.min(list(costs.values()), axis=0)
-    leaving, chosen = list[str](), np.empty(len(best))
+    dropped, selected_cost = list[str](), np.empty(len(best))
     owners = np.asarray(model.layout.owner)
     for k in range(len(best)):
-        fine = [out for out, cost in costs.items() if cost[k] <= worth * best[k]]
-        out = max(fine, key=lambda one: (len(one), -costs[one][k]))
-        chosen[k] = costs[out][k]
-        leaving += [model.names[i] for i in np.flatnonzero(_members(model, out) & (owners == k))]
-    return leaving, chosen
+        acceptable = [out for out, cost in costs.items() if cost[k] <= tolerance * best[k]]
+        out = max(acceptable, key=lambda groups: (len(groups), -costs[groups][k]))
+        selected_cost[k] = costs[out][k]
+        dropped += [model.names[i] for i in np.flatnonzero(_members(model, out) & (owners == k))]
+    return dropped, selected_cost
 
 
 def select_friction_terms(
@@ -84,91 +84,93 @@ def select_friction_terms(
     select: bool = True,
     groups: tuple[str, ...] | None = None,
     dropped: tuple[str, ...] = (),
-    worth: float = _WORTH,
+    tolerance: float = _COST_TOLERANCE,
 ) -> TermSelection:
-    """Friction terms and the weight of the nominal arm, from the samples.
+    """Select friction terms and the weight of the nominal robot by cross-validation.
 
     Intervals of the recording (or its runs, if there are three or more) are left out in turn and
-    predicted from the rest by least squares with the nominal links as a Gaussian prior. The prior
-    is as strong as it can be without predicting worse; each joint keeps the smallest set of
-    friction terms whose prediction is within 0.2 % of the best.
+    predicted from the others by least squares with the nominal links as a Gaussian prior. The
+    prior has the largest weight that does not increase the error; each joint keeps the smallest
+    set of friction terms whose error is within 0.2 % of the best.
 
     Args:
-        model: What explains the torque.
+        model: Torque model.
         samples: Conditioned motion and torque, in memory or part by part.
-        select: Whether friction terms are chosen at all.
-        groups: The terms to decide on; by default all that a friction model can do without.
-        dropped: Parameters that are out already.
-        worth: Cost over the best cost up to which terms are left out.
+        select: Whether to select friction terms at all.
+        groups: Term groups to decide on; by default all optional ones of the friction model.
+        dropped: Parameters already dropped.
+        tolerance: Largest ratio of the cost to the best cost at which terms are dropped.
     """
-    out_already = np.isin(model.names, dropped)
-    prior, centre, guessed = gaussian_prior(model)
-    trusted = GUESSED_WEIGHT if guessed else NOMINAL_WEIGHT
+    is_dropped = np.isin(model.names, dropped)
+    prior, centre, is_guessed = gaussian_prior(model)
+    nominal_weight = GUESSED_WEIGHT if is_guessed else NOMINAL_WEIGHT
     source = as_source(samples)
     base = base_parameters(model)
-    loaded = needs(model.term_sum, "load")
-    load: Load = "measured" if loaded else None
-    # Residuals show their correlation only where no prior keeps the fit from its best.
-    weak = WEAKEST * trusted * source.correlation_guess
+    has_load = needs(model.term_sum, "load")
+    load: Load = "measured" if has_load else None
+    # The correlation of residuals is estimated with a weak prior.
+    weak_weight = MIN_PRIOR_FRACTION * nominal_weight * source.correlation_guess
     theta: Float[Array, " p"] | None = None
-    for _ in range(2 if loaded else 1):
+    for _ in range(2 if has_load else 1):
         load = load if theta is None else theta
         regression = Regression(source, RowBuilder(model, load), base)
-        folds = _Folds(regression)
-        theta, scale = folds.weighted_fit(weak * prior, centre, model.nonnegative)
+        folds = _CrossValidation(regression)
+        theta, scale = folds.weighted_fit(weak_weight * prior, centre, model.nonnegative)
     assert theta is not None
 
     rows = regression.excerpt
     residuals = rows.residuals(theta)
     correlation = float(np.mean(correlation_samples(residuals, rows.keep, rows.run)))
-    everything = ~out_already
-    strengths = trusted * correlation * np.array([1.0, 0.1, 0.01, WEAKEST])
-    predicted = np.array(
+    included = ~is_dropped
+    strengths = nominal_weight * correlation * np.array([1.0, 0.1, 0.01, MIN_PRIOR_FRACTION])
+    holdout_costs = np.array(
         [
-            folds.left_out_cost(scale, w * prior, centre, model.nonnegative, everything)
+            folds.holdout_rmse(scale, w * prior, centre, model.nonnegative, included)
             for w in strengths
         ]
     )
-    harm = np.mean(predicted / predicted.min(axis=0), axis=1)
-    weight = float(strengths[np.argmax(harm <= _HARMLESS * harm.min())])
+    relative_cost = np.mean(holdout_costs / holdout_costs.min(axis=0), axis=1)
+    weight = float(strengths[np.argmax(relative_cost <= _PRIOR_TOLERANCE * relative_cost.min())])
     costs: dict[tuple[str, ...], Float[Array, " j"]] = {}
     groups = (_groups(model) if groups is None else groups) if select else ()
     for size in range(len(groups) + 1):
         for out in combinations(groups, size):
-            used = ~(_members(model, out) | out_already)
-            costs[out] = folds.left_out_cost(scale, weight * prior, centre, model.nonnegative, used)
-    leaving, chosen = _leaving(model, costs, worth)
-    leaving = [*(name for name in model.names if name in dropped), *leaving]
-    found = theta if loaded else None
-    return TermSelection(tuple(dict.fromkeys(leaving)), weight, correlation, chosen, found)
+            included_terms = ~(_members(model, out) | is_dropped)
+            costs[out] = folds.holdout_rmse(
+                scale, weight * prior, centre, model.nonnegative, included_terms
+            )
+    to_drop, cost = _terms_to_drop(model, costs, tolerance)
+    to_drop = [*(name for name in model.names if name in dropped), *to_drop]
+    load_parameters = theta if has_load else None
+    return TermSelection(tuple(dict.fromkeys(to_drop)), weight, correlation, cost, load_parameters)
 
 
 def gaussian_prior(
     model: TorqueModel,
 ) -> tuple[Float[Array, "p p"], Float[Array, " p"], bool]:
-    """Second derivative of the entropic divergence at the nominal links, and those links.
+    """Prior precision (Hessian of the entropic divergence at the nominal links) and mean.
 
-    The last value tells whether the nominal robot says nothing about any of its links.
+    The last value is True if the robot has no nominal values of any link.
     """
     problem = EstimationProblem.of(model)
-    links, made_up = prior_links(problem)
+    links, guessed = prior_links(problem)
     p, joints = len(model.names), model.robot.joints
     square, centre = np.zeros((p, p)), model.nominal.copy()
     centre[model.layout.links] = links.ravel()
     for k, link in enumerate(links):
         step = np.linalg.inv(pseudo_inertia(link)) @ UNIT
-        own = model.layout.link(k)
-        square[own, own] = np.einsum("imn,jnm->ij", step, step)
-    return square, centre, len(made_up) == joints
+        link_slice = model.layout.link(k)
+        square[link_slice, link_slice] = np.einsum("imn,jnm->ij", step, step)
+    return square, centre, len(guessed) == joints
 
 
 def correlation_samples(
     residuals: Float[Array, "n j"], keep: Bool[Array, "n j"], run: Array
 ) -> Float[Array, " j"]:
-    """Over how many samples residuals are correlated: 1 + 2 sum of their autocorrelation.
+    """Correlation length of residuals in samples: 1 + 2 sum of their autocorrelation.
 
-    The sum ends where the autocorrelation first falls below 0.05. N samples are worth N over this
-    many independent ones.
+    The sum ends where the autocorrelation first falls below 0.05. The effective number of
+    independent samples is N over this value.
     """
     out = np.ones(residuals.shape[1])
     for j in range(residuals.shape[1]):
@@ -178,10 +180,12 @@ def correlation_samples(
             if len(x) < 8:
                 continue
             x = x - x.mean()
-            own = np.fft.irfft(np.abs(np.fft.rfft(x, 2 * len(x))) ** 2)[: len(x)]
-            longer = max(len(power), len(own))
-            power = np.pad(power, (0, longer - len(power))) + np.pad(own, (0, longer - len(own)))
-            total += own[0]
+            autocovariance = np.fft.irfft(np.abs(np.fft.rfft(x, 2 * len(x))) ** 2)[: len(x)]
+            longer = max(len(power), len(autocovariance))
+            power = np.pad(power, (0, longer - len(power))) + np.pad(
+                autocovariance, (0, longer - len(autocovariance))
+            )
+            total += autocovariance[0]
         if total <= 0.0:
             continue
         shape = power / total
@@ -192,21 +196,27 @@ def correlation_samples(
 
 
 def _groups(model: TorqueModel) -> tuple[str, ...]:
-    """Sets of parameters that data may drop, the last of the model first."""
-    sets = [one.optional for one in reversed(model.term_sum.parameters) if one.optional]
+    """Groups of optional parameters, the last of the model first."""
+    sets = [
+        parameter.optional
+        for parameter in reversed(model.term_sum.parameters)
+        if parameter.optional
+    ]
     return tuple(dict.fromkeys(sets))
 
 
 def _members(model: TorqueModel, groups: tuple[str, ...]) -> Bool[Array, " p"]:
-    """Which parameters belong to any of the groups."""
-    return model.layout.where(lambda one: one.optional in groups or one.name in groups)
+    """Mask of the parameters in any of the groups."""
+    return model.layout.select(
+        lambda parameter: parameter.optional in groups or parameter.name in groups
+    )
 
 
 def normal_equations(
     regression: Regression, scale: Float[Array, " j"]
 ) -> tuple[Float[Array, "p p"], Float[Array, " p"]]:
-    """W'W and W'y of all rows, joints counted by scale."""
-    return _Folds(regression, apart=False).normal(scale)
+    """Normal equations W'W and W'y of all rows, with joint weights."""
+    return _CrossValidation(regression, by_fold=False).normal_equations(scale)
 
 
 def fit_with_prior(
@@ -214,18 +224,20 @@ def fit_with_prior(
     prior: Float[Array, "p p"],
     centre: Float[Array, " p"],
     nonnegative: Bool[Array, " p"],
-    least_noise: Float[Array, " j"] | None = None,
+    minimum_noise: Float[Array, " j"] | None = None,
 ) -> tuple[Float[Array, " p"], Float[Array, " j"]]:
-    """Parameters from all rows and a Gaussian prior, and one over each joint's variance."""
-    return _Folds(regression, apart=False).weighted_fit(prior, centre, nonnegative, least_noise)
+    """Parameters from all rows and a Gaussian prior, and the inverse variance of each joint."""
+    return _CrossValidation(regression, by_fold=False).weighted_fit(
+        prior, centre, nonnegative, minimum_noise
+    )
 
 
-class _Folds:
+class _CrossValidation:
     """Least squares with a Gaussian prior, on all data and with each fold left out in turn."""
 
-    def __init__(self, regression: Regression, *, apart: bool = True) -> None:
+    def __init__(self, regression: Regression, *, by_fold: bool = True) -> None:
         self.mapping = regression.base.mapping
-        self.folds = regression.by_fold if apart else ()
+        self.folds = regression.by_fold if by_fold else ()
         self.total = regression.by_joint
         self.count = np.maximum([part.count for part in self.total], 1)
 
@@ -236,68 +248,78 @@ class _Folds:
         nonnegative: Bool[Array, " p"],
         least_noise: Float[Array, " j"] | None = None,
     ) -> tuple[Float[Array, " p"], Float[Array, " j"]]:
-        """Parameters from everything, and one over the residual variance of each joint."""
+        """Parameters from all data, and the inverse residual variance of each joint."""
         power = self._costs(self.total, np.zeros(len(centre)))
         floor = 1e-12 * power.max()
         if least_noise is not None:
             floor = np.maximum(floor, self.count * least_noise**2)
         scale = self.count / np.maximum(power, 1e-12)
-        every = np.ones(len(centre), bool)
+        included = np.ones(len(centre), bool)
         values, vectors = np.linalg.eigh(prior)
-        held = values > 0.0
-        root = np.sqrt(values[held])[:, None] * vectors[:, held].T
-        # Each joint's triangle has rows for its own columns only.
-        seen = [np.any(own.factor, axis=1) for own in self.total]
-        each = [own.factor[at] @ self.mapping for own, at in zip(self.total, seen, strict=True)]
-        right = [own.target[at] for own, at in zip(self.total, seen, strict=True)]
+        positive = values > 0.0
+        root = np.sqrt(values[positive])[:, None] * vectors[:, positive].T
+        # Each joint's factor has rows for its nonzero columns only.
+        nonzero = [np.any(information.factor, axis=1) for information in self.total]
+        factors = [
+            information.factor[rows_used] @ self.mapping
+            for information, rows_used in zip(self.total, nonzero, strict=True)
+        ]
+        targets = [
+            information.target[rows_used]
+            for information, rows_used in zip(self.total, nonzero, strict=True)
+        ]
         for _ in range(4):
-            # Loads follow from these parameters, so they are found without squaring a condition.
+            # Solved by QR, since loads depend on these parameters and need full accuracy.
             size = np.sqrt(scale)
-            rows = [s * own for s, own in zip(size, each, strict=True)]
-            aims = [s * own for s, own in zip(size, right, strict=True)]
+            rows = [s * information for s, information in zip(size, factors, strict=True)]
+            scaled_targets = [s * information for s, information in zip(size, targets, strict=True)]
             stacked = np.concatenate([*rows, root])
             theta = _least_squares(
-                stacked, np.concatenate([*aims, root @ centre]), nonnegative, every
+                stacked, np.concatenate([*scaled_targets, root @ centre]), nonnegative, included
             )
             cost = self._costs(self.total, theta)
             scale = self.count / np.maximum(np.maximum(cost, floor), 1e-300)
         return theta, scale
 
-    def left_out_cost(
+    def holdout_rmse(
         self,
         scale: Float[Array, " j"],
         prior: Float[Array, "p p"],
         centre: Float[Array, " p"],
         nonnegative: Bool[Array, " p"],
-        used: Bool[Array, " p"],
+        included: Bool[Array, " p"],
     ) -> Float[Array, " j"]:
-        """Root mean square error per joint of the folds, each predicted from the others."""
-        parts = self._weighted(tuple(scale))
+        """RMSE per joint over the folds, each predicted from the others."""
+        parts = self._fold_equations(tuple(scale))
         square, right = sum(a for a, _ in parts), sum(b for _, b in parts)
         cost = np.zeros(len(scale))
-        for fold, (own, aim) in zip(self.folds, parts, strict=True):
-            rest = square - own + prior
-            theta = solve_normal(rest, right - aim + prior @ centre, nonnegative, used)
+        for fold, (fold_square, fold_right) in zip(self.folds, parts, strict=True):
+            training_square = square - fold_square + prior
+            theta = solve_normal(
+                training_square, right - fold_right + prior @ centre, nonnegative, included
+            )
             cost += self._costs(fold, theta)
         return np.sqrt(cost / self.count)
 
-    def normal(self, scale: Float[Array, " j"]) -> tuple[Float[Array, "p p"], Float[Array, " p"]]:
-        """Normal equations of everything."""
+    def normal_equations(
+        self, scale: Float[Array, " j"]
+    ) -> tuple[Float[Array, "p p"], Float[Array, " p"]]:
+        """Normal equations of all data."""
         return self._normal(self.total, scale)
 
-    def _weighted(self, scale: tuple[float, ...]) -> list[tuple[Array, Array]]:
-        """Normal equations of each fold; made once for all that is tried with one scale."""
-        known: tuple[tuple[float, ...], list[tuple[Array, Array]]] | None
-        known = getattr(self, "_known", None)
-        if known is None or known[0] != scale:
-            known = scale, [self._normal(fold, np.array(scale)) for fold in self.folds]
-            self._known = known
-        return known[1]
+    def _fold_equations(self, scale: tuple[float, ...]) -> list[tuple[Array, Array]]:
+        """Normal equations of each fold; cached for equal scales."""
+        cached: tuple[tuple[float, ...], list[tuple[Array, Array]]] | None
+        cached = getattr(self, "_known", None)
+        if cached is None or cached[0] != scale:
+            cached = scale, [self._normal(fold, np.array(scale)) for fold in self.folds]
+            self._cached_equations = cached
+        return cached[1]
 
     def _normal(
         self, parts: tuple[Information, ...], scale: Float[Array, " j"]
     ) -> tuple[Float[Array, "p p"], Float[Array, " p"]]:
-        """W'W and W'y, joints counted by scale, from triangles on base columns: W = W_b B."""
+        """Weighted W'W and W'y from factors on base columns: W = W_b B."""
         square = sum(s * (a.factor.T @ a.factor) for s, a in zip(scale, parts, strict=True))
         right = sum(s * (a.factor.T @ a.target) for s, a in zip(scale, parts, strict=True))
         return self.mapping.T @ square @ self.mapping, self.mapping.T @ right
@@ -305,33 +327,37 @@ class _Folds:
     def _costs(
         self, parts: tuple[Information, ...], theta: Float[Array, " p"]
     ) -> Float[Array, " j"]:
-        own = self.mapping @ theta
-        return np.array([part.cost(own) for part in parts])
+        base_values = self.mapping @ theta
+        return np.array([part.cost(base_values) for part in parts])
 
 
 def _least_squares(
     rows: Float[Array, "r p"],
     values: Float[Array, " r"],
     nonnegative: Bool[Array, " p"],
-    used: Bool[Array, " p"],
+    included: Bool[Array, " p"],
 ) -> Float[Array, " p"]:
-    """As `solve_normal`, from rows instead of their normal equations."""
+    """Solution of `solve_normal` from rows instead of their normal equations."""
     size = np.linalg.norm(rows, axis=0)
-    free = used & (size > 0.0)
+    free = included & (size > 0.0)
     theta = np.zeros(rows.shape[1])
-    every = np.flatnonzero(free)
-    scaled = np.concatenate([rows[:, every] / size[every], np.sqrt(_RIDGE) * np.eye(len(every))])
-    aim = np.pad(values, (0, len(every)))
-    upper = np.asarray(np.linalg.qr(np.column_stack([scaled, aim]), mode="r"))
+    candidates = np.flatnonzero(free)
+    scaled = np.concatenate(
+        [rows[:, candidates] / size[candidates], np.sqrt(_RIDGE) * np.eye(len(candidates))]
+    )
+    target = np.pad(values, (0, len(candidates)))
+    upper = np.asarray(np.linalg.qr(np.column_stack([scaled, target]), mode="r"))
     for _ in range(20):
-        at = free[every]
-        # A column held at zero takes its ridge with it: what is left is part of the triangle.
-        own = upper
-        if not np.all(at):
-            own = np.asarray(np.linalg.qr(upper[:, np.append(at, True)], mode="r"))
+        is_free = free[candidates]
+        # A column fixed at zero is removed with its ridge.
+        reduced = upper
+        if not np.all(is_free):
+            reduced = np.asarray(np.linalg.qr(upper[:, np.append(is_free, True)], mode="r"))
         theta[:] = 0.0
-        found = scipy.linalg.solve_triangular(own[:-1, :-1], own[:-1, -1], check_finite=False)
-        theta[every[at]] = found / size[every[at]]
+        scaled_solution = scipy.linalg.solve_triangular(
+            reduced[:-1, :-1], reduced[:-1, -1], check_finite=False
+        )
+        theta[candidates[is_free]] = scaled_solution / size[candidates[is_free]]
         negative = free & nonnegative & (theta < 0.0)
         if not np.any(negative):
             break
@@ -343,20 +369,20 @@ def solve_normal(
     square: Float[Array, "p p"],
     right: Float[Array, " p"],
     nonnegative: Bool[Array, " p"],
-    used: Bool[Array, " p"],
+    included: Bool[Array, " p"],
 ) -> Float[Array, " p"]:
-    """Normal equations; dissipative terms that come out negative are zero."""
-    # Columns that depend on others leave differences of equal sums on the diagonal.
+    """Solve normal equations; dissipative terms that become negative are set to zero."""
+    # Diagonal entries of dependent columns may be negative rounding errors.
     size = np.sqrt(np.maximum(np.diag(square), 0.0))
-    free = used & (size > 0.0)
+    free = included & (size > 0.0)
     theta = np.zeros(len(right))
     for _ in range(20):
-        at = np.flatnonzero(free)
-        s = size[at]
-        scaled = square[np.ix_(at, at)] / np.outer(s, s)
-        scaled[np.diag_indices(len(at))] += _RIDGE
+        indices = np.flatnonzero(free)
+        s = size[indices]
+        scaled = square[np.ix_(indices, indices)] / np.outer(s, s)
+        scaled[np.diag_indices(len(indices))] += _RIDGE
         theta[:] = 0.0
-        theta[at] = np.linalg.solve(scaled, right[at] / s) / s
+        theta[indices] = np.linalg.solve(scaled, right[indices] / s) / s
         negative = free & nonnegative & (theta < 0.0)
         if not np.any(negative):
             break

@@ -1,20 +1,21 @@
-"""How far to lean on what was known before, from the data: trust per link, size of friction terms.
+"""Prior scales from the data: weight of each nominal link, magnitude of friction terms.
 
     links           theta_k ~ N(nominal_k, (w_k Q_k)^-1)      Q_k: of the log-det divergence
-    drag            theta_i ~ N(0, (kappa_j s_i)^2)           s_i: all friction seen, at rated speed
-    load            theta_i ~ N(0, (l_j s_i)^2)               the same, at rated torque
+    viscous         theta_i ~ N(0, (kappa_j s_i)^2)           s_i: observed friction, at rated speed
+    load            theta_i ~ N(0, (l_j s_i)^2)               likewise, at rated torque
     ripple          theta_i ~ N(0, (a_j f_j)^2)
-    coulomb         theta_i ~ N(0, f_j^2)                     f_j: friction seen in joint j
-    offset          theta_i ~ N(0, (o f_j)^2)                 o: of all joints together
-    pre-sliding     theta_i ~ N(0, (b_j f_j)^2)               steps wider than the first
+    coulomb         theta_i ~ N(0, f_j^2)                     f_j: observed friction of joint j
+    offset          theta_i ~ N(0, (o f_j)^2)                 o: common to all joints
+    pre-sliding     theta_i ~ N(0, (b_j f_j)^2)               widths above the first
 
-Where a joint turned one way only, friction, offset and slow changes of either are nearly one
-column: there an offset is expected to be small beside friction, and v |v| to be next to nothing.
+For unidirectional joints, friction, offset and slow changes of either are nearly confounded: there
+the prior of the offset is small against friction, and that of v |v| very small.
 
 w_k, kappa_j, l_j, o, a_j and b_j maximise the evidence (MacKay's fixed point) under weak
-hyperpriors; rows count as often as their residuals are independent. Nothing is dropped: a term that
-the data do not show has a small scale. Cross-validation inside one recording cannot do this: ten
-seconds hold a few dozen independent residuals per joint, and terms would be chosen by noise.
+hyperpriors, with rows weighted by their effective number of independent samples. No term is
+dropped: terms without support get a small scale. Cross-validation within one recording cannot
+replace this: ten seconds hold a few dozen independent residuals per joint, and terms would be
+selected by noise.
 """
 
 from __future__ import annotations
@@ -28,15 +29,15 @@ from taufit.core.gaussian import inverse_within
 from taufit.dynamics.base_parameters import base_parameters
 from taufit.fitting.selection.friction_terms import (
     GUESSED_WEIGHT,
+    MIN_PRIOR_FRACTION,
     NOMINAL_WEIGHT,
-    WEAKEST,
     correlation_samples,
     fit_with_prior,
     gaussian_prior,
     normal_equations,
     solve_normal,
 )
-from taufit.model.columns import terms_at
+from taufit.model.columns import steady_drive_columns
 from taufit.model.information_share import InformationShare
 from taufit.model.torque_model import TorqueModel
 from taufit.regression.regression import Regression
@@ -45,37 +46,37 @@ from taufit.signals.sample_source import SampleSource, as_source
 from taufit.signals.samples import Samples
 from taufit.terms import CONSTANT, DRAG, LEVEL, LOAD, MEMORY, WAVE, needs
 
-# Weight of the hyperpriors "links known to 30 %" and "drag as large as all friction seen", in
-# parameters.
-_NU_LINK, _NU_DRAG = 10.0, 4.0
-# Trust in a link never falls below this share of the trust in a described one.
-_LEAST_TRUST = 0.1
-# Prior standard deviation of Coulomb friction over the friction seen, and what offsets are expected
-# to be beside it before any is seen.
-_COULOMB = 1.0
-_OFFSET, _NU_OFFSET = 1.0, 2.0
-# The same of an offset, and v |v| over what it may be elsewhere, where a joint turned one way only.
-_ONE_WAY_OFFSET, _ONE_WAY_CURVED = 0.2, 0.03
-# The same of wider steps of pre-sliding where nothing shows them: a second of motion holds no more
-# than the beginning of such a step, and would make of it any friction at all.
-_WIDER, _NU_WIDER = 0.5, 4.0
-# Rounds of the fixed point, always as many: a stopping rule would turn rounding into a choice.
+# Weights of the hyperpriors "links known to 30 %" and "viscous friction as large as all observed
+# friction", in parameters.
+_NU_LINK, _NU_VISCOUS = 10.0, 4.0
+# Smallest weight of a link relative to that of a described one.
+_MIN_LINK_WEIGHT = 0.1
+# Prior standard deviations of Coulomb friction and of offsets relative to the observed friction.
+_COULOMB_SCALE = 1.0
+_OFFSET_SCALE, _NU_OFFSET = 1.0, 2.0
+# Factors on the prior of the offset and of v |v| for unidirectional joints.
+_UNIDIRECTIONAL_OFFSET, _UNIDIRECTIONAL_QUADRATIC = 0.2, 0.03
+# Prior of wider pre-sliding terms relative to the observed friction: a second of motion shows only
+# the beginning of such a term.
+_PRESLIDING_SCALE, _NU_PRESLIDING = 0.5, 4.0
+# Iterations of the fixed point; constant, since a stopping rule would depend on rounding.
 _ROUNDS = 25
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PriorScales:
-    """What is believed before the fit, as strongly as the data support.
+    """Prior scales estimated from the data.
 
     Attributes:
-        link_weight: Of each nominal link, in squared noise levels of a row.
-        precision: Of every parameter about zero, in the same unit; 0 where nothing is believed.
-        correlation_samples: Rows whose residuals are correlated: N rows are worth N over this many.
-        load: Parameters whose links' torque friction depends on, else None. Those of the settled
-            search: they are nearer to the fit that follows than an unconstrained fit's.
-        ripple: Prior std of ripple terms per joint over the friction seen; 0 without.
-        theta: The parameters the evidence was evaluated at.
-        from_data: How much of each link and friction term came from the data.
+        link_weight: Weight of each nominal link, in squared noise levels of a row.
+        precision: Prior precision of every parameter about zero, in the same unit; 0 without prior.
+        correlation_samples: Number of rows over which residuals are correlated.
+        load: Parameters whose rigid-body torque is the load of friction, else None; those of the
+            converged search.
+        ripple: Prior standard deviation of ripple terms per joint, relative to the observed
+            friction; 0 without ripple.
+        theta: Parameters at which the evidence was evaluated.
+        from_data: Information share of each link and friction term.
     """
 
     link_weight: Float[Array, " j"]
@@ -92,31 +93,33 @@ def estimate_prior_scales(
     samples: Samples | SampleSource,
     *,
     dropped: tuple[str, ...] = (),
-    least_noise: Float[Array, " j"] | None = None,
+    minimum_noise: Float[Array, " j"] | None = None,
     load: Float[Array, " p"] | None = None,
-    one_way: tuple[int, ...] = (),
+    unidirectional: tuple[int, ...] = (),
 ) -> PriorScales:
-    """Prior scales from the samples.
+    """Estimate the prior scales by evidence maximisation.
 
     Args:
-        model: What explains the torque.
+        model: Torque model.
         samples: Conditioned motion and torque, in memory or part by part.
-        dropped: Parameters held at zero.
-        least_noise: Below which no joint's noise is taken to be [N m].
-        load: Parameters whose links' torque load-dependent friction begins with; by default those
-            of a fit with the measured torque in that place.
-        one_way: Joints, counted from 0, that turned one way only.
+        dropped: Parameters fixed at zero.
+        minimum_noise: Lower limit of each joint's noise [N m].
+        load: Parameters whose rigid-body torque is the initial load; by default those of a fit with
+            the measured torque as load.
+        unidirectional: Joints, counted from 0, that moved in one direction only.
     """
-    search = maximise_evidence(model, as_source(samples), dropped, least_noise, load, one_way)
-    rippled = bool(np.any(search.scales.is_ripple))
+    search = maximise_evidence(
+        model, as_source(samples), dropped, minimum_noise, load, unidirectional
+    )
+    has_ripple = bool(np.any(search.scales.is_ripple))
     return PriorScales(
-        search.trust * search.correlation,
+        search.link_weight * search.correlation,
         search.precision() * search.correlation,
         search.correlation,
         search.theta if needs(model.term_sum, "load") else None,
-        np.sqrt(search.ripple) if rippled else np.zeros(model.layout.joints),
+        np.sqrt(search.ripple) if has_ripple else np.zeros(model.layout.joints),
         search.theta,
-        search.from_data(),
+        search.information_share(),
     )
 
 
@@ -124,64 +127,68 @@ def maximise_evidence(
     model: TorqueModel,
     source: SampleSource,
     dropped: tuple[str, ...],
-    least_noise: Float[Array, " j"] | None = None,
-    begin: Float[Array, " p"] | None = None,
-    one_way: tuple[int, ...] = (),
+    minimum_noise: Float[Array, " j"] | None = None,
+    initial_load: Float[Array, " p"] | None = None,
+    unidirectional: tuple[int, ...] = (),
 ) -> EvidenceMaximisation:
-    """The settled search for the scales; friction that depends on the load begins with `begin`."""
-    prior, centre, guessed = gaussian_prior(model)
-    trusted = GUESSED_WEIGHT if guessed else NOMINAL_WEIGHT
+    """Converged search for the scales; load-dependent friction starts with `initial_load`."""
+    prior, centre, is_guessed = gaussian_prior(model)
+    nominal_weight = GUESSED_WEIGHT if is_guessed else NOMINAL_WEIGHT
     base = base_parameters(model)
-    loaded = needs(model.term_sum, "load")
-    load: Load = (begin if begin is not None else "measured") if loaded else None
-    # Residuals show their correlation only where no prior keeps the fit from its best.
-    weak = WEAKEST * trusted * source.correlation_guess * prior
+    has_load = needs(model.term_sum, "load")
+    load: Load = (initial_load if initial_load is not None else "measured") if has_load else None
+    # The correlation of residuals is estimated with a weak prior.
+    weak_prior = MIN_PRIOR_FRACTION * nominal_weight * source.correlation_guess * prior
     theta = None
     for _ in range(2 if isinstance(load, str) else 1):
         load = load if theta is None else theta
         regression = Regression(source, RowBuilder(model, load), base)
-        theta, scale = fit_with_prior(regression, weak, centre, model.nonnegative, least_noise)
+        theta, scale = fit_with_prior(
+            regression, weak_prior, centre, model.nonnegative, minimum_noise
+        )
     assert theta is not None
     rows = regression.excerpt
     assert isinstance(rows, SampleRows)
-    each = correlation_samples(rows.residuals(theta), rows.keep, rows.run)
-    search = EvidenceMaximisation(model, regression, theta, scale, float(np.mean(each)))
-    search.prior, search.centre, search.trusted = prior, centre, trusted
-    search.scales = _turned_one_way(_scales(model, source, rows, theta), model, one_way)
-    search.used = ~np.isin(model.names, dropped)
+    correlation = correlation_samples(rows.residuals(theta), rows.keep, rows.run)
+    search = EvidenceMaximisation(model, regression, theta, scale, float(np.mean(correlation)))
+    search.prior, search.centre, search.nominal_weight = prior, centre, nominal_weight
+    search.scales = _restrict_unidirectional(
+        _scales(model, source, rows, theta), model, unidirectional
+    )
+    search.included = ~np.isin(model.names, dropped)
     search.run()
     return search
 
 
 def rated_speed(model: TorqueModel, source: SampleSource) -> Float[Array, " j"]:
-    """The joints' rated speed; twice the fastest seen where the robot's is not known."""
+    """Rated speed of the joints; twice the largest observed speed if unknown."""
     extent = source.summary.extents["velocity"]
-    seen = np.nan_to_num(np.maximum(np.abs(extent.low), np.abs(extent.high)))
-    return _at_least(model.robot.limits.velocity, seen)
+    largest = np.nan_to_num(np.maximum(np.abs(extent.low), np.abs(extent.high)))
+    return _rated_or_observed(model.robot.limits.velocity, largest)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Scales:
-    """Prior standard deviations at kappa = 1 and a = 1, and who has which.
+    """Prior precisions at unit scales, by kind of term.
 
     Attributes:
-        unit: 1 / s_i^2 of drag terms, else 0.
-        load: The same of load terms.
-        fixed: Of Coulomb friction, else 0.
-        wider: 1 / f_j^2 of wider steps of pre-sliding, else 0.
-        offset: The same of offsets.
-        is_ripple: Which terms are ripple.
-        friction: Spread of the friction seen.
+        viscous: 1 / s_i^2 of viscous terms, else 0.
+        load: 1 / s_i^2 of load terms, else 0.
+        coulomb: Precision of Coulomb friction, else 0.
+        presliding: 1 / f_j^2 of wider pre-sliding terms, else 0.
+        offset: 1 / f_j^2 of offsets, else 0.
+        is_ripple: Mask of ripple terms.
+        friction_std: Standard deviation of the observed friction.
         owner: Joint of every parameter.
     """
 
-    unit: Float[Array, " p"]
+    viscous: Float[Array, " p"]
     load: Float[Array, " p"]
-    fixed: Float[Array, " p"]
-    wider: Float[Array, " p"]
+    coulomb: Float[Array, " p"]
+    presliding: Float[Array, " p"]
     offset: Float[Array, " p"]
     is_ripple: Bool[Array, " p"]
-    friction: Float[Array, " j"]
+    friction_std: Float[Array, " j"]
     owner: Array
 
 
@@ -191,186 +198,218 @@ def _scales(
     layout = model.layout
     joints, p = layout.joints, layout.size
     rigid = rows.rigid_torque(theta)
-    rest = np.where(rows.keep, rows.torque - rigid, 0.0)
+    drive_torque = np.where(rows.keep, rows.torque - rigid, 0.0)
     count = np.maximum(rows.keep.sum(axis=0), 1)
-    mean = rest.sum(axis=0) / count
-    spread = np.sqrt(np.sum(np.where(rows.keep, rest - mean, 0.0) ** 2, axis=0) / count)
-    friction = np.maximum(spread, 1e-9)
+    mean = drive_torque.sum(axis=0) / count
+    drive_std = np.sqrt(np.sum(np.where(rows.keep, drive_torque - mean, 0.0) ** 2, axis=0) / count)
+    friction_std = np.maximum(drive_std, 1e-9)
     torque = source.summary.torque_std + np.abs(source.summary.torque_mean)
-    level = np.minimum(np.maximum(spread, np.abs(rest).sum(axis=0) / count), torque)
-    level = np.maximum(level, 1e-9)
+    friction_level = np.minimum(
+        np.maximum(drive_std, np.abs(drive_torque).sum(axis=0) / count), torque
+    )
+    friction_level = np.maximum(friction_level, 1e-9)
     speed = rated_speed(model, source)
-    carried = np.abs(rigid).max(axis=0, initial=0.0)
-    full = _at_least(model.robot.limits.torque, carried)
-    drag = terms_at(model, speed)
-    unit, load, fixed, wider, offset = np.zeros((5, p))
+    largest_load = np.abs(rigid).max(axis=0, initial=0.0)
+    rated_load = _rated_or_observed(model.robot.limits.torque, largest_load)
+    viscous_columns = steady_drive_columns(model, speed)
+    viscous, load, coulomb, presliding, offset = np.zeros((5, p))
     ripple = np.zeros(p, bool)
-    for i in range(layout.rest.start, p):
-        one, j = layout.parameters[i], int(layout.owner[i])
-        assert one is not None
-        if one.group == DRAG and one.power:
-            # A joint that turned one way shows friction without a spread.
-            unit[i] = (drag[j, layout.drive_names.index(one.name)] / level[j]) ** 2
-        elif one.group == LOAD and not one.modifies:
-            load[i] = (full[j] / friction[j]) ** 2
-        elif one.group == WAVE:
+    for i in range(layout.after_links.start, p):
+        parameter, j = layout.parameters[i], int(layout.owner[i])
+        assert parameter is not None
+        if parameter.group == DRAG and parameter.power:
+            # Friction of a unidirectional joint has no variance.
+            viscous[i] = (
+                viscous_columns[j, layout.drive_names.index(parameter.name)] / friction_level[j]
+            ) ** 2
+        elif parameter.group == LOAD and not parameter.modifies:
+            load[i] = (rated_load[j] / friction_std[j]) ** 2
+        elif parameter.group == WAVE:
             ripple[i] = True
         elif layout.kinds[i] == CONSTANT:
-            offset[i] = 1.0 / level[j] ** 2
-        elif one.group == LEVEL:
-            fixed[i] = 1.0 / (_COULOMB * level[j]) ** 2
-        elif one.group == MEMORY:
-            wider[i] = 1.0 / level[j] ** 2
-    assert len(friction) == joints
-    return _Scales(unit, load, fixed, wider, offset, ripple, friction, np.asarray(layout.owner))
-
-
-def _turned_one_way(scales: _Scales, model: TorqueModel, joints: tuple[int, ...]) -> _Scales:
-    """The same with what cannot be told from friction on these joints expected to be small."""
-    curved = model.layout.where(lambda one: one.power == 2)
-    here = np.isin(scales.owner, joints)
-    return replace(
-        scales,
-        unit=scales.unit / np.where(here & curved, _ONE_WAY_CURVED, 1.0) ** 2,
-        offset=scales.offset / np.where(here, _ONE_WAY_OFFSET, 1.0) ** 2,
+            offset[i] = 1.0 / friction_level[j] ** 2
+        elif parameter.group == LEVEL:
+            coulomb[i] = 1.0 / (_COULOMB_SCALE * friction_level[j]) ** 2
+        elif parameter.group == MEMORY:
+            presliding[i] = 1.0 / friction_level[j] ** 2
+    assert len(friction_std) == joints
+    return _Scales(
+        viscous, load, coulomb, presliding, offset, ripple, friction_std, np.asarray(layout.owner)
     )
 
 
-def _at_least(rated: Float[Array, " j"], seen: Float[Array, " j"]) -> Float[Array, " j"]:
-    """Rated values, twice the seen ones where there are none, never less than the seen ones."""
+def _restrict_unidirectional(
+    scales: _Scales, model: TorqueModel, joints: tuple[int, ...]
+) -> _Scales:
+    """Scales with small priors for terms confounded with friction on unidirectional joints."""
+    is_quadratic = model.layout.select(lambda parameter: parameter.power == 2)
+    is_unidirectional = np.isin(scales.owner, joints)
+    return replace(
+        scales,
+        viscous=scales.viscous
+        / np.where(is_unidirectional & is_quadratic, _UNIDIRECTIONAL_QUADRATIC, 1.0) ** 2,
+        offset=scales.offset / np.where(is_unidirectional, _UNIDIRECTIONAL_OFFSET, 1.0) ** 2,
+    )
+
+
+def _rated_or_observed(
+    rated: Float[Array, " j"], observed: Float[Array, " j"]
+) -> Float[Array, " j"]:
+    """Rated values, twice the observed ones where unknown, never less than observed."""
     rated = np.asarray(rated, float)
-    known = np.isfinite(rated) & (rated > 0.0)
-    return np.asarray(np.maximum(np.maximum(np.where(known, rated, 2.0 * seen), seen), 1e-9))
+    has_rating = np.isfinite(rated) & (rated > 0.0)
+    return np.asarray(
+        np.maximum(np.maximum(np.where(has_rating, rated, 2.0 * observed), observed), 1e-9)
+    )
 
 
 class EvidenceMaximisation:
-    """The fixed point: a ridge solve, then every scale from the parameters it explains.
+    """Fixed point of MacKay: a ridge solution, then every scale from its parameters.
 
     Attributes:
-        first: Parameters of a fit with hardly any prior.
-        correlation: Rows whose residuals are correlated.
-        trust, drag, load, ripple, wider, offset: w_k, kappa_j^2, l_j^2, a_j^2, b_j^2 and o^2.
-        theta: Parameters under them.
-        used: Which parameters are not held at zero.
+        initial: Parameters of a fit with a weak prior.
+        correlation: Number of rows over which residuals are correlated.
+        link_weight, viscous, load, ripple, presliding, offset: w_k, kappa_j^2, l_j^2, a_j^2, b_j^2
+            and o^2.
+        theta: Parameters under these scales.
+        included: Mask of parameters not fixed at zero.
     """
 
     prior: Float[Array, "p p"]
     centre: Float[Array, " p"]
-    trusted: float
+    nominal_weight: float
     scales: _Scales
-    used: Bool[Array, " p"]
+    included: Bool[Array, " p"]
 
     def __init__(
         self,
         model: TorqueModel,
         regression: Regression,
-        first: Float[Array, " p"],
+        initial: Float[Array, " p"],
         scale: Float[Array, " j"],
         correlation: float,
     ) -> None:
-        self.model, self.regression, self.first = model, regression, first
+        self.model, self.regression, self.initial = model, regression, initial
         self.correlation = correlation
         self.square, self.right = normal_equations(regression, scale / correlation)
-        self.theta = first
+        self.theta = initial
 
     def precision(self) -> Float[Array, " p"]:
-        """Of every parameter about zero, by the scales as they are."""
+        """Prior precision of every parameter about zero, at the current scales."""
         s = self.scales
-        ripple = np.where(s.is_ripple, 1.0 / (self.ripple * s.friction**2)[s.owner], 0.0)
-        drag, load = s.unit / self.drag[s.owner], s.load / self.load[s.owner]
-        wider, offset = s.wider / self.wider[s.owner], s.offset / self.offset
-        return np.asarray(s.fixed + drag + load + wider + offset + ripple)
+        ripple = np.where(s.is_ripple, 1.0 / (self.ripple * s.friction_std**2)[s.owner], 0.0)
+        viscous, load = s.viscous / self.viscous[s.owner], s.load / self.load[s.owner]
+        presliding, offset = s.presliding / self.presliding[s.owner], s.offset / self.offset
+        return np.asarray(s.coulomb + viscous + load + presliding + offset + ripple)
 
     def run(self) -> None:
-        """To the fixed point."""
+        """Iterate to the fixed point."""
         joints = self.model.layout.joints
-        self.trust = np.full(joints, self.trusted)
-        self.drag, self.load = np.ones(joints), np.ones(joints)
+        self.link_weight = np.full(joints, self.nominal_weight)
+        self.viscous, self.load = np.ones(joints), np.ones(joints)
         self.ripple = np.full(joints, 0.01)
-        self.wider = np.full(joints, _WIDER**2)
-        self.offset = _OFFSET**2
+        self.presliding = np.full(joints, _PRESLIDING_SCALE**2)
+        self.offset = _OFFSET_SCALE**2
         for _ in range(_ROUNDS):
-            self._round()
+            self._iterate()
 
-    def believed(self) -> Float[Array, "p p"]:
-        """Second derivative of the nominal links' prior."""
+    def prior_precision(self) -> Float[Array, "p p"]:
+        """Precision of the prior of the nominal links."""
         layout = self.model.layout
         links = np.zeros_like(self.prior)
         for k in range(layout.joints):
-            own = layout.link(k)
-            links[own, own] = self.trust[k] * self.prior[own, own]
+            link_slice = layout.link(k)
+            links[link_slice, link_slice] = self.link_weight[k] * self.prior[link_slice, link_slice]
         return links
 
-    def solved(self, used: Bool[Array, " p"]) -> Float[Array, " p"]:
-        """The parameters under the scales as they are, others held at zero."""
-        links = self.believed()
+    def map_estimate(self, included: Bool[Array, " p"]) -> Float[Array, " p"]:
+        """Maximum a posteriori parameters at the current scales, others fixed at zero."""
+        links = self.prior_precision()
         total = self.square + links + np.diag(self.precision())
-        return solve_normal(total, self.right + links @ self.centre, self.model.nonnegative, used)
+        return solve_normal(
+            total, self.right + links @ self.centre, self.model.nonnegative, included
+        )
 
-    def from_data(self) -> InformationShare:
-        """Shares of links and friction terms that the data determine, by the settled scales."""
+    def information_share(self) -> InformationShare:
+        """Information shares of links and friction terms, at the final scales."""
         layout = self.model.layout
-        precision, links = self.precision(), self.believed()
+        precision, links = self.precision(), self.prior_precision()
         total = self.square + links + np.diag(precision)
-        free = self.used & ((self.theta != 0.0) | ~self.model.nonnegative) & (np.diag(total) > 0.0)
+        free = (
+            self.included & ((self.theta != 0.0) | ~self.model.nonnegative) & (np.diag(total) > 0.0)
+        )
         covariance = inverse_within(total, free, 1e-9)
-        shown = np.where(free, 1.0 - precision * np.diag(covariance), 0.0)
-        own = [layout.link(k) for k in range(layout.joints)]
-        kept = [np.trace(links[at, at] @ covariance[at, at]) / (at.stop - at.start) for at in own]
-        terms = shown[layout.drive].reshape(layout.joints, len(layout.drive_names))
-        return InformationShare(np.clip(1.0 - np.array(kept), 0.0, 1.0), np.clip(terms, 0.0, 1.0))
+        term_shares = np.where(free, 1.0 - precision * np.diag(covariance), 0.0)
+        link_slices = [layout.link(k) for k in range(layout.joints)]
+        prior_shares = [
+            np.trace(links[link_slice, link_slice] @ covariance[link_slice, link_slice])
+            / (link_slice.stop - link_slice.start)
+            for link_slice in link_slices
+        ]
+        terms = term_shares[layout.drive].reshape(layout.joints, len(layout.drive_names))
+        return InformationShare(
+            np.clip(1.0 - np.array(prior_shares), 0.0, 1.0), np.clip(terms, 0.0, 1.0)
+        )
 
-    def _round(self) -> None:
+    def _iterate(self) -> None:
         model, s = self.model, self.scales
         layout = model.layout
         precision = self.precision()
-        total = self.square + self.believed() + np.diag(precision)
-        theta = self.solved(self.used)
-        free = self.used & ((theta != 0.0) | ~model.nonnegative) & (np.diag(total) > 0.0)
+        total = self.square + self.prior_precision() + np.diag(precision)
+        theta = self.map_estimate(self.included)
+        free = self.included & ((theta != 0.0) | ~model.nonnegative) & (np.diag(total) > 0.0)
         covariance = inverse_within(total, free, 1e-9)
         self.theta = theta
-        explained = np.where(free, 1.0 - precision * np.diag(covariance), 0.0)
-        every = np.ones(layout.size, bool)
-        self.offset = _scale(s.offset, every, theta, explained, _NU_OFFSET, _OFFSET**2)
+        data_share = np.where(free, 1.0 - precision * np.diag(covariance), 0.0)
+        all_parameters = np.ones(layout.size, bool)
+        self.offset = _scale(
+            s.offset, all_parameters, theta, data_share, _NU_OFFSET, _OFFSET_SCALE**2
+        )
         for k in range(layout.joints):
-            own = layout.link(k)
-            q = self.prior[own, own]
-            off = theta[own] - self.centre[own]
-            size = own.stop - own.start
-            gamma = size - self.trust[k] * float(np.trace(q @ covariance[own, own]))
-            shown = float(np.clip(gamma, 0.0, size))
-            trust = (shown + _NU_LINK) / (off @ q @ off + _NU_LINK / self.trusted)
-            self.trust[k] = max(trust, _LEAST_TRUST * self.trusted)
-            own_terms = s.owner == k, theta, explained
-            self.drag[k] = _scale(s.unit, *own_terms, _NU_DRAG, 1.0)
-            self.load[k] = _scale(s.load, *own_terms, _NU_DRAG, 1.0)
-            self.wider[k] = _scale(s.wider, *own_terms, _NU_WIDER, _WIDER**2)
-            mine = (s.owner == k) & s.is_ripple & self.used
-            if np.any(mine):
-                shown = max(float(explained[mine].sum()), 1e-3)
-                power = float(np.sum(theta[mine] ** 2)) / s.friction[k] ** 2
-                self.ripple[k] = float(np.clip(power / shown, 1e-8, 1e2))
+            link_slice = layout.link(k)
+            q = self.prior[link_slice, link_slice]
+            deviation = theta[link_slice] - self.centre[link_slice]
+            size = link_slice.stop - link_slice.start
+            gamma = size - self.link_weight[k] * float(
+                np.trace(q @ covariance[link_slice, link_slice])
+            )
+            effective_number = float(np.clip(gamma, 0.0, size))
+            trust = (effective_number + _NU_LINK) / (
+                deviation @ q @ deviation + _NU_LINK / self.nominal_weight
+            )
+            self.link_weight[k] = max(trust, _MIN_LINK_WEIGHT * self.nominal_weight)
+            joint_terms = s.owner == k, theta, data_share
+            self.viscous[k] = _scale(s.viscous, *joint_terms, _NU_VISCOUS, 1.0)
+            self.load[k] = _scale(s.load, *joint_terms, _NU_VISCOUS, 1.0)
+            self.presliding[k] = _scale(
+                s.presliding, *joint_terms, _NU_PRESLIDING, _PRESLIDING_SCALE**2
+            )
+            is_joint_ripple = (s.owner == k) & s.is_ripple & self.included
+            if np.any(is_joint_ripple):
+                effective_number = max(float(data_share[is_joint_ripple].sum()), 1e-3)
+                power = float(np.sum(theta[is_joint_ripple] ** 2)) / s.friction_std[k] ** 2
+                self.ripple[k] = float(np.clip(power / effective_number, 1e-8, 1e2))
 
 
 def _scale(
     unit: Float[Array, " p"],
-    own: Bool[Array, " p"],
+    is_joint: Bool[Array, " p"],
     theta: Float[Array, " p"],
-    explained: Float[Array, " p"],
+    data_share: Float[Array, " p"],
     nu: float,
-    usual: float,
+    prior_scale: float,
 ) -> float:
-    """Squared scale of a joint's terms: their power over how many of them the data show.
+    """Squared scale of a joint's terms: their power over the effective number determined by data.
 
     Args:
         unit: 1 / variance at scale 1; 0 for other terms.
-        own: The joint's parameters.
+        is_joint: Mask of the joint's parameters.
         theta: Parameters.
-        explained: Share of each that the data show.
+        data_share: Information share of each parameter.
         nu: Weight of the hyperprior, in parameters.
-        usual: Squared scale it expects.
+        prior_scale: Squared scale of the hyperprior.
     """
-    mine = own & (unit > 0.0)
-    shown = max(float(explained[mine].sum()), 0.0)
-    power = float(np.sum(unit[mine] * theta[mine] ** 2))
-    return (power + nu * usual) / (shown + nu)
+    selected = is_joint & (unit > 0.0)
+    effective_number = max(float(data_share[selected].sum()), 0.0)
+    power = float(np.sum(unit[selected] * theta[selected] ** 2))
+    return (power + nu * prior_scale) / (effective_number + nu)

@@ -1,4 +1,4 @@
-"""Whether a joint's torque repeats with its own angle: decided by the evidence for it."""
+"""Selection of torque ripple (periodic in joint position) by its evidence."""
 
 from __future__ import annotations
 
@@ -17,23 +17,22 @@ from taufit.terms import WAVE, further_term
 from taufit.terms.layout import ParameterLayout
 
 ORDERS = (1.0, 2.0, 3.0)
-# Residuals are model error as much as noise, which waves imitate on a short recording: the
-# criterion must be met this many times over.
-_CLEARLY = 3.0
-# Part of a wave fits any slow error and is wrong elsewhere: waves longer than the joint's travel
-# must take away this share of the squared residuals that the shorter ones leave.
-_PLAIN = 0.5
+# Factor on the information criterion, since on a short recording ripple also fits model errors.
+_CRITERION_FACTOR = 3.0
+# Waves longer than the joint's travel fit any slow error: they must reduce the squared residuals of
+# the shorter ones to this ratio.
+_LONG_WAVE_RATIO = 0.5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RippleChoice:
-    """Whether there is ripple, and what was found on the way.
+class RippleSelection:
+    """Model with selected ripple terms.
 
     Attributes:
-        model: With ripple where the data ask for it, else as it was.
-        dropped: Its waves that are held at zero.
-        load: Parameters of the model whose links' torque load-dependent friction may begin with;
-            None where nothing was fitted.
+        model: Model with ripple if the data support it, else unchanged.
+        dropped: Ripple parameters fixed at zero.
+        load: Parameters for the initial load of load-dependent friction; None if nothing was
+            fitted.
     """
 
     model: TorqueModel
@@ -43,56 +42,66 @@ class RippleChoice:
 
 def with_ripple(
     model: TorqueModel, samples: Samples | SampleSource, orders: tuple[float, ...] = ORDERS
-) -> RippleChoice:
-    """The model with position ripple where the data ask for it.
+) -> RippleSelection:
+    """Model with torque ripple where the data support it.
 
-    A joint has ripple when its waves explain more than chance would: over N independent samples
+    A joint has ripple if its waves explain more than chance: over N independent samples
 
         N log(S_without / S_with) > 3 waves log N,
 
-    three times what the Bayesian information criterion asks, S being a joint's sums of squared
-    residuals. Waves that gravity of the links explains already are held at zero, and so are those
-    longer than the joint's travel unless they halve what the others leave. Without any such joint
-    the model is as it was.
+    three times the Bayesian information criterion, S being a joint's sums of squared residuals.
+    Waves confounded with gravity are fixed at zero, and so are those longer than the joint's travel
+    unless they halve the residuals of the others. Without any such joint the model is unchanged.
 
     Args:
         model: Friction without ripple.
-        samples: Conditioned motion and torque; of many an excerpt is looked at.
+        samples: Conditioned motion and torque; of long recordings an excerpt is used.
         orders: Waves per radian of the joint.
     """
     if model.friction is None or model.layout.of_group(WAVE).any():
-        return RippleChoice(model)
+        return RippleSelection(model)
     ripple = further_term("ripple", orders)
-    rippled = replace(model, terms=(ripple, *model.terms))
-    layout = rippled.layout
+    ripple_model = replace(model, terms=(ripple, *model.terms))
+    layout = ripple_model.layout
     waves = layout.of_group(WAVE)
-    apart = waves & np.isin(np.arange(layout.size), base_parameters(rippled).columns)
+    identifiable = waves & np.isin(np.arange(layout.size), base_parameters(ripple_model).columns)
     source = as_source(samples)
-    whole = apart & _within_travel(layout, waves, ripple.orders, source)
-    search = maximise_evidence(rippled, as_source(source.excerpt), _named(layout, waves & ~apart))
+    within_travel = identifiable & _within_travel(layout, waves, ripple.orders, source)
+    search = maximise_evidence(
+        ripple_model, as_source(source.excerpt), _names_in_mask(layout, waves & ~identifiable)
+    )
     owner = np.asarray(layout.owner)
 
-    def squares(taken: Bool[Array, " p"]) -> Float[Array, " j"]:
-        """Of each joint's residuals with these of its waves and all waves of the others."""
+    def residual_squares(included: Bool[Array, " p"]) -> Float[Array, " j"]:
+        """Squared residuals of each joint with some of its waves and all waves of the others."""
         return np.array(
             [
-                search.regression.residual_squares(search.solved(search.used & ~(mine & ~taken)))[k]
-                for k, mine in enumerate(waves & (owner == np.arange(layout.joints)[:, None]))
+                search.regression.residual_squares(
+                    search.map_estimate(search.included & ~(joint_waves & ~included))
+                )[k]
+                for k, joint_waves in enumerate(
+                    waves & (owner == np.arange(layout.joints)[:, None])
+                )
             ]
         )
 
-    without, shorter = squares(np.zeros_like(waves)), squares(whole)
-    beside = search.regression.residual_squares(search.theta)
-    kept = np.where((beside < _PLAIN * shorter)[owner], apart, whole)
-    left = np.where(beside < _PLAIN * shorter, beside, shorter)
+    squares_without, squares_short = (
+        residual_squares(np.zeros_like(waves)),
+        residual_squares(within_travel),
+    )
+    all_squares = search.regression.residual_squares(search.theta)
+    selected = np.where(
+        (all_squares < _LONG_WAVE_RATIO * squares_short)[owner], identifiable, within_travel
+    )
+    remaining = np.where(all_squares < _LONG_WAVE_RATIO * squares_short, all_squares, squares_short)
     independent = np.maximum(search.regression.torque.count / search.correlation, 2.0)
-    terms = np.bincount(owner[kept], minlength=layout.joints)
-    gain = independent * np.log(without / np.maximum(left, np.finfo(float).tiny))
-    kept &= (gain > _CLEARLY * terms * np.log(independent))[owner]
-    if not np.any(kept):
-        known = dict(zip(layout.names, search.theta.tolist(), strict=True))
-        return RippleChoice(model, (), np.array([known[name] for name in model.names]))
-    return RippleChoice(rippled, _named(layout, waves & ~kept), search.theta)
+    terms = np.bincount(owner[selected], minlength=layout.joints)
+    gain = independent * np.log(squares_without / np.maximum(remaining, np.finfo(float).tiny))
+    selected &= (gain > _CRITERION_FACTOR * terms * np.log(independent))[owner]
+    if not np.any(selected):
+        values_by_name = dict(zip(layout.names, search.theta.tolist(), strict=True))
+        return RippleSelection(model, (), np.array([values_by_name[name] for name in model.names]))
+    return RippleSelection(ripple_model, _names_in_mask(layout, waves & ~selected), search.theta)
 
 
 def _within_travel(
@@ -101,14 +110,14 @@ def _within_travel(
     orders: tuple[float, ...],
     source: SampleSource,
 ) -> Bool[Array, " p"]:
-    """Waves of which the joint's travel holds at least one."""
+    """Mask of waves that are not longer than the joint's travel."""
     travel = np.nan_to_num(source.summary.extents["position"].width)
     within = np.zeros(layout.size, bool)
-    every = np.tile(np.repeat(orders, 2), layout.joints)
-    for i, order in zip(np.flatnonzero(waves), every, strict=True):
+    wave_orders = np.tile(np.repeat(orders, 2), layout.joints)
+    for i, order in zip(np.flatnonzero(waves), wave_orders, strict=True):
         within[i] = order * travel[int(layout.owner[i])] >= 2.0 * np.pi
     return within
 
 
-def _named(layout: ParameterLayout, which: Any) -> tuple[str, ...]:
-    return tuple(name for name, held in zip(layout.names, which, strict=True) if held)
+def _names_in_mask(layout: ParameterLayout, mask: Any) -> tuple[str, ...]:
+    return tuple(name for name, is_selected in zip(layout.names, mask, strict=True) if is_selected)

@@ -156,7 +156,7 @@ class MappingSession:
         self.recordings, self.check, self.problem = [], None, ""
         try:
             how = None if self.page is None else read_map(self.page)
-            self.recordings = read_recordings(self.path, map=how, topic=self.topic)
+            self.recordings = read_recordings(self.path, column_map=how, topic=self.topic)
         except TaufitError as error:
             self.problem = str(error)
             return
@@ -183,7 +183,7 @@ class MappingSession:
         if self.page is None:
             return ""
         reasons = () if self.draft is None or self.page != self.draft.page else self.draft.reasons
-        still_open = () if self.draft is None else self.draft.open
+        still_open = () if self.draft is None else self.draft.open_questions
         return draft_text(Draft(self.page, reasons, still_open), self.path.name)
 
     def save(self) -> Path:
@@ -259,7 +259,7 @@ class MappingSession:
                 "choices": {name: list(QUANTITIES[name].units) for name in units},
                 "map": self.text(),
                 "reasons": [] if self.draft is None else list(self.draft.reasons),
-                "open": [] if self.draft is None else list(self.draft.open),
+                "open": [] if self.draft is None else list(self.draft.open_questions),
                 "problem": self.problem,
                 "check": None if self.check is None else self.check.to_dict(),
                 "read": None
@@ -284,8 +284,10 @@ class MappingSession:
 
 def _result(done: IdentificationResult) -> str:
     """A fit in one sentence."""
-    score = done.holdout[0] if done.holdout else done.training
-    where = "on the last 30 %, which the fit has not seen" if done.holdout else "on the training"
+    score = done.holdout_scores[0] if done.holdout_scores else done.training_score
+    where = (
+        "on the last 30 %, which the fit has not seen" if done.holdout_scores else "on the training"
+    )
     return f"residuals are {100 * score.mean_nrmse:.1f} % of the torque {where}."
 
 

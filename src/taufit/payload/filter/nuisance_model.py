@@ -94,7 +94,7 @@ def nuisance_model(model: FittedModel, settings: PayloadSettings) -> NuisanceMod
         *(joint_parameter(i, name) for i in range(joints) for name in extra),
     ]
     coupling = model.robot.drives.coupling
-    affects_base = np.array([model.layout.live(j, coupling)[base] for j in range(joints)]).T
+    affects_base = np.array([model.layout.active(j, coupling)[base] for j in range(joints)]).T
     affects = np.concatenate(
         [
             np.ones((PER_LINK, joints), bool),

@@ -19,7 +19,7 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 from taufit.core.parameters import joint_parameter
 from taufit.model.fitted_model import FittedModel
-from taufit.model.model_stream import intake_of, required_temperature
+from taufit.model.model_stream import require_temperature, stream_conditioner
 from taufit.payload.estimate import PayloadEstimate
 from taufit.payload.filter.causal_lowpass import NOISE_BANDWIDTH
 from taufit.payload.filter.change_detector import (
@@ -153,7 +153,7 @@ class PayloadFilter:
         noisy velocity and shifts motion by the model's delay.
         """
         if self.intake is None:
-            self.intake = intake_of(self.model)
+            self.intake = stream_conditioner(self.model)
         for sample in self.intake.push(time, position, velocity, torque, temperature):
             self.feed(*sample[:5])
 
@@ -171,7 +171,7 @@ class PayloadFilter:
         row[joints : 2 * joints] = velocity
         row[2 * joints : 3 * joints] = torque
         if self._arm.uses_temperature:
-            row[3 * joints :] = required_temperature(temperature)
+            row[3 * joints :] = require_temperature(temperature)
         last_time = self.grid.gap_before(time)
         if last_time is not None:
             self._process_bins()

@@ -124,7 +124,7 @@ class PayloadRowBuilder:
         ]
         self._packed_index = np.concatenate(flat)
         values, layout = np.asarray(model.values), model.layout
-        self._inertial_values, self._drive_values = values[layout.links], values[layout.rest]
+        self._inertial_values, self._drive_values = values[layout.links], values[layout.after_links]
         self._coefficients = layout.split(values).drive
         self._tip, links = layout.link(-1), layout.links.stop
         self._base_links = columns.base[columns.base < links]
@@ -183,7 +183,7 @@ class PayloadRowBuilder:
         out[..., :PER_LINK] = payload + slope
         base_end = PER_LINK + len(self._base_links)
         out[..., PER_LINK:base_end] = links[..., self._base_links]
-        drive_columns = self._model_columns.rest(a, motor_columns)
+        drive_columns = self._model_columns.term_columns(a, motor_columns)
         out[..., base_end : PER_LINK + b] = drive_columns[..., self._base_rest]
         extra = np.empty((n, joints, len(EXTRAS) + 1 + self._fading.shape[1]))
         extra[..., : len(EXTRAS)] = extra_columns(q, speed, direction, load)

@@ -13,7 +13,7 @@ from taufit.report.model_view import ModelView
 from taufit.report.page import Section, paragraph
 from taufit.report.palette import MEASURED, MODEL, SECOND_MODEL
 from taufit.report.temperature_page import run_by_run
-from taufit.terms import DISSIPATIVE, TermInput, needs, usual_channels
+from taufit.terms import DISSIPATIVE, TermInput, needs, typical_channels
 
 _POINTS, _CURVE = 700, 401
 # Quantiles of the load in motion at which a load-dependent curve is drawn.
@@ -87,7 +87,7 @@ def friction_curve(
     velocity = np.zeros((len(speed), model.robot.joints))
     velocity[:, joint] = speed
     temperature = np.broadcast_to(model.typical_temperature, velocity.shape)
-    channels = {**usual_channels(model.term_sum, velocity), "temperature": temperature}
+    channels = {**typical_channels(model.term_sum, velocity), "temperature": temperature}
     inputs = TermInput(velocity, load=np.full_like(velocity, load), channels=channels)
     columns = model.structure.steady().only(DISSIPATIVE).friction_columns(inputs)
     return (columns @ np.asarray(model.values)[model.layout.drive])[:, joint]

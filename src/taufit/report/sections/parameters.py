@@ -53,7 +53,7 @@ def from_data(view: ModelView) -> Section | None:
         for j in range(view.joints)
     ]
     known = measured_speed_range(model)
-    more = paragraph(known.words) if known is not None and known.words else ""
+    more = paragraph(known.describe) if known is not None and known.describe else ""
     return Section("What came from the data", words + table(heads, rows) + more)
 
 

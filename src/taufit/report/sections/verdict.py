@@ -22,7 +22,7 @@ def verdict_section(view: ModelView) -> Section:
     if tested:
         mean = float(np.mean([run.score.mean_nrmse for run in tested]))
         judged = judge([run.score for run in tested], grades=view.grades)
-        word = judged.word if view.grades is None else f"{judged.word} ({view.grades.overall})"
+        word = judged.label if view.grades is None else f"{judged.label} ({view.grades.overall})"
         unseen = any(not run.training for run in runs)
         where = (
             f"{len(tested)} recording(s) it has not seen" if unseen else "its training data only"

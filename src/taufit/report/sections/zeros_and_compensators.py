@@ -46,7 +46,7 @@ def zeros_and_compensators(view: ModelView) -> Section | None:
 
 
 def _zero_row(zero: FittedZero) -> tuple[str | float | None, ...]:
-    value, std, unit = zero.shown
+    value, std, unit = zero.display_values
     if not zero.identifiable:
         motion = "Not identifiable from this motion: left as it was. Check it at its mark."
         return zero.joint, value, None, unit, motion

@@ -1,6 +1,6 @@
-"""What the joints' bearings and gears cost: dissipative terms, one model per file.
+"""Friction models of bearings and gears: dissipative terms, one model per file.
 
-In: TermInput. Out: torque columns. Left to others: fitting coefficients and shapes.
+In: TermInput. Out: torque columns. Elsewhere: fitting of coefficients and shapes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Friction that is not the same both ways, as worm and harmonic gears have it."""
+"""Direction-dependent friction, as of worm and harmonic gears."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from taufit.terms.term import BREAKAWAY, DRAG, Parameter
 class Asymmetric(Friction):
     """Fc s + Fv+ v for v > 0 and Fc s + Fv- v for v < 0, with the model's offset B.
 
-    Coulomb friction is then Fc + B forwards and Fc - B backwards: a constant offset and a
-    direction-dependent Coulomb level are the same torque, and only their sum can be found.
+    Coulomb friction is then Fc + B forwards and Fc - B backwards: a constant offset and
+    direction-dependent Coulomb friction are confounded.
 
     Attributes:
-        width: Velocity over which the sign turns over [rad/s]; 0 is a hard sign.
-        own_coulomb: Gives each direction its own Coulomb term, for torque models without offset.
+        width: Velocity scale of the smooth sign tanh(v/width) [rad/s]; 0 for a hard sign.
+        own_coulomb: Whether each direction has a separate Coulomb term, for models without offset.
     """
 
     width: float = 0.0
@@ -36,15 +36,17 @@ class Asymmetric(Friction):
             Parameter("viscous_backward", True, "N m s/rad", DRAG),
         )
         if self.own_coulomb:
-            ways = ("coulomb_forward", "coulomb_backward")
-            return (*(Parameter(way, True, group=BREAKAWAY) for way in ways), *viscous)
+            names = ("coulomb_forward", "coulomb_backward")
+            return (*(Parameter(way, True, group=BREAKAWAY) for way in names), *viscous)
         return (COULOMB, *viscous)
 
     def at(self, inputs: TermInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
         velocity = inputs.velocity
         s = smooth_sign(velocity, self.width)
         forward = velocity > 0.0
-        both = [np.where(forward, s, 0.0), np.where(forward, 0.0, s)] if self.own_coulomb else [s]
+        coulomb = (
+            [np.where(forward, s, 0.0), np.where(forward, 0.0, s)] if self.own_coulomb else [s]
+        )
         return np.stack(
-            [*both, np.where(forward, velocity, 0.0), np.where(forward, 0.0, velocity)], -1
+            [*coulomb, np.where(forward, velocity, 0.0), np.where(forward, 0.0, velocity)], -1
         )

@@ -1,4 +1,4 @@
-"""Any friction model with the width of its sign change found from data."""
+"""Friction model with a fitted width of its sign change."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ WIDTH = ShapeParameter("width", (5e-4, 5e-3, 5e-2), 1e-4, 0.5, "rad/s")
 
 @dataclass(frozen=True, slots=True)
 class FittedWidth(Wrapper):
-    """tanh(v/w) for the sign, with w one more shape of every joint.
+    """Smooth sign tanh(v/w) with w as an additional shape parameter of every joint.
 
     Attributes:
-        model: Any model with a `width`.
+        model: Friction model with a `width`.
     """
 
     def __post_init__(self) -> None:
@@ -24,13 +24,13 @@ class FittedWidth(Wrapper):
             raise ValueError(f"{type(self.model).__name__} has no width to fit")
 
     @property
-    def smooth(self) -> bool:
+    def has_smooth_sign(self) -> bool:
         return True
 
     @property
     def own_shapes(self) -> tuple[ShapeParameter, ...]:
         return (WIDTH,)
 
-    def inside(self, own: Float[Array, " o"]) -> Term:
-        model: Term = replace(self.model, width=own[0])
+    def inner_model(self, wrapper_shape: Float[Array, " o"]) -> Term:
+        model: Term = replace(self.model, width=wrapper_shape[0])
         return model

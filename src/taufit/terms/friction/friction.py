@@ -1,4 +1,4 @@
-"""Friction of a joint's bearings and gears: a term that takes energy."""
+"""Friction of a joint's bearings and gears: a dissipative term."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from taufit.terms.term import DISSIPATIVE, Kind, Term
 
 
 class Friction(Term):
-    """Dissipative torque; a model without memory has only `parameters` and `at` to write."""
+    """Dissipative torque; a model without memory implements only `parameters` and `at`."""
 
     __slots__ = ()
 
@@ -16,18 +16,18 @@ class Friction(Term):
 
     @property
     def law(self) -> str:
-        """How coefficients follow temperature: the name of a law, or "" where they do not."""
+        """Name of the temperature law of the coefficients, or "" without one."""
         return ""
 
     @property
-    def smooth(self) -> bool:
-        """Whether its sign turns over along a range of speed."""
+    def has_smooth_sign(self) -> bool:
+        """Whether the sign changes smoothly over a range of speed."""
         return bool(getattr(self, "width", 0.0) > 0.0)
 
-    def unloaded(self) -> Friction | None:
-        """The same curve for a joint that carries no load; None where there is no other."""
+    def without_load(self) -> Friction | None:
+        """Friction model without load dependence; None if there is no other."""
         return None
 
     def with_memory(self, widths: tuple[float, ...]) -> Friction:
-        """The same friction with memory over other displacements."""
+        """Friction model with other pre-sliding displacements."""
         raise TypeError(f"{type(self).__name__} has no memory")

@@ -8,13 +8,13 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.terms.friction.friction import Friction
-from taufit.terms.friction.parameters import COULOMB, drag
+from taufit.terms.friction.parameters import COULOMB, viscous_parameter
 from taufit.terms.input import TermInput
 from taufit.terms.term import Parameter
 
 
 def smooth_sign(velocity: Float[Array, " n"], width: float | complex) -> Float[Array, " n"]:
-    """sign(v) for width 0, else tanh(v/width)."""
+    """Smooth sign: sign(v) for width 0, else tanh(v/width)."""
     return np.sign(velocity) if width == 0.0 else np.tanh(velocity / width)
 
 
@@ -23,15 +23,15 @@ class Linear(Friction):
     """Fc s(v) + Fv v.
 
     Attributes:
-        width: Velocity over which the sign turns over [rad/s]; 0 is a hard sign. `FittedWidth`
-            finds it from data.
+        width: Velocity scale of the smooth sign tanh(v/width) [rad/s]; 0 for a hard sign.
+            `FittedWidth` fits it to data.
     """
 
     width: float = 0.0
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
-        return (COULOMB, drag(1, nonnegative=True))
+        return (COULOMB, viscous_parameter(1, nonnegative=True))
 
     def at(self, inputs: TermInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
         velocity = inputs.velocity

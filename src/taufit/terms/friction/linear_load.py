@@ -1,4 +1,4 @@
-"""Coulomb friction that grows with what the gear carries: (Fc + k |tau|) s(v) + Fv v."""
+"""Load-dependent Coulomb friction: (Fc + k |tau|) s(v) + Fv v."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 from taufit.terms.friction.friction import Friction
 from taufit.terms.friction.linear import Linear, smooth_sign
-from taufit.terms.friction.parameters import BY_LOAD, COULOMB, drag
+from taufit.terms.friction.parameters import BY_LOAD, COULOMB, viscous_parameter
 from taufit.terms.input import TermInput
 from taufit.terms.term import LOAD, Parameter
 
@@ -20,8 +20,8 @@ class LinearLoad(Friction):
     """(Fc + k |tau|) s(v) + Fv v, tau the rigid-body torque with any payload.
 
     Attributes:
-        width: Velocity over which the sign turns over [rad/s]; 0 is a hard sign.
-        quadratic: Adds Fv2 s v^2, the drag of grease at speed.
+        width: Velocity scale of the smooth sign tanh(v/width) [rad/s]; 0 for a hard sign.
+        quadratic: Whether to add Fv2 s v^2, the nonlinear viscous friction of grease.
     """
 
     width: float = 0.0
@@ -31,18 +31,18 @@ class LinearLoad(Friction):
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
-        always = (
+        required = (
             COULOMB,
-            drag(1, nonnegative=True),
+            viscous_parameter(1, nonnegative=True),
             BY_LOAD,
         )
-        return (*always, drag(2)) if self.quadratic else always
+        return (*required, viscous_parameter(2)) if self.quadratic else required
 
     @property
     def by_load(self) -> tuple[int, ...]:
-        return tuple(i for i, one in enumerate(self.parameters) if one.group == LOAD)
+        return tuple(i for i, parameter in enumerate(self.parameters) if parameter.group == LOAD)
 
-    def unloaded(self) -> Linear:
+    def without_load(self) -> Linear:
         return Linear(self.width)
 
     def at(self, inputs: TermInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:

@@ -1,4 +1,4 @@
-"""No friction at all: what a link-side torque sensor sees of an ideal bearing."""
+"""No friction: for ideal link-side torque sensors."""
 
 from __future__ import annotations
 

@@ -10,21 +10,21 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 from taufit.terms.friction.friction import Friction
 from taufit.terms.friction.linear import smooth_sign
-from taufit.terms.friction.parameters import COULOMB, drag
+from taufit.terms.friction.parameters import COULOMB, viscous_parameter
 from taufit.terms.input import TermInput
 from taufit.terms.term import Parameter
 
 VISCOUS = (
-    drag(1),
-    drag(2),
-    drag(3),
+    viscous_parameter(1),
+    viscous_parameter(2),
+    viscous_parameter(3),
 )
 
 
 def viscous_columns(
     velocity: Float[Array, " n"], sign: Float[Array, " n"], degree: int
 ) -> list[Float[Array, " n"]]:
-    """v, s v^2, v^3, up to `degree`; odd in v, as friction without a preferred direction is."""
+    """Columns v, s v^2, v^3 up to `degree`; odd in v, so without preferred direction."""
     return [velocity, sign * velocity**2, velocity**3][:degree]
 
 
@@ -32,10 +32,10 @@ def viscous_columns(
 class Polynomial(Friction):
     """fv1 v + fv2 s v^2 + fv3 v^3 + fc s(v); linear in everything.
 
-    Beyond the fastest recorded speed the cubic goes anywhere: keep to the range of validity.
+    A cubic must not be extrapolated beyond the largest recorded speed.
 
     Attributes:
-        width: Velocity over which the sign turns over [rad/s]; 0 is a hard sign.
+        width: Velocity scale of the smooth sign tanh(v/width) [rad/s]; 0 for a hard sign.
     """
 
     width: float = 0.0

@@ -10,7 +10,7 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 from taufit.terms.friction.friction import Friction
 from taufit.terms.friction.linear import smooth_sign
-from taufit.terms.friction.parameters import COULOMB, drag
+from taufit.terms.friction.parameters import COULOMB, viscous_parameter
 from taufit.terms.input import TermInput
 from taufit.terms.term import Parameter, ShapeParameter
 
@@ -22,14 +22,14 @@ class PowerLaw(Friction):
     alpha = 1 is the linear model; below it friction rises steeply first and then flattens.
 
     Attributes:
-        width: Velocity over which the sign turns over [rad/s]; 0 is a hard sign.
+        width: Velocity scale of the smooth sign tanh(v/width) [rad/s]; 0 for a hard sign.
     """
 
     width: float = 0.0
 
     parameters: ClassVar[tuple[Parameter, ...]] = (
         COULOMB,
-        drag(1, nonnegative=True, unit="N m (s/rad)^alpha"),
+        viscous_parameter(1, nonnegative=True, unit="N m (s/rad)^alpha"),
     )
     shapes: ClassVar[tuple[ShapeParameter, ...]] = (
         ShapeParameter("alpha", (0.3, 0.7, 1.2), 0.05, 1.5, "1"),

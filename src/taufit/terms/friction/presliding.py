@@ -1,4 +1,4 @@
-"""Friction that builds up over a displacement after each reversal, not at once."""
+"""Pre-sliding friction: builds up over a displacement after each reversal (Dahl)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float, Int
 from taufit.terms.friction.friction import Friction
-from taufit.terms.friction.parameters import BY_LOAD, COULOMB, drag
+from taufit.terms.friction.parameters import BY_LOAD, COULOMB, viscous_parameter
 from taufit.terms.input import TermInput
 from taufit.terms.term import LOAD, MEMORY, Parameter
 
@@ -18,17 +18,17 @@ try:
 except ImportError:  # no compiler when this was installed
     _kernel = None
 
-# A decade apart from a few seconds of arc to a fifth of a turn: what grease, teeth, flexsplines
-# and torque sensors show. The data decide how much of each there is.
-WIDTHS = (3e-5, 3e-4, 3e-3, 3e-2, 0.3)
+# A decade apart from a few seconds of arc to a fifth of a turn, the range of grease, teeth,
+# flexsplines and torque sensors. The data determine the coefficient of each.
+DEFAULT_WIDTHS = (3e-5, 3e-4, 3e-3, 3e-2, 0.3)
 
 
 class DahlState(NamedTuple):
-    """Where a joint's elements stand, and how it moved last.
+    """State of a joint's pre-sliding elements, and its last motion.
 
     Attributes:
-        z: One per width, in [-1, 1].
-        travel: Of the last sample; None before the first.
+        z: Dahl state per width, in [-1, 1].
+        travel: Travel of the last sample; None before the first.
     """
 
     z: Float[Array, " w"]
@@ -44,18 +44,19 @@ class Presliding(Friction):
 
         dz/dx = (1 - z sign(dx)) / w,       so z -> sign(v) after a few w in one direction.
 
-    F is the Coulomb friction of steady motion; the P_k say how much of it builds up slowly. The
-    drag of grease and gears bends with speed, but not for ever: well beyond b it is straight again,
-    so that a curve seen at low speed does not turn down before the rated one.
+    F is the Coulomb friction of steady motion; the P_k are the parts that build up slowly. Viscous
+    friction is nonlinear at low speed and linear again well above b, so that a curve fitted at low
+    speed does not decrease towards the rated speed.
 
     Attributes:
-        widths: w_1 < w_2 < ..., displacement over which each element yields [rad or m].
-        load: Whether Coulomb friction grows with the torque the gear carries (k).
-        quadratic: Whether drag bends (Fv2).
-        bend: b, about where it ceases to [rad/s or m/s]; 0 for v |v| at all speeds.
+        widths: Pre-sliding displacements w_1 < w_2 < ... [rad or m].
+        load: Whether Coulomb friction is load-dependent (k).
+        quadratic: Whether viscous friction is nonlinear (Fv2).
+        bend: Speed b above which viscous friction becomes linear [rad/s or m/s]; 0 for v |v| at all
+            speeds.
     """
 
-    widths: tuple[float, ...] = WIDTHS
+    widths: tuple[float, ...] = DEFAULT_WIDTHS
     load: bool = True
     quadratic: bool = True
     bend: float = 1.0
@@ -82,14 +83,14 @@ class Presliding(Friction):
                 Parameter(f"presliding_{k}", True, group=MEMORY, optional="presliding")
                 for k in range(2, len(self.widths) + 1)
             ),
-            drag(1, nonnegative=True),
-            *((drag(2),) if self.quadratic else ()),
+            viscous_parameter(1, nonnegative=True),
+            *((viscous_parameter(2),) if self.quadratic else ()),
             *((BY_LOAD,) if self.load else ()),
         )
 
     @property
     def by_load(self) -> tuple[int, ...]:
-        return tuple(i for i, one in enumerate(self.parameters) if one.group == LOAD)
+        return tuple(i for i, parameter in enumerate(self.parameters) if parameter.group == LOAD)
 
     def start(self, shape: Float[Array, " s"]) -> DahlState:
         return DahlState(np.zeros(len(self.widths)), None)
@@ -101,8 +102,8 @@ class Presliding(Friction):
         z, last = dahl_states(travel, self.widths, state.travel, state.z)
         after = DahlState(last, state.travel if len(travel) == 0 else travel[-1])
         first = z[:, 0]
-        slow = [z[:, k] - first for k in range(1, len(self.widths))]
-        return self._beside(inputs, first, slow), after
+        differences = [z[:, k] - first for k in range(1, len(self.widths))]
+        return self._columns_from_states(inputs, first, differences), after
 
     def with_memory(self, widths: tuple[float, ...]) -> Presliding:
         return replace(self, widths=widths)
@@ -110,10 +111,12 @@ class Presliding(Friction):
     def steady(self) -> SteadyPresliding:
         return SteadyPresliding(self.widths, self.load, self.quadratic, self.bend)
 
-    def _beside(self, inputs: TermInput, first: Any, slow: list[Any]) -> Float[Array, "n k"]:
-        """The columns, given z_1 and z_k - z_1."""
+    def _columns_from_states(
+        self, inputs: TermInput, first: Any, differences: list[Any]
+    ) -> Float[Array, "n k"]:
+        """Columns, given z_1 and z_k - z_1."""
         velocity = inputs.velocity
-        columns = [first, *slow, velocity]
+        columns = [first, *differences, velocity]
         if self.quadratic:
             speed = np.abs(velocity)
             square = speed * velocity
@@ -143,7 +146,7 @@ class SteadyPresliding(Presliding):
     ) -> tuple[Float[Array, "n k"], None]:
         velocity = inputs.velocity
         slow = [0.0 * velocity for _ in self.widths[1:]]
-        return self._beside(inputs, np.sign(velocity), slow), None
+        return self._columns_from_states(inputs, np.sign(velocity), slow), None
 
 
 def dahl_states(
@@ -152,21 +155,19 @@ def dahl_states(
     before: float | None = None,
     state: Float[Array, " k"] | None = None,
 ) -> tuple[Float[Array, "n k"], Float[Array, " k"]]:
-    """z of each width at each sample, and the state to go on from.
+    """Dahl state z of each width at each sample, and the final state.
 
-    Velocity runs straight from one sample to the next. Along a leg of displacement d in one
-    direction
+    Velocity is linear between samples. Along a displacement d in one direction
 
         z -> a z + (1 - a) sign(d),      a = exp(-|d| / w),
 
-    is exact; between two samples there is one leg, or two where the joint turns back. Cut
-    anywhere and gone on with from the state and the last travel, the scan is the same.
+    is exact; between two samples there is one such displacement, or two if the joint reverses. The
+    scan may be split anywhere and continued from the state and the last travel.
 
     Args:
-        travel: Velocity times the time between two samples, u = v h.
-        widths: w, the displacements over which the elements yield.
-        before: Travel of the sample before the first; by default the joint had been moving as it
-            does there.
+        travel: Velocity times sampling period, u = v h.
+        widths: Pre-sliding displacements w of the elements.
+        before: Travel of the sample before the first; by default that of the first.
         state: z at that sample; 0 by default.
     """
     if not isinstance(travel, np.ndarray):
@@ -176,17 +177,19 @@ def dahl_states(
     out = np.empty((len(travel), len(widths)))
     if len(travel) == 0:
         return out, z
-    start = float(travel[0] if before is None else before)
+    initial_travel = float(travel[0] if before is None else before)
     if _kernel is not None:
-        _kernel.dahl_scan(travel, np.array(widths, float), start, z, out)
+        _kernel.dahl_scan(travel, np.array(widths, float), initial_travel, z, out)
         return out, z
-    there, back, turns = split_at_reversal(np.concatenate([[start], travel[:-1]]), travel)
+    forward, backward, reversals = split_at_reversal(
+        np.concatenate([[initial_travel], travel[:-1]]), travel
+    )
     w = np.array(widths, float)
-    grown = -np.expm1(-np.abs(there)[:, None] / w)
-    decay, pull = 1.0 - grown, grown * np.sign(there)[:, None]
-    grown = -np.expm1(-np.abs(back)[:, None] / w)
-    decay[turns] *= 1.0 - grown
-    pull[turns] = pull[turns] * (1.0 - grown) + grown * np.sign(back)[:, None]
+    change = -np.expm1(-np.abs(forward)[:, None] / w)
+    decay, pull = 1.0 - change, change * np.sign(forward)[:, None]
+    change = -np.expm1(-np.abs(backward)[:, None] / w)
+    decay[reversals] *= 1.0 - change
+    pull[reversals] = pull[reversals] * (1.0 - change) + change * np.sign(backward)[:, None]
     from scipy.linalg import solve_banded
 
     pull[0] += decay[0] * z
@@ -198,43 +201,44 @@ def dahl_states(
 
 
 def dahl_step(travel: Any, widths: tuple[float, ...], before: Any, state: Any) -> tuple[Any, Any]:
-    """The next sample alone, in operations that can be written down as a program.
+    """Dahl state of the next sample, in operations that can be traced.
 
     Args:
-        travel: Of the sample.
-        widths: As in `dahl_states`.
+        travel: Travel of the sample.
+        widths: Pre-sliding displacements of the elements.
         before: Travel of the sample before.
         state: z at that sample, one per width.
     """
-    turns = before * travel < 0.0
-    # At rest there is no reversal; the bound only keeps 0/0 out of a branch not taken.
-    span = np.maximum(2.0 * (np.abs(before) + np.abs(travel)), 1e-300)
-    there = np.where(turns, before * np.abs(before) / span, 0.5 * (before + travel))
-    back = np.where(turns, travel * np.abs(travel) / span, 0.0 * travel)
+    is_reversal = before * travel < 0.0
+    # The bound avoids 0/0 at standstill, where there is no reversal.
+    twice_sum = np.maximum(2.0 * (np.abs(before) + np.abs(travel)), 1e-300)
+    forward = np.where(is_reversal, before * np.abs(before) / twice_sum, 0.5 * (before + travel))
+    backward = np.where(is_reversal, travel * np.abs(travel) / twice_sum, 0.0 * travel)
     out = []
     for z, width in zip(state, widths, strict=True):
-        reached = z - np.expm1(-np.abs(there) / width) * (np.sign(there) - z)
-        out.append(reached - np.expm1(-np.abs(back) / width) * (np.sign(back) - reached))
+        at_reversal = z - np.expm1(-np.abs(forward) / width) * (np.sign(forward) - z)
+        out.append(
+            at_reversal - np.expm1(-np.abs(backward) / width) * (np.sign(backward) - at_reversal)
+        )
     return np.stack(out, -1), out
 
 
 def dahl_state(travel: Float[Array, " n"], width: float) -> Float[Array, " n"]:
-    """z of one width at each sample of a motion, from z = 0."""
+    """Dahl state z of one width at each sample of a motion, from z = 0."""
     return dahl_states(travel, (width,))[0][:, 0]
 
 
 def split_at_reversal(
     before: Float[Array, "*n"], after: Float[Array, "*n"]
 ) -> tuple[Float[Array, "*n"], Float[Array, " t"], tuple[Int[Array, " t"], ...]]:
-    """The way between two samples: up to a reversal, on from it, and where there is one.
+    """Displacement between two samples: before a reversal, after it, and indices of reversals.
 
-    With velocity straight in time from u to u' (in displacements per step) the way is (u + u')/2,
-    or, where they have opposite signs, u|u| / (2 (|u| + |u'|)) there and u'|u'| / (2 (|u| + |u'|))
-    back.
+    With velocity linear in time from u to u' (in displacements per sample) it is (u + u')/2, or,
+    for opposite signs, u|u| / (2 (|u| + |u'|)) forward and u'|u'| / (2 (|u| + |u'|)) backward.
     """
-    there = 0.5 * (before + after)
-    turns = np.nonzero(before * after < 0.0)
-    u, on = before[turns], after[turns]
-    span = 2.0 * (np.abs(u) + np.abs(on))
-    there[turns] = u * np.abs(u) / span
-    return there, on * np.abs(on) / span, turns
+    forward = 0.5 * (before + after)
+    reversals = np.nonzero(before * after < 0.0)
+    u, next_travel = before[reversals], after[reversals]
+    twice_sum = 2.0 * (np.abs(u) + np.abs(next_travel))
+    forward[reversals] = u * np.abs(u) / twice_sum
+    return forward, next_travel * np.abs(next_travel) / twice_sum, reversals

@@ -1,4 +1,4 @@
-"""Friction that falls before it rises: a static level gives way to Coulomb and viscous drag."""
+"""Stribeck friction: static friction that decreases to Coulomb friction, and viscous friction."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STRIBECK_SHAPES = (
 
 
 def stribeck_decay(velocity: Float[Array, " n"], speed: float | complex) -> Float[Array, " n"]:
-    """exp(-(v/speed)^2)."""
+    """Stribeck decay exp(-(v/speed)^2)."""
     return np.exp(-((velocity / speed) ** 2))
 
 
@@ -33,8 +33,8 @@ class Stribeck(Friction):
     """fv1 v + fv2 s v^2 + fv3 v^3 + fc s (1 - exp(-(v/fc1)^2)) + fs s exp(-(v/fs1)^2).
 
     Attributes:
-        width: Velocity over which the sign turns over [rad/s]; 0 is a hard sign.
-        degree: Of the viscous polynomial, 1 to 3.
+        width: Velocity scale of the smooth sign tanh(v/width) [rad/s]; 0 for a hard sign.
+        degree: Degree of the viscous polynomial, 1 to 3.
     """
 
     width: float = 0.0

@@ -1,4 +1,4 @@
-"""Stribeck friction whose level also follows the load, in two forms."""
+"""Stribeck friction with load dependence, in two forms."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from taufit.terms.term import LOAD, Parameter, ShapeParameter
 class StribeckLoad(Friction):
     """Stribeck plus (ft |tau| + ft1 exp(-ft2 |tau|/|v|)) s(v), tau the rigid-body torque.
 
-    Without load the second term does not vanish: it adds ft1 s(v). `StribeckLoadSmooth` is the
-    better behaved form.
+    Without load the second term does not vanish: it adds ft1 s(v). `StribeckLoadSmooth` does not
+    have this effect.
 
     Attributes:
-        width: Velocity over which the sign turns over [rad/s]; 0 is a hard sign.
-        degree: Of the viscous polynomial, 1 to 3.
+        width: Velocity scale of the smooth sign tanh(v/width) [rad/s]; 0 for a hard sign.
+        degree: Degree of the viscous polynomial, 1 to 3.
     """
 
     width: float = 0.0
@@ -48,28 +48,28 @@ class StribeckLoad(Friction):
             Parameter("load_static", group=LOAD, optional="load", modifies="static"),
         )
 
-    def unloaded(self) -> Stribeck:
+    def without_load(self) -> Stribeck:
         return Stribeck(self.width, self.degree)
 
     def at(self, inputs: TermInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
         velocity = inputs.velocity
         s = smooth_sign(velocity, self.width)
-        carried = np.abs(inputs.load)
-        # At standstill the ratio is as large as it gets: the exponential is 0 under any load.
-        per_speed = carried / np.maximum(np.abs(velocity), np.finfo(float).tiny ** 0.5)
-        plain = Stribeck(self.width, self.degree).at(inputs, shape[:2])
+        load_magnitude = np.abs(inputs.load)
+        # At standstill the ratio is bounded and the exponential is 0 under any load.
+        per_speed = load_magnitude / np.maximum(np.abs(velocity), np.finfo(float).tiny ** 0.5)
+        stribeck = Stribeck(self.width, self.degree).at(inputs, shape[:2])
         with np.errstate(under="ignore"):
-            leaving = np.exp(-shape[2] * per_speed)
-        return np.concatenate([plain, np.stack([carried * s, leaving * s], -1)], -1)
+            decay = np.exp(-shape[2] * per_speed)
+        return np.concatenate([stribeck, np.stack([load_magnitude * s, decay * s], -1)], -1)
 
 
 @dataclass(frozen=True, slots=True)
 class StribeckLoadSmooth(Friction):
-    """Stribeck plus (ft + ft1 exp(-(v/vt)^2)) |tau| s(v): nothing where nothing is carried.
+    """Stribeck plus (ft + ft1 exp(-(v/vt)^2)) |tau| s(v): no additional friction without load.
 
     Attributes:
-        width: Velocity over which the sign turns over [rad/s]; 0 is a hard sign.
-        degree: Of the viscous polynomial, 1 to 3.
+        width: Velocity scale of the smooth sign tanh(v/width) [rad/s]; 0 for a hard sign.
+        degree: Degree of the viscous polynomial, 1 to 3.
     """
 
     width: float = 0.0
@@ -93,15 +93,15 @@ class StribeckLoadSmooth(Friction):
 
     @property
     def by_load(self) -> tuple[int, ...]:
-        return tuple(i for i, one in enumerate(self.parameters) if one.group == LOAD)
+        return tuple(i for i, parameter in enumerate(self.parameters) if parameter.group == LOAD)
 
-    def unloaded(self) -> Stribeck:
+    def without_load(self) -> Stribeck:
         return Stribeck(self.width, self.degree)
 
     def at(self, inputs: TermInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
         velocity = inputs.velocity
         s = smooth_sign(velocity, self.width)
-        carried = np.abs(inputs.load) * s
-        plain = Stribeck(self.width, self.degree).at(inputs, shape[:2])
-        loaded = np.stack([carried, carried * stribeck_decay(velocity, shape[2])], -1)
-        return np.concatenate([plain, loaded], -1)
+        load_column = np.abs(inputs.load) * s
+        stribeck = Stribeck(self.width, self.degree).at(inputs, shape[:2])
+        load_columns = np.stack([load_column, load_column * stribeck_decay(velocity, shape[2])], -1)
+        return np.concatenate([stribeck, load_columns], -1)

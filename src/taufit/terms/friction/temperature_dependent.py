@@ -1,4 +1,4 @@
-"""Any friction model with coefficients that follow the joint's temperature."""
+"""Friction model with temperature-dependent coefficients."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ _KELVIN = 273.15
 
 @dataclass(frozen=True, slots=True)
 class TemperatureDependent(Wrapper):
-    """f(T) of chosen coefficients f0 of another model, T in degC.
+    """Temperature law f(T) of selected coefficients f0 of another model, T in degC.
 
     linear:       f0 + f1 (T - Tref)                 one more column per term, no shape
     exponential:  f0 exp(-k (T - Tref))              k > 0 by variable projection
     arrhenius:    f0 exp(B (1/(T+273.15) - 1/(Tref+273.15)))     B > 0 likewise
 
-    The last two say that friction falls with temperature, as grease does; the linear law may go
-    either way and is what a small temperature range can support.
+    With the last two friction decreases with temperature, like that of grease; the linear law has
+    either sign and suits small temperature ranges.
 
     Attributes:
-        model: The friction at the reference temperature.
-        law: How the coefficients follow temperature.
-        reference: Tref [degC].
-        affected: Terms that follow temperature; by default every viscous one.
+        model: Friction model at the reference temperature.
+        law: Temperature law: "linear", "exponential" or "arrhenius".
+        reference: Reference temperature Tref [degC].
+        affected: Temperature-dependent coefficients; all viscous ones by default.
     """
 
     law: str = "linear"
@@ -40,35 +40,35 @@ class TemperatureDependent(Wrapper):
     def __post_init__(self) -> None:
         if self.law not in LAWS:
             raise ValueError(f"temperature law {self.law!r} is not known: use {', '.join(LAWS)}")
-        known = [one.name for one in self.model.parameters]
-        strange = [name for name in self.affected if name not in known]
-        if strange:
+        names = [parameter.name for parameter in self.model.parameters]
+        unknown = [name for name in self.affected if name not in names]
+        if unknown:
             raise ValueError(
-                f"{', '.join(strange)} is no parameter of the model: {', '.join(known)}"
+                f"{', '.join(unknown)} is no parameter of the model: {', '.join(names)}"
             )
 
     @property
-    def _affected(self) -> tuple[int, ...]:
-        """Columns of the inner model that follow temperature."""
+    def _affected_columns(self) -> tuple[int, ...]:
+        """Columns of the inner model that depend on temperature."""
         return tuple(
             i
-            for i, one in enumerate(self.model.parameters)
-            if (one.name in self.affected if self.affected else one.group == DRAG)
+            for i, parameter in enumerate(self.model.parameters)
+            if (parameter.name in self.affected if self.affected else parameter.group == DRAG)
         )
 
     @property
-    def followed(self) -> tuple[str, ...]:
-        """Names of parameters that follow temperature."""
-        return tuple(self.model.parameters[i].name for i in self._affected)
+    def temperature_parameters(self) -> tuple[str, ...]:
+        """Names of temperature-dependent parameters."""
+        return tuple(self.model.parameters[i].name for i in self._affected_columns)
 
     @property
     def own_parameters(self) -> tuple[Parameter, ...]:
         if self.law != "linear":
             return ()
-        followed = [self.model.parameters[i] for i in self._affected]
+        affected = [self.model.parameters[i] for i in self._affected_columns]
         return tuple(
             Parameter(f"{x.name}_per_degree", False, f"{x.unit}/K", SLOPE, x.optional, 0, x.name)
-            for x in followed
+            for x in affected
         )
 
     @property
@@ -91,25 +91,29 @@ class TemperatureDependent(Wrapper):
         if inner is None or self.law != "linear":
             return inner
         first = len(self.model.parameters)
-        slopes = (first + k for k, i in enumerate(self._affected) if i in inner)
+        slopes = (first + k for k, i in enumerate(self._affected_columns) if i in inner)
         return (*inner, *slopes)
 
-    def usual(self, channel: str) -> float | None:
-        inner: float | None = self.model.usual(channel)
+    def typical_value(self, channel: str) -> float | None:
+        inner: float | None = self.model.typical_value(channel)
         return self.reference if channel == "temperature" else inner
 
-    def changed(
-        self, inner: Float[Array, "n k"], inputs: TermInput, own: Float[Array, " o"]
+    def transform_columns(
+        self, inner: Float[Array, "n k"], inputs: TermInput, wrapper_shape: Float[Array, " o"]
     ) -> Float[Array, "n m"]:
-        above = inputs.temperature - self.reference
-        affected = list(self._affected)
+        difference = inputs.temperature - self.reference
+        affected = list(self._affected_columns)
         if self.law == "linear":
-            return np.concatenate([inner, inner[:, affected] * above[:, None]], -1)
+            return np.concatenate([inner, inner[:, affected] * difference[:, None]], -1)
         if self.law == "exponential":
-            factor = np.exp(-own[0] * above)
+            factor = np.exp(-wrapper_shape[0] * difference)
         else:
-            cold = self.reference + _KELVIN
-            factor = np.exp(-own[0] * above / (cold * (cold + above)))
+            reference_kelvin = self.reference + _KELVIN
+            factor = np.exp(
+                -wrapper_shape[0]
+                * difference
+                / (reference_kelvin * (reference_kelvin + difference))
+            )
         out = inner.astype(np.result_type(inner, factor))
         out[:, affected] *= factor[:, None]
         return out

@@ -1,7 +1,7 @@
-"""A friction model around another one: all of it is the inner model's, save what a subclass says.
+"""Wrapper of a friction model: the inner model, except for overridden properties.
 
-Its terms and shapes come behind those of the inner model, so an index into the inner model's is one
-into the wrapper's too.
+Its terms and shapes follow those of the inner model, so indices of the inner model are valid for
+the wrapper.
 """
 
 from __future__ import annotations
@@ -21,37 +21,37 @@ class Wrapper(Friction):
     """columns = changed(columns of the model inside).
 
     A subclass writes what it has of its own: `own_parameters`, `own_shapes`, `own_needs`,
-    `changed`, and `inside` where its shape goes into the inner model's settings.
+    `transform_columns`, and `inner_model` where its shape goes into the inner model's settings.
 
     Attributes:
-        model: The friction inside.
+        model: Inner friction model.
     """
 
     model: Any = field(default_factory=Linear)
 
     @property
     def own_parameters(self) -> tuple[Parameter, ...]:
-        """Terms behind those of the model inside."""
+        """Additional parameters after those of the inner model."""
         return ()
 
     @property
     def own_shapes(self) -> tuple[ShapeParameter, ...]:
-        """Shapes behind those of the model inside."""
+        """Additional shapes after those of the inner model."""
         return ()
 
     @property
     def own_needs(self) -> frozenset[str]:
-        """Parts of the input it reads besides."""
+        """Additional inputs that it reads."""
         return frozenset()
 
-    def inside(self, own: Float[Array, " o"]) -> Term:
-        """The model inside, given its wrapper's own shape."""
+    def inner_model(self, wrapper_shape: Float[Array, " o"]) -> Term:
+        """Inner model, given the wrapper's shape parameters."""
         return cast(Term, self.model)
 
-    def changed(
-        self, inner: Float[Array, "n k"], inputs: TermInput, own: Float[Array, " o"]
+    def transform_columns(
+        self, inner: Float[Array, "n k"], inputs: TermInput, wrapper_shape: Float[Array, " o"]
     ) -> Float[Array, "n m"]:
-        """Columns of all terms, from those of the model inside and the wrapper's own shape."""
+        """Columns of all terms, from those of the inner model and the wrapper's shape."""
         return inner
 
     @property
@@ -64,8 +64,8 @@ class Wrapper(Friction):
 
     @property
     def needs(self) -> frozenset[str]:
-        known: frozenset[str] = self.model.needs | self.own_needs
-        return known
+        inputs: frozenset[str] = self.model.needs | self.own_needs
+        return inputs
 
     @property
     def memory(self) -> tuple[float, ...]:
@@ -79,25 +79,25 @@ class Wrapper(Friction):
 
     def start(self, shape: Float[Array, " s"]) -> State:
         first = len(self.model.shapes)
-        return self.inside(shape[first:]).start(shape[:first])
+        return self.inner_model(shape[first:]).start(shape[:first])
 
     def scan(
         self, state: State, inputs: TermInput, shape: Float[Array, " s"]
     ) -> tuple[Float[Array, "n k"], State]:
         first = len(self.model.shapes)
-        inner, state = self.inside(shape[first:]).advance(state, inputs, shape[:first])
-        return self.changed(inner, inputs, shape[first:]), state
+        inner, state = self.inner_model(shape[first:]).advance(state, inputs, shape[:first])
+        return self.transform_columns(inner, inputs, shape[first:]), state
 
     def steady(self) -> Any:
         return replace(self, model=self.model.steady())
 
-    def unloaded(self) -> Any:
-        inner = self.model.unloaded()
+    def without_load(self) -> Any:
+        inner = self.model.without_load()
         return None if inner is None else replace(self, model=inner)
 
     def with_memory(self, widths: tuple[float, ...]) -> Any:
         return replace(self, model=self.model.with_memory(widths))
 
-    def usual(self, channel: str) -> float | None:
-        inner: float | None = self.model.usual(channel)
+    def typical_value(self, channel: str) -> float | None:
+        inner: float | None = self.model.typical_value(channel)
         return inner
