@@ -10,7 +10,7 @@ from taufit.core.files import write_text
 from taufit.fitting.fit_samples import fit_samples
 from taufit.report.temperature_page import temperature_page
 from taufit.sim import read_preset
-from taufit.temperature.repeated import repeat_identification
+from taufit.temperature.runwise_fits import repeat_identification
 from taufit.temperature.temperature_slopes import friction_at, select_temperature_law
 
 preset = read_preset("ur5-warmup")

@@ -18,7 +18,7 @@ from benchmarks import Row
 from taufit.excitation import FourierBasis, design, mounting_plane, scene_for
 from taufit.excitation.motion_kinds import payload_columns
 from taufit.model.torque_model import TorqueModel
-from taufit.papers.xu2024_payload import held_poses
+from taufit.papers.xu2024_payload import standing_poses_motion
 from taufit.payload import PayloadFilter, PayloadSettings, identify_payload, stream
 from taufit.payload.template import Template
 from taufit.robot.inertia import pseudo_inertia
@@ -249,7 +249,7 @@ def _others(bench: Bench, motion: Any) -> Iterator[Row]:
     for run in range(few):
         arm, truth = run % ARMS, bench.payload(run).parameters
         cut = _first(bench.loaded(run, motion), REST + PAPER_S)
-        still = bench.loaded(run, held_poses(6))
+        still = bench.loaded(run, standing_poses_motion(6))
         for method in methods:
             source = still if method == "static" else cut
             done = identify_payload(bench.model(arm, paper=True), source, method=method)

@@ -16,7 +16,7 @@ def rows() -> Iterator[Row]:
         seconds = time.process_time() - start
         entries = [entry for exhibit in exhibits for entry in exhibit.entries]
         asked = [entry for entry in entries if entry.agrees is not None]
-        unexplained = [e for e in entries if e.agrees is None and not e.why]
+        unexplained = [e for e in entries if e.agrees is None and not e.reason]
         missing = [exhibit.label for exhibit in exhibits if exhibit.missing]
         yield Row(
             f"{name}: numbers that agree, of those that must",

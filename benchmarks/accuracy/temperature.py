@@ -40,7 +40,7 @@ from taufit.report.temperature_page import torque_change
 from taufit.signals import Samples, condition
 from taufit.sim import Twin, read_preset
 from taufit.temperature.heat_model import thermal_temperature, with_thermal_model
-from taufit.temperature.repeated import Repeated, repeat_identification, single_runs
+from taufit.temperature.runwise_fits import RunwiseFits, repeat_identification, single_runs
 from taufit.temperature.temperature_slopes import friction_at, select_temperature_law
 from taufit.terms.friction import Presliding
 
@@ -221,7 +221,7 @@ def coefficient_error(session: Session, aware: TorqueModel) -> float:
     return worst
 
 
-def changes(session: Session, aware: TorqueModel, repeated: Repeated) -> tuple[Any, Any]:
+def changes(session: Session, aware: TorqueModel, repeated: RunwiseFits) -> tuple[Any, Any]:
     """Percent of viscous friction lost from the paper's cold to its warm temperatures."""
     cold = np.array(session.twin.effects.thermal.reference, float)
     ours = friction_at(aware, WARM)[0] / friction_at(aware, cold)[0]

@@ -17,7 +17,7 @@ from units import beside_the_twin, moving_arm, signals, simulated, starts
 
 from taufit.cli import main
 from taufit.core.errors import TaufitError
-from taufit.export.fmu import FMI_VERSIONS, KINDS, unit_of, write as fmu_write, write_fmu
+from taufit.export.fmu import FMI_VERSIONS, KINDS, make_unit, write as fmu_write, write_fmu
 from taufit.model import write_model
 from taufit.robot import Drives, from_dh, read_robot
 from taufit.terms import Ripple, sum_of
@@ -204,7 +204,7 @@ def test_a_state_can_be_kept_and_returned_to(tmp_path):
 
 
 def unit_of_size(model):
-    text = unit_of(model, "2.0", "forward").sources["unit.h"]
+    text = make_unit(model, "2.0", "forward").sources["unit.h"]
     return int(re.search(r"UNIT_VARIABLES (\d+)", text)[1])
 
 
@@ -268,7 +268,7 @@ def test_without_a_compiler_the_sources_are_written_and_can_be_compiled(tmp_path
 @pytest.mark.parametrize("fmi", FMI_VERSIONS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_compilers_do_not_warn(tmp_path, cc, fmi, kind):
-    unit = unit_of(arms()["warm"], fmi, kind)
+    unit = make_unit(arms()["warm"], fmi, kind)
     for name, text in unit.sources.items():
         (tmp_path / name).write_text(text)
     files = [str(tmp_path / name) for name in ("unit.c", "motion.c", "fmi.c")]
@@ -311,7 +311,7 @@ int main(void) {
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_sanitizers_find_nothing(tmp_path, kind):
-    unit = unit_of(moving_arm(read_robot("ur10e"), sum_of(Presliding(), Ripple())), "2.0", kind)
+    unit = make_unit(moving_arm(read_robot("ur10e"), sum_of(Presliding(), Ripple())), "2.0", kind)
     for name, text in {**unit.sources, "main.c": MAIN}.items():
         (tmp_path / name).write_text(text)
     files = [str(tmp_path / f"{name}.c") for name in ("main", "arm", "unit", "motion", "fmi")]

@@ -54,7 +54,7 @@ def test_every_friction_model_is_written_or_listed_as_dropped(name, friction, tm
     values = np.full(len(model.names), 0.3)
     values[model.layout.links] = robot.parameters
     done = write_export(model.with_values(values), name, tmp_path / f"arm{EXPORTS[name].ending}")
-    form = EXPORTS[name].held(model.with_values(values))
+    form = EXPORTS[name].reduce(model.with_values(values))
     assert form.dropped == done.dropped
     if form.model.friction == model.friction:
         assert not any("friction" in part for part in done.dropped)

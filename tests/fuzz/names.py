@@ -34,7 +34,7 @@ from taufit.core.names import c_comment, clean_name
 from taufit.excitation.robot_programs import to_joint_trajectory, to_urscript
 from taufit.export import to_mjcf, to_urdf
 from taufit.export.c import c_name, c_texts
-from taufit.export.fmu import FmuSources, unit_of
+from taufit.export.fmu import FmuSources, make_unit
 from taufit.model.fitted_model import FittedModel
 from taufit.model.model_file import model_from_dict, write_model
 from taufit.model.torque_model import TorqueModel
@@ -163,7 +163,7 @@ class Texts:
 
     @classmethod
     def of(cls, model: FittedModel) -> Texts:
-        units = [unit_of(model, "2.0", "forward"), unit_of(model, "3.0", "inverse")]
+        units = [make_unit(model, "2.0", "forward"), make_unit(model, "3.0", "inverse")]
         return cls(
             c_name(model),
             tuple(_c_texts(model, units)),
@@ -207,7 +207,7 @@ def check_compiled(model: FittedModel, folder: Path) -> None:
         return
     name = c_name(model)
     for kind in ("inverse", "forward"):
-        unit = unit_of(model, "2.0", kind)
+        unit = make_unit(model, "2.0", kind)
         for file, text in unit.sources.items():
             (folder / file).write_text(text)
         flags = ["-std=c99", "-trigraphs", "-Wall", "-Wno-trigraphs", "-Werror", "-r", "-nostdlib"]

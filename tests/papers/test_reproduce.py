@@ -11,7 +11,7 @@ import pytest
 
 from taufit.cli import main
 from taufit.papers import PAPERS, paper_page, read_paper
-from taufit.papers.printed_tables import printed
+from taufit.papers.printed_tables import printed_tables
 
 # What the papers have, by their own numbering.
 LABELS = {
@@ -52,7 +52,7 @@ def test_the_shipped_tables_are_those_of_the_reference(name, reference_dir):
         elif not isinstance(here, str):
             assert here == there, path
 
-    compare(printed(name), theirs, "")
+    compare(printed_tables(name), theirs, "")
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +79,7 @@ def test_every_number_agrees_or_says_why(kr5):
     for exhibit in kr5[1]:
         assert exhibit.entries or exhibit.figures or exhibit.missing
         for entry in exhibit.entries:
-            assert entry.agrees or (entry.agrees is None and entry.why), entry
+            assert entry.agrees or (entry.agrees is None and entry.reason), entry
 
 
 def test_an_entry_outside_its_tolerance_is_shown(kr5):

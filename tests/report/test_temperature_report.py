@@ -23,7 +23,7 @@ from taufit.report.friction_map import friction_map, heat_map, steady_friction
 from taufit.report.health_page import health_page
 from taufit.report.temperature_page import run_by_run, temperature_page, torque_change
 from taufit.signals import Samples
-from taufit.temperature.repeated import repeat_identification
+from taufit.temperature.runwise_fits import repeat_identification
 from taufit.temperature.temperature_slopes import friction_at
 from taufit.temperature.warm_up import warm_up
 from taufit.terms.friction import Linear, LinearLoad

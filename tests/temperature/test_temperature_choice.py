@@ -20,10 +20,10 @@ from taufit.fitting.fit_samples import fit_samples
 from taufit.model import predicted_torque
 from taufit.model.torque_model import TorqueModel
 from taufit.signals import Samples
-from taufit.temperature.repeated import repeat_identification
+from taufit.temperature.runwise_fits import repeat_identification
 from taufit.temperature.temperature_slopes import (
     friction_at,
-    repaired_temperature,
+    repair_temperature,
     select_temperature_law,
     stuck_sensors,
     temperature_spread,
@@ -157,7 +157,7 @@ def test_a_jump_in_one_sample_is_mended_and_named(plain, warm):
     at = int(np.flatnonzero(warm.run == 3)[200])
     broken[at, 1] += 40.0
     session = warm.with_channels(temperature=broken)
-    mended, told = repaired_temperature(session)
+    mended, told = repair_temperature(session)
     assert len(told) == 1 and "run3" in told[0] and "joint 2 jumps to" in told[0]
     np.testing.assert_allclose(mended, warm.temperature, atol=0.11)
     choice = select_temperature_law(plain, session)

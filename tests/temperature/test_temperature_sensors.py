@@ -11,9 +11,9 @@ from taufit.model.torque_model import TorqueModel
 from taufit.signals import condition
 from taufit.temperature.sensors import (
     fit_without_temperature,
+    heat_fraction,
     heat_power,
-    heat_share,
-    swapped_findings,
+    swapped_sensor_findings,
 )
 from taufit.terms.friction import Linear
 
@@ -40,10 +40,10 @@ def session():
 def test_each_sensor_shows_the_heat_of_its_joint(session):
     model, samples = session
     _, coulomb, viscous, _ = fit_without_temperature(model, samples)
-    share = heat_share(samples, heat_power(samples, coulomb, viscous))
+    share = heat_fraction(samples, heat_power(samples, coulomb, viscous))
     np.testing.assert_array_equal(np.argmax(share, axis=0), np.arange(6))
     assert np.diag(share).min() > 0.8
-    assert swapped_findings(model, samples) == []
+    assert swapped_sensor_findings(model, samples) == []
 
 
 @pytest.mark.parametrize("pair", [(0, 1), (1, 4), (2, 5)])
@@ -51,7 +51,9 @@ def test_swapped_sensors_are_named(session, pair):
     model, samples = session
     order = np.arange(6)
     order[list(pair)] = order[list(pair)[::-1]]
-    told = swapped_findings(model, samples.with_channels(temperature=samples.temperature[:, order]))
+    told = swapped_sensor_findings(
+        model, samples.with_channels(temperature=samples.temperature[:, order])
+    )
     assert len(told) == 2
     for text, own, other in zip(told, sorted(pair), sorted(pair)[::-1], strict=True):
         assert text.startswith(f"joint {own + 1}:") and f"for joint {other + 1} " in text

@@ -43,7 +43,7 @@ class UnitOptions:
     def export_format(self, format: str) -> ExportFormat:
         """Entry of `EXPORTS`, for an FMU with the requested version and kind."""
         from taufit.export import EXPORTS
-        from taufit.export.fmu import FMI_VERSIONS, KINDS, fmu_form
+        from taufit.export.fmu import FMI_VERSIONS, KINDS, fmu_format
 
         require_choice(format, EXPORTS, "--format")
         if format != "fmu":
@@ -56,7 +56,7 @@ class UnitOptions:
         require_choice(fmi, versions, "--fmi")
         kind = KINDS[0] if self.kind is None else self.kind
         require_choice(kind, KINDS, "--kind")
-        return fmu_form(versions[fmi], kind)
+        return fmu_format(versions[fmi], kind)
 
 
 def command(
@@ -109,7 +109,7 @@ def command(
         fitted = remounted.model
     result = write_export(fitted, chosen_format, output)
     training_accuracy = accuracy_on_training(fitted, chosen_format)
-    refitted = chosen_format.held(fitted).refitted
+    refitted = chosen_format.reduce(fitted).refitted
     files = [str(file) for file in result.files]
     if as_json:
         data: dict[str, Any] = {

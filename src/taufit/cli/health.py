@@ -180,7 +180,7 @@ def _read_runs(
 ) -> tuple[list[tuple[str, Samples]], list[str], list[str]]:
     """Read every run of every file, conditioned like the model's training data."""
     from taufit.core.compute.cache.store import content_of
-    from taufit.temperature.temperature_slopes import repaired_temperature
+    from taufit.temperature.temperature_slopes import repair_temperature
     from taufit.validation import range_findings
     from taufit.workflow import condition_like
 
@@ -196,7 +196,7 @@ def _read_runs(
                 name = path.name if len(recordings) == 1 else f"{path.name}#{number}"
                 samples = condition_like(model, [recording], name=str(path))
                 if samples.temperature is not None and model.training.thermal is None:
-                    temperature, messages = repaired_temperature(samples)
+                    temperature, messages = repair_temperature(samples)
                     samples = samples.with_channels(temperature=temperature)
                     notes += messages
                 notes += [f"{name}: {text}" for text in range_findings(model, samples)]

@@ -83,12 +83,12 @@ def _show(title: str, exhibits: list[Exhibit], report: Path | None) -> None:
         table = Table("", "printed", "ours", "unit", "agrees", "why")
         for entry in exhibit.entries:
             table.add_row(
-                entry.what,
+                entry.name,
                 to_text(entry.printed),
-                to_text(entry.ours),
+                to_text(entry.computed),
                 entry.unit,
                 {True: "yes", False: "NO", None: ""}[entry.agrees],
-                entry.why,
+                entry.reason,
             )
         console.print(table)
     if report is not None:

@@ -1,6 +1,6 @@
-"""The fitted model in other tools' forms: URDF, MJCF, JSON, C, FMU.
+"""Export of fitted models to other tools: URDF, MJCF, JSON, C, FMU.
 
-In: a `FittedModel`. Out: files. Left to others: reading those forms (robot).
+In: a `FittedModel`. Out: files. Left to others: reading those formats (robot).
 """
 
 from typing import TYPE_CHECKING

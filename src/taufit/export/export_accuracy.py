@@ -1,4 +1,4 @@
-"""What an exported form is worth: torque it leaves unexplained, beside the whole model's."""
+"""Accuracy of an export: nrmse in the export format, next to that of the full model."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from taufit.validation.score import Score, score
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExportAccuracy:
-    """nrmse of a form and of the model it was made from, on the same samples.
+    """nrmse of an export and of the original model, on the same samples.
 
     Attributes:
-        file: What they were tested on.
-        nrmse: Of the form, per joint.
-        model_nrmse: Of the whole model.
+        file: Name of the test data.
+        nrmse: nrmse of the export, per joint.
+        model_nrmse: nrmse of the full model, per joint.
     """
 
     file: str
@@ -31,7 +31,7 @@ class ExportAccuracy:
 
     @property
     def mean_nrmse(self) -> float:
-        """Of the form, over the joints whose torque varies."""
+        """Mean nrmse of the export, over the joints whose torque varies."""
         return _mean(self.nrmse)
 
     @property
@@ -49,44 +49,46 @@ class ExportAccuracy:
         }
 
 
-def accuracy_on_training(model: FittedModel, form: ExportFormat) -> ExportAccuracy | None:
-    """On the training record, from what the model file keeps of it; None where it keeps nothing."""
-    own = model.training.score
-    rmse = form.held(model).rmse
-    if own is None or rmse is None:
+def accuracy_on_training(model: FittedModel, export_format: ExportFormat) -> ExportAccuracy | None:
+    """Accuracy on the training data, from the model file; None if it has no training record."""
+    training_score = model.training.score
+    rmse = export_format.reduce(model).rmse
+    if training_score is None or rmse is None:
         return None
-    # Joints whose torque does not vary have no ratio.
+    # Joints with constant torque have no nrmse.
     with np.errstate(divide="ignore", invalid="ignore"):
-        spread = own.rmse / own.nrmse
-        return ExportAccuracy(own.file or "training", rmse / spread, own.nrmse)
+        torque_std = training_score.rmse / training_score.nrmse
+        return ExportAccuracy(
+            training_score.file or "training", rmse / torque_std, training_score.nrmse
+        )
 
 
 def accuracy_on_samples(
-    model: FittedModel, form: ExportFormat, samples: Samples, file: str
+    model: FittedModel, export_format: ExportFormat, samples: Samples, file: str
 ) -> ExportAccuracy:
-    """On samples conditioned like the training data."""
-    whole = score(model, samples, file=file)
-    held = form.held(model).model
-    if held is not model:
-        own = score(held, samples, file=file)
-    elif form.stepped:
-        own = samplewise_score(model, samples, file)
+    """Accuracy on samples conditioned like the training data."""
+    model_score = score(model, samples, file=file)
+    reduced = export_format.reduce(model).model
+    if reduced is not model:
+        export_score = score(reduced, samples, file=file)
+    elif export_format.is_samplewise:
+        export_score = samplewise_score(model, samples, file)
     else:
-        own = whole
-    return ExportAccuracy(file, own.nrmse, whole.nrmse)
+        export_score = model_score
+    return ExportAccuracy(file, export_score.nrmse, model_score.nrmse)
 
 
 def samplewise_score(model: FittedModel, samples: Samples, file: str) -> Score:
-    """Of a form that is called once per sample with the motion as it was recorded.
+    """Score of an export that is called once per sample with the recorded motion.
 
-    Velocity is the one before the low-pass, acceleration its difference; the torque that comes out
-    goes through the low-pass of the measured one.
+    Velocity is unfiltered, acceleration its difference quotient; the resulting torque passes the
+    low-pass of the measured one.
     """
     torque = np.empty_like(samples.torque)
     for run in samples.run_slices():
         velocity = samples.friction_velocity[run]
-        few = len(velocity) < 2
-        change = np.zeros_like(velocity) if few else np.gradient(velocity, axis=0)
+        is_short = len(velocity) < 2
+        change = np.zeros_like(velocity) if is_short else np.gradient(velocity, axis=0)
         torque[run] = model.torque(
             samples.position[run],
             velocity,
@@ -98,5 +100,5 @@ def samplewise_score(model: FittedModel, samples: Samples, file: str) -> Score:
 
 
 def _mean(nrmse: Float[Array, " j"]) -> float:
-    known = nrmse[np.isfinite(nrmse)]
-    return float(np.mean(known)) if len(known) else float("nan")
+    finite = nrmse[np.isfinite(nrmse)]
+    return float(np.mean(finite)) if len(finite) else float("nan")

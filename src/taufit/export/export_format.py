@@ -1,4 +1,4 @@
-"""A form a fitted model is written in: its ending, and how it is written."""
+"""Export format: file suffix and writer."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from taufit.model.fitted_model import FittedModel
 
 @dataclass(frozen=True, slots=True)
 class ExportResult:
-    """What an export wrote.
+    """Files and messages of an export.
 
     Attributes:
-        files: The one asked for first.
-        dropped: A phrase for each part of the model that the form cannot represent.
-        notes: What else a user of the files should know.
+        files: Written files, the requested one first.
+        dropped: A phrase for each part of the model that the format cannot represent.
+        notes: Further messages for the user.
     """
 
     files: tuple[Path, ...]
@@ -28,25 +28,25 @@ class ExportResult:
 
 @dataclass(frozen=True, slots=True)
 class ExportFormat:
-    """One entry of `EXPORTS`.
+    """Entry of `EXPORTS`.
 
     Attributes:
-        ending: Of its files.
-        write: (model, path) -> `Written`.
-        held: The model as the form holds it; by default whole.
-        stepped: Whether it is called sample by sample with the motion as it comes.
+        ending: File suffix.
+        write: Writer (model, path) -> `ExportResult`.
+        reduce: Reduction of the model to the terms of the format; default: all terms.
+        is_samplewise: Whether the export is called sample by sample with the recorded motion.
     """
 
     ending: str
     write: Callable[[FittedModel, Path], ExportResult]
-    held: Callable[[FittedModel], ReducedModel] = keep_all_terms
-    stepped: bool = False
+    reduce: Callable[[FittedModel], ReducedModel] = keep_all_terms
+    is_samplewise: bool = False
 
 
 def as_text(
     to_text: Callable[[FittedModel], tuple[str, tuple[str, ...]]],
 ) -> Callable[[FittedModel, Path], ExportResult]:
-    """The writer of a form that is one text."""
+    """Writer of a format that is a single text."""
 
     def write(model: FittedModel, path: Path) -> ExportResult:
         text, dropped = to_text(model)

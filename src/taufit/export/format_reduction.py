@@ -1,13 +1,13 @@
-"""A model as a format holds it: exactly, refitted to the format's terms, or without the rest.
+"""Reduction of a model to the terms of a format: exact, refitted, or with terms dropped.
 
-Training rows are kept in the model file as triangles over simple terms, so the refit needs no
-recording: the format's own least squares,
+Training rows are stored in the model file as triangular factors over simple terms, so the refit
+needs no recording: least squares with the terms of the format,
 
-    min |y - W_format x|^2      over physically possible x,
+    min |y - W_format x|^2      over physically consistent x,
 
-with links that stay near the model's where the data do not ask for others (where the format lacks
-rotor inertia or offsets, links have to carry what those did), and friction that stays near the
-model's curve at speeds of which training says little.
+with links near the model's unless the data require others (if the format lacks rotor inertia or
+offsets, the links compensate), and friction near the model's curve at speeds with little training
+data.
 """
 
 from __future__ import annotations
@@ -38,25 +38,25 @@ from taufit.terms import (
 )
 from taufit.terms.friction import Friction
 
-# Weights of the model's links in a refit, in units of one squared noise level: near them where
-# the format has all that turns and pushes, free to move where it lacks rotors or offsets, which
-# links then stand in for. Training rows that the model's friction curve counts for, per speed.
-# Chosen on other arms than the benchmark's (an LWR4, a TX40 and an xMate).
-NEAR = 100.0
-FREE = 0.1
+# Prior weights of the model's links in a refit, in squared noise levels: large if the format has
+# rotors and offsets, small if it lacks some, which links then compensate. Number of training rows
+# that the model's friction curve counts for, per speed. Chosen on robots other than the
+# benchmark's (LWR4, TX40 and xMate).
+PRIOR_WEIGHT = 100.0
+WEAK_PRIOR_WEIGHT = 0.1
 CURVE_ROWS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class FormatTerms:
-    """What a format has besides links.
+    """Terms of a format besides links.
 
     Attributes:
-        friction: Its friction at the joints.
+        friction: Joint friction model of the format.
         rotor_inertia: Whether joints have rotor inertia.
         offset: Whether joints have a constant torque.
-        mounting: Whether it knows the direction of gravity.
-        terms: Names of further terms that it holds.
+        mounting: Whether it has a gravity direction.
+        terms: Names of further terms.
     """
 
     friction: Friction
@@ -66,9 +66,9 @@ class FormatTerms:
     terms: tuple[str, ...] = ()
 
     def further(self, model: FittedModel) -> tuple[Term, ...]:
-        """The model's further terms that the format holds."""
-        held = {TERMS[name] for name in self.terms}
-        return tuple(term for term in model.terms if type(term) in held)
+        """Further terms of the model that the format can represent."""
+        term_types = {TERMS[name] for name in self.terms}
+        return tuple(term for term in model.terms if type(term) in term_types)
 
 
 URDF_TERMS = FormatTerms(
@@ -81,13 +81,13 @@ MJCF_TERMS = FormatTerms(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReducedModel:
-    """A model as a format holds it.
+    """Model with the terms of a format.
 
     Attributes:
-        model: With the format's terms alone; what the format's files say.
-        dropped: A phrase for each part of the whole model that is not among them.
-        refitted: Whether the terms kept were fitted anew, to make up for that.
-        rmse: On the training rows per joint, or None where those are not known [N m].
+        model: Model with the terms of the format only, as written to the files.
+        dropped: A phrase for each part of the full model that is missing.
+        refitted: Whether the remaining terms were refitted to compensate.
+        rmse: RMSE on the training rows per joint [N m]; None if those are unknown.
     """
 
     model: FittedModel
@@ -97,170 +97,182 @@ class ReducedModel:
 
 
 def keep_all_terms(model: FittedModel) -> ReducedModel:
-    """Of a format that holds everything."""
+    """Reduction for a format that represents everything."""
     score = model.training.score
     return ReducedModel(model, rmse=None if score is None else score.rmse)
 
 
 @lru_cache(maxsize=8)
 def reduce_to_format(model: FittedModel, terms: FormatTerms) -> ReducedModel:
-    """The model in a format's terms."""
+    """Reduce a model to the terms of a format."""
     robot = model.robot
-    flat = replace(robot, drives=replace(robot.drives, coupling=np.eye(robot.joints)))
+    uncoupled = replace(robot, drives=replace(robot.drives, coupling=np.eye(robot.joints)))
     structure = TorqueModel(
-        flat, terms.friction, terms.rotor_inertia, terms.offset, terms=terms.further(model)
+        uncoupled, terms.friction, terms.rotor_inertia, terms.offset, terms=terms.further(model)
     )
-    copied = structure.with_values(_copied(model, structure))
+    reduced = structure.with_values(_copy_values(model, structure))
     record = model.training.simple_terms
     rows = None if record is None else TrainingRegression(record, structure, model.terms)
-    dropped = _dropped(model, terms, rows)
+    dropped = _dropped_parts(model, terms, rows)
     missing = [part for part in dropped if not part.startswith("the mounting")]
     refitted = bool(missing) and rows is not None
     if refitted and rows is not None:
-        lacks = any(model.has(name) and not structure.has(name) for name in ("rotor", "offset"))
-        speeds = _rated(model)
+        lacks_terms = any(
+            model.has(name) and not structure.has(name) for name in ("rotor", "offset")
+        )
+        speeds = _rated_speed(model)
         # Simulators take friction that falls with speed for a drive.
         estimator = ConsistentSdp(
-            prior_weight=FREE if lacks else NEAR, speeds=tuple(speeds), rising=True
+            prior_weight=WEAK_PRIOR_WEIGHT if lacks_terms else PRIOR_WEIGHT,
+            speeds=tuple(speeds),
+            rising=True,
         )
-        _lean_on_curve(rows, model, structure)
+        _add_curve_rows(rows, model, structure)
         solution, _, _ = solve_rows(rows, structure, estimator)
-        copied = structure.with_values(solution.values)
-    form = replace(copied, training=model.training)
-    rmse = None if rows is None else rows.rmse(form.values)
-    return ReducedModel(form, dropped, refitted, rmse)
+        reduced = structure.with_values(solution.values)
+    result_model = replace(reduced, training=model.training)
+    rmse = None if rows is None else rows.rmse(result_model.values)
+    return ReducedModel(result_model, dropped, refitted, rmse)
 
 
-def _copied(model: FittedModel, structure: TorqueModel) -> Float[Array, " p"]:
-    """Links, rotors and offsets as they are; friction as near as the terms come to it."""
-    own, layout = model.layout.split(model.values), structure.layout
-    out = np.zeros(layout.size)
-    out[layout.links] = own.links.ravel()
+def _copy_values(model: FittedModel, structure: TorqueModel) -> Float[Array, " p"]:
+    """Links, rotors and offsets unchanged; friction as near as the terms allow."""
+    parts, layout = model.layout.split(model.values), structure.layout
+    values = np.zeros(layout.size)
+    values[layout.links] = parts.links.ravel()
     if structure.has("rotor"):
-        out[layout.block_slice("rotor")] = np.maximum(own.rotors, 0.0)
+        values[layout.block_slice("rotor")] = np.maximum(parts.rotors, 0.0)
     if structure.has("offset"):
-        out[layout.block_slice("offset")] = own.offsets
-    out[layout.of_kind(DISSIPATIVE)] = _nearest_friction(model, structure).ravel()
+        values[layout.block_slice("offset")] = parts.offsets
+    values[layout.of_kind(DISSIPATIVE)] = _nearest_friction(model, structure).ravel()
     for i in np.flatnonzero(layout.of_kind(CONSERVATIVE)):
-        out[i] = model.values[model.layout.index(layout.names[i])]
-    return out
+        values[i] = model.values[model.layout.index(layout.names[i])]
+    return values
 
 
 def _curve(
     model: FittedModel, target: Term, joint: int, speeds: Float[Array, " m"]
 ) -> tuple[Float[Array, "n k"], Float[Array, " n"]]:
-    """The target's columns at speeds in both directions, and the model's steady friction there."""
+    """Target columns at speeds in both directions, and the model's steady friction there."""
     v = np.concatenate([-speeds, speeds])
-    zero, warm = np.zeros_like(v), np.full_like(v, model.typical_temperature[joint])
-    inputs = TermInput(v, zero, zero, warm, v)
+    zeros, temperature = np.zeros_like(v), np.full_like(v, model.typical_temperature[joint])
+    inputs = TermInput(v, zeros, zeros, temperature, v)
     columns = target.columns(inputs, np.empty(0))
-    own = model.layout.split(model.values).drive[joint]
+    coefficients = model.layout.split(model.values).drive[joint]
     steady = steady_friction_model(model.term_sum.of_joint(joint))
-    inputs = TermInput(v, zero, zero, warm, v, channels=typical_channels(model.term_sum, v))
-    return columns, steady.columns(inputs, model.joint_shape[joint]) @ own
+    inputs = TermInput(
+        v, zeros, zeros, temperature, v, channels=typical_channels(model.term_sum, v)
+    )
+    return columns, steady.columns(inputs, model.joint_shape[joint]) @ coefficients
 
 
-def _seen(model: FittedModel) -> Float[Array, " j"]:
-    """The fastest that friction was seen at, or else rated speed [rad/s]."""
-    top, span = _rated(model), model.training.ranges.velocity
+def _trained_speed(model: FittedModel) -> Float[Array, " j"]:
+    """Highest speed of the training data, or else the rated speed [rad/s]."""
+    top, span = _rated_speed(model), model.training.ranges.velocity
     return np.maximum(top if span is None else np.minimum(top, span.largest), 1e-3)
 
 
-def _lean_on_curve(rows: TrainingRegression, model: FittedModel, structure: TorqueModel) -> None:
-    """Rows that say what the model says of steady friction.
+def _add_curve_rows(rows: TrainingRegression, model: FittedModel, structure: TorqueModel) -> None:
+    """Add rows of the model's steady friction.
 
-    Straight friction is told about speeds that were seen, where it has to be good. Powers of speed
-    that fit there may run away beyond, so they are told about all speeds up to the rated one.
+    Linear friction gets rows for trained speeds, where it must be accurate. Powers of speed could
+    diverge beyond, so they get rows for all speeds up to the rated one.
     """
     target = structure.friction
     assert target is not None
-    straight = all(one.power < 2 for one in target.parameters)
-    fastest = _seen(model) if straight else _rated(model)
+    is_linear = all(parameter.power < 2 for parameter in target.parameters)
+    top_speed = _trained_speed(model) if is_linear else _rated_speed(model)
     for j in range(model.robot.joints):
-        columns, torque = _curve(model, target, j, np.linspace(0.05, 1.0, 10) * fastest[j])
+        columns, torque = _curve(model, target, j, np.linspace(0.05, 1.0, 10) * top_speed[j])
         names = tuple(joint_parameter(j, term.name) for term in target.parameters)
         scale = np.sqrt(CURVE_ROWS)
         rows.with_rows(j, names, scale * columns, scale * torque)
 
 
 def _nearest_friction(model: FittedModel, structure: TorqueModel) -> Float[Array, "j k"]:
-    """Least squares over the speeds of training, or else up to rated speed, without load.
+    """Least squares over trained speeds, or else up to the rated speed, without load.
 
-    Exact where the model's friction has no other terms.
+    Exact if the model's friction has no other terms.
     """
     target = structure.friction
     assert target is not None
-    fastest, out = _seen(model), []
+    top_speed, coefficients = _trained_speed(model), []
     for j in range(model.robot.joints):
-        columns, torque = _curve(model, target, j, np.linspace(0.02, 1.0, 50) * fastest[j])
-        found = np.linalg.lstsq(columns, torque, rcond=None)[0]
-        least = [0.0 if term.nonnegative else -np.inf for term in target.parameters]
-        rounded = np.where(np.abs(found) < 1e-12 * max(np.abs(torque).max(), 1.0), 0.0, found)
-        out.append(np.maximum(rounded, least))
-    return np.array(out)
+        columns, torque = _curve(model, target, j, np.linspace(0.02, 1.0, 50) * top_speed[j])
+        solution = np.linalg.lstsq(columns, torque, rcond=None)[0]
+        minimum = [0.0 if term.nonnegative else -np.inf for term in target.parameters]
+        rounded = np.where(np.abs(solution) < 1e-12 * max(np.abs(torque).max(), 1.0), 0.0, solution)
+        coefficients.append(np.maximum(rounded, minimum))
+    return np.array(coefficients)
 
 
-def _rated(model: FittedModel) -> Float[Array, " j"]:
-    """Speeds up to which friction must take energy [rad/s]."""
+def _rated_speed(model: FittedModel) -> Float[Array, " j"]:
+    """Speeds up to which friction must be dissipative [rad/s]."""
     span = model.training.ranges.velocity
-    seen = np.ones(model.robot.joints) if span is None else 2.0 * span.largest
+    trained = np.ones(model.robot.joints) if span is None else 2.0 * span.largest
     limit = model.robot.limits.velocity
-    return np.where(np.isfinite(limit), limit, np.maximum(seen, 1e-3))
+    return np.where(np.isfinite(limit), limit, np.maximum(trained, 1e-3))
 
 
-def _ways_of_friction(model: FittedModel) -> list[str]:
-    """What no format's friction does, whatever its terms are called."""
-    out = []
+def _friction_losses(model: FittedModel) -> list[str]:
+    """Properties of friction that no format represents."""
+    losses = []
     if needs(model.term_sum, "temperature"):
-        warm = ", ".join(f"{t:.3g}" for t in model.typical_temperature)
-        out.append(f"how friction follows temperature (taken at {warm} degC)")
+        temperatures = ", ".join(f"{t:.3g}" for t in model.typical_temperature)
+        losses.append(f"how friction follows temperature (taken at {temperatures} degC)")
     if model.friction is not None and model.friction.has_smooth_sign:
-        out.append("the speed over which friction changes its sign")
-    return out
+        losses.append("the speed over which friction changes its sign")
+    return losses
 
 
-def _dropped(
+def _dropped_parts(
     model: FittedModel, terms: FormatTerms, rows: TrainingRegression | None
 ) -> tuple[str, ...]:
-    """What the terms do not span, each with its torque in training."""
-    out = []
+    """Parts outside the terms of the format, each with its torque in training."""
+    phrases = []
     record, score = model.training.simple_terms, model.training.score
-    spread = None if score is None else score.rmse / score.nrmse
-    own = model.layout.split(model.values)
+    torque_std = None if score is None else score.rmse / score.nrmse
+    parts = model.layout.split(model.values)
 
-    def told(size: Float[Array, " j"] | None, most: str) -> str:
+    def describe_size(size: Float[Array, " j"] | None, largest: str) -> str:
         if size is None:
-            return f"(up to {most})"
+            return f"(up to {largest})"
         j = int(np.argmax(size))
-        share = ""
-        if spread is not None and np.isfinite(spread[j]) and spread[j] > 0.0:
-            share = f", {100.0 * size[j] / spread[j]:.2g} % of its torque"
-        return f"(up to {most}; in training {size[j]:.2g} N m rms on joint {j + 1}{share})"
+        percent_text = ""
+        if torque_std is not None and np.isfinite(torque_std[j]) and torque_std[j] > 0.0:
+            percent_text = f", {100.0 * size[j] / torque_std[j]:.2g} % of its torque"
+        return (
+            f"(up to {largest}; in training {size[j]:.2g} N m rms on joint {j + 1}{percent_text})"
+        )
 
     further = sum_of(terms.friction, *terms.further(model)).parameters
-    held_names = {(one.name, one.unit) for one in further}
-    for k, (one, kind, _) in enumerate(model.layout.drive_entries):
-        column = own.drive[:, k]
-        if (one.name, one.unit) in held_names:
+    format_names = {(parameter.name, parameter.unit) for parameter in further}
+    for k, (parameter, kind, _) in enumerate(model.layout.drive_entries):
+        column = parts.drive[:, k]
+        if (parameter.name, parameter.unit) in format_names:
             continue
         if np.max(np.abs(column), initial=0.0) > 1e-6:
             size = None if record is None else record.effect[:, k]
-            most = f"{np.max(np.abs(column)):.3g} {one.unit}"
-            what = "friction" if kind == DISSIPATIVE else str(kind)
-            out.append(f"{what} term {one.name!r} {told(size, most)}")
-    out += _ways_of_friction(model)
-    if np.any(own.rotors) and not terms.rotor_inertia:
+            largest = f"{np.max(np.abs(column)):.3g} {parameter.unit}"
+            label = "friction" if kind == DISSIPATIVE else str(kind)
+            phrases.append(f"{label} term {parameter.name!r} {describe_size(size, largest)}")
+    phrases += _friction_losses(model)
+    if np.any(parts.rotors) and not terms.rotor_inertia:
         size = None
         if rows is not None:
             names = model.names[model.layout.block_slice("rotor")]
-            each = [rows.column_rms(name, j) for j, name in enumerate(names)]
-            size = np.array(each) * own.rotors
-        out.append(f"rotor inertias {told(size, f'{np.max(own.rotors):.3g} kg m^2')}")
-    if np.any(own.offsets) and not terms.offset:
-        size = None if rows is None else np.abs(own.offsets)
-        out.append(f"torque offsets {told(size, f'{np.max(np.abs(own.offsets)):.3g} N m')}")
+            column_rms = [rows.column_rms(name, j) for j, name in enumerate(names)]
+            size = np.array(column_rms) * parts.rotors
+        phrases.append(
+            f"rotor inertias {describe_size(size, f'{np.max(parts.rotors):.3g} kg m^2')}"
+        )
+    if np.any(parts.offsets) and not terms.offset:
+        size = None if rows is None else np.abs(parts.offsets)
+        phrases.append(
+            f"torque offsets {describe_size(size, f'{np.max(np.abs(parts.offsets)):.3g} N m')}"
+        )
     if not np.array_equal(model.robot.drives.coupling, np.eye(model.robot.joints)):
-        out.append("the coupling of motors (friction and rotors act at the joints)")
+        phrases.append("the coupling of motors (friction and rotors act at the joints)")
     if np.any(model.robot.mounting) and not terms.mounting:
-        out.append("the mounting (URDF has no gravity direction)")
-    return tuple(out)
+        phrases.append("the mounting (URDF has no gravity direction)")
+    return tuple(phrases)

@@ -1,4 +1,4 @@
-"""Friction terms and offsets of a fitted model, joint by joint."""
+"""Friction coefficients and offsets of a fitted model, by joint."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ def friction_coefficients(model: FittedModel) -> Float[Array, "j k"]:
 
 
 def offsets(model: FittedModel) -> Float[Array, " j"]:
-    """The fitted torque offsets."""
+    """Fitted torque offsets [N m]."""
     return model.layout.split(model.values).offsets

@@ -1,4 +1,4 @@
-"""Link frames moved onto their joint axes, as URDF and MJCF want them."""
+"""Link frames on the joint axes, as in URDF and MJCF."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from taufit.robot.pose import inverse_pose
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JointFrame:
-    """A link seen from a frame on its joint's axis.
+    """Link in a frame on its joint axis.
 
     Attributes:
-        placement: Of this frame in the previous link's joint frame, at q = 0.
+        placement: Pose of this frame in the previous joint frame, at q = 0.
         axis: Unit vector of the joint in this frame.
-        prismatic: Whether the joint slides.
-        mass, centre, tensor: Of the link in this frame; tensor about the centre of mass.
+        prismatic: Whether the joint is prismatic.
+        mass, centre, tensor: Inertia of the link in this frame; tensor about the centre of mass.
     """
 
     placement: Float[Array, "4 4"]
@@ -39,7 +39,7 @@ def joint_frames(robot: Robot) -> tuple[list[JointFrame], Float[Array, "4 4"]]:
     The axis w with moment u passes through r = w x u, so the frame is the link's, shifted by r.
     """
     frames = []
-    before = np.eye(4)
+    to_link_frame = np.eye(4)
     for link in robot.links:
         w, u = link.screw[:3], link.screw[3:]
         shift = np.eye(4)
@@ -55,7 +55,7 @@ def joint_frames(robot: Robot) -> tuple[list[JointFrame], Float[Array, "4 4"]]:
         )
         frames.append(
             JointFrame(
-                before @ link.placement @ shift,
+                to_link_frame @ link.placement @ shift,
                 u if link.is_prismatic else w,
                 link.is_prismatic,
                 mass,
@@ -63,8 +63,8 @@ def joint_frames(robot: Robot) -> tuple[list[JointFrame], Float[Array, "4 4"]]:
                 0.5 * (tensor + tensor.T),
             )
         )
-        before = inverse_pose(shift)
-    return frames, before @ robot.tip
+        to_link_frame = inverse_pose(shift)
+    return frames, to_link_frame @ robot.tip
 
 
 def roll_pitch_yaw(rotation: Float[Array, "3 3"]) -> Float[Array, " 3"]:
@@ -79,7 +79,7 @@ def roll_pitch_yaw(rotation: Float[Array, "3 3"]) -> Float[Array, " 3"]:
 
 
 def quaternion(rotation: Float[Array, "3 3"]) -> Float[Array, " 4"]:
-    """Unit quaternion w, x, y, z; the largest component is found first, so nothing cancels."""
+    """Unit quaternion w, x, y, z; from its largest component, to avoid cancellation."""
     r = rotation
     squares = np.array(
         [
@@ -102,5 +102,5 @@ def quaternion(rotation: Float[Array, "3 3"]) -> Float[Array, " 4"]:
 
 
 def numbers(values: Iterable[float]) -> str:
-    """Numbers as text that reads back to the same bits."""
+    """Numbers as text without loss of precision."""
     return " ".join(repr(float(x) + 0.0) for x in values)

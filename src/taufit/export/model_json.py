@@ -1,4 +1,4 @@
-"""The model file itself as an export: nothing is dropped."""
+"""Model file as an export: nothing is dropped."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ from taufit.model.model_file import write_model
 
 
 def write_json(model: FittedModel, path: Path) -> ExportResult:
-    """As `write_model` does."""
+    """Write the model file with `write_model`."""
     write_model(model, path)
     return ExportResult((path,))

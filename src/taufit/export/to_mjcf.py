@@ -1,4 +1,4 @@
-"""The fitted arm as MJCF: bodies, rotors as armature, dry friction, drag, offsets of actuators."""
+"""Fitted model as MJCF: bodies, armature, Coulomb friction, damping, actuator offsets."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 
 import numpy as np
 
-from taufit.export.feasible import require_feasible
+from taufit.export.consistency_check import require_feasible
 from taufit.export.format_reduction import MJCF_TERMS, ReducedModel, reduce_to_format
 from taufit.export.friction_parts import friction_coefficients, offsets
 from taufit.export.joint_frames import joint_frames, numbers, quaternion
@@ -16,31 +16,34 @@ from taufit.terms import LEVEL
 
 
 def to_mjcf(model: FittedModel) -> tuple[str, tuple[str, ...]]:
-    """MJCF text and what of the model it could not hold.
+    """MJCF text and the parts of the model it cannot represent.
 
-    The numbers are those of `mjcf_form(model)`: rotor inertia is armature, drag a polynomial
-    damping (linear, quadratic, cubic), Coulomb friction `frictionloss`, a spring `stiffness`, and
-    an offset the bias of the joint's actuator, whose control is the torque of the drive. MuJoCo
-    solves dry friction as a constraint, so `mj_inverse` torques contain it up to its solver.
+    The values are those of `mjcf_model(model)`: rotor inertia is armature, viscous friction a
+    polynomial damping (linear, quadratic, cubic), Coulomb friction `frictionloss`, a spring
+    `stiffness`, and an offset the bias of the joint's actuator, whose control is the torque of the
+    drive. MuJoCo solves Coulomb friction as a constraint, so `mj_inverse` torques contain it up to
+    the accuracy of its solver.
     """
     require_feasible(model.robot)
-    form = mjcf_form(model)
-    robot = form.model.robot
+    reduced = mjcf_model(model)
+    robot = reduced.model.robot
     require_feasible(robot)
     frames, tip = joint_frames(robot)
-    friction = friction_coefficients(form.model)
-    known = MJCF_TERMS.friction.parameters
-    dry = friction[:, next(k for k, one in enumerate(known) if one.group == LEVEL)]
-    drag = friction[:, [k for k, one in enumerate(known) if one.power]]
-    springs = [getattr(term, "rest", 0.0) for term in form.model.terms]
-    rotor = form.model.layout.split(form.model.values).rotors
-    offset = offsets(form.model)
+    friction = friction_coefficients(reduced.model)
+    parameters = MJCF_TERMS.friction.parameters
+    coulomb = friction[
+        :, next(k for k, parameter in enumerate(parameters) if parameter.group == LEVEL)
+    ]
+    viscous = friction[:, [k for k, parameter in enumerate(parameters) if parameter.power]]
+    springs = [getattr(term, "rest", 0.0) for term in reduced.model.terms]
+    rotor = reduced.model.layout.split(reduced.model.values).rotors
+    offset = offsets(reduced.model)
 
     bodies = unique_names((link.name for link in robot.links), "link", ("world",))
     joints = unique_names((link.joint for link in robot.links), "joint")
     root = ET.Element("mujoco", model=robot.name)
-    # "local" coordinates and radians are MuJoCo's own; balancing or bounding inertias would change
-    # the fitted model without saying so.
+    # Local coordinates are MuJoCo's default; balancing or bounding inertias would change the
+    # fitted model silently.
     ET.SubElement(root, "compiler", angle="radian", autolimits="true")
     ET.SubElement(root, "option", gravity=numbers(robot.gravity), timestep="0.001")
     world = ET.SubElement(root, "worldbody")
@@ -69,18 +72,18 @@ def to_mjcf(model: FittedModel) -> tuple[str, tuple[str, ...]]:
             type="slide" if frame.prismatic else "hinge",
             axis=numbers(frame.axis),
             armature=repr(float(rotor[i])),
-            damping=numbers(drag[i] if np.any(drag[i, 1:]) else drag[i, :1]),
-            frictionloss=repr(float(dry[i])),
-            # With MuJoCo's own 0.02 s friction has its full size, and the right sign, only at
-            # speeds above a hundredth of the acceleration; so ten times below that.
+            damping=numbers(viscous[i] if np.any(viscous[i, 1:]) else viscous[i, :1]),
+            frictionloss=repr(float(coulomb[i])),
+            # With MuJoCo's default of 0.02 s friction reaches its full value and right sign only
+            # at speeds above 1 % of the acceleration; hence a tenth of that.
             solreffriction="0.002 1",
-            # MuJoCo's own 0.9 lets a light joint creep: full friction only at speeds that grow with
-            # friction over inertia.
+            # MuJoCo's default of 0.9 lets a light joint creep: full friction only at speeds that
+            # grow with friction over inertia.
             solimpfriction="0.99 0.99 0.001",
         )
-        for k, rest in enumerate(springs):
-            joint.set("stiffness", repr(float(friction[i, len(known) + k])))
-            joint.set("springref", repr(float(rest)))
+        for k, spring_zero in enumerate(springs):
+            joint.set("stiffness", repr(float(friction[i, len(parameters) + k])))
+            joint.set("springref", repr(float(spring_zero)))
         low, high = robot.limits.lower[i], robot.limits.upper[i]
         if np.isfinite(low) and np.isfinite(high):
             joint.set("range", numbers([low, high]))
@@ -90,15 +93,15 @@ def to_mjcf(model: FittedModel) -> tuple[str, tuple[str, ...]]:
     )
     actuators = ET.SubElement(root, "actuator")
     for name, constant in zip(joints, offset, strict=True):
-        # The drive's torque less the offset is what moves the joint.
+        # The joint moves by the torque of the drive minus the offset.
         motor = ET.SubElement(actuators, "general", name=name, joint=name, gainprm="1")
         if constant:
             motor.set("biastype", "affine")
             motor.set("biasprm", numbers([-constant, 0.0, 0.0]))
     ET.indent(root, " ")
-    return ET.tostring(root, encoding="unicode") + "\n", form.dropped
+    return ET.tostring(root, encoding="unicode") + "\n", reduced.dropped
 
 
-def mjcf_form(model: FittedModel) -> ReducedModel:
-    """The model as MJCF holds it: links, rotors, dry friction, drag, springs, offsets."""
+def mjcf_model(model: FittedModel) -> ReducedModel:
+    """Model with the terms of MJCF: links, rotors, friction, damping, springs, offsets."""
     return reduce_to_format(model, MJCF_TERMS)

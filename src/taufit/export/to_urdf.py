@@ -1,4 +1,4 @@
-"""The fitted arm as URDF: the user's own file with its inertials replaced, or a new one."""
+"""Fitted model as URDF: the original file with its inertials replaced, or a new file."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 
 import numpy as np
 
-from taufit.export.feasible import require_feasible
+from taufit.export.consistency_check import require_feasible
 from taufit.export.format_reduction import URDF_TERMS, ReducedModel, reduce_to_format
 from taufit.export.friction_parts import friction_coefficients
 from taufit.export.joint_frames import joint_frames, numbers, roll_pitch_yaw
@@ -16,38 +16,38 @@ from taufit.robot.inertia import to_centre_of_mass
 from taufit.robot.pose import pose_from_rpy, screw_motion
 from taufit.terms import LEVEL
 
-# A turn either way is far; a joint that may turn for ever is "continuous", which this is not.
-_WIDE = 1e3
+# Joint limit for a joint without limits [rad]; "continuous" would change the joint type.
+_WIDE_LIMIT = 1e3
 
 
 def to_urdf(model: FittedModel) -> tuple[str, tuple[str, ...]]:
-    """URDF text and what of the model it could not hold.
+    """URDF text and the parts of the model it cannot represent.
 
-    The numbers are those of `urdf_form(model)`: where URDF lacks terms of the model, its own are
-    refitted. A robot that was read from a URDF keeps everything else of its file: meshes, limits,
-    comments. Links behind fixed joints were fitted together with the moving link they hang on, so
-    their own inertials are removed and that link carries all of it.
+    The values are those of `urdf_model(model)`: if URDF lacks terms of the model, the others are
+    refitted. A robot that was read from a URDF keeps the rest of its file: meshes, limits,
+    comments. Links behind fixed joints were fitted together with their moving link, so their
+    inertials are removed and that link has the total.
     """
     require_feasible(model.robot)
-    form = urdf_form(model)
-    require_feasible(form.model.robot)
-    friction = friction_coefficients(form.model)
-    known = URDF_TERMS.friction.parameters
-    damping = friction[:, next(k for k, one in enumerate(known) if one.power == 1)]
-    dry = friction[:, next(k for k, one in enumerate(known) if one.group == LEVEL)]
+    reduced = urdf_model(model)
+    require_feasible(reduced.model.robot)
+    friction = friction_coefficients(reduced.model)
+    parameters = URDF_TERMS.friction.parameters
+    damping = friction[:, next(k for k, term in enumerate(parameters) if term.power == 1)]
+    coulomb = friction[:, next(k for k, term in enumerate(parameters) if term.group == LEVEL)]
     if model.robot.urdf is not None:
-        text = _edited(form.model, damping, dry)
+        text = _edit_urdf(reduced.model, damping, coulomb)
     else:
-        text = _fresh(form.model, damping, dry)
-    return text, form.dropped
+        text = _make_urdf(reduced.model, damping, coulomb)
+    return text, reduced.dropped
 
 
-def urdf_form(model: FittedModel) -> ReducedModel:
-    """The model as URDF holds it: links, damping and dry friction."""
+def urdf_model(model: FittedModel) -> ReducedModel:
+    """Model with the terms of URDF: links, damping and Coulomb friction."""
     return reduce_to_format(model, URDF_TERMS)
 
 
-def _edited(model: FittedModel, damping: np.ndarray, dry: np.ndarray) -> str:
+def _edit_urdf(model: FittedModel, damping: np.ndarray, coulomb: np.ndarray) -> str:
     parser = ET.XMLParser(target=ET.TreeBuilder(insert_comments=True))
     assert model.robot.urdf is not None
     root = ET.fromstring(model.robot.urdf, parser=parser)
@@ -59,30 +59,30 @@ def _edited(model: FittedModel, damping: np.ndarray, dry: np.ndarray) -> str:
             fixed.setdefault(parent.get("link"), []).append(child.get("link"))
     for i, link in enumerate(model.robot.links):
         _set_inertial(links[link.name], *to_centre_of_mass(link.parameters))
-        behind, seen = list(fixed.get(link.name, ())), set[str | None]({link.name})
-        while behind:
-            name = behind.pop()
-            if name in seen:
+        fixed_links, visited = list(fixed.get(link.name, ())), set[str | None]({link.name})
+        while fixed_links:
+            name = fixed_links.pop()
+            if name in visited:
                 continue
-            seen.add(name)
-            behind += fixed.get(name, ())
+            visited.add(name)
+            fixed_links += fixed.get(name, ())
             for inertial in links[name].findall("inertial"):
                 links[name].remove(inertial)
         for joint in root.findall("joint"):
             if joint.get("name") == link.joint:
-                _set_dynamics(joint, damping[i], dry[i])
+                _set_dynamics(joint, damping[i], coulomb[i])
                 if model.robot.joint_zeros:
-                    _turn_origin(joint, link.screw, model.robot.joint_zeros[i])
+                    _set_origin_zero(joint, link.screw, model.robot.joint_zeros[i])
     return '<?xml version="1.0"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
 
 
-def _fresh(model: FittedModel, damping: np.ndarray, dry: np.ndarray) -> str:
+def _make_urdf(model: FittedModel, damping: np.ndarray, coulomb: np.ndarray) -> str:
     robot = model.robot
     frames, tip = joint_frames(robot)
     links = unique_names((link.name for link in robot.links), "link")
     joints = unique_names((link.joint for link in robot.links), "joint")
-    base, last = unique_names(("base_link", "tip"), "", links)
-    (to_last,) = unique_names(("tip_joint",), "", joints)
+    base, tip_name = unique_names(("base_link", "tip"), "", links)
+    (tip_joint,) = unique_names(("tip_joint",), "", joints)
     root = ET.Element("robot", name=robot.name.strip() or "arm")
     ET.SubElement(root, "link", name=base)
     parent = base
@@ -92,7 +92,7 @@ def _fresh(model: FittedModel, damping: np.ndarray, dry: np.ndarray) -> str:
         kind = "prismatic" if frame.prismatic else "revolute"
         low, high = robot.limits.lower[i], robot.limits.upper[i]
         joint = ET.SubElement(root, "joint", name=joints[i], type=kind)
-        _origin(joint, frame.placement)
+        _add_origin(joint, frame.placement)
         ET.SubElement(joint, "parent", link=parent)
         ET.SubElement(joint, "child", link=links[i])
         ET.SubElement(joint, "axis", xyz=numbers(frame.axis))
@@ -101,33 +101,33 @@ def _fresh(model: FittedModel, damping: np.ndarray, dry: np.ndarray) -> str:
             "effort": repr(float(effort if np.isfinite(effort) else 1e6)),
             "velocity": repr(float(velocity if np.isfinite(velocity) else 1e6)),
         }
-        limit["lower"] = repr(float(low if np.isfinite(low) else -_WIDE))
-        limit["upper"] = repr(float(high if np.isfinite(high) else _WIDE))
+        limit["lower"] = repr(float(low if np.isfinite(low) else -_WIDE_LIMIT))
+        limit["upper"] = repr(float(high if np.isfinite(high) else _WIDE_LIMIT))
         ET.SubElement(joint, "limit", limit)
-        _set_dynamics(joint, damping[i], dry[i])
+        _set_dynamics(joint, damping[i], coulomb[i])
         parent = links[i]
-    ET.SubElement(root, "link", name=last)
-    joint = ET.SubElement(root, "joint", name=to_last, type="fixed")
-    _origin(joint, tip)
+    ET.SubElement(root, "link", name=tip_name)
+    joint = ET.SubElement(root, "joint", name=tip_joint, type="fixed")
+    _add_origin(joint, tip)
     ET.SubElement(joint, "parent", link=parent)
-    ET.SubElement(joint, "child", link=last)
+    ET.SubElement(joint, "child", link=tip_name)
     ET.indent(root, " ")
     return '<?xml version="1.0"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
 
 
-def _turn_origin(joint: ET.Element, screw: np.ndarray, zero: float) -> None:
-    """The joint's own frame at its zero as recorded: origin exp([axis] zero)."""
+def _set_origin_zero(joint: ET.Element, screw: np.ndarray, zero: float) -> None:
+    """Set the joint origin with its zero offset: origin exp([axis] zero)."""
     old = joint.find("origin")
-    given = {} if old is None else old.attrib
+    attributes = {} if old is None else old.attrib
     xyz, rpy = (
-        np.array([float(x) for x in given.get(key, "0 0 0").split()]) for key in ("xyz", "rpy")
+        np.array([float(x) for x in attributes.get(key, "0 0 0").split()]) for key in ("xyz", "rpy")
     )
     if old is not None:
         joint.remove(old)
-    _origin(joint, pose_from_rpy(xyz, rpy) @ screw_motion(screw, zero))
+    _add_origin(joint, pose_from_rpy(xyz, rpy) @ screw_motion(screw, zero))
 
 
-def _origin(element: ET.Element, placement: np.ndarray) -> None:
+def _add_origin(element: ET.Element, placement: np.ndarray) -> None:
     ET.SubElement(
         element,
         "origin",
@@ -138,7 +138,7 @@ def _origin(element: ET.Element, placement: np.ndarray) -> None:
 
 def _set_inertial(link: ET.Element, mass: float, centre: np.ndarray, tensor: np.ndarray) -> None:
     old = link.find("inertial")
-    place = list(link).index(old) if old is not None else 0
+    position = list(link).index(old) if old is not None else 0
     for inertial in link.findall("inertial"):
         link.remove(inertial)
     new = ET.Element("inertial")
@@ -157,12 +157,12 @@ def _set_inertial(link: ET.Element, mass: float, centre: np.ndarray, tensor: np.
     }
     ET.SubElement(new, "inertia", entries)
     new.tail = old.tail if old is not None else "\n"
-    link.insert(place, new)
+    link.insert(position, new)
 
 
-def _set_dynamics(joint: ET.Element, damping: float, dry: float) -> None:
+def _set_dynamics(joint: ET.Element, damping: float, coulomb: float) -> None:
     element = joint.find("dynamics")
     if element is None:
         element = ET.SubElement(joint, "dynamics")
     element.set("damping", repr(float(damping)))
-    element.set("friction", repr(float(dry)))
+    element.set("friction", repr(float(coulomb)))

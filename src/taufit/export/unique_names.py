@@ -1,24 +1,24 @@
-"""Names that a format can hold: none empty, none twice, none that the format keeps for itself."""
+"""Unique, non-empty names that a format accepts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 
-def unique_names(names: Iterable[str], otherwise: str, taken: Iterable[str] = ()) -> list[str]:
-    """The names as they are wherever possible.
+def unique_names(names: Iterable[str], prefix: str, reserved: Iterable[str] = ()) -> list[str]:
+    """Make names unique, unchanged wherever possible.
 
     Args:
-        names: From the robot's description.
-        otherwise: Beginning of the name of one that has none.
-        taken: What none may be called.
+        names: Names from the robot description.
+        prefix: Prefix for empty names.
+        reserved: Reserved names.
     """
-    used, out = set(taken), []
+    used, result = set(reserved), []
     for i, name in enumerate(names):
-        wish = name if name.strip() else f"{otherwise}_{i + 1}"
-        number, found = 2, wish
-        while found in used:
-            found, number = f"{wish}_{number}", number + 1
-        used.add(found)
-        out.append(found)
-    return out
+        base = name if name.strip() else f"{prefix}_{i + 1}"
+        number, candidate = 2, base
+        while candidate in used:
+            candidate, number = f"{base}_{number}", number + 1
+        used.add(candidate)
+        result.append(candidate)
+    return result

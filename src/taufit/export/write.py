@@ -1,4 +1,4 @@
-"""Write a fitted model in any of the forms, and say what the form cannot represent."""
+"""Export of a fitted model in any format, with the parts that the format cannot represent."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from taufit.core.errors import TaufitError
 from taufit.export.c import c_name
 from taufit.export.c.files import write_c
 from taufit.export.export_format import ExportFormat, ExportResult, as_text
-from taufit.export.fmu import fmu_form
+from taufit.export.fmu import fmu_format
 from taufit.export.model_json import write_json
-from taufit.export.to_mjcf import mjcf_form, to_mjcf
-from taufit.export.to_urdf import to_urdf, urdf_form
+from taufit.export.to_mjcf import mjcf_model, to_mjcf
+from taufit.export.to_urdf import to_urdf, urdf_model
 from taufit.model.fitted_model import FittedModel, require_fitted
 
 EXPORTS: dict[str, ExportFormat] = {
-    "urdf": ExportFormat(".urdf", as_text(to_urdf), urdf_form),
-    "mjcf": ExportFormat(".xml", as_text(to_mjcf), mjcf_form),
+    "urdf": ExportFormat(".urdf", as_text(to_urdf), urdf_model),
+    "mjcf": ExportFormat(".xml", as_text(to_mjcf), mjcf_model),
     "json": ExportFormat(".json", write_json),
-    "c": ExportFormat(".c", write_c, stepped=True),
-    "fmu": fmu_form(),
+    "c": ExportFormat(".c", write_c, is_samplewise=True),
+    "fmu": fmu_format(),
 }
 
 
@@ -30,11 +30,11 @@ def export_model(
     """Write `model` to `path`; returns a phrase for each part the format cannot represent.
 
     Args:
-        model: A fitted model.
+        model: Fitted model.
         path: `arm.urdf`, `arm.xml` (MJCF), `arm.json`, `arm.c`, which gets a header beside it,
-            `arm.fmu` (FMI 2.0, inverse dynamics; others by `write_fmu`), or the ending of any other
+            `arm.fmu` (FMI 2.0, inverse dynamics; others by `write_fmu`), or the suffix of any other
             entry of `EXPORTS`.
-        format: A name in `EXPORTS`; by default what the ending of `path` says.
+        format: Name in `EXPORTS`; default: by the suffix of `path`.
 
     Example:
         >>> import taufit
@@ -60,7 +60,7 @@ def write_urdf(model: FittedModel, path: str | os.PathLike[str]) -> tuple[str, .
 def write_export(
     model: FittedModel, format: str | ExportFormat, path: str | os.PathLike[str] | None = None
 ) -> ExportResult:
-    """Write `model` in a form, given or by name; without a path into this directory."""
+    """Write `model` in a format, given or by name; without a path into the current directory."""
     if isinstance(format, str):
         if format not in EXPORTS:
             raise TaufitError(f"format {format!r} is not known: use {', '.join(EXPORTS)}.")

@@ -1,6 +1,7 @@
-"""The four papers taufit implements, table by table. In: a paper's name. Out: its numbers and ours.
+"""Reproduction of the four papers that taufit implements. In: a paper's name. Out: its values and
+ours.
 
-Left to others: everything that is computed; this room only asks and compares.
+Left to others: all computation; this room only requests and compares.
 """
 
 from typing import TYPE_CHECKING
@@ -8,7 +9,11 @@ from typing import TYPE_CHECKING
 from taufit.core.lazy import lazy_room
 
 if TYPE_CHECKING:
-    from taufit.papers.exhibit import Entry as Entry, Exhibit as Exhibit, Paper as Paper
+    from taufit.papers.exhibit import (
+        ComparedValue as ComparedValue,
+        Exhibit as Exhibit,
+        Paper as Paper,
+    )
     from taufit.papers.paper_page import paper_page as paper_page
     from taufit.papers.papers import PAPERS as PAPERS, read_paper as read_paper
 

@@ -1,4 +1,4 @@
-"""Lie theory, nonlinear friction and excitation on a Franka arm [Luo2024], on the simulated arm."""
+"""Lie theory, nonlinear friction and excitation of a Franka robot [Luo2024], simulated."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from taufit.model.fitted_model import FittedModel
 from taufit.model.torque_model import TorqueModel
 from taufit.papers import luo2024_friction, luo2024_model
 from taufit.papers.exhibit import Exhibit, Paper
-from taufit.papers.printed_tables import printed
+from taufit.papers.printed_tables import printed_tables
 from taufit.signals import Samples, condition
 from taufit.sim import SimulatedRun, read_preset
 from taufit.terms import friction_model
@@ -23,22 +23,22 @@ from taufit.terms.friction import Friction
 from taufit.workflow import condition_like, identify
 
 CUTOFF_HZ = 10.0
-# The simulated arm records at 1 kHz; 100 Hz carry everything below the low-pass.
+# The simulated robot records at 1 kHz; 100 Hz suffice below the low-pass [Hz].
 RATE_HZ = 100.0
 
 
 @dataclass(frozen=True, slots=True)
 class PaperFrictionModel:
-    """A friction model of the paper's comparison: its name there and here."""
+    """Friction model of the paper's comparison, with its name there and here."""
 
     label: str
     key: str
     friction: Friction
 
 
-# Eq. (10) has five columns per joint. Eq. (16) adds load above a threshold; our smooth form of it
-# is Coulomb friction that grows with load. Ref. 6 is the conventional Coulomb and viscous model.
-FORMS = (
+# Eq. (10) has five columns per joint. Eq. (16) adds load above a threshold; our smooth version is
+# Coulomb friction that grows with load. Ref. 6 is the conventional Coulomb and viscous model.
+FRICTION_MODELS = (
     PaperFrictionModel("eq. (10), polynomial", "eq10", friction_model("polynomial")),
     PaperFrictionModel(
         "eq. (16), with load", "eq16", friction_model("linear_load", quadratic=True)
@@ -48,54 +48,63 @@ FORMS = (
 
 
 class Luo2024:
-    """Recordings and fits, made once and shared by the exhibits."""
+    """Recordings and fits, computed once and shared by the exhibits."""
 
     def __init__(self) -> None:
-        self.paper = printed("luo2024")
+        self.paper = printed_tables("luo2024")
         self.preset = read_preset("franka")
 
     def run(self, seed: int, periods: int = 1) -> SimulatedRun:
-        """A run of the simulated arm."""
+        """Run of the simulated robot."""
         motion = self.preset.motion(seed, periods=periods)
         return self.preset.twin.run(motion, seed=seed, rate_hz=RATE_HZ)
 
     @cached_property
     def training(self) -> SimulatedRun:
-        """Three periods of one excitation; the paper has five."""
+        """Training run: three periods of one excitation; the paper has five."""
         return self.run(21, periods=3)
 
     @cached_property
     def verification(self) -> SimulatedRun:
-        """Another motion."""
+        """Verification run with another motion."""
         return self.run(22)
 
     @cached_property
     def models(self) -> dict[str, FittedModel]:
-        """One weighted least-squares fit per friction model of the paper, and taufit's own."""
-        out = {}
+        """One weighted least-squares fit per friction model of the paper, and taufit's default."""
+        models = {}
         samples = condition([self.training.recording], cutoff_hz=CUTOFF_HZ)
-        for form in FORMS:
-            plain = TorqueModel(self.preset.twin.robot, form.friction, rotor_inertia=False)
-            out[form.key] = fitted_model(plain, fit_samples(plain, samples, Wls()), samples)
-        own = identify(self.preset.twin.robot, [self.training.recording], cutoff_hz=CUTOFF_HZ)
-        out["own"] = own.model
-        return out
+        for friction_entry in FRICTION_MODELS:
+            structure = TorqueModel(
+                self.preset.twin.robot, friction_entry.friction, rotor_inertia=False
+            )
+            models[friction_entry.key] = fitted_model(
+                structure, fit_samples(structure, samples, Wls()), samples
+            )
+        default_fit = identify(
+            self.preset.twin.robot, [self.training.recording], cutoff_hz=CUTOFF_HZ
+        )
+        models["own"] = default_fit.model
+        return models
 
     def samples(self, run: SimulatedRun) -> Samples:
-        """Conditioned as for the fits."""
+        """Samples conditioned like those of the fits."""
         return condition_like(self.models["own"], [run.recording])
 
 
 def paper() -> Paper:
-    """The paper and its exhibits."""
-    own = Luo2024()
-    source = own.paper["source"]
+    """Paper and its exhibits."""
+    experiment = Luo2024()
+    source = experiment.paper["source"]
     model, friction = luo2024_model, luo2024_friction
     steps: tuple[tuple[str, Callable[[Luo2024], Exhibit]], ...] = (
-        ("Figure 1", _absent("Figure 1", "The procedure", "a block diagram.")),
-        ("Figure 2", _absent("Figure 2", "Two links", "a drawing of the recursion's variables.")),
+        ("Figure 1", _not_reproduced("Figure 1", "The procedure", "a block diagram.")),
+        (
+            "Figure 2",
+            _not_reproduced("Figure 2", "Two links", "a drawing of the recursion's variables."),
+        ),
         ("Table I", model.table_1),
-        ("Figure 3", _absent("Figure 3", "The experiment", "a photograph.")),
+        ("Figure 3", _not_reproduced("Figure 3", "The experiment", "a photograph.")),
         ("Table II", model.table_2),
         ("Table III", model.table_3),
         ("Table IV", model.table_4),
@@ -107,8 +116,8 @@ def paper() -> Paper:
         ("Figure 7", friction.figure_7),
     )
 
-    def made(make: Callable[[Luo2024], Exhibit]) -> Callable[[], Exhibit]:
-        return lambda: make(own)
+    def bind(make: Callable[[Luo2024], Exhibit]) -> Callable[[], Exhibit]:
+        return lambda: make(experiment)
 
     return Paper(
         "luo2024",
@@ -127,14 +136,14 @@ def paper() -> Paper:
             "gains 0.5 %.",
             "Ten friction coefficients cannot be separated at 0.1 to 30 deg/s.",
         ),
-        tuple((label, made(make)) for label, make in steps),
+        tuple((label, bind(make)) for label, make in steps),
     )
 
 
-def _absent(label: str, title: str, why: str) -> Callable[[Luo2024], Exhibit]:
-    return lambda _: Exhibit(label, title, missing=why)
+def _not_reproduced(label: str, title: str, reason: str) -> Callable[[Luo2024], Exhibit]:
+    return lambda _: Exhibit(label, title, missing=reason)
 
 
-def nrms(left: np.ndarray) -> np.ndarray:
+def nrms(residual: np.ndarray) -> np.ndarray:
     """Root mean square per joint."""
-    return np.sqrt(np.mean(left**2, axis=0))
+    return np.sqrt(np.mean(residual**2, axis=0))

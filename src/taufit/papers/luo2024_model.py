@@ -14,7 +14,7 @@ from taufit.dynamics import base_parameters, forward_kinematics
 from taufit.excitation import Design, FourierBasis, default_limits, design
 from taufit.model import predicted_torque
 from taufit.model.torque_model import TorqueModel
-from taufit.papers.exhibit import Entry, Exhibit, per_joint
+from taufit.papers.exhibit import ComparedValue, Exhibit, per_joint
 from taufit.report.charts import Series, chart
 from taufit.robot import read_robot
 from taufit.robot.inertia import pseudo_inertia
@@ -27,36 +27,44 @@ if TYPE_CHECKING:
 _CRITERIA = (("C1", "three_stage"), ("C2", "cond"), ("C3", "product"))
 
 
-def table_1(own: Luo2024) -> Exhibit:
+def table_1(experiment: Luo2024) -> Exhibit:
     """The three-stage design."""
-    table = own.paper["excitation"]
+    table = experiment.paper["excitation"]
     text = (
         "Stage 1 raises column norms (C3), stage 2 lowers the condition number (C2) below "
         f"{table['delta1']}, while information (C4) stays above its bound: `taufit design panda "
         "--criterion three_stage`. Table III has what it gives.",
     )
-    counts = own.paper["counts"]
+    counts = experiment.paper["counts"]
     panda = read_robot("panda")
-    plain = TorqueModel(panda, friction=None, rotor_inertia=False, offset=False)
-    full = TorqueModel(panda, friction_model("polynomial"), rotor_inertia=False)
+    inertial_model = TorqueModel(panda, friction=None, rotor_inertia=False, offset=False)
+    full_model = TorqueModel(panda, friction_model("polynomial"), rotor_inertia=False)
     entries = (
-        Entry(
-            "standard inertial parameters", counts["standard_inertial"], len(plain.names), "", 0.0
-        ),
-        Entry(
-            "base inertial parameters",
-            counts["base_inertial"],
-            base_parameters(plain).rank,
+        ComparedValue(
+            "standard inertial parameters",
+            counts["standard_inertial"],
+            len(inertial_model.names),
             "",
             0.0,
         ),
-        Entry(
-            "standard parameters with friction", counts["standard_total"], len(full.names), "", 0.0
+        ComparedValue(
+            "base inertial parameters",
+            counts["base_inertial"],
+            base_parameters(inertial_model).rank,
+            "",
+            0.0,
         ),
-        Entry(
+        ComparedValue(
+            "standard parameters with friction",
+            counts["standard_total"],
+            len(full_model.names),
+            "",
+            0.0,
+        ),
+        ComparedValue(
             "base parameters with friction",
             counts["base_total"],
-            base_parameters(full).rank,
+            base_parameters(full_model).rank,
             "",
             0.0,
         ),
@@ -71,29 +79,31 @@ def _twist(axis: Float[Array, " 6"]) -> Float[Array, "4 4"]:
     )
 
 
-def table_2(own: Luo2024) -> Exhibit:
-    """Screws of the paper against the bundled arm."""
-    table = own.paper["kinematics"]
+def table_2(experiment: Luo2024) -> Exhibit:
+    """Screw axes of the paper compared with the bundled robot."""
+    table = experiment.paper["kinematics"]
     home = np.eye(4)
     home[:3, :3] = np.array(table["reference_pose_rotation_flange"])
     home[:3, 3] = table["reference_pose_position_m"]
     panda = read_robot("panda")
     shift = np.array([0, 0, 0, -np.pi / 2, 0, np.pi / 2, 0])
-    worst = 0.0
+    largest_error = 0.0
     for q in np.random.default_rng(4).uniform(-1.0, 1.0, (20, 7)):
         product = np.eye(4)
         for axis, angle in zip(table["screw_axes"], q, strict=True):
             product = product @ expm(_twist(np.array(axis, float)) * angle)
-        there = product @ home
-        here = forward_kinematics(panda, (q + shift)[None])[0, -1]
-        worst = max(worst, float(np.abs(there[:3, 3] - here[:3, 3]).max()))
-    low, high = np.radians(np.array(own.paper["limits"]["q_deg"])).T
-    ours = panda.limits
+        paper_pose = product @ home
+        bundled_pose = forward_kinematics(panda, (q + shift)[None])[0, -1]
+        largest_error = max(
+            largest_error, float(np.abs(paper_pose[:3, 3] - bundled_pose[:3, 3]).max())
+        )
+    low, high = np.radians(np.array(experiment.paper["limits"]["q_deg"])).T
+    limits = panda.limits
     entries = (
-        Entry(
+        ComparedValue(
             "flange by the printed screws against the bundled arm",
             0.0,
-            worst,
+            largest_error,
             "m",
             1e-9,
             "with the joint shifts corrected; as printed up to 0.78 m off",
@@ -101,25 +111,25 @@ def table_2(own: Luo2024) -> Exhibit:
         *per_joint(
             "lower position limit",
             (low + shift).tolist(),
-            ours.lower,
+            limits.lower,
             "rad",
             within=0.02,
-            why="printed in the paper's angles; the data sheet's here",
+            reason="printed in the paper's angles; the data sheet's here",
         ),
         *per_joint(
             "upper position limit",
             (high + shift).tolist(),
-            ours.upper,
+            limits.upper,
             "rad",
             within=0.02,
-            why="printed in the paper's angles; the data sheet's here",
+            reason="printed in the paper's angles; the data sheet's here",
         ),
         *per_joint(
             "speed limit",
-            np.radians(own.paper["limits"]["qd_deg_s"]).tolist(),
-            ours.velocity,
+            np.radians(experiment.paper["limits"]["qd_deg_s"]).tolist(),
+            limits.velocity,
             "rad/s",
-            why="the manufacturer's data sheet has less: 2.175 and 2.61 rad/s",
+            reason="the manufacturer's data sheet has less: 2.175 and 2.61 rad/s",
         ),
     )
     return Exhibit("Table II", "Kinematics and limits", entries)
@@ -143,48 +153,48 @@ def _designs() -> dict[str, Design]:
     }
 
 
-def table_3(own: Luo2024) -> Exhibit:
-    """Criteria of excitation compared."""
-    table = own.paper["excitation"]["table3"]
-    entries: list[Entry] = []
-    found = _designs()
+def table_3(experiment: Luo2024) -> Exhibit:
+    """Comparison of excitation criteria."""
+    table = experiment.paper["excitation"]["table3"]
+    entries: list[ComparedValue] = []
+    designs = _designs()
     for key, criterion in _CRITERIA:
         rows = np.array(table[key])
-        one = found[key]
+        result = designs[key]
         entries += [
-            Entry(
+            ComparedValue(
                 f"{key} ({criterion}): condition number",
                 float(rows[:, 0].mean()),
-                one.condition_number,
+                result.condition_number,
                 "",
-                why="mean of five there, one design here; column scaling, logarithm and "
+                reason="mean of five there, one design here; column scaling, logarithm and "
                 "number of samples are not printed, so only the order compares",
             ),
-            Entry(
+            ComparedValue(
                 f"{key} ({criterion}): ln det of the information",
                 float(-rows[:, 1].mean()),
-                one.log_det,
+                result.log_det,
                 "",
-                why="printed with the other sign and another scale",
+                reason="printed with the other sign and another scale",
             ),
-            Entry(
+            ComparedValue(
                 f"{key} ({criterion}): time",
                 float(rows[:, 2].mean()),
-                one.cpu_seconds,
+                result.cpu_seconds,
                 "s",
-                why="exact gradients here; any machine of today is faster",
+                reason="exact gradients here; any machine of today is faster",
             ),
         ]
-    order = [key for key, _ in sorted(found.items(), key=lambda item: item[1].condition_number)]
+    order = [key for key, _ in sorted(designs.items(), key=lambda item: item[1].condition_number)]
     entries.append(
-        Entry("C2 has the smallest condition number", 1.0, float(order[0] == "C2"), "", 0.0)
+        ComparedValue("C2 has the smallest condition number", 1.0, float(order[0] == "C2"), "", 0.0)
     )
-    richest = max(found, key=lambda key: found[key].log_det)
+    richest = max(designs, key=lambda key: designs[key].log_det)
     entries.append(
-        Entry(
+        ComparedValue(
             "C3 has more information than C2",
             1.0,
-            float(found["C3"].log_det > found["C2"].log_det),
+            float(designs["C3"].log_det > designs["C2"].log_det),
             "",
             0.0,
             f"most: {richest}",
@@ -193,101 +203,121 @@ def table_3(own: Luo2024) -> Exhibit:
     return Exhibit("Table III", "Criteria compared", tuple(entries))
 
 
-def table_4(own: Luo2024) -> Exhibit:
-    """The identified parameters, and whether they are those of a possible arm."""
-    table = own.paper["identified"]
+def table_4(experiment: Luo2024) -> Exhibit:
+    """Identified parameters, and whether they are physically consistent."""
+    table = experiment.paper["identified"]
     order = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
-    bodies = np.array([[table[name][k] for name in order] for k in range(7)])
-    model = own.models["own"]
-    ours = model.layout.split(np.asarray(model.values)).links
-    entries: list[Entry] = [
-        Entry(
+    printed_links = np.array([[table[name][k] for name in order] for k in range(7)])
+    model = experiment.models["own"]
+    fitted_links = model.layout.split(np.asarray(model.values)).links
+    entries: list[ComparedValue] = [
+        ComparedValue(
             "links with negative mass",
-            float(np.sum(bodies[:, 0] < 0)),
-            float(np.sum(ours[:, 0] < 0)),
+            float(np.sum(printed_links[:, 0] < 0)),
+            float(np.sum(fitted_links[:, 0] < 0)),
             "",
-            why="a feasible set is claimed in print; the default fit here is one",
+            reason="a feasible set is claimed in print; the default fit here is one",
         ),
-        Entry(
+        ComparedValue(
             "links that no body can have",
-            float(sum(_impossible(b) for b in bodies)),
-            float(sum(_impossible(b) for b in ours)),
+            float(sum(_is_inconsistent(b) for b in printed_links)),
+            float(sum(_is_inconsistent(b) for b in fitted_links)),
             "",
-            why="smallest eigenvalue of the pseudo-inertia",
+            reason="smallest eigenvalue of the pseudo-inertia",
         ),
     ]
-    polynomial = own.models["eq10"]
+    polynomial = experiment.models["eq10"]
     values = np.asarray(polynomial.values)
     for printed_name, name in (("fv1", "viscous"), ("fc", "coulomb"), ("fb", "offset")):
-        found = [values[polynomial.layout.index(joint_parameter(j, name))] for j in range(7)]
+        values_by_joint = [
+            values[polynomial.layout.index(joint_parameter(j, name))] for j in range(7)
+        ]
         entries += per_joint(
             printed_name,
             table[printed_name],
-            found,
+            values_by_joint,
             "",
-            why="of the simulated arm: Table IV is no arm that could be simulated",
+            reason="of the simulated arm: Table IV is no arm that could be simulated",
         )
     return Exhibit("Table IV", "Identified parameters", tuple(entries))
 
 
-def _impossible(body: Float[Array, " 10"]) -> bool:
+def _is_inconsistent(body: Float[Array, " 10"]) -> bool:
     return bool(np.linalg.eigvalsh(pseudo_inertia(body)).min() < -1e-9 and np.any(body))
 
 
 def _errors(
-    own: Luo2024, run: SimulatedRun, table: dict[str, dict[str, list[float]]], why: str
-) -> tuple[Entry, ...]:
-    from taufit.papers.luo2024 import FORMS, nrms
+    experiment: Luo2024, run: SimulatedRun, table: dict[str, dict[str, list[float]]], reason: str
+) -> tuple[ComparedValue, ...]:
+    from taufit.papers.luo2024 import FRICTION_MODELS, nrms
 
-    samples = own.samples(run)
+    samples = experiment.samples(run)
     moving = samples.in_motion
-    entries: list[Entry] = []
-    for form in FORMS:
-        expected = predicted_torque(own.models[form.key], samples)
-        rms = nrms((samples.torque - expected)[moving])
+    entries: list[ComparedValue] = []
+    for friction_entry in FRICTION_MODELS:
+        predicted = predicted_torque(experiment.models[friction_entry.key], samples)
+        rms = nrms((samples.torque - predicted)[moving])
         entries += per_joint(
-            f"rms error, {form.label}", table["rms_Nm"][form.key], rms, "N m", why=why
+            f"rms error, {friction_entry.label}",
+            table["rms_Nm"][friction_entry.key],
+            rms,
+            "N m",
+            reason=reason,
         )
-        stated = float(np.sum(table["rms_Nm"][form.key]))
-        entries.append(Entry(f"sum, {form.label}", stated, float(rms.sum()), "N m", why=why))
-        likeness = [
-            float(np.corrcoef(samples.torque[moving, j], expected[moving, j])[0, 1])
+        printed_sum = float(np.sum(table["rms_Nm"][friction_entry.key]))
+        entries.append(
+            ComparedValue(
+                f"sum, {friction_entry.label}", printed_sum, float(rms.sum()), "N m", reason=reason
+            )
+        )
+        correlations = [
+            float(np.corrcoef(samples.torque[moving, j], predicted[moving, j])[0, 1])
             for j in range(7)
         ]
         entries += per_joint(
-            f"correlation, {form.label}", table["correlation"][form.key], likeness, "", why=why
+            f"correlation, {friction_entry.label}",
+            table["correlation"][friction_entry.key],
+            correlations,
+            "",
+            reason=reason,
         )
-    expected = predicted_torque(own.models["own"], samples)
-    rms = nrms((samples.torque - expected)[moving])
+    predicted = predicted_torque(experiment.models["own"], samples)
+    rms = nrms((samples.torque - predicted)[moving])
     entries.append(
-        Entry("sum, taufit's own model", None, float(rms.sum()), "N m", why="default fit")
+        ComparedValue(
+            "sum, taufit's own model", None, float(rms.sum()), "N m", reason="default fit"
+        )
     )
     return tuple(entries)
 
 
-_WHY = "measured there; the simulated arm's noise was chosen to leave errors of that size"
+_REASON = "measured there; the simulated arm's noise was chosen to leave errors of that size"
 
 
-def table_5(own: Luo2024) -> Exhibit:
+def table_5(experiment: Luo2024) -> Exhibit:
     """Errors on the identification motion."""
-    entries = _errors(own, own.training, own.paper["table5_identification"], _WHY)
+    entries = _errors(
+        experiment, experiment.training, experiment.paper["table5_identification"], _REASON
+    )
     return Exhibit("Table V", "Errors on the motion of the identification", entries)
 
 
-def table_6(own: Luo2024) -> Exhibit:
+def table_6(experiment: Luo2024) -> Exhibit:
     """Errors on another motion."""
-    entries = _errors(own, own.verification, own.paper["table6_verification"], _WHY)
+    entries = _errors(
+        experiment, experiment.verification, experiment.paper["table6_verification"], _REASON
+    )
     return Exhibit("Table VI", "Errors on another motion", entries)
 
 
-def _curves(own: Luo2024, run: SimulatedRun, group: str) -> tuple[str, ...]:
-    samples = own.samples(run)
-    expected: Array = predicted_torque(own.models["eq16"], samples)
+def _curves(experiment: Luo2024, run: SimulatedRun, group: str) -> tuple[str, ...]:
+    samples = experiment.samples(run)
+    predicted: Array = predicted_torque(experiment.models["eq16"], samples)
     rows = slice(0, 2100)
     return tuple(
         chart(
             samples.time[rows],
-            [Series("measured", samples.torque[rows, j]), Series("estimated", expected[rows, j])],
+            [Series("measured", samples.torque[rows, j]), Series("estimated", predicted[rows, j])],
             caption=f"Joint {j + 1}",
             xlabel="time [s]",
             ylabel="torque [N m]",
@@ -297,13 +327,13 @@ def _curves(own: Luo2024, run: SimulatedRun, group: str) -> tuple[str, ...]:
     )
 
 
-def figure_4(own: Luo2024) -> Exhibit:
+def figure_4(experiment: Luo2024) -> Exhibit:
     """Torque of the identification."""
-    pictures = _curves(own, own.training, "luo-training")
+    pictures = _curves(experiment, experiment.training, "luo-training")
     return Exhibit("Figure 4", "Torque measured and estimated, identification", (), (), pictures)
 
 
-def figure_6(own: Luo2024) -> Exhibit:
+def figure_6(experiment: Luo2024) -> Exhibit:
     """Torque of the verification."""
-    pictures = _curves(own, own.verification, "luo-verification")
+    pictures = _curves(experiment, experiment.verification, "luo-verification")
     return Exhibit("Figure 6", "Torque measured and estimated, verification", (), (), pictures)

@@ -1,4 +1,4 @@
-"""One self-contained HTML page per paper: print beside ours, in the paper's order."""
+"""HTML page of a paper: printed values next to ours, in the order of the paper."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from taufit.report.page import Section, bullets, cards, paragraph, render_page, 
 
 
 def paper_page(paper: Paper, exhibits: Sequence[Exhibit]) -> str:
-    """The page."""
+    """Self-contained HTML page."""
     entries = [entry for exhibit in exhibits for entry in exhibit.entries]
-    same = [entry for entry in entries if entry.agrees is not None]
-    agreed = sum(bool(entry.agrees) for entry in same)
+    comparable = [entry for entry in entries if entry.agrees is not None]
+    agreement_count = sum(bool(entry.agrees) for entry in comparable)
     missing = [exhibit for exhibit in exhibits if exhibit.missing]
     head = verdict_box(
-        "good" if agreed == len(same) else "warn",
-        f"{agreed} of {len(same)} numbers that must agree do",
+        "good" if agreement_count == len(comparable) else "warn",
+        f"{agreement_count} of {len(comparable)} numbers that must agree do",
         "Other numbers stand beside each other with the reason why they differ.",
     )
     figures = cards(
@@ -40,12 +40,12 @@ def _body(exhibit: Exhibit) -> str:
     if exhibit.entries:
         rows = [
             (
-                entry.what,
+                entry.name,
                 entry.printed,
-                entry.ours,
+                entry.computed,
                 entry.unit,
                 {True: "yes", False: "NO", None: ""}[entry.agrees],
-                entry.why,
+                entry.reason,
             )
             for entry in exhibit.entries
         ]

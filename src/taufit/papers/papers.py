@@ -1,4 +1,4 @@
-"""The papers by the name they have on the command line."""
+"""Papers by their command-line name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PAPERS = {
 
 
 def read_paper(name: str) -> Paper:
-    """A paper; nothing is computed before its exhibits are asked for."""
+    """Paper by name; nothing is computed before its exhibits are requested."""
     if name not in PAPERS:
         raise TaufitError(f"there is no paper {name!r}; there are {', '.join(PAPERS)}.")
     paper: Paper = import_module(f"taufit.papers.{name}").paper()

@@ -1,4 +1,4 @@
-"""Numbers printed in the papers, shipped with their source and their errata."""
+"""Values printed in the papers, with their source and errata."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 @cache
-def printed(paper: str) -> dict[str, Any]:
-    """The tables of a paper: see the file's `source` entries."""
+def printed_tables(paper: str) -> dict[str, Any]:
+    """Tables of a paper, see the `source` entries of the file."""
     text = (resources.files("taufit.papers") / "printed" / f"{paper}.json").read_text("utf-8")
     return dict(json.loads(text))

@@ -1,4 +1,4 @@
-"""Temperature and mounting of UR3 and UR5 [Raviola2021]: its experiments on the simulated arms."""
+"""Temperature and mounting of UR3 and UR5 [Raviola2021], on simulated robots."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from taufit.model.fitted_model import FittedModel
 from taufit.model.torque_model import TorqueModel
 from taufit.papers import raviola2021_model, raviola2021_temperature
 from taufit.papers.exhibit import Exhibit, Paper
-from taufit.papers.printed_tables import printed
+from taufit.papers.printed_tables import printed_tables
 from taufit.regression.regression import RowsInMemory
 from taufit.regression.rows import SampleRows
 from taufit.signals import Samples, condition
 from taufit.sim import Preset, Thermal, read_preset
-from taufit.temperature.repeated import Repeated, repeat_identification, single_runs
+from taufit.temperature.runwise_fits import RunwiseFits, repeat_identification, single_runs
 from taufit.temperature.temperature_slopes import select_temperature_law
 from taufit.terms import friction_model
 
 CUTOFF_HZ, DEAD_ZONE = 10.0, 0.02
-# The paper's half hour in fewer runs: each stands for three.
-RUNS, SPEED_UP = 20, 3.0
-# The twins' friction turns over within 0.2 mrad of travel; the paper's model has none of that.
-_SLIDING = friction_model("presliding", (2e-4,), load=False, quadratic=False)
+# Number of warm-up runs; each stands for three of the paper's half hour.
+WARM_UP_RUNS, SPEED_UP = 20, 3.0
+# Friction of the simulated robots reverses within 0.2 mrad of travel, unlike the paper's model.
+_PRESLIDING = friction_model("presliding", (2e-4,), load=False, quadratic=False)
 
 
 @dataclass(eq=False)
-class Arm:
-    """One of the two robots, cold, on the ground and on the ceiling, and while it warms up.
+class WarmUpExperiment:
+    """One of the two robots, cold, on ground and ceiling, and during warm-up.
 
     Attributes:
         name: "ur3" or "ur5".
@@ -46,11 +46,11 @@ class Arm:
 
     @cached_property
     def preset(self) -> Preset:
-        """The simulated arm."""
+        """Preset of the simulated robot."""
         return read_preset(f"{self.name}-warmup")
 
     def samples(self, seed: int, periods: int = 1, mounting: str = "ground") -> Samples:
-        """A run at one temperature."""
+        """Samples of a run at constant temperature."""
         twin = self.preset.twin
         twin = replace(
             twin,
@@ -62,12 +62,12 @@ class Arm:
 
     @cached_property
     def training(self) -> Samples:
-        """Three periods, as in the paper."""
+        """Training samples: three periods, as in the paper."""
         return self.samples(1, periods=3)
 
     @cached_property
     def validation(self) -> Samples:
-        """One period of another motion."""
+        """Validation samples: one period of another motion."""
         return self.samples(7)
 
     @cached_property
@@ -82,27 +82,27 @@ class Arm:
 
     @cached_property
     def ordinary(self) -> FittedModel:
-        """Of the paper, least squares."""
-        return self._fitted(Ols())
+        """Model of the paper, least squares."""
+        return self._fit(Ols())
 
     @cached_property
     def weighted(self) -> FittedModel:
-        """Of the paper, weighted least squares."""
-        return self._fitted(Wls())
+        """Model of the paper, weighted least squares."""
+        return self._fit(Wls())
 
     @cached_property
-    def sliding(self) -> FittedModel:
-        """Weighted least squares with friction that builds up over a displacement."""
-        plain = TorqueModel(self.preset.twin.robot, _SLIDING)
-        return fitted_model(plain, fit_samples(plain, self.training, Wls()), self.training)
+    def presliding_fit(self) -> FittedModel:
+        """Weighted least squares with pre-sliding friction."""
+        structure = TorqueModel(self.preset.twin.robot, _PRESLIDING)
+        return fitted_model(structure, fit_samples(structure, self.training, Wls()), self.training)
 
-    def _fitted(self, estimator: Estimator) -> FittedModel:
+    def _fit(self, estimator: Estimator) -> FittedModel:
         estimate = fit_samples(self.structure, self.training, estimator)
         return fitted_model(self.structure, estimate, self.training)
 
     @property
     def thermal(self) -> Thermal:
-        """How the arm warms up."""
+        """Thermal effect of the simulated robot."""
         thermal = self.preset.twin.effects.thermal
         assert thermal is not None
         return thermal
@@ -114,30 +114,30 @@ class Arm:
 
     @cached_property
     def warm(self) -> Float[Array, " j"]:
-        """Temperatures after half an hour; printed for the UR5, taken for both."""
-        return np.array(printed("raviola2021")["temperature"]["UR5_warm_degC"], float)
+        """Temperatures after half an hour [degC]; printed for the UR5, used for both."""
+        return np.array(printed_tables("raviola2021")["temperature"]["UR5_warm_degC"], float)
 
     @cached_property
     def warm_up(self) -> Samples:
-        """Runs back to back, each starting as warm as the last one ended."""
+        """Consecutive runs, each starting at the final temperature of the previous one."""
         effects = self.preset.twin.effects
-        warm = housing = self.cold
+        temperature = housing = self.cold
         recordings = []
-        for k in range(RUNS):
+        for k in range(WARM_UP_RUNS):
             thermal = replace(
-                self.thermal, initial=warm, initial_housing=housing, speed_up=SPEED_UP
+                self.thermal, initial=temperature, initial_housing=housing, speed_up=SPEED_UP
             )
             twin = replace(self.preset.twin, effects=replace(effects, thermal=thermal))
             run = twin.run(self.preset.motion(100 + k, periods=3), seed=100 + k, rest=(0.3, 0.3))
-            warm, housing = run.trace.temperature[-1], np.array(run.truth["housing_end"])
+            temperature, housing = run.trace.temperature[-1], np.array(run.truth["housing_end"])
             recordings.append(run.recording)
         return condition(recordings, cutoff_hz=CUTOFF_HZ, dead_zone=DEAD_ZONE)
 
     @cached_property
-    def aware(self) -> FittedModel:
-        """One fit over the warm-up whose viscous friction follows temperature."""
+    def temperature_fit(self) -> FittedModel:
+        """One fit over the warm-up with temperature-dependent viscous friction."""
         choice = select_temperature_law(
-            TorqueModel(self.preset.twin.robot, _SLIDING), self.warm_up, "linear"
+            TorqueModel(self.preset.twin.robot, _PRESLIDING), self.warm_up, "linear"
         )
         model = choice.model
         rows = SampleRows(model, choice.samples, dropped=choice.dropped)
@@ -145,30 +145,30 @@ class Arm:
         return model.with_values(solve_rows(RowsInMemory(rows, base), model, Wls())[0].values)
 
     @cached_property
-    def repeated(self) -> Repeated:
-        """The paper's way: one identification per run."""
-        plain = TorqueModel(self.preset.twin.robot, _SLIDING)
-        return repeat_identification(plain, single_runs(self.warm_up), Wls())
+    def runwise_fits(self) -> RunwiseFits:
+        """Procedure of the paper: one identification per run."""
+        structure = TorqueModel(self.preset.twin.robot, _PRESLIDING)
+        return repeat_identification(structure, single_runs(self.warm_up), Wls())
 
 
 class Raviola2021:
-    """Both arms and the printed tables."""
+    """Both robots and the printed tables."""
 
     def __init__(self) -> None:
-        self.paper = printed("raviola2021")
-        self.arms = (Arm("ur3"), Arm("ur5"))
+        self.paper = printed_tables("raviola2021")
+        self.arms = (WarmUpExperiment("ur3"), WarmUpExperiment("ur5"))
 
     @property
-    def ur5(self) -> Arm:
-        """The larger one."""
+    def ur5(self) -> WarmUpExperiment:
+        """UR5."""
         return self.arms[1]
 
 
 def paper() -> Paper:
-    """The paper and its exhibits."""
-    own = Raviola2021()
-    source = own.paper["source"]
-    model, warmth = raviola2021_model, raviola2021_temperature
+    """Paper and its exhibits."""
+    experiment = Raviola2021()
+    source = experiment.paper["source"]
+    model, temperature = raviola2021_model, raviola2021_temperature
     steps: tuple[tuple[str, Callable[[Raviola2021], Exhibit]], ...] = (
         ("Table 1", model.table_1),
         ("Figure 1", model.figure_1),
@@ -179,18 +179,18 @@ def paper() -> Paper:
         ("Figure 5", model.figure_5),
         ("Figure 6", model.figure_6),
         ("Table 3", model.table_3),
-        ("Figure 7", warmth.figure_7),
-        ("Figure 8", warmth.figure_8),
-        ("Table 4", warmth.table_4),
-        ("Table 5", warmth.table_5),
-        ("Table 6", warmth.table_6),
-        ("Table 7", warmth.table_7),
+        ("Figure 7", temperature.figure_7),
+        ("Figure 8", temperature.figure_8),
+        ("Table 4", temperature.table_4),
+        ("Table 5", temperature.table_5),
+        ("Table 6", temperature.table_6),
+        ("Table 7", temperature.table_7),
         ("Figure 9", model.figure_9),
         ("Table 8", model.table_8),
     )
 
-    def made(make: Callable[[Raviola2021], Exhibit]) -> Callable[[], Exhibit]:
-        return lambda: make(own)
+    def bind(make: Callable[[Raviola2021], Exhibit]) -> Callable[[], Exhibit]:
+        return lambda: make(experiment)
 
     return Paper(
         "raviola2021",
@@ -208,5 +208,5 @@ def paper() -> Paper:
             "Weighted least squares took 138.9 s with a dense weight matrix; scaling rows costs "
             "what least squares costs.",
         ),
-        tuple((label, made(make)) for label, make in steps),
+        tuple((label, bind(make)) for label, make in steps),
     )

@@ -14,7 +14,7 @@ from taufit.estimators import Ols, Wls
 from taufit.fitting.fit_samples import fit_samples
 from taufit.model import predicted_torque
 from taufit.model.torque_model import TorqueModel
-from taufit.papers.exhibit import Entry, Exhibit, outside_row_space, per_joint, row_matrix
+from taufit.papers.exhibit import ComparedValue, Exhibit, outside_row_space, per_joint, row_matrix
 from taufit.report.charts import Series, chart
 from taufit.robot import Robot
 from taufit.robot.inertia import from_centre_of_mass
@@ -22,23 +22,23 @@ from taufit.signals import Samples
 from taufit.validation import score
 
 if TYPE_CHECKING:
-    from taufit.papers.raviola2021 import Arm, Raviola2021
+    from taufit.papers.raviola2021 import Raviola2021, WarmUpExperiment
 
-# States the paper stacks before it looks for the rank.
-_STATES = 25
+# Number of states stacked by the paper for the rank.
+_STATE_COUNT = 25
 
 
-def table_1(own: Raviola2021) -> Exhibit:
-    """Torque constants; the gear makes joint torque of current."""
-    table = own.paper["torque_constants_Nm_per_A"]
-    entries: list[Entry] = []
-    for arm in own.arms:
+def table_1(experiment: Raviola2021) -> Exhibit:
+    """Torque constants; the gear ratio converts them to drive gains."""
+    table = experiment.paper["torque_constants_Nm_per_A"]
+    entries: list[ComparedValue] = []
+    for arm in experiment.arms:
         entries += per_joint(
             f"{arm.name.upper()} torque constant",
             table[arm.name.upper()],
             None,
             "N m/A",
-            why="an input of the experiment; the simulated arms report torque",
+            reason="an input of the experiment; the simulated arms report torque",
         )
     return Exhibit("Table 1", "Torque constants", tuple(entries))
 
@@ -46,28 +46,28 @@ def table_1(own: Raviola2021) -> Exhibit:
 def _random_stack(model: TorqueModel, seed: int = 0) -> Float[Array, "r p"]:
     rng = np.random.default_rng(seed)
     q, v, a = (
-        rng.uniform(-1.0, 1.0, (3, _STATES, model.robot.joints))
+        rng.uniform(-1.0, 1.0, (3, _STATE_COUNT, model.robot.joints))
         * np.array([3, 3, 8])[:, None, None]
     )
     return model.regressor(q, v, a).reshape(-1, len(model.names))
 
 
-def figure_1(own: Raviola2021) -> Exhibit:
+def figure_1(experiment: Raviola2021) -> Exhibit:
     """Singular values of the stacked regressor and their energy; counts and printed rows."""
-    entries: list[Entry] = []
+    entries: list[ComparedValue] = []
     curves, energies = [], []
-    correct = own.paper["base_parameters"]["classification"]["correct"]
-    misprint = own.paper["base_parameters"]["classification"]["printed"]
-    for arm in own.arms:
+    correct = experiment.paper["base_parameters"]["classification"]["correct"]
+    misprint = experiment.paper["base_parameters"]["classification"]["printed"]
+    for arm in experiment.arms:
         for mounting, count, key in (("ground", 52, "ground"), ("wall", 54, "wall")):
             robot = arm.preset.twin.robot.with_mounting(mounting)
             model = TorqueModel(robot, arm.structure.friction, rotor_inertia=True, offset=False)
             values = np.linalg.svd(_random_stack(model), compute_uv=False)
             base = base_parameters(model)
             label = f"{arm.name.upper()} on the {mounting}"
-            entries.append(Entry(f"base parameters, {label}", count, base.rank, "", 0.0))
+            entries.append(ComparedValue(f"base parameters, {label}", count, base.rank, "", 0.0))
             entries.append(
-                Entry(
+                ComparedValue(
                     f"singular values above rounding, {label}",
                     count,
                     int(np.sum(values > 1e-10 * values[0])),
@@ -75,24 +75,25 @@ def figure_1(own: Raviola2021) -> Exhibit:
                     0.0,
                 )
             )
-            side = "first_axis_vertical" if mounting == "ground" else "first_axis_not_vertical"
+            axis_case = "first_axis_vertical" if mounting == "ground" else "first_axis_not_vertical"
             kinds = ("individually_identifiable", "in_combinations", "no_effect")
-            found = _classes(base)
+            counts = _count_classes(base)
             for k, kind in enumerate(kinds):
                 entries.append(
-                    Entry(
+                    ComparedValue(
                         f"{kind.replace('_', ' ')}, {label}",
                         misprint[key][k],
-                        found[k],
+                        counts[k],
                         "",
-                        why=f"counted here; the appendix has {correct[side][kind]}: erratum",
+                        reason=f"counted here; the appendix has {correct[axis_case][kind]}: "
+                        "erratum",
                     )
                 )
-            rows = own.paper["base_parameters"][f"{arm.name.upper()}_rows"]
+            rows = experiment.paper["base_parameters"][f"{arm.name.upper()}_rows"]
             rows = rows if mounting == "wall" else rows[2:]
             printed_rows = row_matrix([row["coefficients"] for row in rows], model.names)
             entries.append(
-                Entry(
+                ComparedValue(
                     f"printed rows outside the identifiable space, {label}",
                     0.0,
                     outside_row_space(printed_rows, base.mapping),
@@ -104,33 +105,33 @@ def figure_1(own: Raviola2021) -> Exhibit:
             index = np.arange(1, len(values) + 1, dtype=float)
             curves.append(Series(label, np.log10(np.maximum(values, 1e-18)), x=index, points=True))
             energies.append(Series(label, np.cumsum(values**2) / np.sum(values**2), x=index))
-    at = np.arange(1, 79, dtype=float)
+    index_axis = np.arange(1, 79, dtype=float)
     pictures = (
         chart(
-            at,
+            index_axis,
             curves,
             caption="Singular values of 25 stacked states",
             xlabel="number",
             ylabel="log10",
         ),
-        chart(at, energies, caption="Cumulative energy", xlabel="number", ylabel="share"),
+        chart(index_axis, energies, caption="Cumulative energy", xlabel="number", ylabel="share"),
     )
     return Exhibit(
         "Figure 1", "How many parameters a motion can show", tuple(entries), (), pictures
     )
 
 
-def _classes(base: object) -> tuple[int, int, int]:
-    """Parameters identifiable alone, in combination, without effect."""
+def _count_classes(base: object) -> tuple[int, int, int]:
+    """Number of parameters identifiable alone, in combination, and without effect."""
     mapping = base.mapping  # type: ignore[attr-defined]
-    used = np.any(mapping != 0.0, axis=0)
-    alone = sum(int(np.count_nonzero(row) == 1) for row in mapping)
-    return alone, int(used.sum()) - alone, int((~used).sum())
+    has_effect = np.any(mapping != 0.0, axis=0)
+    single_count = sum(int(np.count_nonzero(row) == 1) for row in mapping)
+    return single_count, int(has_effect.sum()) - single_count, int((~has_effect).sum())
 
 
-def figure_2(own: Raviola2021) -> Exhibit:
-    """Excitation on the ground and on the ceiling: the same arm, mirrored."""
-    arm = own.ur5
+def figure_2(experiment: Raviola2021) -> Exhibit:
+    """Excitation on ground and ceiling: the same robot, mirrored."""
+    arm = experiment.ur5
     robot = arm.preset.twin.robot
     models = {
         mounting: TorqueModel(
@@ -141,38 +142,39 @@ def figure_2(own: Raviola2021) -> Exhibit:
     rng = np.random.default_rng(3)
     q, v, a = rng.uniform(-1.0, 1.0, (3, 40, 6))
     mirror = np.array([-1.0, 1, 1, 1, 1, 1])
-    above = models["ceiling"].regressor(q, v, a)
-    below = models["ground"].regressor(
+    ceiling_regressor = models["ceiling"].regressor(q, v, a)
+    ground_regressor = models["ground"].regressor(
         q * mirror + np.array([0, np.pi, 0, 0, 0, 0]), v * mirror, a * mirror
     )
     ratios = []
     for seed in range(30):
         motion = arm.preset.motion(seed, periods=1)
         states = [np.asarray(x) for x in motion.at(np.linspace(0.0, motion.duration, 200))[:3]]
-        both = [_condition(models[m], states) for m in ("ground", "ceiling")]
-        ratios.append(both[1] / both[0])
+        conditions = [_condition(models[m], states) for m in ("ground", "ceiling")]
+        ratios.append(conditions[1] / conditions[0])
     entries = (
-        Entry(
+        ComparedValue(
             "condition number on the ceiling over that on the ground",
             0.5,
             float(np.median(ratios)),
             "",
-            why="median of 30 random motions; the paper says about half for its own designs. What "
+            reason="median of 30 random motions; the paper says about half for its own designs. "
+            "What "
             "changes is where joint 2 is centred, not the ceiling: see the next line",
         ),
-        Entry(
+        ComparedValue(
             "ceiling regressor against the ground's at (-q1, q2 + pi)",
             None,
-            float(np.abs(np.abs(above) - np.abs(below)).max()),
+            float(np.abs(np.abs(ceiling_regressor) - np.abs(ground_regressor)).max()),
             "",
-            why="the same but for signs, to rounding",
+            reason="the same but for signs, to rounding",
         ),
     )
     motion = arm.preset.motion(1, periods=1)
-    at = np.linspace(0.0, motion.duration, 400)
-    position = np.asarray(motion.at(at)[0])
+    times = np.linspace(0.0, motion.duration, 400)
+    position = np.asarray(motion.at(times)[0])
     picture = chart(
-        at,
+        times,
         [Series(f"joint {j + 1}", position[:, j]) for j in range(6)],
         caption="An excitation of the UR5",
         xlabel="time [s]",
@@ -187,10 +189,10 @@ def _condition(model: TorqueModel, states: list[Array]) -> float:
     return float(np.linalg.cond(model.regressor(*states)[:, :, columns].reshape(-1, len(columns))))
 
 
-def figure_3(own: Raviola2021) -> Exhibit:
-    """Base parameters of both arms."""
+def figure_3(experiment: Raviola2021) -> Exhibit:
+    """Base parameters of both robots."""
     pictures = []
-    for arm in own.arms:
+    for arm in experiment.arms:
         base = base_parameters(arm.weighted.structure)
         values = base.mapping @ np.asarray(arm.weighted.values)
         index = np.arange(1, len(values) + 1, dtype=float)
@@ -207,11 +209,11 @@ def figure_3(own: Raviola2021) -> Exhibit:
     return Exhibit("Figure 3", "Base parameters", (), text, tuple(pictures))
 
 
-def table_2(own: Raviola2021) -> Exhibit:
-    """Largest joint torques of the bundled arms."""
-    table = own.paper["max_joint_torque_Nm"]
-    entries: list[Entry] = []
-    for arm in own.arms:
+def table_2(experiment: Raviola2021) -> Exhibit:
+    """Torque limits of the bundled robots."""
+    table = experiment.paper["max_joint_torque_Nm"]
+    entries: list[ComparedValue] = []
+    for arm in experiment.arms:
         limits = arm.preset.twin.robot.limits.torque
         entries += per_joint(
             f"{arm.name.upper()} largest torque",
@@ -223,7 +225,7 @@ def table_2(own: Raviola2021) -> Exhibit:
     return Exhibit("Table 2", "Largest joint torques", tuple(entries))
 
 
-def figure_4(own: Raviola2021) -> Exhibit:
+def figure_4(experiment: Raviola2021) -> Exhibit:
     """Validation motions."""
     pictures = tuple(
         chart(
@@ -233,18 +235,18 @@ def figure_4(own: Raviola2021) -> Exhibit:
             xlabel="time [s]",
             ylabel="rad",
         )
-        for arm in own.arms
+        for arm in experiment.arms
     )
     return Exhibit("Figure 4", "Validation motions", (), (), pictures)
 
 
-def _torques(arm: Arm) -> tuple[str, ...]:
+def _torque_charts(arm: WarmUpExperiment) -> tuple[str, ...]:
     samples = arm.validation
-    found = predicted_torque(arm.weighted, samples)
+    predicted = predicted_torque(arm.weighted, samples)
     return tuple(
         chart(
             samples.time,
-            [Series("measured", samples.torque[:, j]), Series("model", found[:, j])],
+            [Series("measured", samples.torque[:, j]), Series("model", predicted[:, j])],
             caption=f"{arm.name.upper()}, joint {j + 1}",
             xlabel="time [s]",
             ylabel="torque [N m]",
@@ -254,23 +256,27 @@ def _torques(arm: Arm) -> tuple[str, ...]:
     )
 
 
-def figure_5(own: Raviola2021) -> Exhibit:
+def figure_5(experiment: Raviola2021) -> Exhibit:
     """Torques of the UR3."""
-    return Exhibit("Figure 5", "UR3: torque measured and modelled", (), (), _torques(own.arms[0]))
+    return Exhibit(
+        "Figure 5", "UR3: torque measured and modelled", (), (), _torque_charts(experiment.arms[0])
+    )
 
 
-def figure_6(own: Raviola2021) -> Exhibit:
+def figure_6(experiment: Raviola2021) -> Exhibit:
     """Torques of the UR5."""
-    return Exhibit("Figure 6", "UR5: torque measured and modelled", (), (), _torques(own.ur5))
+    return Exhibit(
+        "Figure 6", "UR5: torque measured and modelled", (), (), _torque_charts(experiment.ur5)
+    )
 
 
 def e_n(measured: Array, expected: Array) -> float:
-    """The paper's error: root of the sum of squares over the number of moments."""
+    """Error of the paper: root of the sum of squares, divided by the number of samples."""
     return float(np.linalg.norm(measured - expected)) / len(measured)
 
 
-def _stated(own: Raviola2021, arm: Arm) -> Robot:
-    table = own.paper["manufacturer"][arm.name.upper()]
+def _manufacturer_robot(experiment: Raviola2021, arm: WarmUpExperiment) -> Robot:
+    table = experiment.paper["manufacturer"][arm.name.upper()]
     bodies = [
         from_centre_of_mass(mass, np.array(centre), np.zeros((3, 3)))
         for mass, centre in zip(table["mass_kg"], table["com_m"], strict=True)
@@ -278,96 +284,108 @@ def _stated(own: Raviola2021, arm: Arm) -> Robot:
     return arm.preset.twin.robot.with_parameters(np.concatenate(bodies))
 
 
-def table_3(own: Raviola2021) -> Exhibit:
+def table_3(experiment: Raviola2021) -> Exhibit:
     """Errors before and after identification."""
-    entries: list[Entry] = []
-    table = own.paper["normalised_error"]
-    for arm in own.arms:
+    entries: list[ComparedValue] = []
+    table = experiment.paper["normalised_error"]
+    for arm in experiment.arms:
         s, key = arm.validation, arm.name.upper()
         moving = s.in_motion
         start = time.process_time()
         fit_samples(arm.structure, arm.training, Ols())
         middle = time.process_time()
         fit_samples(arm.structure, arm.training, Wls())
-        spent = (middle - start, time.process_time() - middle)
-        before = inverse_dynamics(_stated(own, arm), s.position, s.velocity, s.acceleration)
-        errors = {"before": e_n(s.torque[moving], before[moving])}
-        for name, model in (("LS", arm.ordinary), ("WLS", arm.weighted), ("own", arm.sliding)):
+        cpu_times = (middle - start, time.process_time() - middle)
+        nominal_torque = inverse_dynamics(
+            _manufacturer_robot(experiment, arm), s.position, s.velocity, s.acceleration
+        )
+        errors = {"before": e_n(s.torque[moving], nominal_torque[moving])}
+        for name, model in (
+            ("LS", arm.ordinary),
+            ("WLS", arm.weighted),
+            ("own", arm.presliding_fit),
+        ):
             errors[name] = e_n(s.torque[moving], predicted_torque(model, s)[moving])
-        why = f"simulated; N = {int(moving.sum())} here, not printed there: e_N falls with N"
+        reason = f"simulated; N = {int(moving.sum())} here, not printed there: e_N falls with N"
         entries += [
-            Entry(
+            ComparedValue(
                 f"{key}: e_N {name}",
                 table["table3_Nm"][key][name],
                 errors[name],
                 "N m",
-                why=why,
+                reason=reason,
             )
             for name in ("before", "LS", "WLS")
         ]
         entries.append(
-            Entry(
+            ComparedValue(
                 f"{key}: e_N with friction that builds up over a displacement",
                 None,
                 errors["own"],
                 "N m",
-                why="taufit's own friction on the same samples",
+                reason="taufit's own friction on the same samples",
             )
         )
-        cut = 100.0 * (1.0 - errors["LS"] / errors["before"])
+        reduction = 100.0 * (1.0 - errors["LS"] / errors["before"])
         entries.append(
-            Entry(
+            ComparedValue(
                 f"{key}: less error by identification",
                 table["reduction_percent"]["computed"][key],
-                cut,
+                reduction,
                 "%",
                 12.0,
                 "'about 90 %' is printed; 87.3 and 87.4 follow from Table 3",
             )
         )
-        stated = own.paper["least_squares"]["stated_time_s"]
+        printed_times = experiment.paper["least_squares"]["stated_time_s"]
         entries.append(
-            Entry(
+            ComparedValue(
                 f"{key}: time of WLS over that of LS",
-                stated["WLS"] / stated["LS"],
-                spent[1] / max(spent[0], 1e-9),
+                printed_times["WLS"] / printed_times["LS"],
+                cpu_times[1] / max(cpu_times[0], 1e-9),
                 "",
-                why="a dense weight matrix there, rows scaled here; same result",
+                reason="a dense weight matrix there, rows scaled here; same result",
             )
         )
     return Exhibit("Table 3", "Errors before and after identification", tuple(entries))
 
 
-def _mounted(own: Raviola2021) -> tuple[Samples, Samples]:
-    return own.ur5.samples(7), own.ur5.samples(7, mounting="ceiling")
+def _ground_and_ceiling(experiment: Raviola2021) -> tuple[Samples, Samples]:
+    return experiment.ur5.samples(7), experiment.ur5.samples(7, mounting="ceiling")
 
 
-def table_8(own: Raviola2021) -> Exhibit:
-    """A ground model moved to the ceiling, and one that was not."""
-    ground, ceiling = _mounted(own)
-    model = own.ur5.sliding
-    here = score(model, ground).e_n
-    moved = score(move_model(model, "ceiling").model, ceiling).e_n
-    stale = score(model, ceiling).e_n
-    table = own.paper["normalised_error"]["table8_URSim_Nm"]
-    why = "simulated in both; their simulator has neither friction nor noise"
+def table_8(experiment: Raviola2021) -> Exhibit:
+    """Errors of a ground model moved to the ceiling, and of one that was not."""
+    ground, ceiling = _ground_and_ceiling(experiment)
+    model = experiment.ur5.presliding_fit
+    ground_error = score(model, ground).e_n
+    moved_error = score(move_model(model, "ceiling").model, ceiling).e_n
+    unmoved_error = score(model, ceiling).e_n
+    table = experiment.paper["normalised_error"]["table8_URSim_Nm"]
+    reason = "simulated in both; their simulator has neither friction nor noise"
     return Exhibit(
         "Table 8",
         "Errors on ground and ceiling",
         (
-            Entry("e_N on the ground", table["ground"], here, "N m", why=why),
-            Entry("e_N on the ceiling, model moved", table["ceiling"], moved, "N m", why=why),
-            Entry(
+            ComparedValue("e_N on the ground", table["ground"], ground_error, "N m", reason=reason),
+            ComparedValue(
+                "e_N on the ceiling, model moved",
+                table["ceiling"],
+                moved_error,
+                "N m",
+                reason=reason,
+            ),
+            ComparedValue(
                 "e_N on the ceiling, model not moved",
                 table["ground_model_on_ceiling_data"],
-                stale,
+                unmoved_error,
                 "N m",
-                why=why,
+                reason=reason,
             ),
-            Entry(
+            ComparedValue(
                 "ceiling over ground",
                 table["ceiling"] / table["ground"],
-                moved / here,
+                moved_error / ground_error,
                 "",
                 0.5,
                 "the moved model is as good as on the ground",
@@ -376,19 +394,19 @@ def table_8(own: Raviola2021) -> Exhibit:
     )
 
 
-def figure_9(own: Raviola2021) -> Exhibit:
+def figure_9(experiment: Raviola2021) -> Exhibit:
     """Torques on the ceiling by the moved and by the ground model."""
-    _, ceiling = _mounted(own)
-    model = own.ur5.sliding
-    moved = predicted_torque(move_model(model, "ceiling").model, ceiling)
-    stale = predicted_torque(model, ceiling)
+    _, ceiling = _ground_and_ceiling(experiment)
+    model = experiment.ur5.presliding_fit
+    moved_torque = predicted_torque(move_model(model, "ceiling").model, ceiling)
+    unmoved_torque = predicted_torque(model, ceiling)
     pictures = tuple(
         chart(
             ceiling.time,
             [
                 Series("measured on the ceiling", ceiling.torque[:, j]),
-                Series("model moved", moved[:, j]),
-                Series("model of the ground", stale[:, j], dash=(5, 4)),
+                Series("model moved", moved_torque[:, j]),
+                Series("model of the ground", unmoved_torque[:, j], dash=(5, 4)),
             ],
             caption=f"UR5, joint {j + 1}",
             xlabel="time [s]",

@@ -1,4 +1,4 @@
-"""[Raviola2021]: what warmth does to friction and torque (Tables 4 to 7, Figures 7 and 8)."""
+"""[Raviola2021]: effect of temperature on friction and torque (Tables 4 to 7, Figures 7 and 8)."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 from taufit.core.parameters import joint_parameter
 from taufit.dynamics import base_parameters
-from taufit.papers.exhibit import Entry, Exhibit, per_joint
+from taufit.papers.exhibit import ComparedValue, Exhibit, per_joint
 from taufit.report.charts import Series, chart
 from taufit.report.friction_map import friction_map
 from taufit.report.temperature_page import torque_change
 from taufit.temperature.temperature_slopes import friction_at
 
 if TYPE_CHECKING:
-    from taufit.papers.raviola2021 import Arm, Raviola2021
+    from taufit.papers.raviola2021 import Raviola2021, WarmUpExperiment
 
 
-def figure_7(own: Raviola2021) -> Exhibit:
+def figure_7(experiment: Raviola2021) -> Exhibit:
     """Base parameters of a cold and of a warm UR5."""
-    arm = own.ur5
-    cold, warm = arm.repeated.models[0], arm.repeated.models[-1]
+    arm = experiment.ur5
+    cold, warm = arm.runwise_fits.models[0], arm.runwise_fits.models[-1]
     base = base_parameters(cold.structure)
     values = [base.mapping @ np.asarray(model.values) for model in (cold, warm)]
     index = np.arange(1, len(values[0]) + 1, dtype=float)
@@ -32,14 +32,15 @@ def figure_7(own: Raviola2021) -> Exhibit:
         )
         for model in (cold, warm)
     ]
-    falls = 100.0 * (1.0 - viscous[1] / viscous[0])
+    reductions = 100.0 * (1.0 - viscous[1] / viscous[0])
     entries = (
-        Entry(
+        ComparedValue(
             "largest fall of viscous friction",
-            own.paper["temperature"]["max_reduction_cold_warm_percent"],
-            float(falls.max()),
+            experiment.paper["temperature"]["max_reduction_cold_warm_percent"],
+            float(reductions.max()),
             "%",
-            why="31 % belongs to another pair of runs than Table 4, whose largest is 23.5 %; the "
+            reason="31 % belongs to another pair of runs than Table 4, whose largest is 23.5 %; "
+            "the "
             "simulated arm follows Table 4",
         ),
     )
@@ -53,16 +54,18 @@ def figure_7(own: Raviola2021) -> Exhibit:
     return Exhibit("Figure 7", "Base parameters cold and warm", entries, (), (picture,))
 
 
-def figure_8(own: Raviola2021) -> Exhibit:
+def figure_8(experiment: Raviola2021) -> Exhibit:
     """Viscous friction against temperature."""
     pictures: list[str] = []
-    for arm in own.arms:
-        repeated = arm.repeated
+    for arm in experiment.arms:
+        repeated = arm.runwise_fits
         series = []
         for j in range(6):
-            span = np.array([repeated.temperature[:, j].min(), repeated.temperature[:, j].max()])
-            at = np.stack([np.where(np.arange(6) == j, t, arm.cold) for t in span])
-            line = np.array([friction_at(arm.aware, row)[0][j] for row in at])
+            extremes = np.array(
+                [repeated.temperature[:, j].min(), repeated.temperature[:, j].max()]
+            )
+            temperatures = np.stack([np.where(np.arange(6) == j, t, arm.cold) for t in extremes])
+            line = np.array([friction_at(arm.temperature_fit, row)[0][j] for row in temperatures])
             series.append(
                 Series(
                     f"joint {j + 1}",
@@ -71,7 +74,7 @@ def figure_8(own: Raviola2021) -> Exhibit:
                     points=True,
                 )
             )
-            series.append(Series("", line, x=span))
+            series.append(Series("", line, x=extremes))
         pictures.append(
             chart(
                 np.array([20.0, 42.0]),
@@ -82,71 +85,87 @@ def figure_8(own: Raviola2021) -> Exhibit:
                 tall=True,
             )
         )
-        pictures.append(friction_map(arm.aware))
+        pictures.append(friction_map(arm.temperature_fit))
     return Exhibit("Figure 8", "Viscous friction against temperature", (), (), tuple(pictures))
 
 
-def _changes(arm: Arm) -> tuple[Float[Array, " j"], Float[Array, " j"]]:
-    one = friction_at(arm.aware, arm.warm)[0] / friction_at(arm.aware, arm.cold)[0]
-    run_by_run = arm.repeated.at(arm.warm) / arm.repeated.at(arm.cold)
-    return 100.0 * (one - 1.0), 100.0 * (run_by_run - 1.0)
+def _viscous_changes(arm: WarmUpExperiment) -> tuple[Float[Array, " j"], Float[Array, " j"]]:
+    single_fit = (
+        friction_at(arm.temperature_fit, arm.warm)[0]
+        / friction_at(arm.temperature_fit, arm.cold)[0]
+    )
+    run_by_run = arm.runwise_fits.at(arm.warm) / arm.runwise_fits.at(arm.cold)
+    return 100.0 * (single_fit - 1.0), 100.0 * (run_by_run - 1.0)
 
 
-def table_4(own: Raviola2021) -> Exhibit:
+def table_4(experiment: Raviola2021) -> Exhibit:
     """Change of viscous friction from cold to warm."""
-    entries: list[Entry] = []
-    for arm in own.arms:
-        stated = own.paper["temperature"]["table4_change_Fv_percent"][arm.name.upper()]
-        one, run_by_run = _changes(arm)
+    entries: list[ComparedValue] = []
+    for arm in experiment.arms:
+        printed_values = experiment.paper["temperature"]["table4_change_Fv_percent"][
+            arm.name.upper()
+        ]
+        single_fit, run_by_run = _viscous_changes(arm)
         key = arm.name.upper()
-        why = "the simulated arm was given these; one fit whose friction follows temperature"
-        entries += per_joint(f"{key}, one fit", stated, one, "%", within=1.5, why=why)
-        why = "one identification per run, as in the paper"
-        entries += per_joint(f"{key}, run by run", stated, run_by_run, "%", within=4.0, why=why)
+        reason = "the simulated arm was given these; one fit whose friction follows temperature"
+        entries += per_joint(
+            f"{key}, one fit", printed_values, single_fit, "%", within=1.5, reason=reason
+        )
+        reason = "one identification per run, as in the paper"
+        entries += per_joint(
+            f"{key}, run by run", printed_values, run_by_run, "%", within=4.0, reason=reason
+        )
     return Exhibit("Table 4", "Change of viscous friction, cold to warm", tuple(entries))
 
 
-def table_5(own: Raviola2021) -> Exhibit:
+def table_5(experiment: Raviola2021) -> Exhibit:
     """Mean change of torque along a motion."""
-    entries: list[Entry] = []
-    for arm in own.arms:
-        stated = own.paper["temperature"]["table5_mean_torque_change_Nm"][arm.name.upper()]
-        mean, _ = torque_change(arm.aware, arm.validation, arm.cold, arm.warm)
+    entries: list[ComparedValue] = []
+    for arm in experiment.arms:
+        printed_values = experiment.paper["temperature"]["table5_mean_torque_change_Nm"][
+            arm.name.upper()
+        ]
+        mean, _ = torque_change(arm.temperature_fit, arm.validation, arm.cold, arm.warm)
         entries += per_joint(
             arm.name.upper(),
-            stated,
+            printed_values,
             mean,
             "N m",
-            why="along another motion: the paper's is not printed",
+            reason="along another motion: the paper's is not printed",
         )
     return Exhibit("Table 5", "Mean change of torque, cold to warm", tuple(entries))
 
 
-def _largest(arm: Arm) -> Float[Array, " j"]:
-    """At the speed limit of pi rad/s, which is how the printed table comes about."""
-    change = friction_at(arm.aware, arm.cold)[0] - friction_at(arm.aware, arm.warm)[0]
+def _change_at_speed_limit(arm: WarmUpExperiment) -> Float[Array, " j"]:
+    """Change of friction torque at the speed limit of pi rad/s, as in the printed table [N m]."""
+    change = (
+        friction_at(arm.temperature_fit, arm.cold)[0]
+        - friction_at(arm.temperature_fit, arm.warm)[0]
+    )
     return np.abs(change) * np.pi
 
 
-def table_6(own: Raviola2021) -> Exhibit:
+def table_6(experiment: Raviola2021) -> Exhibit:
     """Largest change of torque."""
-    entries: list[Entry] = []
-    for arm in own.arms:
-        stated = own.paper["temperature"]["table6_max_torque_change_Nm"][arm.name.upper()]
+    entries: list[ComparedValue] = []
+    for arm in experiment.arms:
+        printed_values = experiment.paper["temperature"]["table6_max_torque_change_Nm"][
+            arm.name.upper()
+        ]
         entries += per_joint(
             arm.name.upper(),
-            stated,
-            _largest(arm),
+            printed_values,
+            _change_at_speed_limit(arm),
             "N m",
-            within=[0.08 * x for x in stated],
-            why="change of viscous friction times pi rad/s",
+            within=[0.08 * x for x in printed_values],
+            reason="change of viscous friction times pi rad/s",
         )
     return Exhibit("Table 6", "Largest change of torque, cold to warm", tuple(entries))
 
 
-def table_7(own: Raviola2021) -> Exhibit:
-    """The same as a share of the largest torque, by joint size."""
-    stated = own.paper["temperature"]["table7_percent_of_max_torque"]
+def table_7(experiment: Raviola2021) -> Exhibit:
+    """Change of torque in percent of the torque limit, by joint size."""
+    printed_values = experiment.paper["temperature"]["table7_percent_of_max_torque"]
     groups = {
         "UR3_base_shoulder": (0, [0, 1]),
         "UR3_elbow": (0, [2]),
@@ -156,10 +175,17 @@ def table_7(own: Raviola2021) -> Exhibit:
     }
     entries = []
     for key, (k, joints) in groups.items():
-        arm = own.arms[k]
-        limit: Array = np.array(own.paper["max_joint_torque_Nm"][arm.name.upper()], float)
-        share = 100.0 * float(np.mean(_largest(arm)[joints] / limit[joints]))
+        arm = experiment.arms[k]
+        limit: Array = np.array(experiment.paper["max_joint_torque_Nm"][arm.name.upper()], float)
+        percent = 100.0 * float(np.mean(_change_at_speed_limit(arm)[joints] / limit[joints]))
         entries.append(
-            Entry(key.replace("_", " "), stated[key], share, "%", 0.4, "Table 6 over Table 2")
+            ComparedValue(
+                key.replace("_", " "),
+                printed_values[key],
+                percent,
+                "%",
+                0.4,
+                "Table 6 over Table 2",
+            )
         )
     return Exhibit("Table 7", "Change of torque in percent of the largest", tuple(entries))

@@ -1,4 +1,4 @@
-"""Online payload identification on a UR10 [Xu2024]: its experiment on the simulated arm."""
+"""Online payload identification on a UR10 [Xu2024], on the simulated robot."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from taufit.estimators import Wls
 from taufit.model.fitted_model import FittedModel
 from taufit.papers import xu2024_friction, xu2024_model, xu2024_payload
 from taufit.papers.exhibit import Exhibit, Paper, row_matrix
-from taufit.papers.printed_tables import printed
+from taufit.papers.printed_tables import printed_tables
 from taufit.payload import PayloadRun, identify_payload
 from taufit.recording import Recording
 from taufit.recording.crop import crop
@@ -21,21 +21,21 @@ from taufit.sim.hand_guiding import GuidedMotion
 from taufit.terms import friction_model
 from taufit.workflow import identify
 
-# One arm: its ripple stays where it is from run to run.
+# Number of the simulated robot: its ripple is the same in all runs.
 ARM = 7.0
 CUTOFF_HZ = 40.0
 
 
 class Xu2024:
-    """Recordings and fits of the experiment, made once and shared by the exhibits."""
+    """Recordings and fits of the experiment, computed once and shared by the exhibits."""
 
     def __init__(self) -> None:
-        self.paper = printed("xu2024")
+        self.paper = printed_tables("xu2024")
         self.preset = read_preset("ur10-paper")
 
     @cached_property
     def twin(self) -> Twin:
-        """The arm."""
+        """Simulated robot."""
         effects = self.preset.twin.effects
         assert effects.ripple is not None
         return replace(
@@ -44,7 +44,7 @@ class Xu2024:
 
     @property
     def payload(self) -> CarriedPayload:
-        """The concentric payload of Table VII."""
+        """Concentric payload of Table VII."""
         assert self.preset.payload is not None
         return self.preset.payload
 
@@ -55,22 +55,22 @@ class Xu2024:
 
     @cached_property
     def loaded(self) -> SimulatedRun:
-        """Ten periods with the payload; methods see the first three."""
+        """Ten periods with the payload; the methods get the first three."""
         return self.twin.run(self.preset.motion(periods=10), seed=12, payload=self.payload)
 
     @cached_property
     def first_periods(self) -> Recording:
-        """What the payload methods see of the loaded run: three periods."""
+        """First three periods of the loaded run, input of the payload methods."""
         return crop(self.loaded.recording, None, 30.5)
 
     @cached_property
     def empty_samples(self) -> Samples:
-        """Conditioned at the paper's 40 Hz."""
+        """Samples without payload, conditioned at the paper's 40 Hz."""
         return condition([self.empty.recording], cutoff_hz=CUTOFF_HZ)
 
     @cached_property
     def model(self) -> FittedModel:
-        """The paper's offline identification: power-law friction, weighted least squares."""
+        """Offline identification of the paper: power-law friction, weighted least squares."""
         return identify(
             self.twin.robot,
             [self.empty.recording],
@@ -80,47 +80,49 @@ class Xu2024:
         ).model
 
     @cached_property
-    def best(self) -> FittedModel:
-        """What taufit fits by default."""
+    def default_model(self) -> FittedModel:
+        """Default fit of taufit."""
         return identify(self.twin.robot, [self.empty.recording]).model
 
-    def found(self, method: str) -> PayloadRun:
-        """The payload by one of the methods."""
-        if method not in self._found:
-            own = self.best if method == "filter" else self.model
+    def estimate(self, method: str) -> PayloadRun:
+        """Payload estimated by one of the methods."""
+        if method not in self._estimates:
+            model = self.default_model if method == "filter" else self.model
             source = self.poses if method == "static" else self.first_periods
-            self._found[method] = identify_payload(own, source, method=method)
-        return self._found[method]
+            self._estimates[method] = identify_payload(model, source, method=method)
+        return self._estimates[method]
 
     @cached_property
-    def _found(self) -> dict[str, PayloadRun]:
+    def _estimates(self) -> dict[str, PayloadRun]:
         return {}
 
     @cached_property
     def poses(self) -> Recording:
-        """Poses held with the payload, each approached from both sides."""
-        motion = xu2024_payload.held_poses(self.twin.robot.joints)
+        """Recording of standing poses with the payload, each approached from both sides."""
+        motion = xu2024_payload.standing_poses_motion(self.twin.robot.joints)
         return self.twin.run(motion, seed=13, payload=self.payload).recording
 
     @cached_property
-    def guided(self) -> tuple[GuidedMotion, GuidedMotion]:
-        """Led by hand, without and with the payload compensated."""
-        return xu2024_payload.guided(self, False), xu2024_payload.guided(self, True)
+    def guided_motions(self) -> tuple[GuidedMotion, GuidedMotion]:
+        """Hand guiding without and with compensated payload."""
+        return xu2024_payload.simulate_guiding(self, False), xu2024_payload.simulate_guiding(
+            self, True
+        )
 
     @cached_property
     def rows(self) -> Float[Array, "58 p"]:
-        """The paper's base parameters over our standard ones."""
+        """Base parameters of the paper as rows over our standard parameters."""
         rows = [row["coefficients"] for row in self.paper["base_parameters"]["rows"]]
         return row_matrix(rows, self.model.names)
 
 
 def paper() -> Paper:
-    """The paper and its exhibits."""
-    own = Xu2024()
-    source = own.paper["source"]
+    """Paper and its exhibits."""
+    experiment = Xu2024()
+    source = experiment.paper["source"]
 
-    def drawing(label: str, title: str, what: str) -> tuple[str, Callable[[], Exhibit]]:
-        return label, lambda: Exhibit(label, title, missing=what)
+    def drawing(label: str, title: str, reason: str) -> tuple[str, Callable[[], Exhibit]]:
+        return label, lambda: Exhibit(label, title, missing=reason)
 
     model, friction, payload = xu2024_model, xu2024_friction, xu2024_payload
     return Paper(
@@ -138,30 +140,30 @@ def paper() -> Paper:
             "The condition number 79.67 refers to a weighting that is not printed.",
         ),
         (
-            ("Table I", lambda: payload.table_1(own)),
-            ("Figure 1", lambda: model.figure_1(own)),
-            ("Figure 2", lambda: model.figure_2(own)),
-            ("Table II", lambda: model.table_2(own)),
+            ("Table I", lambda: payload.table_1(experiment)),
+            ("Figure 1", lambda: model.figure_1(experiment)),
+            ("Figure 2", lambda: model.figure_2(experiment)),
+            ("Table II", lambda: model.table_2(experiment)),
             drawing(
                 "Figure 3",
                 "Frames of the arm",
                 "a drawing of the frames; `taufit report` draws the arm.",
             ),
-            ("Table III", lambda: model.table_3(own)),
-            ("Table IV", lambda: model.table_4(own)),
-            ("Figure 4", lambda: model.figure_4(own)),
-            ("Table V", lambda: model.table_5(own)),
-            ("Table VI", lambda: model.table_6(own)),
+            ("Table III", lambda: model.table_3(experiment)),
+            ("Table IV", lambda: model.table_4(experiment)),
+            ("Figure 4", lambda: model.figure_4(experiment)),
+            ("Table V", lambda: model.table_5(experiment)),
+            ("Table VI", lambda: model.table_6(experiment)),
             drawing("Figure 5", "The payload", "a photograph."),
-            ("Figure 6", lambda: payload.figure_6(own)),
-            ("Table VII", lambda: payload.table_7(own)),
-            ("Figure 7", lambda: friction.figure_7(own)),
-            ("Table VIII", lambda: friction.table_8(own)),
-            ("Table IX", lambda: friction.table_9(own)),
-            ("Figure 8", lambda: friction.figure_8(own)),
+            ("Figure 6", lambda: payload.figure_6(experiment)),
+            ("Table VII", lambda: payload.table_7(experiment)),
+            ("Figure 7", lambda: friction.figure_7(experiment)),
+            ("Table VIII", lambda: friction.table_8(experiment)),
+            ("Table IX", lambda: friction.table_9(experiment)),
+            ("Figure 8", lambda: friction.figure_8(experiment)),
             drawing("Figure 9", "The second payload", "a photograph."),
-            ("Figure 10", lambda: payload.figure_10(own)),
-            ("Figure 11", lambda: payload.figure_11(own)),
-            ("Figure 12", lambda: payload.figure_12(own)),
+            ("Figure 10", lambda: payload.figure_10(experiment)),
+            ("Figure 11", lambda: payload.figure_11(experiment)),
+            ("Figure 12", lambda: payload.figure_12(experiment)),
         ),
     )

@@ -16,16 +16,16 @@ from taufit.report.friction_map import friction_map
 from taufit.report.page import Section, cards, paragraph, render_page, table, verdict_box
 from taufit.report.palette import MEASURED, MODEL, RESIDUAL
 from taufit.signals.samples import Samples
-from taufit.temperature.repeated import Repeated, repeat_identification, single_runs
+from taufit.temperature.runwise_fits import RunwiseFits, repeat_identification, single_runs
 from taufit.temperature.temperature_slopes import friction_at
-from taufit.temperature.warm_up import WarmUp, follows_temperature, torque_change, warm_up
+from taufit.temperature.warm_up import WarmUpChange, follows_temperature, torque_change, warm_up
 
 __all__ = ["run_by_run", "temperature_page", "torque_change"]
 
 
 def temperature_page(
     model: FittedModel,
-    repeated: Repeated,
+    repeated: RunwiseFits,
     samples: Samples,
     *,
     cold: Float[Array, " j"] | None = None,
@@ -109,12 +109,12 @@ def run_by_run(model: FittedModel, samples: Samples, *, dropped: tuple[str, ...]
     )
 
 
-def _change_by_run(repeated: Repeated, changes: WarmUp) -> Float[Array, " j"]:
+def _change_by_run(repeated: RunwiseFits, changes: WarmUpChange) -> Float[Array, " j"]:
     """Change of viscous friction by the line through the single runs [%]."""
     return 100.0 * (repeated.at(changes.warm) / repeated.at(changes.cold) - 1.0)
 
 
-def _table(model: FittedModel, changes: WarmUp, change_by_run: Float[Array, " j"]) -> str:
+def _table(model: FittedModel, changes: WarmUpChange, change_by_run: Float[Array, " j"]) -> str:
     header = ("", *(f"J{j + 1}" for j in range(model.robot.joints)))
     rows = [
         ("cold [degC]", changes.cold),
@@ -129,7 +129,7 @@ def _table(model: FittedModel, changes: WarmUp, change_by_run: Float[Array, " j"
     return table(header, [(name, *(float(x) for x in values)) for name, values in rows])
 
 
-def _friction_charts(model: FittedModel, repeated: Repeated) -> str:
+def _friction_charts(model: FittedModel, repeated: RunwiseFits) -> str:
     explanation = paragraph(
         "Points: viscous friction of each run, identified by itself. Dashed: the line through "
         "them. Solid: one fit over all runs, with its 95 % band."

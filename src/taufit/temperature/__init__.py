@@ -1,5 +1,5 @@
-"""Friction that follows temperature. In: a `TorqueModel` and `Samples`. Out: the same with a law of
-temperature, and temperatures where nobody measured them.
+"""Temperature-dependent friction. In: a `TorqueModel` and `Samples`. Out: the model with a
+temperature law, and estimated temperatures where none were measured.
 
 Left to others: the laws themselves (friction).
 """
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from taufit.core.lazy import lazy_room
 
 if TYPE_CHECKING:
-    from taufit.temperature.repeated import repeat_identification as repeat_identification
+    from taufit.temperature.runwise_fits import repeat_identification as repeat_identification
     from taufit.temperature.temperature_slopes import (
         friction_at as friction_at,
         select_temperature_law as select_temperature_law,

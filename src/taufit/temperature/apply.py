@@ -1,4 +1,4 @@
-"""Temperature on the way from recordings to a model and back: what is used and what is assumed."""
+"""Temperature laws in the workflow: choice at the fit, and assumed temperatures at prediction."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TEMPERATURE_CHOICES = (*CHOICES, "thermal-model")
 
 
 def with_temperature_law(model: TorqueModel, samples: Samples, choice: str) -> TemperatureChoice:
-    """A model whose friction follows measured or, where asked for, estimated temperature."""
+    """Model whose friction follows measured or, on request, estimated temperature."""
     if choice == "thermal-model":
         from taufit.temperature.heat_model import with_thermal_model
 
@@ -33,10 +33,10 @@ def with_temperature_law(model: TorqueModel, samples: Samples, choice: str) -> T
 
 
 def with_temperature(model: FittedModel, samples: Samples) -> Samples:
-    """Samples a temperature-dependent model can predict, whatever the recording has.
+    """Samples with temperatures, as a temperature-dependent model needs them.
 
-    A model with a thermal state computes the temperature; else one without a sensor is taken as the
-    middle of the training data, and a finding says so.
+    A model with a thermal state computes the temperature; otherwise samples without sensor get the
+    middle of the training range, with a finding.
     """
     if not needs(model.term_sum, "temperature"):
         return samples
@@ -57,60 +57,60 @@ def with_temperature(model: FittedModel, samples: Samples) -> Samples:
         "predicted for " + ", ".join(f"{x:.0f}" for x in middle) + " degC, the middle of training",
     )
     filled = np.broadcast_to(middle, samples.position.shape).copy()
-    known = samples.with_channels(temperature=filled)
-    return replace(known, findings=(*samples.findings, assumed))
+    with_channel = samples.with_channels(temperature=filled)
+    return replace(with_channel, findings=(*samples.findings, assumed))
 
 
-def slopes_of(model: FittedModel) -> dict[str, Any] | None:
-    """How friction follows temperature, as plain data; None where it does not.
+def temperature_dependence(model: FittedModel) -> dict[str, Any] | None:
+    """Temperature dependence of friction, as plain data; None if there is none.
 
-    `change_percent` is that of viscous friction from the coldest to the warmest temperature of the
-    training data, per joint.
+    `change_percent` is the change of viscous friction from the lowest to the highest temperature of
+    the training data, per joint.
     """
     friction: Any = model.friction
     if friction is None or not friction.law:
         return None
     joints = model.robot.joints
-    known = model.training.std
-    std = np.full(len(model.names), np.nan) if known is None else known
-    spread = {
+    training_std = model.training.std
+    std = np.full(len(model.names), np.nan) if training_std is None else training_std
+    std_by_name = {
         n: float(x) if np.isfinite(x) else None for n, x in zip(model.names, std, strict=True)
     }
     values = dict(zip(model.names, model.values, strict=True))
-    slopes = [one for one in friction.parameters if one.group == SLOPE]
-    out: dict[str, Any] = {
+    slopes = [term for term in friction.parameters if term.group == SLOPE]
+    data: dict[str, Any] = {
         "law": friction.law,
         "reference": friction.reference,
         "affected": list(friction.affected),
         "estimated": model.training.thermal is not None,
         "slopes": [
-            {"name": name, "value": float(values[name]), "std": spread[name]}
+            {"name": name, "value": float(values[name]), "std": std_by_name[name]}
             for name in model.names
             if model.layout.parameters[model.layout.index(name)] in slopes
         ],
     }
     if friction.law != "linear":
-        out["rate"] = model.joint_shape[:, -1].tolist()
+        data["rate"] = model.joint_shape[:, -1].tolist()
     span = model.training.ranges.temperature
-    if span is not None and any(one.power == 1 for one in friction.parameters):
+    if span is not None and any(term.power == 1 for term in friction.parameters):
         cold, _ = friction_at(model, span.low)
         warm, _ = friction_at(model, span.high)
-        out["range"] = {"low": span.low.tolist(), "high": span.high.tolist()}
-        out["change_percent"] = [
+        data["range"] = {"low": span.low.tolist(), "high": span.high.tolist()}
+        data["change_percent"] = [
             100.0 * float(warm[j] / cold[j] - 1.0) if cold[j] > 0.0 else None for j in range(joints)
         ]
-    return out
+    return data
 
 
 def describe_slopes(model: FittedModel) -> list[str]:
-    """The same in words, for a terminal."""
-    found = slopes_of(model)
-    if found is None or "change_percent" not in found:
+    """Temperature dependence of friction as text for a terminal."""
+    data = temperature_dependence(model)
+    if data is None or "change_percent" not in data:
         return []
-    low, high = found["range"]["low"], found["range"]["high"]
-    changes = ", ".join("–" if x is None else f"{x:+.0f}" for x in found["change_percent"])
-    source = "estimated from heat" if found["estimated"] else "measured"
+    low, high = data["range"]["low"], data["range"]["high"]
+    changes = ", ".join("–" if x is None else f"{x:+.0f}" for x in data["change_percent"])
+    source = "estimated from heat" if data["estimated"] else "measured"
     return [
-        f"Friction follows temperature ({found['law']}, {source}): viscous friction changes by "
+        f"Friction follows temperature ({data['law']}, {source}): viscous friction changes by "
         f"{changes} % from cold ({min(low):.0f} degC) to warm ({max(high):.0f} degC)."
     ]

@@ -1,4 +1,4 @@
-"""Temperature-dependent friction where samples are gone through part by part."""
+"""Temperature-dependent friction for samples processed in parts."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from taufit.signals.sample_source import SamplesInMemory, SampleSource
 from taufit.signals.samples import Samples
 from taufit.signals.storage.stored_samples import StoredSamples
 from taufit.temperature.apply import with_temperature_law
-from taufit.temperature.temperature_slopes import repaired_temperature
+from taufit.temperature.temperature_slopes import repair_temperature
 
-# A law is chosen on so many runs, evenly spread from the coldest to the warmest, of so many
-# samples each.
-_RUNS, _SECTION = 16, 4096
+# A law is chosen on this many runs, evenly spread from the coldest to the warmest, and this many
+# samples of each.
+_RUN_COUNT, _SECTION_SAMPLES = 16, 4096
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TemperatureLawFit:
-    """A model whose friction follows temperature, or the model as it was.
+    """Model with a temperature law, or the unchanged model.
 
     Attributes:
-        model: Friction may follow temperature.
-        source: Samples with temperatures that can be used.
-        law: "none" where friction does not follow temperature.
-        dropped: Slopes that are held at zero.
-        findings: What the user should know.
-        thermal: Heat stores where temperature was estimated.
+        model: Model whose friction may follow temperature.
+        source: Samples with usable temperatures.
+        law: "none" if friction does not follow temperature.
+        dropped: Temperature slopes fixed at zero.
+        findings: Messages for the user.
+        thermal: Thermal state if temperature was estimated.
     """
 
     model: TorqueModel
@@ -44,52 +44,62 @@ class TemperatureLawFit:
 def with_temperature_law_by_parts(
     model: TorqueModel, source: SampleSource, choice: str
 ) -> TemperatureLawFit:
-    """The law of temperature that the samples support.
+    """Choose the temperature law that the samples support.
 
     Samples in files are judged by sections of runs from the coldest to the warmest; estimating
-    temperatures from heat needs all of them in memory, and refuses more than that should hold.
+    temperatures from heat needs all of them in memory, within a limit.
     """
     stored = isinstance(source, StoredSamples)
     if stored and (choice == "none" or (choice == "auto" and source.head.temperature is None)):
         return TemperatureLawFit(model, source)
     if not stored or choice == "thermal-model" or source.head.temperature is None:
-        found = with_temperature_law(
+        choice_result = with_temperature_law(
             model,
             source.gather_limited("temperature estimated from heat") if stored else source.gather(),
             choice,
         )
         return TemperatureLawFit(
-            found.model,
-            SamplesInMemory(found.samples),
-            found.law,
-            found.dropped,
-            tuple(found.findings),
-            found.thermal,
+            choice_result.model,
+            SamplesInMemory(choice_result.samples),
+            choice_result.law,
+            choice_result.dropped,
+            tuple(choice_result.findings),
+            choice_result.thermal,
         )
-    found = with_temperature_law(model, _coldest_to_warmest(source), choice)
-    if found.law != "none":
+    choice_result = with_temperature_law(model, _coldest_to_warmest(source), choice)
+    if choice_result.law != "none":
         assert isinstance(source, StoredSamples)
-        source = source.with_transform(_repaired)
-    return TemperatureLawFit(found.model, source, found.law, found.dropped, tuple(found.findings))
+        source = source.with_transform(_with_repaired_temperature)
+    return TemperatureLawFit(
+        choice_result.model,
+        source,
+        choice_result.law,
+        choice_result.dropped,
+        tuple(choice_result.findings),
+    )
 
 
 def _coldest_to_warmest(source: SampleSource) -> Samples:
-    """Sections of runs that together see all temperatures."""
+    """Sections of runs that together cover all temperatures."""
     assert isinstance(source, StoredSamples)
-    warm = [float(np.mean(part.summary.ranges["temperature"].high)) for part in source.parts]
-    order = np.argsort(warm, kind="stable")
-    chosen = np.unique(np.linspace(0, len(order) - 1, min(_RUNS, len(order))).round().astype(int))
+    temperatures = [
+        float(np.mean(part.summary.ranges["temperature"].high)) for part in source.parts
+    ]
+    order = np.argsort(temperatures, kind="stable")
+    selected = np.unique(
+        np.linspace(0, len(order) - 1, min(_RUN_COUNT, len(order))).round().astype(int)
+    )
     parts = []
-    for k in order[chosen].tolist():
+    for k in order[selected].tolist():
         part = source.part(k)
         middle = len(part) // 2
-        first = max(0, middle - _SECTION // 2)
-        parts.append(part.rows(slice(first, first + _SECTION)))
+        first = max(0, middle - _SECTION_SAMPLES // 2)
+        parts.append(part.rows(slice(first, first + _SECTION_SAMPLES)))
     if not parts:
         raise RecordingError("there is no recording to fit.")
     return Samples.concatenate(parts)
 
 
-def _repaired(part: Samples) -> Samples:
-    """A part without spikes in its temperatures."""
-    return part.with_channels(temperature=repaired_temperature(part)[0])
+def _with_repaired_temperature(part: Samples) -> Samples:
+    """Part with spikes removed from its temperatures."""
+    return part.with_channels(temperature=repair_temperature(part)[0])

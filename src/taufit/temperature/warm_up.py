@@ -1,4 +1,4 @@
-"""What warming up changes, joint by joint: friction, and torque along a motion."""
+"""Effect of warm-up per joint: friction, and torque along a motion."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from taufit.temperature.temperature_slopes import friction_at
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class WarmUp:
-    """From cold to warm.
+class WarmUpChange:
+    """Changes from cold to warm.
 
     Attributes:
         cold, warm: Temperatures compared [degC].
         viscous: Change of viscous friction [%].
-        mean, largest: Change of torque along a motion [N m].
+        mean, largest: Mean and largest change of torque along a motion [N m].
         at_speed_limit: Change of viscous torque at each joint's speed limit [N m]; NaN without one.
-        share: That in percent of the joint's torque limit; NaN without one.
+        share: `at_speed_limit` in percent of the joint's torque limit; NaN without one.
     """
 
     cold: Float[Array, " j"]
@@ -42,8 +42,8 @@ class WarmUp:
             "viscous_percent": self.viscous.tolist(),
             "mean_torque": self.mean.tolist(),
             "largest_torque": self.largest.tolist(),
-            "torque_at_speed_limit": _known(self.at_speed_limit),
-            "percent_of_torque_limit": _known(self.share),
+            "torque_at_speed_limit": _finite_or_none(self.at_speed_limit),
+            "percent_of_torque_limit": _finite_or_none(self.share),
         }
 
 
@@ -52,13 +52,13 @@ def warm_up(
     samples: Samples,
     cold: Float[Array, " j"] | None = None,
     warm: Float[Array, " j"] | None = None,
-) -> WarmUp | None:
-    """What a model whose friction follows temperature says about warming up; None without.
+) -> WarmUpChange | None:
+    """Effect of warm-up by a model with temperature-dependent friction; None without.
 
     Args:
-        model: Fitted.
-        samples: A motion along which torque is compared.
-        cold, warm: Temperatures to compare [degC]; by default the training data's extremes.
+        model: Fitted model.
+        samples: Motion along which torque is compared.
+        cold, warm: Temperatures to compare [degC]; default: the extremes of the training data.
     """
     if not follows_temperature(model):
         return None
@@ -66,29 +66,29 @@ def warm_up(
     assert span is not None
     cold = span.low if cold is None else cold
     warm = span.high if warm is None else warm
-    before, after = friction_at(model, cold)[0], friction_at(model, warm)[0]
+    cold_friction, warm_friction = friction_at(model, cold)[0], friction_at(model, warm)[0]
     limits = model.robot.limits
     speed, torque = (
         np.where(np.isfinite(x) & (x > 0.0), x, np.nan) for x in (limits.velocity, limits.torque)
     )
-    fast = np.abs(after - before) * speed
-    return WarmUp(
+    torque_at_limit = np.abs(warm_friction - cold_friction) * speed
+    return WarmUpChange(
         cold,
         warm,
-        100.0 * (after / before - 1.0),
+        100.0 * (warm_friction / cold_friction - 1.0),
         *torque_change(model, samples, cold, warm),
-        fast,
-        100.0 * fast / torque,
+        torque_at_limit,
+        100.0 * torque_at_limit / torque,
     )
 
 
 def follows_temperature(model: FittedModel) -> bool:
-    """Whether viscous friction follows temperatures that training had."""
+    """Whether viscous friction follows temperature and the training data had temperatures."""
     friction = model.friction
     return (
         friction is not None
         and bool(friction.law)
-        and any(one.power == 1 for one in friction.parameters)
+        and any(term.power == 1 for term in friction.parameters)
         and model.training.ranges.temperature is not None
     )
 
@@ -99,7 +99,7 @@ def torque_change(
     cold: Float[Array, " j"],
     warm: Float[Array, " j"],
 ) -> tuple[Float[Array, " j"], Float[Array, " j"]]:
-    """Mean and largest change of torque along a motion when every joint goes from cold to warm."""
+    """Mean and largest change of torque along a motion if every joint goes from cold to warm."""
     shape = samples.position.shape
     torque = [
         predicted_torque(model, samples.with_channels(temperature=np.broadcast_to(t, shape).copy()))
@@ -109,5 +109,5 @@ def torque_change(
     return change.mean(axis=0), change.max(axis=0)
 
 
-def _known(values: Float[Array, " j"]) -> list[float | None]:
+def _finite_or_none(values: Float[Array, " j"]) -> list[float | None]:
     return [float(x) if np.isfinite(x) else None for x in values]

@@ -17,13 +17,13 @@ from taufit.model.score import Score
 from taufit.recording import Finding
 from taufit.regression import Estimate
 from taufit.signals import Samples
-from taufit.temperature.apply import slopes_of
+from taufit.temperature.apply import temperature_dependence
 from taufit.terms import needs, term_to_dict
 from taufit.validation.grades import Grades
 from taufit.validation.nominal_comparison import NominalComparison
 
 if TYPE_CHECKING:
-    from taufit.temperature.warm_up import WarmUp
+    from taufit.temperature.warm_up import WarmUpChange
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,7 +108,7 @@ class IdentificationResult(NotebookDisplay):
         )
 
     @property
-    def warm_up(self) -> WarmUp | None:
+    def warm_up(self) -> WarmUpChange | None:
         """Effect of the warm-up on torque along the training motion.
 
         None if friction does not depend on measured temperature.
@@ -151,7 +151,7 @@ class IdentificationResult(NotebookDisplay):
             "terms": [term_to_dict(term) for term in self.model.terms],
             "friction_dropped": list(e.dropped),
             "rotor_inertia": self.model.has("rotor"),
-            "temperature": slopes_of(self.model),
+            "temperature": temperature_dependence(self.model),
             "warm_up": None if (warm := self.warm_up) is None else warm.to_dict(),
             "settings": dict(e.settings),
             "warnings": list(self.warnings),

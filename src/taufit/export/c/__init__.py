@@ -1,4 +1,4 @@
-"""C99 without allocation: the arm's dynamics from one traced source.
+"""C99 without allocation: robot dynamics and friction from the traced model.
 
 In: a `FittedModel`. Out: the texts of source, headers and CMake target. `arm.c`, `arm.h`, `arm.hpp`
 and `arm.cmake` are templates in their own language; tables and friction are filled in here.

@@ -1,4 +1,4 @@
-"""C as files: the source, and beside it a header for C, one for C++ and a CMake target."""
+"""C files: the source with a header for C, one for C++ and a CMake target."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from taufit.model.fitted_model import FittedModel
 
 
 def write_c(model: FittedModel, path: Path) -> ExportResult:
-    """arm.c, arm.h, arm.hpp and arm.cmake; one text of header and source into a stream."""
+    """Write arm.c, arm.h, arm.hpp and arm.cmake; into a stream, header and source as one text."""
     if path.suffix in (".h", ".hpp", ".cmake"):
         raise TaufitError(f"{path} is the name of a file beside it: give {path.stem}.c.")
     if is_stream(path):

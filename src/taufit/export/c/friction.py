@@ -1,29 +1,29 @@
-"""Friction as C: the statements of the traced model, joint by joint, between inputs and torque."""
+"""Friction functions in C: statements of the traced model, joint by joint."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from taufit.export.c.traced import FrictionProgram, friction_program
+from taufit.export.c.friction_program import FrictionProgram, friction_program
 from taufit.export.friction_parts import friction_coefficients
 from taufit.model.fitted_model import FittedModel
 from taufit.terms import Term, has_memory
 
 
 def memory_entries(model: FittedModel) -> int:
-    """Numbers that friction remembers per joint."""
+    """Number of friction states per joint."""
     if not has_memory(model.term_sum):
         return 0
     return len(friction_program(model.term_sum.of_joint(0), model.joint_shape[0]).memory)
 
 
 def friction_functions(model: FittedModel) -> str:
-    """arm_friction, of steady motion where friction has memory, and arm_friction_step."""
-    alone = (
+    """C functions arm_friction (steady-state if friction has memory) and arm_friction_step."""
+    steady_signature = (
         "void arm_friction(const double *q, const double *v, const double *rigid,\n"
         "                  const double *temperature, double *tau) {"
     )
-    step = (
+    step_signature = (
         "void arm_friction_step(arm_state *state, const double *q, const double *v,\n"
         "                       const double *rigid, const double *temperature, double dt,\n"
         "                       double *tau) {"
@@ -32,11 +32,11 @@ def friction_functions(model: FittedModel) -> str:
         call = (
             "  (void)dt;\n  state->started = 1;\n  arm_friction(q, v, rigid, temperature, tau);\n}"
         )
-        return _function(model, alone, model.term_sum) + f"\n\n{step}\n{call}"
+        return _function(model, steady_signature, model.term_sum) + f"\n\n{step_signature}\n{call}"
     return "\n\n".join(
         [
-            _function(model, alone, model.term_sum.steady()),
-            _function(model, step, model.term_sum),
+            _function(model, steady_signature, model.term_sum.steady()),
+            _function(model, step_signature, model.term_sum),
         ]
     )
 
@@ -73,22 +73,22 @@ def _function(model: FittedModel, signature: str, friction: Term) -> str:
 
 
 def _statements(program: FrictionProgram, joint: int, columns: list[str]) -> list[str]:
-    """What the columns need, between reading the joint's memory and writing it."""
+    """Statements of the columns, between reading and writing the friction state of the joint."""
     if not program.memory:
         return program.statements_for(columns)
-    own = f"state->memory[{joint}]"
+    joint_memory = f"state->memory[{joint}]"
     read = [
-        f"const double m{k} = state->started ? {own}[{k}] : "
+        f"const double m{k} = state->started ? {joint_memory}[{k}] : "
         f"{'travel' if first is None else repr(float(first))};"
         for k, first in enumerate(program.start)
     ]
     body = program.statements_for([*columns, *program.memory])
-    write = [f"{own}[{k}] = {name};" for k, name in enumerate(program.memory)]
+    write = [f"{joint_memory}[{k}] = {name};" for k, name in enumerate(program.memory)]
     return ["const double travel = velocity * dt;", *read, *body, *write]
 
 
 def _sum(factors: np.ndarray, array: str) -> str:
-    """factors . array as C, without the zeros and ones."""
+    """C expression of factors . array, without zeros and unit factors."""
     return " + ".join(
         f"{array}[{k}]" if c == 1.0 else f"{float(c)!r} * {array}[{k}]"
         for k, c in enumerate(factors)

@@ -1,4 +1,4 @@
-"""The constants of the C file: kinematics, link parameters, rotors, offsets."""
+"""Constants of the C file: kinematics, link parameters, rotors, offsets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from taufit.robot import Link
 
 
 def tables(model: FittedModel) -> str:
-    """All of them, as static constants."""
+    """All constants as C definitions."""
     robot = model.robot
     coupling = robot.drives.coupling
     rotor = model.layout.split(model.values).rotors
@@ -37,24 +37,24 @@ def tables(model: FittedModel) -> str:
     )
 
 
-def noise_of(model: FittedModel) -> NoiseByState:
-    """Of contact-free motion: learnt at the fit, or taken from the size of friction."""
+def contact_noise(model: FittedModel) -> NoiseByState:
+    """Noise of contact-free motion: learnt at the fit, or derived from friction."""
     return model.training.noise or default_noise(model)
 
 
 def _contact(model: FittedModel) -> list[str]:
-    """Noise by friction state, when a joint is in which, and the observer's corner."""
-    noise = noise_of(model)
-    own = noise.states
+    """Noise by friction regime, limits of the regimes, and the observer gain."""
+    noise = contact_noise(model)
+    limits = noise.states
     numbers = {
-        "standstill": own.standstill,
-        "slow": own.slow,
-        "displaced": own.displaced,
-        "slow_for": own.slow_for,
-        "reversal": own.reversal,
-        "change": own.change,
-        "settle": own.settle,
-        "quiet": own.quiet,
+        "standstill": limits.standstill,
+        "slow": limits.slow,
+        "displaced": limits.displaced,
+        "slow_for": limits.slow_for,
+        "reversal": limits.reversal,
+        "change": limits.change,
+        "settle": limits.settle,
+        "quiet": limits.quiet,
         "gain": observer_gain(noise.cutoff_hz),
     }
     constants = [f"static const double {name} = {float(x)!r};" for name, x in numbers.items()]
@@ -62,7 +62,7 @@ def _contact(model: FittedModel) -> list[str]:
 
 
 def _pose_factors(link: Link) -> tuple[np.ndarray, np.ndarray]:
-    """Constants of the link's pose in the one before it, placement times exp(screw q):
+    """Constants of the pose of a link in the previous one, placement times exp(screw q):
 
     R = R0 + sin(q) R1 + (1 - cos(q)) R2,      p = p0 + sin(q) p1 + (1 - cos(q)) p2 + q p3.
     """
@@ -73,20 +73,20 @@ def _pose_factors(link: Link) -> tuple[np.ndarray, np.ndarray]:
         return np.concatenate([r, zero, zero]).ravel(), np.concatenate([p, zero[:2].ravel(), r @ u])
     hat = np.array([[0.0, -w[2], w[1]], [w[2], 0.0, -w[0]], [-w[1], w[0], 0.0]])
     turn = np.concatenate([r, r @ hat, r @ (np.outer(w, w) - np.eye(3))])
-    across = np.cross(w, u)
-    shift = np.concatenate([p, -r @ np.cross(w, across), r @ across, r @ (w * (w @ u))])
+    moment = np.cross(w, u)
+    shift = np.concatenate([p, -r @ np.cross(w, moment), r @ moment, r @ (w * (w @ u))])
     return turn.ravel(), shift
 
 
 def table(name: str, rows: Iterable[np.ndarray], width: int) -> str:
-    """One row per link."""
+    """C array with one row per link."""
     text = [_row(row) for row in rows]
     inner = ",\n  ".join(f"{{{row}}}" for row in text)
     return f"static const double {name}[{len(text)}][{width}] = {{\n  {inner}}};"
 
 
 def vector(name: str, values: np.ndarray) -> str:
-    """All values in one row."""
+    """C array with all values in one row."""
     return f"static const double {name}[{values.size}] = {{{_row(values)}}};"
 
 

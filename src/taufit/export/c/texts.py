@@ -1,4 +1,4 @@
-"""Source, headers and CMake target of one model, as texts."""
+"""Texts of source, headers and CMake target of a model."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from dataclasses import dataclass
 
 from taufit.core.names import c_comment, c_header
 from taufit.export.c.friction import friction_functions, memory_entries
-from taufit.export.c.names import c_name, renamed, template
-from taufit.export.c.tables import noise_of, tables
+from taufit.export.c.names import c_name, set_prefix, template
+from taufit.export.c.tables import contact_noise, tables
 from taufit.model.fitted_model import FittedModel
 from taufit.terms import needs
 
 
 @dataclass(frozen=True, slots=True)
 class CTexts:
-    """The model in C.
+    """C texts of a model.
 
     Attributes:
-        source: C99.
-        header: Declares it, for C and C++.
-        cpp_header: The same as a class, C++11.
-        cmake: A target of it.
+        source: C99 source.
+        header: Header for C and C++.
+        cpp_header: C++11 class.
+        cmake: CMake target.
     """
 
     source: str
@@ -31,35 +31,37 @@ class CTexts:
 
 
 def c_texts(model: FittedModel, stem: str | None = None) -> CTexts:
-    """All texts, for files called `stem` with the endings .c, .h, .hpp and .cmake."""
+    """All texts, for files named `stem` with the suffixes .c, .h, .hpp and .cmake."""
     name = c_name(model)
     robot = model.robot
     entries = memory_entries(model)
-    usual = ", ".join(f"{t:.4g}" for t in model.typical_temperature)
-    used = needs(model.term_sum, "temperature")
+    typical_temperatures = ", ".join(f"{t:.4g}" for t in model.typical_temperature)
+    uses_temperature = needs(model.term_sum, "temperature")
     marks = {
         "FILE": c_header(f"{stem or name}.h").removesuffix(".h"),
         "TITLE": c_comment(robot.name),
         "ORIGIN": c_comment(robot.source or "no source given"),
         "JOINTS": str(robot.joints),
         "MEMORY": f"  double memory[{name.upper()}_JOINTS][{entries}];" if entries else "",
-        "TEMPERATURE": f"then {usual}" if used else "this model does not read it",
+        "TEMPERATURE": f"then {typical_temperatures}"
+        if uses_temperature
+        else "this model does not read it",
         "TABLES": tables(model),
         "STATES": _states(model),
-        "FRICTION": renamed(friction_functions(model), name),
+        "FRICTION": set_prefix(friction_functions(model), name),
     }
 
-    def filled(file: str) -> str:
-        text = renamed(template(file), name)
-        # In one go: what is filled in may look like a mark itself.
-        return re.sub("@([A-Z]+)@\n?", lambda found: _line(marks[found[1]], found[0]), text)
+    def fill_template(file: str) -> str:
+        text = set_prefix(template(file), name)
+        # In one pass: inserted text may look like a mark itself.
+        return re.sub("@([A-Z]+)@\n?", lambda match: _line(marks[match[1]], match[0]), text)
 
-    return CTexts(*(filled(file) for file in ("arm.c", "arm.h", "arm.hpp", "arm.cmake")))
+    return CTexts(*(fill_template(file) for file in ("arm.c", "arm.h", "arm.hpp", "arm.cmake")))
 
 
 def _states(model: FittedModel) -> str:
-    """What the thresholds rest on, in words."""
-    noise = noise_of(model)
+    """Origin of the contact thresholds, for a comment."""
+    noise = contact_noise(model)
     if noise.runs:
         return f"learnt from {noise.runs} contact-free recordings"
     if noise.seconds.any():
@@ -68,5 +70,5 @@ def _states(model: FittedModel) -> str:
 
 
 def _line(text: str, mark: str) -> str:
-    """In the mark's place; a mark alone on its line takes the line along where it is empty."""
+    """Text for a mark; an empty text for a mark alone on its line removes the line."""
     return text + ("\n" if mark.endswith("\n") and text else "")

@@ -37,28 +37,28 @@ def model_description(
     variables: Variables,
     sources: tuple[str, ...],
 ) -> str:
-    """The description of one unit.
+    """modelDescription.xml of one unit.
 
     Args:
-        fmi: 2.0 or 3.0.
-        identifier: Of the model: the name of its binary.
-        title: In words, from files: escaped here.
-        token: By which binary and description know each other.
-        variables: What it takes in and gives out.
-        sources: File names in the order of compilation.
+        fmi: FMI version, 2.0 or 3.0.
+        identifier: Model identifier, the name of its binary.
+        title: Model name; escaped here.
+        token: Token that links binary and description.
+        variables: Inputs, parameters and outputs.
+        sources: Source file names in the order of compilation.
     """
-    newer = fmi == "3.0"
+    is_fmi3 = fmi == "3.0"
     root = ET.Element(
         "fmiModelDescription",
         {
             "fmiVersion": fmi,
             "modelName": clean_name(title),
-            "instantiationToken" if newer else "guid": token,
+            "instantiationToken" if is_fmi3 else "guid": token,
             "generationTool": "taufit",
             "variableNamingConvention": "structured",
         },
     )
-    state = "FMUState" if newer else "FMUstate"
+    state = "FMUState" if is_fmi3 else "FMUstate"
     slave = ET.SubElement(
         root,
         "CoSimulation",
@@ -69,59 +69,63 @@ def model_description(
             f"canSerialize{state}": "true",
         },
     )
-    if not newer:
-        listed = ET.SubElement(slave, "SourceFiles")
+    if not is_fmi3:
+        source_files = ET.SubElement(slave, "SourceFiles")
         for name in sources:
-            ET.SubElement(listed, "File", name=name)
+            ET.SubElement(source_files, "File", name=name)
     units = ET.SubElement(root, "UnitDefinitions")
-    for name in sorted({"s", *(one.unit for _, one in variables.each())}):
+    for name in sorted({"s", *(variable.unit for _, variable in variables.enumerate_variables())}):
         ET.SubElement(ET.SubElement(units, "Unit", name=name), "BaseUnit", BASE_UNITS[name])
     messages = ET.SubElement(root, "LogCategories")
     ET.SubElement(messages, "Category", name="logStatusError", description="why a call was refused")
     ET.SubElement(root, "DefaultExperiment", startTime="0", stepSize=repr(STEP))
-    _list_variables(root, variables, newer)
-    _list_structure(root, variables, newer)
+    _list_variables(root, variables, is_fmi3)
+    _list_structure(root, variables, is_fmi3)
     ET.indent(root, " ")
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
 
 
-def _list_variables(root: ET.Element, variables: Variables, newer: bool) -> None:
-    listed = ET.SubElement(root, "ModelVariables")
+def _list_variables(root: ET.Element, variables: Variables, is_fmi3: bool) -> None:
+    variable_list = ET.SubElement(root, "ModelVariables")
     time = Variable("time", "independent", "continuous", None, None, "s", "simulated time")
-    for reference, one in ((0, time), *variables.each()):
-        about = {
-            "name": one.name,
+    for reference, variable in ((0, time), *variables.enumerate_variables()):
+        attributes = {
+            "name": variable.name,
             "valueReference": str(reference),
-            "description": one.description,
-            "causality": one.causality,
-            "variability": one.variability,
+            "description": variable.description,
+            "causality": variable.causality,
+            "variability": variable.variability,
         }
-        if one.initial is not None:
-            about["initial"] = one.initial
-        value = {"unit": one.unit}
-        if one.start is not None:
-            value["start"] = repr(one.start)
-        if newer:
-            ET.SubElement(listed, "Float64", about | value)
+        if variable.initial is not None:
+            attributes["initial"] = variable.initial
+        value = {"unit": variable.unit}
+        if variable.start is not None:
+            value["start"] = repr(variable.start)
+        if is_fmi3:
+            ET.SubElement(variable_list, "Float64", attributes | value)
         else:
-            ET.SubElement(ET.SubElement(listed, "ScalarVariable", about), "Real", value)
+            ET.SubElement(ET.SubElement(variable_list, "ScalarVariable", attributes), "Real", value)
 
 
-def _list_structure(root: ET.Element, variables: Variables, newer: bool) -> None:
-    """Results depend on everything, which is what a list without dependencies says."""
+def _list_structure(root: ET.Element, variables: Variables, is_fmi3: bool) -> None:
+    """List outputs and initial unknowns; without a list of dependencies they depend on all."""
     structure = ET.SubElement(root, "ModelStructure")
-    outputs = [k for k, one in variables.each() if one.causality == "output"]
-    unknown = [k for k, one in variables.each() if one.initial == "calculated"]
-    if newer:
+    outputs = [
+        k for k, variable in variables.enumerate_variables() if variable.causality == "output"
+    ]
+    unknown = [
+        k for k, variable in variables.enumerate_variables() if variable.initial == "calculated"
+    ]
+    if is_fmi3:
         for kind, references in (("Output", outputs), ("InitialUnknown", unknown)):
             for k in references:
                 ET.SubElement(structure, kind, valueReference=str(k))
         return
     for kind, references in (("Outputs", outputs), ("InitialUnknowns", unknown)):
-        listed = ET.SubElement(structure, kind)
+        unknowns = ET.SubElement(structure, kind)
         for k in references:
-            # Counted from 1, with time the first.
-            ET.SubElement(listed, "Unknown", index=str(k + 1))
+            # Index from 1, with time first.
+            ET.SubElement(unknowns, "Unknown", index=str(k + 1))
 
 
 def build_description(identifier: str, sources: tuple[str, ...]) -> str:

@@ -1,4 +1,4 @@
-"""Friction of the drives in forward dynamics, as C: level of steady motion, ripple, slow parts."""
+"""Friction of the drives in forward dynamics, as C: steady friction, ripple, slow parts."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import InfeasibleError
 from taufit.dynamics import inverse_dynamics, mass_matrix
+from taufit.export.c.friction_program import friction_program
 from taufit.export.c.tables import table, vector
-from taufit.export.c.traced import friction_program
 from taufit.export.friction_parts import friction_coefficients, offsets
 from taufit.model.fitted_model import FittedModel
 from taufit.terms import (
@@ -20,8 +20,8 @@ from taufit.terms import (
     steady_friction_model,
 )
 
-# The longest step of the integration in forward.c [s].
-TICK = 1e-3
+# Maximum step of the integration in forward.c [s].
+STEP_S = 1e-3
 
 
 def drive_tables(model: FittedModel) -> str:
@@ -44,18 +44,18 @@ def drive_tables(model: FittedModel) -> str:
 
 
 def slow_parts(model: FittedModel) -> tuple[Float[Array, "j e"], Float[Array, " e"]]:
-    """Torques and widths of what builds up slowly; one of no torque where there is none."""
+    """Torques and widths of slow friction parts; one of zero torque if there is none."""
     if not has_memory(model.term_sum):
         return np.zeros((model.robot.joints, 1)), np.ones(1)
     widths = model.term_sum.memory[1:]
-    own = [k for k, one in enumerate(model.term_sum.parameters) if one.group == MEMORY]
-    if not own:
+    memory_columns = [k for k, term in enumerate(model.term_sum.parameters) if term.group == MEMORY]
+    if not memory_columns:
         return np.zeros((model.robot.joints, 1)), np.ones(1)
-    return friction_coefficients(model)[:, own], np.array(widths)
+    return friction_coefficients(model)[:, memory_columns], np.array(widths)
 
 
 def drive_functions(model: FittedModel) -> str:
-    """`level`, friction of steady motion at each motor, and `ripple`, what comes with its angle."""
+    """C functions `level` (steady friction at each motor) and `ripple` (by motor angle)."""
     steady = (
         "/* Friction of steady motion at each motor. */\n"
         "static void level(const double *speed, const double *carried, const double *temperature,\n"
@@ -72,19 +72,21 @@ def drive_functions(model: FittedModel) -> str:
 def _body(model: FittedModel, *, waves: bool) -> str:
     coefficients = friction_coefficients(model)
     term = model.term_sum
-    wanted = CONSERVATIVE if waves else DISSIPATIVE
-    chosen = [k for k, kind in enumerate(term.kinds) if kind == wanted]
-    # Friction without its memory.
+    wanted_kind = CONSERVATIVE if waves else DISSIPATIVE
+    selected = [k for k, kind in enumerate(term.kinds) if kind == wanted_kind]
+    # Friction without memory.
     term = term.only(CONSERVATIVE) if waves else steady_friction_model(term)
-    given = {"position": "at[{0}]"} if waves else {"velocity": "speed[{0}]", "load": "carried[{0}]"}
+    inputs = (
+        {"position": "at[{0}]"} if waves else {"velocity": "speed[{0}]", "load": "carried[{0}]"}
+    )
     lines = []
     for i in range(model.robot.joints):
         program = friction_program(term.of_joint(i), model.joint_shape[i])
         columns = program.columns or ["0.0"] * len(term.parameters)
-        used = [(float(coefficients[i, k]), columns[k]) for k in chosen if coefficients[i, k]]
+        used = [(float(coefficients[i, k]), columns[k]) for k in selected if coefficients[i, k]]
         lines.append("  {")
         degrees = f"temperature ? temperature[{i}] : 0.0"
-        for name, text in {**given, "degrees": degrees}.items():
+        for name, text in {**inputs, "degrees": degrees}.items():
             lines += [f"    const double {name} = {text.format(i)};", f"    (void){name};"]
         lines += [f"    {line}" for line in program.statements_for([name for _, name in used])]
         total = " + ".join(f"{c!r} * {name}" for c, name in used) or "0.0"
@@ -93,34 +95,34 @@ def _body(model: FittedModel, *, waves: bool) -> str:
 
 
 def presliding(model: FittedModel, poses: int = 41) -> Float[Array, " j"]:
-    """The displacement over which friction turns over: the model's, or what steps can follow.
+    """Displacement over which friction reverses: that of the model, or the smallest stable one.
 
-    A turn-over of friction F along w is a spring of stiffness F / w; with the inertia M that a
-    motor moves, steps of h follow it where h^2 F / (w M) is at most 1/4.
+    A reversal of friction F along w is a spring of stiffness F / w; with the inertia M of a motor,
+    steps of h are stable if h^2 F / (w M) is at most 1/4.
     """
     robot, rng = model.robot, np.random.default_rng(0)
     joints = robot.joints
-    turn = np.full(joints, np.pi)
-    lower = np.where(np.isfinite(robot.limits.lower), robot.limits.lower, -turn)
-    upper = np.where(np.isfinite(robot.limits.upper), robot.limits.upper, turn)
-    fastest = np.where(np.isfinite(robot.limits.velocity), robot.limits.velocity, turn)
+    half_turn = np.full(joints, np.pi)
+    lower = np.where(np.isfinite(robot.limits.lower), robot.limits.lower, -half_turn)
+    upper = np.where(np.isfinite(robot.limits.upper), robot.limits.upper, half_turn)
+    top_speed = np.where(np.isfinite(robot.limits.velocity), robot.limits.velocity, half_turn)
     q = lower + (upper - lower) * rng.uniform(size=(poses, joints))
-    v = 0.5 * fastest * rng.uniform(-1.0, 1.0, (poses, joints))
+    v = 0.5 * top_speed * rng.uniform(-1.0, 1.0, (poses, joints))
     a = 4.0 * rng.uniform(-1.0, 1.0, (poses, joints))
     coupling = robot.drives.coupling
     rotor = coupling.T @ np.diag(model.layout.split(model.values).rotors) @ coupling
     mass = mass_matrix(robot, q) + rotor
     require_movable(model, mass)
     inverse = np.linalg.inv(mass)
-    carried = (1.0 / np.einsum("ki,nij,kj->nk", coupling, inverse, coupling)).min(0)
+    motor_inertia = (1.0 / np.einsum("ki,nij,kj->nk", coupling, inverse, coupling)).min(0)
     load = 1.5 * np.abs(inverse_dynamics(robot, q, v, a)).max(0) + 1.0
-    floor = 4.0 * _largest(model, 0.02 * fastest, load) * TICK**2 / carried
-    own = model.term_sum.memory[0] if has_memory(model.term_sum) else 0.0
-    return np.maximum(np.maximum(floor, own), 1e-9)
+    floor = 4.0 * _largest_friction(model, 0.02 * top_speed, load) * STEP_S**2 / motor_inertia
+    model_width = model.term_sum.memory[0] if has_memory(model.term_sum) else 0.0
+    return np.maximum(np.maximum(floor, model_width), 1e-9)
 
 
 def require_movable(model: FittedModel, mass: Float[Array, "n j j"]) -> None:
-    """Refuse an arm with a joint that has nothing to move: no torque would be small enough."""
+    """InfeasibleError for a joint without inertia."""
     if not np.all(np.isfinite(mass)):
         raise InfeasibleError("the inertia of this arm is not finite, so it cannot be simulated.")
     values, vectors = np.linalg.eigh(mass)
@@ -134,17 +136,17 @@ def require_movable(model: FittedModel, mass: Float[Array, "n j j"]) -> None:
         )
 
 
-def _largest(
+def _largest_friction(
     model: FittedModel, speed: Float[Array, " j"], load: Float[Array, " j"]
 ) -> Float[Array, " j"]:
-    """Friction level per motor between standstill and a low speed, without and with load."""
+    """Largest friction per motor between standstill and a low speed, without and with load."""
     steady = steady_friction_model(model.term_sum)
-    out = np.zeros(model.robot.joints)
-    for j, own in enumerate(friction_coefficients(model)):
+    largest = np.zeros(model.robot.joints)
+    for j, coefficients in enumerate(friction_coefficients(model)):
         grid = np.concatenate([s * np.linspace(1e-9, speed[j], 20) for s in (-1.0, 1.0)])
-        zero, warm = np.zeros_like(grid), np.full_like(grid, model.typical_temperature[j])
-        for carried in (0.0, load[j]):
-            inputs = TermInput(grid, zero, zero + carried, warm, zero)
-            torque = np.sign(grid) * (steady.columns(inputs, model.joint_shape[j]) @ own)
-            out[j] = max(out[j], float(torque.max()))
-    return out
+        zeros, temperature = np.zeros_like(grid), np.full_like(grid, model.typical_temperature[j])
+        for motor_load in (0.0, load[j]):
+            inputs = TermInput(grid, zeros, zeros + motor_load, temperature, zeros)
+            torque = np.sign(grid) * (steady.columns(inputs, model.joint_shape[j]) @ coefficients)
+            largest[j] = max(largest[j], float(torque.max()))
+    return largest

@@ -1,4 +1,4 @@
-"""A model as a functional mock-up unit: its description and its sources, as texts."""
+"""Functional mock-up unit of a model: description and sources, as texts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 from taufit.export.c import c_name, c_texts
-from taufit.export.c.names import renamed
+from taufit.export.c.names import set_prefix
 from taufit.export.fmu.description import build_description, model_description
 from taufit.export.fmu.drives import drive_functions, drive_tables, presliding, slow_parts
 from taufit.export.fmu.variables import Variables, forward_variables, inverse_variables
@@ -17,19 +17,19 @@ from taufit.model.fitted_model import FittedModel
 FMI_VERSIONS = ("2.0", "3.0")
 KINDS = ("inverse", "forward")
 SOURCES = ("arm.c", "unit.c", "motion.c", "fmi.c")
-# A step beyond this many seconds is somebody's mistake: forward dynamics would take minutes.
-LONGEST = 1000.0
+# Maximum communication step [s]: a longer one is a mistake, and would take minutes.
+MAXIMUM_STEP_S = 1000.0
 
 
 @dataclass(frozen=True, slots=True)
 class FmuSources:
-    """The texts of one unit.
+    """Texts of one unit.
 
     Attributes:
-        fmi: 2.0 or 3.0.
+        fmi: FMI version, 2.0 or 3.0.
         identifier: Name of the binary.
         description: modelDescription.xml.
-        sources: File names and their texts, headers included.
+        sources: File names and their texts, including headers.
     """
 
     fmi: str
@@ -38,8 +38,8 @@ class FmuSources:
     sources: dict[str, str]
 
 
-def unit_of(model: FittedModel, fmi: str = "2.0", kind: str = "inverse") -> FmuSources:
-    """The unit of a model: inverse dynamics (motion in, torque out) or forward dynamics."""
+def make_unit(model: FittedModel, fmi: str = "2.0", kind: str = "inverse") -> FmuSources:
+    """Unit of a model: inverse dynamics (motion in, torque out) or forward dynamics."""
     assert fmi in FMI_VERSIONS and kind in KINDS
     name = c_name(model)
     if kind == "inverse":
@@ -58,11 +58,11 @@ def unit_of(model: FittedModel, fmi: str = "2.0", kind: str = "inverse") -> FmuS
                 "  double h;",
             ]
         )
-    warm = "temperature" in variables.places
+    needs_temperature = "temperature" in variables.places
     marks |= {
         "STATE": state,
-        "TEMPERATURE": "u->value + TEMPERATURE" if warm else "NULL",
-        "LONGEST": repr(LONGEST),
+        "TEMPERATURE": "u->value + TEMPERATURE" if needs_temperature else "NULL",
+        "LONGEST": repr(MAXIMUM_STEP_S),
         **_numbers(variables),
     }
     texts = c_texts(model, "arm")
@@ -75,11 +75,12 @@ def unit_of(model: FittedModel, fmi: str = "2.0", kind: str = "inverse") -> FmuS
     }
     sources = {"arm.h": texts.header, "arm.c": texts.source}
     sources |= {
-        file: renamed(_filled(_template(origin), marks), name) for file, origin in templates.items()
+        file: set_prefix(_fill_template(_template(origin), marks), name)
+        for file, origin in templates.items()
     }
     identifier = f"{name}_{kind}"
     title = f"{model.robot.name}: {kind} dynamics"
-    # By content, so that one model gives one archive.
+    # Token from the content, so that equal models give equal archives.
     description = model_description(fmi, identifier, title, "@TOKEN@", variables, SOURCES)
     content = description + "".join(sources.values())
     token = "{" + hashlib.sha256(content.encode()).hexdigest()[:32] + "}"
@@ -95,7 +96,7 @@ def unit_of(model: FittedModel, fmi: str = "2.0", kind: str = "inverse") -> FmuS
 
 
 def _numbers(variables: Variables) -> dict[str, str]:
-    places = (f"#define {name.upper()} {at}" for name, at in variables.places.items())
+    places = (f"#define {name.upper()} {place}" for name, place in variables.places.items())
     return {
         "VARIABLES": str(variables.count(2)),
         "INPUTS": str(variables.count(0)),
@@ -109,6 +110,6 @@ def _template(file: str) -> str:
     return files("taufit.export.fmu").joinpath(file).read_text(encoding="utf-8")
 
 
-def _filled(text: str, marks: dict[str, str]) -> str:
-    """Marks in one go; that of the token stays until everything else is known."""
-    return re.sub("@([A-Z]+)@", lambda found: marks.get(found[1], found[0]), text)
+def _fill_template(text: str, marks: dict[str, str]) -> str:
+    """Replace all marks in one pass, except that of the token."""
+    return re.sub("@([A-Z]+)@", lambda match: marks.get(match[1], match[0]), text)

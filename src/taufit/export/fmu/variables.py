@@ -1,4 +1,4 @@
-"""What a unit takes in and gives out: variables by value reference, the same for FMI 2 and 3."""
+"""Variables of a unit by value reference, for FMI 2 and 3."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from taufit.core.names import clean_name
 from taufit.model.fitted_model import FittedModel
 from taufit.terms import needs
 
-# Units of a quantity of hinges and of slides.
+# Units of a quantity for revolute and for prismatic joints.
 UNITS = {
     "position": ("rad", "m"),
     "velocity": ("rad/s", "m/s"),
@@ -31,11 +31,11 @@ class VariableGroup:
 
     Attributes:
         name: `position` becomes position[1], position[2], ...
-        quantity: A key of `UNITS`.
+        quantity: Key of `UNITS`.
         causality: input, parameter or output.
-        about: What it is, before "of joint ...".
-        start: Values that can be set, one per joint; None for results.
-        fixed: Whether it can be set until initialization ends only.
+        about: Description, before "of joint ...".
+        start: Start values, one per joint; None for results.
+        fixed: Whether it can be set only until the end of initialization.
     """
 
     name: str
@@ -48,7 +48,7 @@ class VariableGroup:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """One number of a unit; its value reference is its place in the list, after time."""
+    """One scalar variable; its value reference is its position in the list, after time."""
 
     name: str
     causality: str
@@ -61,7 +61,7 @@ class Variable:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Variables:
-    """All variables of a unit: inputs and tunable parameters, what is fixed, results."""
+    """All variables of a unit: inputs and tunable parameters, fixed parameters, results."""
 
     groups: tuple[VariableGroup, ...]
     joint_names: tuple[str, ...]
@@ -76,21 +76,23 @@ class Variables:
         return 2 if group.start is None else int(group.fixed)
 
     def count(self, rank: int) -> int:
-        """Value references, time included, of groups up to a rank: settable, fixed, result."""
+        """Number of value references, including time, up to a rank: settable, fixed, result."""
         return 1 + len(self.joint_names) * sum(self._rank(g) <= rank for g in self.groups)
 
     @property
     def places(self) -> dict[str, int]:
-        """The first value reference of each group."""
+        """First value reference of each group."""
         return {g.name: 1 + k * len(self.joint_names) for k, g in enumerate(self.groups)}
 
     @property
     def starts(self) -> Float[Array, " v"]:
         """Start values by value reference; 0 for time and results."""
-        none = np.zeros(len(self.joint_names))
-        return np.concatenate([[0.0], *(none if g.start is None else g.start for g in self.groups)])
+        zeros = np.zeros(len(self.joint_names))
+        return np.concatenate(
+            [[0.0], *(zeros if g.start is None else g.start for g in self.groups)]
+        )
 
-    def each(self) -> Iterator[tuple[int, Variable]]:
+    def enumerate_variables(self) -> Iterator[tuple[int, Variable]]:
         """Value references and variables, without time."""
         for group in self.groups:
             for j, joint in enumerate(self.joint_names):
@@ -113,14 +115,14 @@ class Variables:
                 )
 
 
-def _of(model: FittedModel, groups: list[VariableGroup]) -> Variables:
+def _variables_of_model(model: FittedModel, groups: list[VariableGroup]) -> Variables:
     robot = model.robot
     return Variables(
         tuple(groups), tuple(robot.joint_names), tuple(link.is_prismatic for link in robot.links)
     )
 
 
-def _warmth(model: FittedModel) -> list[VariableGroup]:
+def _temperature_group(model: FittedModel) -> list[VariableGroup]:
     if not needs(model.term_sum, "temperature"):
         return []
     start = np.asarray(model.typical_temperature, float)
@@ -128,25 +130,25 @@ def _warmth(model: FittedModel) -> list[VariableGroup]:
 
 
 def inverse_variables(model: FittedModel) -> Variables:
-    """Motion in, torque out."""
+    """Variables of inverse dynamics: motion in, torque out."""
     zero = np.zeros(model.robot.joints)
-    return _of(
+    return _variables_of_model(
         model,
         [
             VariableGroup("position", "position", "input", "position", zero),
             VariableGroup("velocity", "velocity", "input", "velocity", zero),
             VariableGroup("acceleration", "acceleration", "input", "acceleration", zero),
-            *_warmth(model),
+            *_temperature_group(model),
             VariableGroup("torque", "torque", "output", "torque of the drive"),
         ],
     )
 
 
 def forward_variables(model: FittedModel, presliding: Float[Array, " j"]) -> Variables:
-    """Torque in, motion out; a servo in the drive where its gains are set."""
+    """Variables of forward dynamics: torque in, motion out; with a servo if its gains are set."""
     zero = np.zeros(model.robot.joints)
     servo = "of the servo of the drive"
-    return _of(
+    return _variables_of_model(
         model,
         [
             VariableGroup("torque", "torque", "input", "torque given to the drive", zero),
@@ -154,7 +156,7 @@ def forward_variables(model: FittedModel, presliding: Float[Array, " j"]) -> Var
             VariableGroup(
                 "reference_velocity", "velocity", "input", f"reference velocity {servo}", zero
             ),
-            *_warmth(model),
+            *_temperature_group(model),
             VariableGroup("stiffness", "stiffness", "parameter", f"stiffness {servo}", zero),
             VariableGroup("damping", "damping", "parameter", f"damping {servo}", zero),
             VariableGroup("integral_gain", "integral", "parameter", f"integral gain {servo}", zero),

@@ -1,4 +1,4 @@
-"""The .fmu archive: description, sources, and a binary where this machine can compile one."""
+"""FMU archive: description, sources, and a binary if this machine has a compiler."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from pathlib import Path
 from taufit.core.ending import temporary_folder
 from taufit.core.errors import TaufitError
 from taufit.core.files import replacing
+from taufit.export.consistency_check import require_feasible
 from taufit.export.export_format import ExportFormat, ExportResult
-from taufit.export.feasible import require_feasible
-from taufit.export.fmu.unit import FMI_VERSIONS, KINDS, SOURCES, FmuSources, unit_of
+from taufit.export.fmu.unit import FMI_VERSIONS, KINDS, SOURCES, FmuSources, make_unit
 from taufit.model.fitted_model import FittedModel, require_fitted
 
 _COMPILERS = ("cc", "gcc", "clang")
 _FLAGS = ("-std=c99", "-O2", "-fPIC", "-fvisibility=hidden", "-shared")
-# The same bytes from the same model: entries carry no time of their own.
+# Fixed time of archive entries, so that equal models give equal bytes.
 _TIME = (1980, 1, 1, 0, 0, 0)
 
 
-def fmu_form(fmi: str = "2.0", kind: str = "inverse") -> ExportFormat:
-    """The entry of `EXPORTS`, for a version of FMI and a kind of unit."""
-    return ExportFormat(".fmu", partial(write_fmu, fmi=fmi, kind=kind), stepped=True)
+def fmu_format(fmi: str = "2.0", kind: str = "inverse") -> ExportFormat:
+    """Entry of `EXPORTS` for an FMI version and a kind of unit."""
+    return ExportFormat(".fmu", partial(write_fmu, fmi=fmi, kind=kind), is_samplewise=True)
 
 
 def write_fmu(
@@ -35,9 +35,9 @@ def write_fmu(
     """Write a unit for co-simulation.
 
     Args:
-        model: A fitted model.
-        path: Of the archive.
-        fmi: 2.0 or 3.0.
+        model: Fitted model.
+        path: Archive to write.
+        fmi: FMI version, 2.0 or 3.0.
         kind: inverse (motion in, torque out) or forward (torque in, motion out).
     """
     require_fitted(model, "export")
@@ -48,8 +48,8 @@ def write_fmu(
         )
     if kind == "forward":
         require_feasible(model.robot)
-    unit = unit_of(model, fmi, kind)
-    folder, binary, note = compiled(unit)
+    unit = make_unit(model, fmi, kind)
+    folder, binary, note = compile_unit(unit)
     with replacing(path) as temporary, zipfile.ZipFile(temporary, "w") as archive:
         _put(archive, "modelDescription.xml", unit.description.encode())
         for name, text in unit.sources.items():
@@ -71,7 +71,7 @@ def _ending() -> str:
 
 
 def _platform(fmi: str) -> str | None:
-    """The standard's name for this machine; None where it has none, or taufit does not build."""
+    """FMI name of this platform; None if it has none or no binary is built."""
     system = {"linux": "linux", "darwin": "darwin"}.get(sys.platform)
     machine = {"x86_64": "x86_64", "AMD64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}.get(
         platform.machine()
@@ -83,22 +83,22 @@ def _platform(fmi: str) -> str | None:
     return f"{system}64" if machine == "x86_64" else None
 
 
-def compiled(unit: FmuSources) -> tuple[str, bytes | None, str | None]:
-    """Folder, bytes of the library, and why there are none."""
+def compile_unit(unit: FmuSources) -> tuple[str, bytes | None, str | None]:
+    """Platform folder, bytes of the library, and the reason if there are none."""
     folder = _platform(unit.fmi)
     compiler = next(filter(None, map(shutil.which, _COMPILERS)), None)
-    lacks = "The archive holds sources alone; importers that compile them can use it."
+    sources_note = "The archive holds sources alone; importers that compile them can use it."
     if folder is None:
-        return "", None, f"No binary is written for this platform. {lacks}"
+        return "", None, f"No binary is written for this platform. {sources_note}"
     if compiler is None:
-        return folder, None, f"No C compiler was found for a binary. {lacks}"
+        return folder, None, f"No C compiler was found for a binary. {sources_note}"
     with temporary_folder() as work:
         for name, text in unit.sources.items():
             (work / name).write_text(text, encoding="utf-8")
-        # Names without a directory: nothing of this machine gets into the binary.
+        # File names without directory: no paths of this machine in the binary.
         command = [compiler, *_FLAGS, "-o", "unit.so", *SOURCES, "-lm"]
-        done = subprocess.run(command, cwd=work, capture_output=True, text=True, timeout=300)
-        if done.returncode:
-            said = (done.stderr.strip().splitlines() or ["no message"])[0][:200]
-            return folder, None, f"The C compiler refused the sources ({said}). {lacks}"
+        process = subprocess.run(command, cwd=work, capture_output=True, text=True, timeout=300)
+        if process.returncode:
+            message = (process.stderr.strip().splitlines() or ["no message"])[0][:200]
+            return folder, None, f"The C compiler refused the sources ({message}). {sources_note}"
         return folder, (work / "unit.so").read_bytes(), None

@@ -1,4 +1,4 @@
-"""Any friction model as C: what one step of it does, as statements."""
+"""Friction models as C statements, traced from one evaluation."""
 
 from __future__ import annotations
 
@@ -44,20 +44,20 @@ _INPUTS = ("velocity", "position", "load", "degrees", "travel")
 
 
 class _Statements:
-    """Statements of one C function body, each value computed once; values are names in C."""
+    """Statements of a C function body, each value computed once; values are C names."""
 
     operations = _IN_C.keys()
 
     def __init__(self) -> None:
         self.lines: list[str] = []
-        self._known: dict[str, str] = {}
+        self._names: dict[str, str] = {}
 
     def apply(self, name: str, *values: str) -> str:
         expression = _IN_C[name].format(*values)
-        if expression not in self._known:
-            self._known[expression] = f"t{len(self._known)}"
-            self.lines.append(f"const double {self._known[expression]} = {expression};")
-        return self._known[expression]
+        if expression not in self._names:
+            self._names[expression] = f"t{len(self._names)}"
+            self.lines.append(f"const double {self._names[expression]} = {expression};")
+        return self._names[expression]
 
     def constant(self, number: float) -> str:
         return repr(number)
@@ -67,14 +67,14 @@ class _Statements:
 class FrictionProgram:
     """Friction of one joint at one sample, as C.
 
-    Inputs are called `velocity`, `position`, `load`, `degrees` and `travel`, entries of the memory
-    `m0`, `m1`, ...
+    Inputs are called `velocity`, `position`, `load`, `degrees` and `travel`, friction states `m0`,
+    `m1`, ...
 
     Attributes:
-        statements: To be run in order.
-        columns: Names of the columns' values.
-        memory: Names of what each entry of the memory becomes.
-        start: What each was before the first sample; None for what it becomes with that sample.
+        statements: Statements in order.
+        columns: C names of the columns.
+        memory: C names of the new friction states.
+        start: Initial friction states; None for the value after the first sample.
     """
 
     statements: list[str]
@@ -82,23 +82,26 @@ class FrictionProgram:
     memory: list[str]
     start: list[float | None]
 
-    def statements_for(self, wanted: Iterable[str]) -> list[str]:
-        """Those that some values are made of, and no others: C warns of values nobody uses."""
-        used, kept = set(wanted), []
+    def statements_for(self, values: Iterable[str]) -> list[str]:
+        """Statements that the given values need, without unused ones (C compilers warn)."""
+        used, statements = set(values), []
         for line in reversed(self.statements):
             if line.split()[2] in used:
                 used |= set(re.findall(r"[a-z]\w*", line))
-                kept.append(line)
-        return kept[::-1]
+                statements.append(line)
+        return statements[::-1]
 
 
 def friction_program(model: Term, shape: np.ndarray) -> FrictionProgram:
-    """One step of `advance`, written down."""
-    further = sorted(model.needs - {*COMPILED})
-    if further:
-        who = next(type(one).__name__ for one in terms_in(model) if further[0] in one.needs)
+    """Trace one step of `advance` as C statements."""
+    unsupported = sorted(model.needs - {*COMPILED})
+    if unsupported:
+        term_name = next(
+            type(term).__name__ for term in terms_in(model) if unsupported[0] in term.needs
+        )
         raise TaufitError(
-            f"term {who} needs the channel {further[0]!r}, which exported code does not have; "
+            f"term {term_name} needs the channel {unsupported[0]!r}, which exported code does not "
+            "have; "
             "export as JSON instead."
         )
     body = _Statements()

@@ -1,4 +1,4 @@
-"""An exported model must be physically possible: simulators would refuse it or blow up."""
+"""Check that an exported model is physically consistent, as simulators require."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from taufit.robot import Robot, pseudo_inertia
 
 
 def require_feasible(robot: Robot, *, tolerance: float = 1e-9) -> None:
-    """Refuse a robot with a link whose pseudo-inertia has a negative eigenvalue.
+    """InfeasibleError for a robot with an inconsistent link (negative pseudo-inertia eigenvalue).
 
     The tolerance is relative to the link's largest eigenvalue: a consistent fit may end on the
-    boundary of what is possible.
+    boundary of the feasible set.
     """
     for link in robot.links:
         if not np.all(np.isfinite(link.parameters)):

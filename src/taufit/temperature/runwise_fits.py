@@ -1,6 +1,6 @@
-"""One identification per run, and friction against temperature through them: the usual procedure.
+"""One identification per run, and regression of friction on temperature: the usual procedure.
 
-Kept as the baseline that one temperature-aware fit is compared with.
+Baseline for comparison with a single temperature-dependent fit.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from taufit.signals.samples import Samples
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Repeated:
-    """Fits of single runs, and lines through their viscous friction.
+class RunwiseFits:
+    """Fits of single runs, and regression lines of their viscous friction.
 
     Attributes:
         models: One per run.
-        temperature: Mean of each run [degC].
-        viscous: Of each run [N m s/rad].
-        viscous_std: As each fit says.
-        slope: Of the line through a joint's runs [N m s/rad/K].
-        slope_std: From the scatter about the line.
-        reference: Mean temperature, where the line has its level.
-        level: Viscous friction there.
+        temperature: Mean temperature of each run [degC].
+        viscous: Viscous friction of each run [N m s/rad].
+        viscous_std: Standard deviation from each fit.
+        slope: Slope of the line per joint [N m s/rad/K].
+        slope_std: Standard deviation from the scatter about the line.
+        reference: Mean temperature [degC].
+        level: Viscous friction at the mean temperature [N m s/rad].
     """
 
     models: tuple[FittedModel, ...]
@@ -49,19 +49,19 @@ class Repeated:
         return self.level + self.slope * (np.asarray(temperature) - self.reference)
 
     def nearest(self, temperature: Float[Array, " j"]) -> FittedModel:
-        """The fit of the run that was nearest to these temperatures."""
-        away = np.linalg.norm(self.temperature - np.asarray(temperature), axis=1)
-        return self.models[int(np.argmin(away))]
+        """Fit of the run nearest to these temperatures."""
+        distances = np.linalg.norm(self.temperature - np.asarray(temperature), axis=1)
+        return self.models[int(np.argmin(distances))]
 
 
 def single_runs(samples: Samples) -> list[Samples]:
-    """Samples of several runs, one by one."""
-    out = []
+    """Split samples into single runs."""
+    runs = []
     for rows in samples.run_slices():
         part = samples.rows(rows)
         name = samples.names[int(part.run[0])]
-        out.append(replace(part, run=0 * part.run, names=(name,)))
-    return out
+        runs.append(replace(part, run=0 * part.run, names=(name,)))
+    return runs
 
 
 def repeat_identification(
@@ -70,34 +70,41 @@ def repeat_identification(
     estimator: Estimator | None = None,
     *,
     dropped: tuple[str, ...] = (),
-) -> Repeated:
-    """Fit each run by itself, and viscous friction against temperature through all of them.
+) -> RunwiseFits:
+    """Fit each run separately, and a line of viscous friction over temperature.
 
     Args:
-        model: Without temperature; its friction has a term "viscous".
-        runs: With temperatures, conditioned alike; three or more.
-        estimator: By default weighted least squares.
-        dropped: Parameters held at zero.
+        model: Model without temperature; its friction has a term "viscous".
+        runs: Three or more runs with temperatures, conditioned alike.
+        estimator: Estimator; default: weighted least squares.
+        dropped: Parameters fixed at zero.
     """
     if len(runs) < 3 or any(run.temperature is None for run in runs):
         raise RecordingError(
             "friction against temperature needs three or more recordings with temperatures."
         )
-    models, warm, viscous, std = [], [], [], []
-    pick = np.flatnonzero(model.layout.select(lambda one: one.power == 1))
+    models, temperatures, viscous, std = [], [], [], []
+    viscous_indices = np.flatnonzero(model.layout.select(lambda term: term.power == 1))
     for run in runs:
         estimate = fit_samples(model, run, estimator, dropped=dropped, require_excitation=False)
         models.append(fitted_model(model, estimate, run))
         assert run.temperature is not None
-        warm.append(run.temperature[run.in_motion].mean(axis=0))
-        viscous.append(estimate.values[pick])
-        std.append(estimate.std[pick])
-    t, f = np.array(warm), np.array(viscous)
+        temperatures.append(run.temperature[run.in_motion].mean(axis=0))
+        viscous.append(estimate.values[viscous_indices])
+        std.append(estimate.std[viscous_indices])
+    t, f = np.array(temperatures), np.array(viscous)
     middle = t.mean(axis=0)
     size = np.maximum(np.sum((t - middle) ** 2, axis=0), 1e-12)
     slope = np.sum((t - middle) * f, axis=0) / size
-    left = f - f.mean(axis=0) - slope * (t - middle)
-    spread = np.sqrt(np.sum(left**2, axis=0) / (len(runs) - 2))
-    return Repeated(
-        tuple(models), t, f, np.array(std), slope, spread / np.sqrt(size), middle, f.mean(axis=0)
+    residual = f - f.mean(axis=0) - slope * (t - middle)
+    residual_std = np.sqrt(np.sum(residual**2, axis=0) / (len(runs) - 2))
+    return RunwiseFits(
+        tuple(models),
+        t,
+        f,
+        np.array(std),
+        slope,
+        residual_std / np.sqrt(size),
+        middle,
+        f.mean(axis=0),
     )
