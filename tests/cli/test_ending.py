@@ -18,7 +18,7 @@ import os, sys, time
 from pathlib import Path
 import numpy as np
 from taufit.cli.parts import process
-from taufit.core.ending import temporary_folder
+from taufit.core.process_cleanup import temporary_folder
 from taufit.core.files import replacing
 if sys.argv[3] == "python":
     sys.modules["taufit._kernel"] = None
@@ -90,7 +90,7 @@ def test_a_fork_ends_nothing_of_its_parent(tmp_path):
     code = """
 import os, signal, sys, time
 from taufit.cli.parts import process
-from taufit.core.ending import temporary_folder
+from taufit.core.process_cleanup import temporary_folder
 with process.stoppable(), temporary_folder() as folder:
     child = os.fork()
     if child == 0:

@@ -60,7 +60,7 @@ def command(  # noqa: PLR0913 - one parameter per group of options
     `taufit fit`; a friction test goes to `taufit friction`.
     """
     from taufit.clearance import clearance_block
-    from taufit.cli.common import plain
+    from taufit.cli.common import to_plain_data
     from taufit.excitation import KINDS, plan, write_motion
 
     kind = require_choice(_ALIASES.get(kind, kind), KINDS, "--kind")
@@ -90,7 +90,7 @@ def command(  # noqa: PLR0913 - one parameter per group of options
         )
     data = _summary(found)
     # Times differ from run to run; the file of one seed does not.
-    notes = {key: plain(x) for key, x in data.items() if key not in ("kind", "cpu_seconds")}
+    notes = {key: to_plain_data(x) for key, x in data.items() if key not in ("kind", "cpu_seconds")}
     about: dict[str, Any] = {"robot": arm.name, "mounting": list(arm.mounting), **notes}
     proved = clearance_block(found.motion, arm, cell.cell(found, scene))
     write_motion(found.motion, output, clearance=proved, **about)

@@ -161,16 +161,16 @@ def _show(found: FleetResult, folder: Path) -> None:
     from taufit.cli.common import headline, plain_console
 
     console = plain_console()
-    odd = [one for one in found.robots if one.outlier]
+    odd = [one for one in found.robots if one.is_outlier]
     days = sum(len(one.days) for one in found.robots)
     text = f"  {len(found.robots)} robots of type {found.type}, {days} days, {found.rows:,} rows"
     console.print(headline(f"{len(odd)} unlike the others", text))
     for one in odd[:_LISTED]:
-        for surprise in one.surprises:
+        for surprise in one.outliers:
             console.print(f"  {one.robot}: {surprise.message}")
     if len(odd) > _LISTED:
         console.print(f"  and {len(odd) - _LISTED} more, in fleet.html")
-    shown = [factor for factor in found.named_from if factor < float("inf")]
+    shown = [factor for factor in found.detectable_rise if factor < float("inf")]
     if shown:
         console.print(
             "A worn joint is named on 19 of 20 robots once its friction is "
@@ -179,5 +179,5 @@ def _show(found: FleetResult, folder: Path) -> None:
     for incident in found.incidents:
         console.print(f"  {incident}")
     for failed in found.failed:
-        console.print(f"  {failed.file} was not used: {failed.why}")
+        console.print(f"  {failed.file} was not used: {failed.reason}")
     console.print(f"Written to {folder}: fleet.html, fleet.parquet, typical.json, models/")

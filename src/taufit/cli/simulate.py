@@ -111,7 +111,7 @@ def command(
     """
     import time
 
-    from taufit.cli.common import plain
+    from taufit.cli.common import to_plain_data
     from taufit.cli.parts.simulated_files import numbered, truth_path
     from taufit.core.files import write_json
     from taufit.recording import write_recording
@@ -150,7 +150,7 @@ def command(
             target = output if play.runs == 1 else numbered(output, number + 1)
             write_recording(run.recording, target)
             truth = truth_path(target)
-            write_json(truth, plain(run.truth))
+            write_json(truth, to_plain_data(run.truth))
             files.append(_summary(run, target, truth, twin.robot))
             bar.update(task, completed=number + 1)
     cpu = time.process_time() - cpu

@@ -43,20 +43,20 @@ EXTRAS = {
 }
 
 
-def missing_extra(name: str, what: str, instead: str = "") -> MissingExtraError:
+def missing_extra(name: str, feature: str, alternative: str = "") -> MissingExtraError:
     """The error that says what is missing and how to install it.
 
     Args:
         name: Of the extra.
-        what: Needs it, as the beginning of a sentence.
-        instead: What else would do, as the end of one.
+        feature: Needs it, as the beginning of a sentence.
+        alternative: What else would do, as the end of one.
     """
     extra = EXTRAS[name]
-    other = f", or {instead}" if instead else ""
-    words = " ".join([extra.library, *extra.also])
+    alternative_text = f", or {alternative}" if alternative else ""
+    packages = " ".join([extra.library, *extra.also])
     return MissingExtraError(
-        f"{what} needs {extra.library}: install it with `pip install {words}` "
-        f"(it is the extra taufit[{name}]){other}."
+        f"{feature} needs {extra.library}: install it with `pip install {packages}` "
+        f"(it is the extra taufit[{name}]){alternative_text}."
     )
 
 

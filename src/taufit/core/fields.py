@@ -18,7 +18,7 @@ from taufit.core.arrays import Array, Float
 from taufit.core.errors import TaufitError
 
 # Squares of what is larger do not fit into a double; nothing about an arm is.
-MOST = 1e100
+MAX_MAGNITUDE = 1e100
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +38,12 @@ class Field:
     def fail(self, expected: str) -> NoReturn:
         """Refuse the value: what it is, and what was expected."""
         raise TaufitError(
-            f"{self.source}: {self.path or 'the file'} is {self.shown}, expected {expected}. "
-            "Correct the file, or fit again."
+            f"{self.source}: {self.path or 'the file'} is {self.display_text}, expected "
+            f"{expected}. Correct the file, or fit again."
         )
 
     @property
-    def shown(self) -> str:
+    def display_text(self) -> str:
         """The value as far as it fits into a message."""
         text = repr(self.value)
         return text if len(text) <= 60 else f"{text[:57]}..."
@@ -106,7 +106,7 @@ class Field:
         *,
         low: float = -math.inf,
         above: float = -math.inf,
-        most: float = MOST,
+        most: float = MAX_MAGNITUDE,
         missing: float | None = None,
     ) -> float:
         """A finite number.
@@ -141,19 +141,19 @@ class Field:
 
     def numbers(self, length: int | None = None, **limits: float) -> Float[Array, " m"]:
         """A list of finite numbers, of a given length."""
-        values = self._quick(**limits)
+        values = self._read_all_numbers(**limits)
         if values is None:
             values = np.array([item.number(**limits) for item in self.items()], float)
         if length is not None and len(values) != length:
             self.fail(f"a list of {length} numbers, not {len(values)}")
         return values
 
-    def _quick(
+    def _read_all_numbers(
         self,
         *,
         low: float = -math.inf,
         above: float = -math.inf,
-        most: float = MOST,
+        most: float = MAX_MAGNITUDE,
         missing: float = math.nan,
     ) -> Float[Array, " m"] | None:
         """All numbers at once where nothing is wrong with any of them, else None."""
@@ -164,12 +164,12 @@ class Field:
         except OverflowError:
             return None
         # Comparisons with what is not a number are false.
-        fine = np.all((np.abs(values) <= most) & (values >= low) & (values > above))
-        return values if fine else None
+        is_valid = np.all((np.abs(values) <= most) & (values >= low) & (values > above))
+        return values if is_valid else None
 
     def matrix(self, rows: int, columns: int, **limits: float) -> Float[Array, "r c"]:
         """A list of rows of finite numbers."""
-        found = [row.numbers(columns, **limits) for row in self.items()]
-        if len(found) != rows:
-            self.fail(f"a list of {rows} rows, not {len(found)}")
-        return np.array(found, float).reshape(rows, columns)
+        values = [row.numbers(columns, **limits) for row in self.items()]
+        if len(values) != rows:
+            self.fail(f"a list of {rows} rows, not {len(values)}")
+        return np.array(values, float).reshape(rows, columns)

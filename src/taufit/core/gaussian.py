@@ -36,7 +36,7 @@ class Gaussian:
         return cls(precision, precision @ mean)
 
     @classmethod
-    def about(cls, mean: Float[Array, " p"], precision: Float[Array, "p p"]) -> Gaussian:
+    def from_precision(cls, mean: Float[Array, " p"], precision: Float[Array, "p p"]) -> Gaussian:
         """Distribution with this mean and precision."""
         return cls(precision, precision @ mean)
 
@@ -64,20 +64,21 @@ class Gaussian:
     def marginal(self, keep: Int[Array, " k"], ridge: float = 0.0) -> Gaussian:
         """Distribution of some entries, whatever the others are."""
         keep = np.asarray(keep)
-        rest = np.setdiff1d(np.arange(len(self)), keep)
-        cross = self.precision[np.ix_(keep, rest)]
-        gain = cross @ scaled_inverse(self.precision[np.ix_(rest, rest)], ridge)
+        eliminated = np.setdiff1d(np.arange(len(self)), keep)
+        cross = self.precision[np.ix_(keep, eliminated)]
+        gain = cross @ scaled_inverse(self.precision[np.ix_(eliminated, eliminated)], ridge)
         precision = self.precision[np.ix_(keep, keep)] - gain @ cross.T
         return Gaussian(
-            0.5 * (precision + precision.T), self.target[keep] - gain @ self.target[rest]
+            0.5 * (precision + precision.T), self.target[keep] - gain @ self.target[eliminated]
         )
 
-    def condition(self, at: Int[Array, " k"], values: Float[Array, " k"]) -> Gaussian:
-        """Distribution of the other entries, where the entries `at` have these values."""
-        rest = np.setdiff1d(np.arange(len(self)), at)
-        cross = self.precision[np.ix_(rest, np.asarray(at))]
+    def condition(self, indices: Int[Array, " k"], values: Float[Array, " k"]) -> Gaussian:
+        """Distribution of the other entries, where the entries `indices` have these values."""
+        remaining = np.setdiff1d(np.arange(len(self)), indices)
+        cross = self.precision[np.ix_(remaining, np.asarray(indices))]
         return Gaussian(
-            self.precision[np.ix_(rest, rest)], self.target[rest] - cross @ np.asarray(values)
+            self.precision[np.ix_(remaining, remaining)],
+            self.target[remaining] - cross @ np.asarray(values),
         )
 
 
@@ -103,7 +104,7 @@ def inverse_within(
     matrix: Float[Array, "p p"], free: Bool[Array, " p"], ridge: float = 0.0
 ) -> Float[Array, "p p"]:
     """Inverse over the free rows and columns, 0 elsewhere."""
-    at = np.flatnonzero(free)
+    indices = np.flatnonzero(free)
     out = np.zeros_like(matrix)
-    out[np.ix_(at, at)] = scaled_inverse(matrix[np.ix_(at, at)], ridge)
+    out[np.ix_(indices, indices)] = scaled_inverse(matrix[np.ix_(indices, indices)], ridge)
     return out

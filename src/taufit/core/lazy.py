@@ -75,14 +75,14 @@ class Registry(MutableMapping[str, T]):
         entry = self._entries[name]
         if isinstance(entry, str):
             module, attribute = entry.split(":")
-            found: T = getattr(import_module(module), attribute)
-            return found
+            target: T = getattr(import_module(module), attribute)
+            return target
         return entry
 
-    def name_of(self, wanted: type) -> str | None:
+    def name_of(self, cls: type) -> str | None:
         """Name of a listed class; None for one that is not listed. Imports nothing."""
-        place = f"{wanted.__module__}:{wanted.__qualname__}"
-        return next((name for name, e in self._entries.items() if e is wanted or e == place), None)
+        target = f"{cls.__module__}:{cls.__qualname__}"
+        return next((name for name, e in self._entries.items() if e is cls or e == target), None)
 
     def __setitem__(self, name: str, entry: T | str) -> None:
         self._entries[name] = entry

@@ -20,8 +20,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 # Longer names are somebody's mistake or malice.
-LONGEST_NAME = 200
-_SPELLED = {"\t": " ", "\n": " ", "\r": " ", "\x0b": " ", "\x0c": " ", "\x85": " "}
+MAX_NAME_LENGTH = 200
+_WHITESPACE = {"\t": " ", "\n": " ", "\r": " ", "\x0b": " ", "\x0c": " ", "\x85": " "}
 
 
 def printable(text: str) -> str:
@@ -32,14 +32,14 @@ def printable(text: str) -> str:
     """
     if text.isprintable():
         return text
-    return "".join(c if c in "\n\t" or not _controls(c) else _spelled_out(c) for c in text)
+    return "".join(c if c in "\n\t" or not _is_control(c) else _escape_character(c) for c in text)
 
 
-def clean_name(text: str, longest: int = LONGEST_NAME) -> str:
+def clean_name(text: str, max_length: int = MAX_NAME_LENGTH) -> str:
     """One line of bounded length that is safe to show: the form every name is kept in."""
-    flat = "".join(_SPELLED.get(c, c) for c in text)
-    out = "".join(c for c in flat if not _controls(c))
-    return out if len(out) <= longest else out[: longest - 3] + "..."
+    single_line = "".join(_WHITESPACE.get(c, c) for c in text)
+    out = "".join(c for c in single_line if not _is_control(c))
+    return out if len(out) <= max_length else out[: max_length - 3] + "..."
 
 
 def c_comment(text: str) -> str:
@@ -68,16 +68,16 @@ def yaml_scalar(text: str) -> str:
 
     Not JSON's spelling, whose pairs of surrogates YAML reads as two characters.
     """
-    return '"' + "".join(map(_in_yaml, text)) + '"'
+    return '"' + "".join(map(_escape_yaml, text)) + '"'
 
 
-def _in_yaml(c: str) -> str:
+def _escape_yaml(c: str) -> str:
     if " " <= c <= "~":
         return f"\\{c}" if c in '"\\' else c
     return f"\\u{ord(c):04x}" if ord(c) < 0x10000 else f"\\U{ord(c):08x}"
 
 
-def _controls(c: str) -> bool:
+def _is_control(c: str) -> bool:
     # The two joiners shape letters and emoji, and do nothing else.
     if c in "\u200c\u200d":
         return False
@@ -87,7 +87,7 @@ def _controls(c: str) -> bool:
     return c < " " or (c > "~" and unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp"))
 
 
-def _spelled_out(c: str) -> str:
+def _escape_character(c: str) -> str:
     code = ord(c)
     return (
         f"\\x{code:02x}"
@@ -104,16 +104,16 @@ def renamed_keywords(**names: str) -> Callable[[Callable[P, R]], Callable[P, R]]
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         @wraps(function)
         def accepting(*args: P.args, **kwargs: P.kwargs) -> R:
-            given: dict[str, Any] = {}
+            renamed: dict[str, Any] = {}
             for key, value in kwargs.items():
                 name = names.get(key, key)
                 if name != key:
                     text = f"{function.__name__}({key}=...) is now {name}=...; {key} goes with 0.3."
                     warnings.warn(text, DeprecationWarning, stacklevel=2)
-                if name in given:
+                if name in renamed:
                     raise TypeError(f"{function.__name__}() got {name} twice, once by its old name")
-                given[name] = value
-            return cast(Callable[..., R], function)(*args, **given)
+                renamed[name] = value
+            return cast(Callable[..., R], function)(*args, **renamed)
 
         return accepting
 

@@ -13,27 +13,27 @@ LINK_PARAMETERS = ("m", "hx", "hy", "hz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Iz
 PER_LINK = len(LINK_PARAMETERS)
 
 
-class Owner(NamedTuple):
+class ParsedName(NamedTuple):
     """What a parameter's name says.
 
     Attributes:
         kind: "link" or "joint"; anything else for names that are no parameter of an arm.
         number: Of the link or joint, from 0; -1 where the name has none.
-        what: e.g. "Ixx", "rotor", "coulomb".
+        quantity: e.g. "Ixx", "rotor", "coulomb".
     """
 
     kind: str
     number: int
-    what: str
+    quantity: str
 
 
-def parse_name(name: str) -> Owner:
+def parse_name(name: str) -> ParsedName:
     """Owner("link", 2, "m") of "link_3.m"."""
-    owner, dot, what = name.partition(".")
+    owner, dot, quantity = name.partition(".")
     kind, _, number = owner.rpartition("_")
     if not dot or not number.isdigit():
-        return Owner(owner, -1, what)
-    return Owner(kind, int(number) - 1, what)
+        return ParsedName(owner, -1, quantity)
+    return ParsedName(kind, int(number) - 1, quantity)
 
 
 def link_name(link: int) -> str:
@@ -46,14 +46,14 @@ def joint_name(joint: int) -> str:
     return f"joint_{joint + 1}"
 
 
-def link_parameter(link: int, what: str) -> str:
+def link_parameter(link: int, quantity: str) -> str:
     """ "link_3.m" of 2 and "m"."""
-    return f"{link_name(link)}.{what}"
+    return f"{link_name(link)}.{quantity}"
 
 
-def joint_parameter(joint: int, what: str) -> str:
+def joint_parameter(joint: int, quantity: str) -> str:
     """ "joint_3.coulomb" of 2 and "coulomb"."""
-    return f"{joint_name(joint)}.{what}"
+    return f"{joint_name(joint)}.{quantity}"
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class LinkLayout:
     def names(self) -> tuple[str, ...]:
         """One per parameter: link_1.m, link_1.hx, ..."""
         return tuple(
-            link_parameter(i, what) for i in range(self.joints) for what in LINK_PARAMETERS
+            link_parameter(i, quantity) for i in range(self.joints) for quantity in LINK_PARAMETERS
         )
 
     @cached_property
@@ -103,9 +103,9 @@ class LinkLayout:
         return tuple(parse_name(name).number for name in self.names)
 
     @cached_property
-    def what(self) -> tuple[str, ...]:
+    def quantities(self) -> tuple[str, ...]:
         """Each parameter's name without its owner: "Ixx", "rotor", "coulomb"."""
-        return tuple(parse_name(name).what for name in self.names)
+        return tuple(parse_name(name).quantity for name in self.names)
 
     def index(self, name: str) -> int:
         """Where a parameter stands.
@@ -113,12 +113,14 @@ class LinkLayout:
         Raises:
             KeyError: With the names that exist for this owner.
         """
-        if name in self._place:
-            return self._place[name]
+        if name in self._index_by_name:
+            return self._index_by_name[name]
         owner = name.partition(".")[0] + "."
-        near = [other for other in self.names if other.startswith(owner)] or list(self.names[:3])
-        raise KeyError(f"there is no parameter {name!r}: there are {', '.join(near)}")
+        candidates = [other for other in self.names if other.startswith(owner)] or list(
+            self.names[:3]
+        )
+        raise KeyError(f"there is no parameter {name!r}: there are {', '.join(candidates)}")
 
     @cached_property
-    def _place(self) -> dict[str, int]:
+    def _index_by_name(self) -> dict[str, int]:
         return {name: i for i, name in enumerate(self.names)}

@@ -6,22 +6,22 @@ from __future__ import annotations
 NORMAL_95 = 1.959963984540054
 
 
-def normal_upper_quantile(chance: float) -> float:
+def normal_upper_quantile(probability: float) -> float:
     """The standard normal value that is exceeded with this chance."""
     from scipy.special import ndtri
 
-    return float(-ndtri(chance))
+    return float(-ndtri(probability))
 
 
-def chi2_upper_quantile(chance: float, freedom: int) -> float:
+def chi2_upper_quantile(probability: float, freedom: int) -> float:
     """The value that a sum of squares of so many standard normal ones exceeds with this chance."""
     from scipy.special import chdtri
 
-    return float(chdtri(freedom, chance))
+    return float(chdtri(freedom, probability))
 
 
-def student_t_upper_quantile(chance: float, freedom: float) -> float:
+def student_t_upper_quantile(probability: float, freedom: float) -> float:
     """The value that Student's t with so many degrees of freedom exceeds with this chance."""
     from scipy.special import stdtrit
 
-    return float(-stdtrit(freedom, chance))
+    return float(-stdtrit(freedom, probability))

@@ -28,11 +28,11 @@ def one_blas_thread(function: Callable[P, R]) -> Callable[P, R]:
     """A function that runs with one BLAS thread, and its callers with as many as before."""
 
     @wraps(function)
-    def bounded(*args: P.args, **kwargs: P.kwargs) -> R:
+    def limited(*args: P.args, **kwargs: P.kwargs) -> R:
         with single_blas_thread():
             return function(*args, **kwargs)
 
-    return bounded
+    return limited
 
 
 @contextmanager

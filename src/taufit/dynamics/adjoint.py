@@ -41,45 +41,53 @@ def regressor_adjoint(
     n, joints = q.shape
     rotations, positions = joint_transforms(robot, q)
     twists, accelerations = _motion(robot, rotations, positions, v, a, g)
-    carried = _carried_screws(robot, rotations, positions)
+    screws_at_link = _screws_at_links(robot, rotations, positions)
 
     base = np.broadcast_to(np.concatenate([np.zeros(3), -g]), (n, 6))
-    of_screws = np.zeros((n, joints, 6))
-    of_twist, of_acceleration = np.zeros((n, 6)), np.zeros((n, 6))
+    screw_gradient = np.zeros((n, joints, 6))
+    twist_gradient, acceleration_gradient = np.zeros((n, 6)), np.zeros((n, 6))
     dq, dv, da = np.empty_like(q), np.empty_like(q), np.empty_like(q)
     for b in reversed(range(joints)):
         screw = robot.links[b].screw
         rotation, position = rotations[:, b], positions[:, b]
-        back = np.swapaxes(rotation, -1, -2)
+        inverse_rotation = np.swapaxes(rotation, -1, -2)
         block = gradient[:, : b + 1, robot.layout.link(b)]
         wrench = link_wrench_matrix(twists[:, b], accelerations[:, b])
         # Y block = C W: C gets G W', W gets C' G.
-        of_screws[:, : b + 1] += np.einsum("nip,nkp->nik", block, wrench)
-        of_wrench = np.einsum("nik,nip->nkp", carried[b], block)
-        own_twist, own_acceleration = _wrench_matrix_adjoint(twists[:, b], of_wrench)
-        of_twist = of_twist + own_twist
-        of_acceleration = of_acceleration + own_acceleration
+        screw_gradient[:, : b + 1] += np.einsum("nip,nkp->nik", block, wrench)
+        wrench_gradient = np.einsum("nik,nip->nkp", screws_at_link[b], block)
+        link_twist, link_acceleration = _wrench_matrix_adjoint(twists[:, b], wrench_gradient)
+        twist_gradient = twist_gradient + link_twist
+        acceleration_gradient = acceleration_gradient + link_acceleration
 
-        twist_before = _to_child(back, position, twists[:, b - 1] if b else np.zeros((n, 6)))
-        acceleration_before = _to_child(back, position, accelerations[:, b - 1] if b else base)
+        twist_before = _to_child(
+            inverse_rotation, position, twists[:, b - 1] if b else np.zeros((n, 6))
+        )
+        acceleration_before = _to_child(
+            inverse_rotation, position, accelerations[:, b - 1] if b else base
+        )
         # A = X A' + ad_(X V') S v + S a,   V = X V' + S v,   and ad_x S = -ad_S x.
-        turned = _ad(screw, twist_before)
-        da[:, b] = of_acceleration @ screw
-        dv[:, b] = of_twist @ screw - np.sum(of_acceleration * turned, -1)
-        of_twist = of_twist - v[:, b, None] * _ad_transposed(screw, of_acceleration)
+        twist_bracket = _ad(screw, twist_before)
+        da[:, b] = acceleration_gradient @ screw
+        dv[:, b] = twist_gradient @ screw - np.sum(acceleration_gradient * twist_bracket, -1)
+        twist_gradient = twist_gradient - v[:, b, None] * _ad_transposed(
+            screw, acceleration_gradient
+        )
 
         dq[:, b] = -(
-            np.sum(of_twist * turned, -1)
-            + np.sum(of_acceleration * _ad(screw, acceleration_before), -1)
-            + np.sum(of_screws[:, :b] * _ad(screw, carried[b][:, :b]), (-1, -2))
+            np.sum(twist_gradient * twist_bracket, -1)
+            + np.sum(acceleration_gradient * _ad(screw, acceleration_before), -1)
+            + np.sum(screw_gradient[:, :b] * _ad(screw, screws_at_link[b][:, :b]), (-1, -2))
         )
-        of_twist = _to_parent(rotation, position, of_twist)
-        of_acceleration = _to_parent(rotation, position, of_acceleration)
-        of_screws[:, :b] = _to_parent(rotation[:, None], position[:, None], of_screws[:, :b])
+        twist_gradient = _transform_wrench(rotation, position, twist_gradient)
+        acceleration_gradient = _transform_wrench(rotation, position, acceleration_gradient)
+        screw_gradient[:, :b] = _transform_wrench(
+            rotation[:, None], position[:, None], screw_gradient[:, :b]
+        )
     return dq, dv, da
 
 
-def _carried_screws(
+def _screws_at_links(
     robot: Robot, rotations: Float[Array, "n j 3 3"], positions: Float[Array, "n j 3"]
 ) -> list[Float[Array, "n i 6"]]:
     """For every link b, the screws of joints 0..b seen from it."""
@@ -87,8 +95,8 @@ def _carried_screws(
     screws: list[Float[Array, "n 6"]] = []
     out = []
     for b, link in enumerate(robot.links):
-        back = np.swapaxes(rotations[:, b], -1, -2)
-        screws = [_to_child(back, positions[:, b], screw) for screw in screws]
+        inverse_rotation = np.swapaxes(rotations[:, b], -1, -2)
+        screws = [_to_child(inverse_rotation, positions[:, b], screw) for screw in screws]
         screws.append(np.broadcast_to(link.screw, (n, 6)))
         out.append(np.stack(screws, 1))
     return out
@@ -144,7 +152,7 @@ def _ad_transposed(screw: Float[Array, " 6"], x: Float[Array, "... 6"]) -> Float
     )
 
 
-def _to_parent(
+def _transform_wrench(
     rotation: Float[Array, "... 3 3"],
     position: Float[Array, "... 3"],
     wrench: Float[Array, "... 6"],

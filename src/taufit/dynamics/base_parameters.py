@@ -83,11 +83,11 @@ class BaseParameters:
         """Smallest singular value that counts over the largest that does not."""
         if self.rank == 0:
             return 1.0
-        rest = self.singular_values[self.rank :]
-        floor = float(rest[0]) if len(rest) else 0.0
+        remaining = self.singular_values[self.rank :]
+        floor = float(remaining[0]) if len(remaining) else 0.0
         return float(self.singular_values[self.rank - 1]) / max(floor, 1e-300)
 
-    def of(self, parameters: Float[Array, "*batch p"]) -> Float[Array, "*batch b"]:
+    def base_values(self, parameters: Float[Array, "*batch p"]) -> Float[Array, "*batch b"]:
         """The base parameters B theta of full parameters theta."""
         return np.asarray(np.asarray(parameters, float) @ self.mapping.T)
 
@@ -124,23 +124,23 @@ def base_parameters(
         robot = model
     else:
         names, robot = model.names, model.robot
-    return base_of_regressor(
+    return base_from_regressor(
         sampled_regressor(model, dropped=dropped, seed=seed),
         names=names,
         rule=rule,
         order=readable_order(names, robot.joints) if order is None else order,
         # At these states every real effect is of the order of one; a tilt of 1e-7 rad is not.
-        smallest=3e-6,
+        min_relative_norm=3e-6,
     )
 
 
-def base_of_regressor(
+def base_from_regressor(
     matrix: Float[Array, "r p"],
     *,
     names: Sequence[str] | None = None,
     rule: str = "qr",
     order: Sequence[int] | Sequence[str] | None = None,
-    smallest: float = 1e-9,
+    min_relative_norm: float = 1e-9,
 ) -> BaseParameters:
     """The base parameters that the rows of W show.
 
@@ -151,7 +151,7 @@ def base_of_regressor(
         names: Of its columns.
         rule: As in `base_parameters`.
         order: For "leftmost"; None goes from left to right.
-        smallest: Columns shorter than this fraction of the longest count as zero.
+        min_relative_norm: Columns shorter than this fraction of the longest count as zero.
     """
     w = np.asarray(matrix, float)
     if w.ndim != 2 or w.shape[0] == 0 or w.shape[1] == 0:
@@ -168,7 +168,7 @@ def base_of_regressor(
 
     norms = np.linalg.norm(w, axis=0)
     # A column that only rounding left is no column.
-    present = norms > smallest * norms.max()
+    present = norms > min_relative_norm * norms.max()
     scale = np.where(present, norms, 1.0)
     alive = np.flatnonzero(present)
     if len(alive) == 0:
@@ -178,27 +178,27 @@ def base_of_regressor(
     _, singular, right = np.linalg.svd(upper)
     rank = _rank(singular, len(alive))
     null = right[rank:].T
-    hidden = np.linalg.norm(null, axis=1) > 1e-6
+    in_combination = np.linalg.norm(null, axis=1) > 1e-6
 
-    wanted = None
+    column_order = None
     if rule == "leftmost":
-        place = {int(column): k for k, column in enumerate(alive)}
-        wanted = [place[i] for i in sequence if i in place]
-    kept = _select(upper, rank, wanted)
-    others = np.setdiff1d(np.arange(len(alive)), kept)
-    folded = np.linalg.lstsq(upper[:, kept], upper[:, others], rcond=None)[0]
-    folded[np.abs(folded) < 1e-10] = 0.0
+        position = {int(column): k for k, column in enumerate(alive)}
+        column_order = [position[i] for i in sequence if i in position]
+    selected = _select_columns(upper, rank, column_order)
+    dependent = np.setdiff1d(np.arange(len(alive)), selected)
+    combination = np.linalg.lstsq(upper[:, selected], upper[:, dependent], rcond=None)[0]
+    combination[np.abs(combination) < 1e-10] = 0.0
 
-    columns = alive[kept]
+    columns = alive[selected]
     mapping = np.zeros((rank, count))
     mapping[np.arange(rank), columns] = 1.0
-    mapping[:, alive[others]] = folded * scale[alive[others]] / scale[columns][:, None]
+    mapping[:, alive[dependent]] = combination * scale[alive[dependent]] / scale[columns][:, None]
     return BaseParameters(
         labels,
         columns,
         mapping,
-        alive[~hidden],
-        alive[hidden],
+        alive[~in_combination],
+        alive[in_combination],
         np.flatnonzero(~present),
         singular,
     )
@@ -246,11 +246,11 @@ def random_states(
     Limits are not minded: what an arm can show does not depend on them.
     """
     rng = np.random.default_rng(seed)
-    reach = np.where([link.prismatic for link in robot.links], 1.0, np.pi)
-    q = rng.uniform(-1.0, 1.0, (n, robot.joints)) * reach
+    half_range = np.where([link.prismatic for link in robot.links], 1.0, np.pi)
+    q = rng.uniform(-1.0, 1.0, (n, robot.joints)) * half_range
     v = rng.uniform(-2.5, 2.5, (n, robot.joints))
-    small = np.sign(v) * 10.0 ** rng.uniform(-2.0, 0.4, v.shape)
-    v = np.where(rng.random(v.shape) < 0.5, v, small)
+    slow = np.sign(v) * 10.0 ** rng.uniform(-2.0, 0.4, v.shape)
+    v = np.where(rng.random(v.shape) < 0.5, v, slow)
     a = rng.uniform(-8.0, 8.0, (n, robot.joints))
     return q, v, a
 
@@ -263,7 +263,7 @@ def readable_order(names: Sequence[str], joints: int) -> list[int]:
         owner = parse_name(names[i])
         if owner.number < 0:
             return joints, 0, i
-        return owner.number, int(owner.kind != "link"), within.get(owner.what, len(within) + i)
+        return owner.number, int(owner.kind != "link"), within.get(owner.quantity, len(within) + i)
 
     assert set(within) == set(LINK_PARAMETERS)
     return sorted(range(len(names)), key=key)
@@ -273,13 +273,13 @@ def _indices(order: Sequence[int] | Sequence[str] | None, names: tuple[str, ...]
     """Column indices in the order asked for; columns not mentioned come last."""
     if order is None:
         return list(range(len(names)))
-    where = {name: i for i, name in enumerate(names)}
+    index_by_name = {name: i for i, name in enumerate(names)}
     out: list[int] = []
     for entry in order:
         if isinstance(entry, str):
-            if entry not in where:
+            if entry not in index_by_name:
                 raise TaufitError(f"there is no parameter {entry!r} to order by.")
-            out.append(where[entry])
+            out.append(index_by_name[entry])
         else:
             if not 0 <= int(entry) < len(names):
                 raise TaufitError(f"there is no column {entry} to order by.")
@@ -308,43 +308,45 @@ def _rank(singular: Float[Array, " s"], columns: int) -> int:
     return columns
 
 
-def _select(upper: Float[Array, "k a"], rank: int, order: list[int] | None) -> Int[Array, " b"]:
+def _select_columns(
+    upper: Float[Array, "k a"], rank: int, order: list[int] | None
+) -> Int[Array, " b"]:
     """`rank` independent columns: leftmost in `order`, or those farthest from the ones kept.
 
     Projections are done twice, which keeps them orthogonal to rounding.
     """
     if order is None:
-        return _pivoted(upper, rank)
+        return _pivoted_qr_columns(upper, rank)
     # Rounded descriptions leave components that are small but not zero: raise the bar until the
     # count agrees with the singular values.
     for tolerance in (1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-9, 1e-10):
         basis = np.empty((upper.shape[0], 0))
-        kept = []
+        selected = []
         for i in order:
-            rest = upper[:, i].copy()
+            remainder = upper[:, i].copy()
             for _ in range(2):
-                rest -= basis @ (basis.T @ rest)
-            size = np.linalg.norm(rest)
+                remainder -= basis @ (basis.T @ remainder)
+            size = np.linalg.norm(remainder)
             if size > tolerance * np.linalg.norm(upper[:, i]):
-                kept.append(i)
-                basis = np.column_stack([basis, rest / size])
-                if len(kept) > rank:
+                selected.append(i)
+                basis = np.column_stack([basis, remainder / size])
+                if len(selected) > rank:
                     break
-        if len(kept) == rank:
-            return np.array(kept)
-    return np.sort(_pivoted(upper, rank))
+        if len(selected) == rank:
+            return np.array(selected)
+    return np.sort(_pivoted_qr_columns(upper, rank))
 
 
-def _pivoted(upper: Float[Array, "k a"], rank: int) -> Int[Array, " b"]:
+def _pivoted_qr_columns(upper: Float[Array, "k a"], rank: int) -> Int[Array, " b"]:
     """Column-pivoted QR; among columns equally far the first, so that rounding does not decide."""
-    rest = upper.copy()
-    kept: list[int] = []
+    remainder = upper.copy()
+    selected: list[int] = []
     for _ in range(rank):
-        sizes = np.linalg.norm(rest, axis=0)
-        sizes[kept] = -1.0
-        pick = int(np.flatnonzero(sizes >= (1.0 - 1e-6) * sizes.max())[0])
-        direction = rest[:, pick] / sizes[pick]
+        sizes = np.linalg.norm(remainder, axis=0)
+        sizes[selected] = -1.0
+        pivot = int(np.flatnonzero(sizes >= (1.0 - 1e-6) * sizes.max())[0])
+        direction = remainder[:, pivot] / sizes[pivot]
         for _ in range(2):
-            rest -= np.outer(direction, direction @ rest)
-        kept.append(pick)
-    return np.array(kept)
+            remainder -= np.outer(direction, direction @ remainder)
+        selected.append(pivot)
+    return np.array(selected)

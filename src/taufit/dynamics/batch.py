@@ -21,7 +21,7 @@ try:
 except ImportError:  # no compiler when this was installed
     _kernel = None
 
-_LARGE = 16 << 20  # bytes: more than a core's share of the caches
+_CACHE_BYTES = 16 << 20  # bytes: more than a core's share of the caches
 
 
 class RegressorEngine:
@@ -38,7 +38,7 @@ class RegressorEngine:
         compiled: Whether the kernel does the work.
     """
 
-    __slots__ = ("_once", "_shape", "compiled", "gravity", "kernel", "robot")
+    __slots__ = ("_regressor_once", "_shape", "compiled", "gravity", "kernel", "robot")
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class RegressorEngine:
                 self.gravity,
                 (robot.parameters if parameters is None else parameters).reshape(-1, PER_LINK),
             )
-            self._once = self.kernel.regressor_once
+            self._regressor_once = self.kernel.regressor_once
         elif parameters is not None:
             self.robot = robot.with_parameters(parameters)
 
@@ -80,7 +80,7 @@ class RegressorEngine:
         `out`, contiguous doubles, is filled and returned: memory used again costs a third of fresh
         memory when the batch is large.
         """
-        q, v, a = self._states(q, v, a)
+        q, v, a = self._check_states(q, v, a)
         if not self.compiled:
             rows = recursion.regressor(self.robot, q, v, a, gravity=self.gravity)
             if out is None:
@@ -89,10 +89,10 @@ class RegressorEngine:
             return out
         # Fresh pages pass through the caches to be zeroed; only memory in use gains from avoiding
         # them.
-        past_caches = out is not None and out.nbytes > _LARGE
+        bypass_caches = out is not None and out.nbytes > _CACHE_BYTES
         if out is None:
             out = np.empty((len(q), *self._shape))
-        self.kernel.regressor(q, v, a, out, threads, past_caches)
+        self.kernel.regressor(q, v, a, out, threads, bypass_caches)
         return out
 
     def regressor_once(
@@ -106,7 +106,7 @@ class RegressorEngine:
         if out is None:
             out = np.empty(self._shape)
         if self.compiled:
-            self._once(q, v, a, out)
+            self._regressor_once(q, v, a, out)
         else:
             q, v, a = (np.asarray(x, float)[None] for x in (q, v, a))
             out[:] = self.regressor(q, v, a)[0]
@@ -121,7 +121,7 @@ class RegressorEngine:
         threads: int = 1,
     ) -> Float[Array, "n j"]:
         """Joint torques of the rigid links with the robot's own parameters."""
-        q, v, a = self._states(q, v, a)
+        q, v, a = self._check_states(q, v, a)
         if not self.compiled:
             return recursion.inverse_dynamics(self.robot, q, v, a, gravity=self.gravity)
         out = np.empty_like(q)
@@ -146,7 +146,7 @@ class RegressorEngine:
         threads: int = 1,
     ) -> tuple[Float[Array, "n j"], Float[Array, "n j"], Float[Array, "n j"]]:
         """Gradient of sum(gradient * Y(q, v, a)) with respect to q, v and a, exact."""
-        q, v, a = self._states(q, v, a)
+        q, v, a = self._check_states(q, v, a)
         if not self.compiled:
             from taufit.dynamics import adjoint
 
@@ -186,7 +186,7 @@ class RegressorEngine:
                 if place[i, c] >= 0:
                     out[place[i, c] : place[i, c] + last - first] = rows[:, i, c]
 
-    def _states(
+    def _check_states(
         self, *arrays: Float[Array, "n j"]
     ) -> tuple[Float[Array, "n j"], Float[Array, "n j"], Float[Array, "n j"]]:
         q, v, a = (np.ascontiguousarray(x, float) for x in arrays)
@@ -200,14 +200,14 @@ class RegressorEngine:
 
 
 @lru_cache(maxsize=32)
-def _engine(robot: Robot, gravity: tuple[float, ...] | None) -> RegressorEngine:
+def _cached_engine(robot: Robot, gravity: tuple[float, ...] | None) -> RegressorEngine:
     # Robots are frozen and compared by identity; the cache holds them, so an identity stays theirs.
     return RegressorEngine(robot, gravity=None if gravity is None else np.array(gravity))
 
 
 def engine(robot: Robot, *, gravity: Float[Array, " 3"] | None = None) -> RegressorEngine:
     """The robot's engine, prepared once."""
-    return _engine(robot, None if gravity is None else tuple(float(x) for x in gravity))
+    return _cached_engine(robot, None if gravity is None else tuple(float(x) for x in gravity))
 
 
 def regressor(
@@ -247,22 +247,22 @@ def regressor_tiles(
         q, v, a: Joint position, velocity, acceleration.
         columns: Of the 10 j; all of them by default.
     """
-    prepared = engine(robot)
-    q, v, a = prepared._states(q, v, a)
+    robot_engine = engine(robot)
+    q, v, a = robot_engine._check_states(q, v, a)
     n, joints = q.shape
     layout = robot.layout
-    wanted = np.arange(layout.size) if columns is None else np.asarray(columns, int)
-    which = [wanted[wanted >= layout.from_link(i).start] for i in range(joints)]
-    flat = np.empty(n * sum(len(own) for own in which))
-    place = np.full((joints, layout.size), -1, dtype=np.int64)
+    selected = np.arange(layout.size) if columns is None else np.asarray(columns, int)
+    indices = [selected[selected >= layout.from_link(i).start] for i in range(joints)]
+    flat = np.empty(n * sum(len(joint_indices) for joint_indices in indices))
+    offsets = np.full((joints, layout.size), -1, dtype=np.int64)
     tiles = []
-    at = 0
-    for i, own in enumerate(which):
-        place[i, own] = at + n * np.arange(len(own))
-        tiles.append(flat[at : at + n * len(own)].reshape(len(own), n))
-        at += n * len(own)
-    prepared.write_columns(q, v, a, 0, n, place, flat)
-    return list(zip(which, tiles, strict=True))
+    offset = 0
+    for i, joint_indices in enumerate(indices):
+        offsets[i, joint_indices] = offset + n * np.arange(len(joint_indices))
+        tiles.append(flat[offset : offset + n * len(joint_indices)].reshape(len(joint_indices), n))
+        offset += n * len(joint_indices)
+    robot_engine.write_columns(q, v, a, 0, n, offsets, flat)
+    return list(zip(indices, tiles, strict=True))
 
 
 def regressor_adjoint(
@@ -314,8 +314,8 @@ def mass_matrix(robot: Robot, q: Float[Array, "n j"]) -> Float[Array, "n j j"]:
     """M(q) of the links: column k is the torque of a unit acceleration of joint k, weightless."""
     q = np.asarray(q, float)
     n, joints = q.shape
-    repeated = np.repeat(q, joints, axis=0)
+    positions = np.repeat(q, joints, axis=0)
     units = np.tile(np.eye(joints), (n, 1))
-    rows = inverse_dynamics(robot, repeated, np.zeros_like(units), units, gravity=np.zeros(3))
+    rows = inverse_dynamics(robot, positions, np.zeros_like(units), units, gravity=np.zeros(3))
     matrix = rows.reshape(n, joints, joints)
     return 0.5 * (matrix + np.swapaxes(matrix, -1, -2))

@@ -51,8 +51,8 @@ def joint_transforms(
         )
         # exp: (1 - R)(w x u) + w w'u q; the second part is the pitch of a helical joint.
         shift = np.cross(w, u)
-        moved = -(s[:, None] * (hat @ shift) + c1[:, None] * (hat @ hat @ shift))
-        positions[:, i] = origin + (moved + q[:, i, None] * (w * (w @ u))) @ base.T
+        displacement = -(s[:, None] * (hat @ shift) + c1[:, None] * (hat @ hat @ shift))
+        positions[:, i] = origin + (displacement + q[:, i, None] * (w * (w @ u))) @ base.T
     return rotations, positions
 
 
@@ -70,9 +70,9 @@ def _motion(
     twist = np.zeros((n, 6))
     acceleration = np.broadcast_to(np.concatenate([np.zeros(3), -gravity]), (n, 6))
     for i, link in enumerate(robot.links):
-        back = np.swapaxes(rotations[:, i], -1, -2)
-        twist = _to_child(back, positions[:, i], twist)
-        acceleration = _to_child(back, positions[:, i], acceleration)
+        inverse_rotation = np.swapaxes(rotations[:, i], -1, -2)
+        twist = _to_child(inverse_rotation, positions[:, i], twist)
+        acceleration = _to_child(inverse_rotation, positions[:, i], acceleration)
         step = link.screw * v[:, i, None]
         bracket = np.concatenate(
             [
@@ -151,13 +151,13 @@ def regressor(
     twists, accelerations = _motion(robot, rotations, positions, v, a, g)
     n, joints = q.shape
     out = np.zeros((n, joints, robot.layout.size))
-    carried: list[Float[Array, "n 6"]] = []
+    screws: list[Float[Array, "n 6"]] = []
     for b, link in enumerate(robot.links):
-        back = np.swapaxes(rotations[:, b], -1, -2)
-        carried = [_to_child(back, positions[:, b], screw) for screw in carried]
-        carried.append(np.broadcast_to(link.screw, (n, 6)))
+        inverse_rotation = np.swapaxes(rotations[:, b], -1, -2)
+        screws = [_to_child(inverse_rotation, positions[:, b], screw) for screw in screws]
+        screws.append(np.broadcast_to(link.screw, (n, 6)))
         wrench = link_wrench_matrix(twists[:, b], accelerations[:, b])
-        for i, screw in enumerate(carried):
+        for i, screw in enumerate(screws):
             out[:, i, robot.layout.link(b)] = np.einsum("nk,nkp->np", screw, wrench)
     return out
 
@@ -181,12 +181,12 @@ def inverse_dynamics(
     torque = np.empty_like(q)
     wrench = np.zeros((len(q), 6))
     for i in reversed(range(robot.joints)):
-        own = np.einsum(
+        link_wrench = np.einsum(
             "nkp,p->nk",
             link_wrench_matrix(twists[:, i], accelerations[:, i]),
             robot.links[i].parameters,
         )
-        wrench = wrench + own
+        wrench = wrench + link_wrench
         torque[:, i] = wrench @ robot.links[i].screw
         # To the previous frame: force f = R f, moment m = R m + p x f.
         force = np.einsum("nij,nj->ni", rotations[:, i], wrench[:, 3:])

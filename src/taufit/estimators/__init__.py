@@ -39,15 +39,17 @@ ESTIMATORS: Registry[type[Estimator]] = Registry(
 )
 
 
-def as_estimator(given: Estimator | str | None) -> Estimator | None:
+def as_estimator(estimator: Estimator | str | None) -> Estimator | None:
     """An estimator, or the one of a name; None and "auto" stand for the automatic choice."""
-    if given is None or given == "auto":
+    if estimator is None or estimator == "auto":
         return None
-    if not isinstance(given, str):
-        return given
-    if given not in ESTIMATORS:
-        raise TaufitError(f"estimator {given!r} is not known; there are {', '.join(ESTIMATORS)}.")
-    return ESTIMATORS[given]()
+    if not isinstance(estimator, str):
+        return estimator
+    if estimator not in ESTIMATORS:
+        raise TaufitError(
+            f"estimator {estimator!r} is not known; there are {', '.join(ESTIMATORS)}."
+        )
+    return ESTIMATORS[estimator]()
 
 
 __all__ = ["ESTIMATORS", "as_estimator"]

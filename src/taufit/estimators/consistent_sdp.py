@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from taufit.core.errors import InfeasibleError
-from taufit.estimators.cone import consistent_least_squares, noise_level
-from taufit.estimators.constraints import constraints_of, project_to_feasible
-from taufit.estimators.entropic import cross_validated_weight, entropic_least_squares
+from taufit.estimators.cone_least_squares import consistent_least_squares, noise_level
+from taufit.estimators.constraints import make_constraints, project_to_feasible
+from taufit.estimators.entropic import entropic_least_squares, select_prior_weight
 from taufit.estimators.estimator import EstimationProblem, EstimatorSolution
 from taufit.regression.information import Information
 
@@ -57,7 +57,7 @@ class ConsistentSdp:
 
     def solve(self, information: Information, problem: EstimationProblem) -> EstimatorSolution:
         model = problem.model
-        limits = constraints_of(
+        limits = make_constraints(
             model,
             margin=self.margin,
             mass=self.mass,
@@ -75,20 +75,20 @@ class ConsistentSdp:
                 raise InfeasibleError(
                     f"prior weight {weight!r} is not known: give a number or 'cross_validated'."
                 )
-            weight = cross_validated_weight(problem, limits, self.margin)
-        each = np.asarray(weight, float)
-        if np.any(each < 0) or not np.all(np.isfinite(each)):
+            weight = select_prior_weight(problem, limits, self.margin)
+        weights = np.asarray(weight, float)
+        if np.any(weights < 0) or not np.all(np.isfinite(weights)):
             raise InfeasibleError(f"a prior weight must be 0 or more, found {weight}.")
-        settings["prior_weight"] = float(each.mean())
-        if np.all(each > 0):
-            own = np.asarray(self.precision, float) if self.precision else None
-            about = np.asarray(self.expected, float) if self.expected else None
+        settings["prior_weight"] = float(weights.mean())
+        if np.all(weights > 0):
+            precision = np.asarray(self.precision, float) if self.precision else None
+            prior_mean = np.asarray(self.expected, float) if self.expected else None
             theta, messages = entropic_least_squares(
-                information, problem, limits, each, precision=own, expected=about
+                information, problem, limits, weights, precision=precision, expected=prior_mean
             )
         else:
-            held = self._with_precision(information, problem)
-            theta, messages = consistent_least_squares(held, problem, limits, self.ridge)
+            with_prior = self._with_precision(information, problem)
+            theta, messages = consistent_least_squares(with_prior, problem, limits, self.ridge)
         warnings.extend(messages)
         return EstimatorSolution(
             project_to_feasible(model, theta, margin=self.margin), tuple(warnings), settings
@@ -102,7 +102,11 @@ class ConsistentSdp:
         rows = np.diag(noise * np.sqrt(np.asarray(self.precision, float)))
         rows = rows[np.any(rows, axis=1)]
         expected = np.asarray(self.expected or np.zeros(len(self.precision)), float)
-        more = information.with_rows(rows, rows @ expected)
+        extended = information.with_rows(rows, rows @ expected)
         return Information(
-            more.names, more.factor, more.target, information.residual, information.count
+            extended.names,
+            extended.factor,
+            extended.target,
+            information.residual,
+            information.count,
         )

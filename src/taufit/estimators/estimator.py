@@ -32,7 +32,7 @@ class EstimationProblem:
     least_noise: float = 0.0
 
     @classmethod
-    def of(cls, model: TorqueModel) -> EstimationProblem:
+    def from_model(cls, model: TorqueModel) -> EstimationProblem:
         return cls(model, base_parameters(model))
 
 
@@ -75,11 +75,11 @@ def column_scale(information: Information, problem: EstimationProblem) -> Float[
     kinds = np.array([_kind(name) for name in information.names])
     signal = np.linalg.norm(information.target) or 1.0
     scale = np.ones(len(norms))
-    top = norms.max() if norms.max() > 0 else 1.0
+    largest_norm = norms.max() if norms.max() > 0 else 1.0
     for kind in np.unique(kinds):
         members = kinds == kind
-        strong = norms[members].max()
-        floor = 1e-3 * strong if strong > 0 else top
+        kind_norm = norms[members].max()
+        floor = 1e-3 * kind_norm if kind_norm > 0 else largest_norm
         scale[members] = signal / np.maximum(norms[members], floor)
     return scale
 

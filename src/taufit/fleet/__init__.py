@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from taufit.core.lazy import lazy_room
 
 if TYPE_CHECKING:
+    from taufit.fleet.fleet_study import study_fleet as study_fleet
     from taufit.fleet.result import FleetResult as FleetResult
-    from taufit.fleet.run import study_fleet as study_fleet
 
 lazy_room(__name__)

@@ -18,7 +18,7 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import TaufitError
 from taufit.core.fields import Field
-from taufit.core.files import is_stream, locked, write_text
+from taufit.core.files import is_stream, lock_file, write_text
 from taufit.core.plain_data import read_json
 from taufit.health.cusum import MOST_SLACK
 from taufit.health.history import FEWEST, History, HistoryRun
@@ -33,7 +33,7 @@ _LARGEST = 1e9
 def write_history(history: History, path: str | os.PathLike[str]) -> None:
     """Write the history; the file is replaced whole or not at all."""
     there = os.path.exists(path) and not os.path.isdir(path) and not is_stream(path)
-    with locked(path) if there else nullcontext():
+    with lock_file(path) if there else nullcontext():
         _write(history, path)
 
 
@@ -53,7 +53,7 @@ def add_runs(
         expected: What the samples were conditioned for; another model there is refused.
     """
     read_history(path)
-    with locked(path):
+    with lock_file(path):
         history = read_history(path)
         if expected is not None and not _same_model(history, expected):
             raise TaufitError(

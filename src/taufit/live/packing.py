@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from taufit.core.plain_data import plain
+from taufit.core.plain_data import to_plain_data
 
 if TYPE_CHECKING:
     from taufit.live.monitor import Reading
@@ -57,8 +57,10 @@ def pack(readings: Sequence[Reading], before: int, more: dict[str, Any]) -> str:
         "contact": None if last.contact is None else _contact(last.contact),
         "temperature": _listed(last.temperature),
         "friction_index": _listed(last.friction_index),
-        "events": [plain(event.to_dict()) for reading in readings for event in reading.events],
-        **plain(more),
+        "events": [
+            to_plain_data(event.to_dict()) for reading in readings for event in reading.events
+        ],
+        **to_plain_data(more),
     }
     return json.dumps(page, allow_nan=False)
 

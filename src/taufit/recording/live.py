@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.bounded_reading import read_bytes
 from taufit.core.errors import RecordingError
-from taufit.core.opened import read_bytes
 from taufit.recording.canonical import describe, from_columns, from_text, to_columns, to_text
 from taufit.recording.column_map import ColumnMap
 from taufit.recording.finding import Finding

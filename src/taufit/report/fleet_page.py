@@ -19,7 +19,7 @@ _FULL = 1.0
 
 def fleet_page(found: FleetResult) -> str:
     """One page."""
-    odd = [one for one in found.robots if one.outlier]
+    odd = [one for one in found.robots if one.is_outlier]
     off = _deviations(found)
     sections = [
         Section("Verdict", _verdict(found, odd)),
@@ -43,7 +43,7 @@ def fleet_page(found: FleetResult) -> str:
 def _verdict(found: FleetResult, odd: list[RobotResult]) -> str:
     kinds = {kind: 0 for kind in ("friction", "tool", "mounting", "trend")}
     for one in odd:
-        for surprise in one.surprises:
+        for surprise in one.outliers:
             kinds[surprise.kind] += 1
     verb = "is" if len(odd) == 1 else "are"
     head = verdict(
@@ -70,7 +70,7 @@ def _reach(found: FleetResult) -> str:
     """From which wear on a joint stands out among its siblings."""
     known = [
         f"joint {j + 1} {factor:.1f} times"
-        for j, factor in enumerate(found.named_from)
+        for j, factor in enumerate(found.detectable_rise)
         if np.isfinite(factor)
     ]
     if not known:
@@ -87,7 +87,7 @@ def _odd(odd: list[RobotResult]) -> str:
     rows = [
         (one.robot, surprise.kind, _wide(surprise.message), f"{surprise.size:.1f}")
         for one in odd[:_LISTED]
-        for surprise in one.surprises
+        for surprise in one.outliers
     ]
     return paragraph(
         "Gravest first; by how many standard deviations of its siblings' a robot is off."
@@ -101,7 +101,7 @@ def _wide(text: str) -> Raw:
 
 def _deviations(found: FleetResult) -> Float[Array, "r j"]:
     """Friction by each robot's own data over the middle of all, minus one."""
-    level = np.stack([one.alone.value for one in found.robots])
+    level = np.stack([one.own_friction.value for one in found.robots])
     return np.asarray(level / np.median(level, axis=0) - 1.0)
 
 
@@ -131,7 +131,7 @@ def _table(found: FleetResult, off: Float[Array, "r j"]) -> str:
         rows.append(
             (
                 one.robot,
-                "yes" if one.outlier else "",
+                "yes" if one.is_outlier else "",
                 one.files,
                 one.rows,
                 f"{100.0 * float(np.mean(one.nrmse)):.1f} %",
@@ -164,8 +164,8 @@ def _days(found: FleetResult) -> str:
     many = [one for one in found.robots if len(one.days) > 1]
     if not many:
         return paragraph("Recordings are of one day.")
-    slopes = ", ".join(f"{100 * k:+.2f}" for k in found.slopes)
-    warm = bool(np.any(found.slopes != 0.0))
+    slopes = ", ".join(f"{100 * k:+.2f}" for k in found.temperature_slopes)
+    warm = bool(np.any(found.temperature_slopes != 0.0))
     text = (
         f"Temperature is taken out with what all robots show together: {slopes} % per kelvin for "
         "the joints in order."
@@ -174,7 +174,7 @@ def _days(found: FleetResult) -> str:
     )
     parts = [paragraph(f"The robots that are listed first. {text}")]
     for one in many[:_DRAWN]:
-        level = np.stack([day.adjusted for day in one.days])
+        level = np.stack([day.friction_at_reference for day in one.days])
         x = np.arange(len(one.days), dtype=float)
         parts.append(
             chart(
@@ -192,19 +192,19 @@ def _days(found: FleetResult) -> str:
 
 
 def _typical(found: FleetResult) -> str:
-    model = found.siblings.model
+    model = found.fleet_prior.model
     layout = model.layout
-    std = np.sqrt(1.0 / np.diag(found.siblings.precision))
+    std = np.sqrt(1.0 / np.diag(found.fleet_prior.precision))
     rows = [
         (layout.names[i], float(found.typical.values[i]), float(std[i]))
         for i in range(layout.after_links.start, layout.size)
     ]
     return paragraph(
-        f"Learnt from {found.siblings.robots} robots: what a new arm starts from, and by how much "
-        "single robots differ from it."
+        f"Learnt from {found.fleet_prior.robots} robots: what a new arm starts from, and by how "
+        "much single robots differ from it."
     ) + table(("parameter", "typical", "spread between robots"), rows, text=(0,))
 
 
 def _failed(found: FleetResult) -> str:
-    lines = [*found.incidents, *(f"{one.file}: {one.why}" for one in found.failed)]
+    lines = [*found.incidents, *(f"{one.file}: {one.reason}" for one in found.failed)]
     return bullets(lines[:_LISTED]) if lines else paragraph("All files were used.")

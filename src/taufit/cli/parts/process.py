@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any, TextIO
 
-from taufit.core import ending
+from taufit.core import process_cleanup
 from taufit.core.names import printable
 
 # Outside of this rich prints nothing, or pads lines by the megabyte.
@@ -98,12 +98,12 @@ def stoppable(*, patient: bool = False) -> Iterator[None]:
             if signal.getsignal(number) != signal.SIG_IGN:
                 before[number] = signal.signal(number, handler)
     try:
-        with ending.guarded(list(before)):
+        with process_cleanup.guard_signals(list(before)):
             yield
     finally:
         for number, earlier in before.items():
             signal.signal(number, earlier)
-        ending.discard()
+        process_cleanup.remove_registered()
 
 
 class _Interrupt:
@@ -114,7 +114,7 @@ class _Interrupt:
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         if self.patient:
-            ending.calm()
+            process_cleanup.extend_deadline()
         raise KeyboardInterrupt
 
 
@@ -126,9 +126,9 @@ class _Stop:
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         if self.patient:
-            ending.calm()
+            process_cleanup.extend_deadline()
         if self.asked:
-            ending.discard()
+            process_cleanup.remove_registered()
             os._exit(128 + number)
         self.asked = True
         raise SystemExit(128 + number)

@@ -8,7 +8,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from taufit.core.errors import TaufitError
-from taufit.core.plain_data import plain
+from taufit.core.plain_data import to_plain_data
 from taufit.live.mapper.mapping_session import DESCRIPTIONS, MappingSession
 from taufit.live.mapper.roles import ROLES, Role
 from taufit.live.server import Endpoint, application, page
@@ -51,12 +51,12 @@ def mapper(desk: MappingSession, place: Endpoint) -> ASGIApp:
 
     async def index(request: Request) -> Response:
         robots = await run_in_threadpool(desk.likely_robots)
-        settings = json.dumps(plain({**static, "robots": robots}), allow_nan=False)
+        settings = json.dumps(to_plain_data({**static, "robots": robots}), allow_nan=False)
         text, heads = page("mapper", f"taufit open: {desk.path.name}", settings, _body(desk))
         return HTMLResponse(text, headers=heads)
 
     async def state(request: Request) -> Response:
-        return JSONResponse(plain(desk.state()))
+        return JSONResponse(to_plain_data(desk.state()))
 
     async def report(request: Request) -> Response:
         if not desk.fit.report:
@@ -111,7 +111,7 @@ def _button(desk: MappingSession, act: Order) -> Callable[..., Any]:
             return PlainTextResponse(f"not understood: {error}\n", 400)
         except OSError as error:
             return PlainTextResponse(f"{error.strerror or error}\n", 409)
-        return JSONResponse(plain({**desk.state(), **(more or {})}))
+        return JSONResponse(to_plain_data({**desk.state(), **(more or {})}))
 
     return endpoint
 

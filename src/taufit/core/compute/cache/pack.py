@@ -27,7 +27,7 @@ _MARK = b"taufit3\0"
 _HASH = 32
 _START = len(_MARK) + _HASH
 _ARRAYS = frozenset(("<f8", "<f4", "<i8", "<i4", "<u8", "<u4", "<c16", "|b1", "|u1", "|i1"))
-_MANY: dict[type, str] = {list: "list", tuple: "tuple", set: "set", frozenset: "frozenset"}
+_SEQUENCES: dict[type, str] = {list: "list", tuple: "tuple", set: "set", frozenset: "frozenset"}
 
 
 class DamagedError(Exception):
@@ -48,16 +48,16 @@ def pack(value: Any, key: bytes, secret: bytes) -> bytes:
     head = json.dumps(
         [packer.kinds, page], separators=(",", ":"), ensure_ascii=False, allow_nan=False
     ).encode("utf-8", "surrogatepass")
-    body = [len(head).to_bytes(8, "little"), _padded(head)]
-    body += [_padded(array.tobytes("A")) for array in packer.arrays]
+    body = [len(head).to_bytes(8, "little"), _pad(head)]
+    body += [_pad(array.tobytes("A")) for array in packer.arrays]
     return b"".join((_MARK, _hash(key, secret, body), *body))
 
 
 def unpack(data: bytes, key: bytes, secret: bytes) -> Any:
     """The value of `pack`; DamagedError where key, secret or a single bit is another."""
     body = memoryview(data)[_START:]
-    known = _hash(key, secret, [body])
-    if data[: len(_MARK)] != _MARK or not hmac.compare_digest(data[len(_MARK) : _START], known):
+    expected = _hash(key, secret, [body])
+    if data[: len(_MARK)] != _MARK or not hmac.compare_digest(data[len(_MARK) : _START], expected):
         raise DamagedError("it was altered, or not made by this user")
     try:
         length = int.from_bytes(body[:8], "little")
@@ -75,7 +75,7 @@ def _hash(key: bytes, secret: bytes, body: Sequence[bytes | memoryview]) -> byte
     return total.digest()
 
 
-def _padded(data: bytes) -> bytes:
+def _pad(data: bytes) -> bytes:
     return data + bytes(-len(data) % 8)
 
 
@@ -85,9 +85,9 @@ class _Packer:
     def __init__(self) -> None:
         self.arrays: list[Any] = []
         self.kinds: list[tuple[str, tuple[int, ...], str]] = []
-        self._places: dict[int, int] = {}
+        self._array_indices: dict[int, int] = {}
         # An array that is gone could leave its id to another.
-        self._alive: list[Any] = []
+        self._references: list[Any] = []
 
     def page(self, value: Any) -> Any:
         kind = type(value)
@@ -95,9 +95,9 @@ class _Packer:
             return value
         if kind is float:
             return value if math.isfinite(value) else ["float", repr(value)]
-        if kind in _MANY:
+        if kind in _SEQUENCES:
             inner = sorted(value, key=repr) if kind in (set, frozenset) else value
-            return [_MANY[kind], *map(self.page, inner)]
+            return [_SEQUENCES[kind], *map(self.page, inner)]
         if kind is dict:
             return ["dict", *([self.page(k), self.page(v)] for k, v in value.items())]
         if isinstance(value, np.ndarray):
@@ -119,14 +119,14 @@ class _Packer:
             return ["texts", list(value.shape), value.dtype.str, *value.ravel().tolist()]
         if value.dtype.str not in _ARRAYS:
             raise TypeError(f"arrays of {value.dtype} are not kept")
-        place = self._places.get(id(value))
-        if place is None:
-            place = self._places[id(value)] = len(self.arrays)
-            self._alive.append(value)
+        index = self._array_indices.get(id(value))
+        if index is None:
+            index = self._array_indices[id(value)] = len(self.arrays)
+            self._references.append(value)
             by_columns = value.flags.f_contiguous and not value.flags.c_contiguous
             self.arrays.append(value if by_columns else np.ascontiguousarray(value))
             self.kinds.append((value.dtype.str, value.shape, "F" if by_columns else "C"))
-        return ["array", place]
+        return ["array", index]
 
     def _object(self, value: Any) -> Any:
         kind: Any = type(value)
@@ -159,7 +159,7 @@ def _value(page: Any, arrays: list[Any]) -> Any:
     if tag == "array":
         return arrays[inner[0]]
     if tag in ("object", "state", "named"):
-        return _made(tag, _class(inner[0]), [_value(part, arrays) for part in inner[1:]])
+        return _construct(tag, _class(inner[0]), [_value(part, arrays) for part in inner[1:]])
     if tag == "dict":
         return {_value(key, arrays): _value(value, arrays) for key, value in inner}
     if tag == "texts":
@@ -181,31 +181,31 @@ _PLAIN: dict[str, Callable[[list[Any]], Any]] = {
 }
 
 
-def _made(tag: str, kind: Any, inner: list[Any]) -> Any:
+def _construct(tag: str, kind: Any, inner: list[Any]) -> Any:
     if kind is None:
         raise DamagedError("a class that results are not made of")
     if tag == "named":
         return tuple.__new__(kind, inner)
-    made: Any = object.__new__(kind)
+    instance: Any = object.__new__(kind)
     if tag == "state":
-        made.__setstate__(inner[0])
-        return made
+        instance.__setstate__(inner[0])
+        return instance
     for name, value in zip(_fields(kind), inner, strict=True):
-        object.__setattr__(made, name, value)
-    return made
+        object.__setattr__(instance, name, value)
+    return instance
 
 
 @cache
 def _class(name: str) -> Any:
     """A class of taufit's that is made of its fields; None for every other."""
-    module, _, word = name.partition(":")
-    if not module.startswith("taufit.") or "." in word:
+    module, _, class_name = name.partition(":")
+    if not module.startswith("taufit.") or "." in class_name:
         return None
-    found: Any = getattr(importlib.import_module(module), word, None)
-    if not isinstance(found, type) or found.__module__ != module:
+    cls: Any = getattr(importlib.import_module(module), class_name, None)
+    if not isinstance(cls, type) or cls.__module__ != module:
         return None
-    plain = is_dataclass(found) or hasattr(found, "digest_of") or issubclass(found, tuple)
-    return found if plain or _has_state(found) else None
+    is_plain = is_dataclass(cls) or hasattr(cls, "digest_of") or issubclass(cls, tuple)
+    return cls if is_plain or _has_state(cls) else None
 
 
 @cache

@@ -19,11 +19,16 @@ from typing import Any
 
 from taufit.core.compute.cache.digest import code_digest, digest
 from taufit.core.compute.cache.pack import DamagedError, pack, unpack
-from taufit.core.compute.cache.place import PlaceError, own_folder, user_folder, user_secret
+from taufit.core.compute.cache.user_folders import (
+    UntrustedFolderError,
+    private_folder,
+    user_folder,
+    user_secret,
+)
 
 MISSING: Any = object()
 # The oldest entries go when all together are larger than this [bytes].
-_LARGEST = 8 * 2**30
+_MAX_BYTES = 8 * 2**30
 # A folder is looked through for what is too old or too much so often [s], and after so much was
 # written [bytes].
 _SWEEP_S, _SWEEP_BYTES = 86_400.0, 2**30
@@ -48,14 +53,14 @@ class Cache:
         self._changed: set[str] = set()
         self._secret: bytes | None = None
         try:
-            self.path = own_folder(path or user_folder("XDG_CACHE_HOME", ".cache"))
-            self._secret, new = user_secret()
-            if new and any(self.path.iterdir()):
+            self.path = private_folder(path or user_folder("XDG_CACHE_HOME", ".cache"))
+            self._secret, is_new = user_secret()
+            if is_new and any(self.path.iterdir()):
                 self.warning = (
                     f"the key of the results in {self.path} was lost: they are made again, with a "
                     "new one."
                 )
-        except (OSError, PlaceError) as error:
+        except (OSError, UntrustedFolderError) as error:
             self._stop(error)
 
     def _stop(self, error: Exception) -> None:
@@ -84,24 +89,24 @@ class Cache:
                 self.warning = f"a result in {self.path} is made again: {error}."
             return MISSING
 
-    def many(self, keys: Iterable[bytes]) -> dict[bytes, Any]:
+    def get_many(self, keys: Iterable[bytes]) -> dict[bytes, Any]:
         """The results that are there and whole."""
-        found = ((key, self.get(key)) for key in keys)
-        return {key: value for key, value in found if value is not MISSING}
+        results = ((key, self.get(key)) for key in keys)
+        return {key: value for key, value in results if value is not MISSING}
 
     def in_order(
-        self, keys: Sequence[bytes], there: Container[bytes]
+        self, keys: Sequence[bytes], available: Container[bytes]
     ) -> Iterator[tuple[bytes, Any]]:
         """Every key with its result, or with MISSING, read as it is asked for.
 
         Args:
             keys: Of the results.
-            there: Those that are worth looking for.
+            available: Those that are worth looking for.
         """
         for key in keys:
-            yield key, self.get(key) if key in there else MISSING
+            yield key, self.get(key) if key in available else MISSING
 
-    def there(self, keys: Iterable[bytes]) -> set[bytes]:
+    def existing_keys(self, keys: Iterable[bytes]) -> set[bytes]:
         """Which results are there; that they are whole shows when they are read."""
         if self._secret is None:
             return set()
@@ -130,9 +135,9 @@ class Cache:
             self._stop(error)
         self._written += len(data)
 
-    def key(self, *things: Any) -> bytes:
+    def key(self, *values: Any) -> bytes:
         """Of a result: what decides it, and this version of taufit."""
-        return digest(code_digest(), *things)
+        return digest(code_digest(), *values)
 
     def content(self, path: Path) -> str:
         """SHA-256 of a file, read once: as long as nothing about it has changed, it has not.
@@ -145,20 +150,20 @@ class Cache:
             self.reads += 1
             return content_of(path)
         status = path.stat()
-        now = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+        signature = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
         folder, name = os.path.split(os.path.realpath(path))
-        known = self._contents_in(folder)
-        if name not in known or known[name][:4] != now:
-            known[name] = (*now, content_of(path))
+        known_files = self._contents_in(folder)
+        if name not in known_files or known_files[name][:4] != signature:
+            known_files[name] = (*signature, content_of(path))
             self.reads += 1
             self._changed.add(folder)
-        return str(known[name][4])
+        return str(known_files[name][4])
 
     def _contents_in(self, folder: str) -> dict[str, tuple[Any, ...]]:
         """What is known of a folder's files, all at once: folders have thousands."""
         if folder not in self._contents:
-            found = self.get(_contents_key(folder))
-            self._contents[folder] = {} if found is MISSING else found
+            stored = self.get(_contents_key(folder))
+            self._contents[folder] = {} if stored is MISSING else stored
         return self._contents[folder]
 
     def commit(self) -> None:
@@ -176,9 +181,9 @@ class Cache:
 
     def _sweep(self) -> None:
         """Remove what killed processes left unfinished, and the oldest results of too many."""
-        mark, now = self.path / "swept", time.time()
+        mark, current_time = self.path / "swept", time.time()
         with suppress(FileNotFoundError):
-            if now - mark.stat().st_mtime < _SWEEP_S and self._written < _SWEEP_BYTES:
+            if current_time - mark.stat().st_mtime < _SWEEP_S and self._written < _SWEEP_BYTES:
                 return
         mark.touch()
         entries = []
@@ -189,13 +194,13 @@ class Cache:
                 with suppress(FileNotFoundError):
                     status = entry.stat(follow_symlinks=False)
                     if entry.name.startswith(_UNFINISHED):
-                        if now - status.st_mtime > _SWEEP_S:
+                        if current_time - status.st_mtime > _SWEEP_S:
                             os.unlink(entry.path)
                         continue
                     entries.append((status.st_mtime, status.st_size, entry.path))
         total = sum(size for _, size, _ in entries)
         for _, size, path in sorted(entries):
-            if total <= _LARGEST:
+            if total <= _MAX_BYTES:
                 break
             with suppress(FileNotFoundError):
                 os.unlink(path)

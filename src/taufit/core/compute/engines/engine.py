@@ -24,22 +24,22 @@ class ReductionNode:
     leaves: tuple[int, ...] = ()
     children: tuple[ReductionNode, ...] = ()
 
-    def all(self) -> Iterator[int]:
+    def all_leaves(self) -> Iterator[int]:
         """Every leaf, in order."""
         yield from self.leaves
         for child in self.children:
-            yield from child.all()
+            yield from child.all_leaves()
 
 
-def tree(keys: Sequence[Any], chosen: Sequence[int] | None = None) -> ReductionNode:
+def tree(keys: Sequence[Any], selected: Sequence[int] | None = None) -> ReductionNode:
     """The tree over leaves with these keys, or over some of them.
 
     Args:
         keys: One per leaf, made from its content; `repr` tells them apart.
-        chosen: Numbers of the leaves; by default all.
+        selected: Numbers of the leaves; by default all.
     """
-    which = range(len(keys)) if chosen is None else chosen
-    order = sorted(which, key=lambda k: (keys[k], k))
+    indices = range(len(keys)) if selected is None else selected
+    order = sorted(indices, key=lambda k: (keys[k], k))
     return _node([(hash_key(keys[k]), k) for k in order], 0)
 
 
@@ -54,18 +54,20 @@ def _node(leaves: list[tuple[int, int]], depth: int) -> ReductionNode:
     groups: list[list[tuple[int, int]]] = [[] for _ in range(FAN)]
     for code, k in leaves:
         groups[code >> (depth * _BITS) & (FAN - 1)].append((code, k))
-    return ReductionNode(children=tuple(_node(own, depth + 1) for own in groups if own))
+    return ReductionNode(children=tuple(_node(group, depth + 1) for group in groups if group))
 
 
-def summed(node: ReductionNode, results: Iterator[Any], add: Callable[[Any, Any], Any]) -> Any:
+def sum_along_tree(
+    node: ReductionNode, results: Iterator[Any], add: Callable[[Any, Any], Any]
+) -> Any:
     """The sum over a node; results come in the order of its leaves."""
     total: Any = None
     for part in node.leaves:
-        one = next(results)
-        total = one if part == node.leaves[0] else add(total, one)
+        value = next(results)
+        total = value if part == node.leaves[0] else add(total, value)
     for child in node.children:
-        one = summed(child, results, add)
-        total = one if child is node.children[0] else add(total, one)
+        value = sum_along_tree(child, results, add)
+        total = value if child is node.children[0] else add(total, value)
     return total
 
 
@@ -76,7 +78,7 @@ Function = Callable[..., Any]
 class WorkerLost:
     """A result that could not be had: its worker went, and so did those that tried again."""
 
-    why: str
+    reason: str
 
 
 @runtime_checkable
@@ -85,13 +87,13 @@ class Engine(Protocol):
 
     count: int
 
-    def map(self, function: Function, things: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
+    def map(self, function: Function, arguments: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
         """function(*thing) of every thing, in order; a few at a time, so memory stays flat."""
 
     def reduce(
         self,
         function: Function,
-        things: Sequence[tuple[Any, ...]],
+        arguments: Sequence[tuple[Any, ...]],
         add: Callable[[Any, Any], Any],
         keys: Sequence[Any],
     ) -> Any:
@@ -105,16 +107,18 @@ class Engine(Protocol):
     def __exit__(self, *_: object) -> None: ...
 
 
-def reduced_by_map(
+def reduce_by_map(
     engine: Engine,
     function: Function,
-    things: Sequence[tuple[Any, ...]],
+    arguments: Sequence[tuple[Any, ...]],
     add: Callable[[Any, Any], Any],
     keys: Sequence[Any],
 ) -> Any:
     """`Engine.reduce` where sums are made here: results of `map`, in the order of the tree."""
     node = tree(keys)
-    return summed(node, engine.map(function, (things[k] for k in node.all())), add)
+    return sum_along_tree(
+        node, engine.map(function, (arguments[k] for k in node.all_leaves())), add
+    )
 
 
 def open_engine(processes: int | None = 1, scheduler: str | None = None) -> Engine:

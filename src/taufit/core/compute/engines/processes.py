@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from taufit.core.compute.engines.engine import reduced_by_map
+from taufit.core.compute.engines.engine import reduce_by_map
 from taufit.core.threads import VARIABLES, keep_freed_memory
 
 
@@ -26,43 +26,45 @@ class Processes:
         self.count = min(max(1, count if count is not None else _processors()), 1024)
         self._pool: Any = None
 
-    def map(self, function: Callable[..., Any], things: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
+    def map(
+        self, function: Callable[..., Any], arguments: Iterable[tuple[Any, ...]]
+    ) -> Iterator[Any]:
         """function(*thing) of every thing, in order."""
         if self.count == 1:
-            for thing in things:
-                yield function(*thing)
+            for argument in arguments:
+                yield function(*argument)
             return
-        pool = self._started()
-        waiting: deque[Any] = deque()
+        pool = self._start_pool()
+        pending: deque[Any] = deque()
         try:
-            for thing in things:
-                waiting.append(pool.submit(function, *thing))
+            for argument in arguments:
+                pending.append(pool.submit(function, *argument))
                 # Results that wait take memory: never many more than there are processes.
-                if len(waiting) > 2 * self.count:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
+                if len(pending) > 2 * self.count:
+                    yield pending.popleft().result()
+            while pending:
+                yield pending.popleft().result()
         finally:
-            for future in waiting:
+            for future in pending:
                 future.cancel()
 
     def reduce(
         self,
         function: Callable[..., Any],
-        things: Sequence[tuple[Any, ...]],
+        arguments: Sequence[tuple[Any, ...]],
         add: Callable[[Any, Any], Any],
         keys: Sequence[Any],
     ) -> Any:
         """The sum of function(*thing), added up here as results arrive."""
-        return reduced_by_map(self, function, things, add, keys)
+        return reduce_by_map(self, function, arguments, add, keys)
 
-    def wake(self, function: Callable[..., Any]) -> None:
+    def start_early(self, function: Callable[..., Any]) -> None:
         """Start the processes now, each with the function's module read in: work comes soon."""
         if self.count > 1:
             for _ in range(self.count):
-                self._started().submit(_awake, function)
+                self._start_pool().submit(_import_module_of, function)
 
-    def _started(self) -> Any:
+    def _start_pool(self) -> Any:
         if self._pool is None:
             import multiprocessing
             from concurrent.futures import ProcessPoolExecutor
@@ -90,7 +92,7 @@ class Processes:
         self.close()
 
 
-def _awake(function: Callable[..., Any]) -> None:
+def _import_module_of(function: Callable[..., Any]) -> None:
     """Nothing more: to receive a function is to read in its module."""
 
 

@@ -11,9 +11,9 @@ from typing import Any
 _DRAWING_ROOM = "taufit.report.notebook"
 
 
-def draw(function: str, noun: object, *arguments: Any) -> Any:
+def draw(function: str, subject: object, *arguments: Any) -> Any:
     """What a function of the drawing room makes of a noun."""
-    return getattr(import_module(_DRAWING_ROOM), function)(noun, *arguments)
+    return getattr(import_module(_DRAWING_ROOM), function)(subject, *arguments)
 
 
 class NotebookDisplay:

@@ -13,11 +13,11 @@ from contextvars import ContextVar
 from taufit.core.errors import TaufitError
 
 # 3 h of 7 joints at 1 kHz with all channels are about 4 GB as numbers.
-LARGEST_UNPACKED = 4_000_000_000
+MAX_UNPACKED = 4_000_000_000
 # Files that unpack to less than this are read whatever their ratio: a robot at rest packs well.
-ALWAYS_READ = 64_000_000
-LARGEST_RATIO = 100
-LARGEST_TEXT = 32_000_000
+UNCHECKED_SIZE = 64_000_000
+MAX_RATIO = 100
+MAX_TEXT = 32_000_000
 
 _large: ContextVar[bool] = ContextVar("large", default=False)
 
@@ -25,11 +25,11 @@ _large: ContextVar[bool] = ContextVar("large", default=False)
 @contextmanager
 def large_files() -> Iterator[None]:
     """Read files of any size inside the block."""
-    before = _large.set(True)
+    token = _large.set(True)
     try:
         yield
     finally:
-        _large.reset(before)
+        _large.reset(token)
 
 
 def limits_are_lifted() -> bool:
@@ -37,7 +37,7 @@ def limits_are_lifted() -> bool:
     return _large.get()
 
 
-def check_unpacked(
+def require_unpacked_size(
     source: object,
     unpacked: int,
     packed: int,
@@ -46,20 +46,20 @@ def check_unpacked(
     so_far: bool = False,
 ) -> None:
     """Refuse a file of `packed` bytes that needs `unpacked`; `so_far`: at least that."""
-    if limits_are_lifted() or unpacked <= ALWAYS_READ:
+    if limits_are_lifted() or unpacked <= UNCHECKED_SIZE:
         return
     ratio = unpacked / max(packed, 1)
-    if unpacked <= LARGEST_UNPACKED and ratio <= LARGEST_RATIO:
+    if unpacked <= MAX_UNPACKED and ratio <= MAX_RATIO:
         return
-    about = "at least " if so_far else ""
+    prefix = "at least " if so_far else ""
     raise error(
-        f"{source} has {size_in_words(packed)} and unpacks to {about}{size_in_words(unpacked)} "
+        f"{source} has {format_size(packed)} and unpacks to {prefix}{format_size(unpacked)} "
         f"({ratio:.0f} times as much). A damaged or hostile file does that; if this one is really "
         "that large, give --large."
     )
 
 
-def size_in_words(count: int) -> str:
+def format_size(count: int) -> str:
     """A number of bytes as a person says it."""
     for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if count >= size:

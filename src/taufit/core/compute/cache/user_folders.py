@@ -11,7 +11,7 @@ from pathlib import Path
 _SECRET = 32
 
 
-class PlaceError(Exception):
+class UntrustedFolderError(Exception):
     """A folder or file that results cannot be trusted to."""
 
 
@@ -23,10 +23,10 @@ def user_folder(variable: str, below_home: str) -> Path:
     try:
         return Path.home() / below_home / "taufit"
     except RuntimeError:
-        raise PlaceError("this user has no home folder") from None
+        raise UntrustedFolderError("this user has no home folder") from None
 
 
-def own_folder(path: Path) -> Path:
+def private_folder(path: Path) -> Path:
     """A folder that exists, is this user's and is written by nobody else; made where there is none.
 
     Raises:
@@ -46,20 +46,20 @@ def user_secret() -> tuple[bytes, bool]:
     It is complete from its first moment on: written under another name and linked to its own,
     which fails where there is one already.
     """
-    path = own_folder(user_folder("XDG_STATE_HOME", ".local/state")) / "cache.key"
-    new = not os.path.lexists(path)
-    if new:
-        fresh = path.with_name(f".{path.name}-{secrets.token_hex(6)}")
-        handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    path = private_folder(user_folder("XDG_STATE_HOME", ".local/state")) / "cache.key"
+    is_new = not os.path.lexists(path)
+    if is_new:
+        temporary = path.with_name(f".{path.name}-{secrets.token_hex(6)}")
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
             os.write(handle, secrets.token_bytes(_SECRET))
             os.fsync(handle)
-            os.link(fresh, path)
+            os.link(temporary, path)
         except FileExistsError:
-            new = False  # another process was first
+            is_new = False  # another process was first
         finally:
             os.close(handle)
-            fresh.unlink()
+            temporary.unlink()
     handle = os.open(
         path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     )
@@ -69,19 +69,19 @@ def user_secret() -> tuple[bytes, bool]:
     finally:
         os.close(handle)
     if len(secret) != _SECRET:
-        raise PlaceError(f"{path} is damaged. Delete it: a new one is made")
-    return secret, new
+        raise UntrustedFolderError(f"{path} is damaged. Delete it: a new one is made")
+    return secret, is_new
 
 
 def _require_own(
     path: Path, status: os.stat_result, is_kind: Callable[[int], bool], others: int, kind: str
 ) -> None:
     if not is_kind(status.st_mode):
-        raise PlaceError(f"{path} is not {kind}")
+        raise UntrustedFolderError(f"{path} is not {kind}")
     if not hasattr(os, "geteuid"):  # pragma: no cover - Windows keeps others out of a profile
         return
     if status.st_uid != os.geteuid():
-        raise PlaceError(f"{path} belongs to another user")
+        raise UntrustedFolderError(f"{path} belongs to another user")
     if status.st_mode & others:
         verb = "write to" if others == 0o022 else "read"
-        raise PlaceError(f"others may {verb} {path} (chmod go-rwx {path})")
+        raise UntrustedFolderError(f"others may {verb} {path} (chmod go-rwx {path})")
