@@ -1,6 +1,6 @@
-"""The one opener for files from anybody: regular files and pipes, never more than a stated size.
+"""Reading of untrusted files: regular files and pipes, up to a given size.
 
-A name may be a link to a device, which has no end, or a pipe that nobody writes to.
+A name may link to a device without end, or to a pipe without a writer.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from pathlib import Path
 from taufit.core.decompression_limits import format_size
 from taufit.core.errors import TaufitError
 
-# A pipe without a writer is waited for so long [s].
+# Waiting time for the writer of a pipe [s].
 _PATIENCE_S = 30.0
 _CHUNK = 1 << 20
 
 
 def require_file(path: str | os.PathLike[str], *, error: type[TaufitError] = TaufitError) -> None:
-    """Refuse what is neither a regular file nor a directory, before a library opens it."""
+    """Raise if a path is neither a regular file nor a directory."""
     try:
         mode = os.stat(path).st_mode
     except OSError as os_error:
@@ -36,16 +36,16 @@ def read_bytes(
     max_pipe_size: int = 1_000_000_000,
     error: type[TaufitError] = TaufitError,
 ) -> bytes:
-    """All of a file or a pipe.
+    """Read a complete file or pipe.
 
     Args:
-        path: Its name; links are followed.
-        max_size: Larger files are refused [bytes]; None for any size that a file on a disk has.
-        max_pipe_size: The same of pipes, whose size nobody knows before.
-        error: Raised where it is refused or cannot be read.
+        path: File name; links are followed.
+        max_size: Largest size [bytes]; None for any regular file.
+        max_pipe_size: Largest size of pipes, whose size is unknown in advance [bytes].
+        error: Exception to raise.
     """
     try:
-        # Opening a pipe that nobody writes to would wait for ever.
+        # Opening a pipe without a writer would block.
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
         with open(handle, "rb", buffering=0) as file:
             status = os.fstat(handle)
@@ -71,7 +71,7 @@ def read_bytes(
 
 
 def _read_pipe(handle: int, path: Path, max_size: int, error: type[TaufitError]) -> bytes:
-    """What a pipe gives until its writer leaves."""
+    """Read a pipe until its writer closes it."""
     import select
 
     out = bytearray()

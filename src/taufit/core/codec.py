@@ -1,10 +1,10 @@
-"""Frozen dataclasses as plain data, and back with every value checked by its place.
+"""Conversion of frozen dataclasses to plain data, and back with checks that name the place.
 
     rate_hz: Annotated[float, Limits(low=0.1, most=1e6)] = 100.0
     covariance: Annotated[Float[Array, "b b"], Limits(missing=math.nan)]
 
-`read(cls, field, j=6)` takes shapes and limits from annotations. A letter of a shape whose size is
-not given takes it from the first array that has the letter. `write` is the inverse.
+`read(cls, field, j=6)` uses shapes and limits of the annotations. A letter of a shape without given
+size gets it from the first array that has the letter. `write` is the inverse.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ Checks = Mapping[type, Callable[[Any, Field], None]]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits on the numbers of a field, beside its type.
+    """Limits on the numbers of a field, besides its type.
 
     Attributes:
-        low: Least value.
-        above: Value that must be exceeded.
+        low: Smallest value.
+        above: Exclusive lower bound.
         most: Largest magnitude.
-        missing: Value that null stands for within lists.
-        null: Value that null stands for in place of a number.
+        missing: Value of null within lists.
+        null: Value of null in place of a number.
     """
 
     low: float | None = None
@@ -68,11 +68,11 @@ def read(cls: type[T], data: Field, checks: Checks | None = None, **sizes: int) 
     Args:
         cls: Frozen dataclass with annotated fields.
         data: Object of named values.
-        checks: By class, what its values must satisfy together; fails at the place it names.
+        checks: Joint conditions on the values of a class; fail with the place.
         sizes: Size of each letter in shapes, e.g. j=6.
 
     Raises:
-        TaufitError: An entry is missing, or not what its annotation and limits say.
+        TaufitError: If an entry is missing or violates its annotation or limits.
     """
     values: dict[str, Any] = {}
     hints = _hints(cls)  # type: ignore[arg-type]
@@ -97,7 +97,7 @@ def read(cls: type[T], data: Field, checks: Checks | None = None, **sizes: int) 
 def read_optional(
     cls: type[T], data: Field, checks: Checks | None = None, **sizes: int
 ) -> T | None:
-    """`read`, or None where there is no entry."""
+    """`read`, or None if there is no entry."""
     return None if data.missing else read(cls, data, checks, **sizes)
 
 

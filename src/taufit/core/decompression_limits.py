@@ -1,6 +1,6 @@
-"""How much a file may unpack to. A few kilobytes can ask for all the memory there is.
+"""Limits on the decompressed size of files, which a few kilobytes can make arbitrarily large.
 
-Every reader asks here before it takes memory; `with large_files():` (`--large` on the command
+Every reader checks here before it allocates memory; `with large_files():` (`--large` on the command
 line) lifts the limits for files that are really that large.
 """
 
@@ -14,7 +14,7 @@ from taufit.core.errors import TaufitError
 
 # 3 h of 7 joints at 1 kHz with all channels are about 4 GB as numbers.
 MAX_UNPACKED = 4_000_000_000
-# Files that unpack to less than this are read whatever their ratio: a robot at rest packs well.
+# Size below which the ratio is not checked [bytes]: a robot at rest compresses well.
 UNCHECKED_SIZE = 64_000_000
 MAX_RATIO = 100
 MAX_TEXT = 32_000_000
@@ -24,7 +24,7 @@ _large: ContextVar[bool] = ContextVar("large", default=False)
 
 @contextmanager
 def large_files() -> Iterator[None]:
-    """Read files of any size inside the block."""
+    """Context in which files of any size are read."""
     token = _large.set(True)
     try:
         yield
@@ -33,7 +33,7 @@ def large_files() -> Iterator[None]:
 
 
 def limits_are_lifted() -> bool:
-    """Whether limits are lifted."""
+    """Whether the limits are lifted."""
     return _large.get()
 
 
@@ -45,7 +45,7 @@ def require_unpacked_size(
     error: type[TaufitError] = TaufitError,
     so_far: bool = False,
 ) -> None:
-    """Refuse a file of `packed` bytes that needs `unpacked`; `so_far`: at least that."""
+    """Raise for a file of `packed` bytes that needs `unpacked`; `so_far`: at least that."""
     if limits_are_lifted() or unpacked <= UNCHECKED_SIZE:
         return
     ratio = unpacked / max(packed, 1)
@@ -60,7 +60,7 @@ def require_unpacked_size(
 
 
 def format_size(count: int) -> str:
-    """A number of bytes as a person says it."""
+    """Number of bytes as text, e.g. "3.2 MB"."""
     for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if count >= size:
             return f"{count / size:.3g} {unit}"

@@ -1,6 +1,6 @@
-"""Optional libraries: what each is for, and what to install where one is missing.
+"""Optional libraries: purpose and installation.
 
-`pyproject.toml` lists the same extras under the same names; a test compares the two.
+`pyproject.toml` lists the extras under equal names; a test compares the two.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from taufit.core.errors import MissingExtraError
 
 @dataclass(frozen=True, slots=True)
 class Extra:
-    """One optional library.
+    """Optional library.
 
     Attributes:
-        library: As `pip install` calls it.
-        module: As `import` calls it.
-        use: What taufit does with it.
-        also: Libraries that come with it.
+        library: Package name for `pip install`.
+        module: Module name for `import`.
+        use: Purpose in taufit.
+        also: Further packages installed with it.
     """
 
     library: str
@@ -44,12 +44,12 @@ EXTRAS = {
 
 
 def missing_extra(name: str, feature: str, alternative: str = "") -> MissingExtraError:
-    """The error that says what is missing and how to install it.
+    """Create the error for a missing optional library, with the installation command.
 
     Args:
-        name: Of the extra.
-        feature: Needs it, as the beginning of a sentence.
-        alternative: What else would do, as the end of one.
+        name: Name of the extra.
+        feature: Feature that needs it, as the beginning of a sentence.
+        alternative: Alternative, as the end of a sentence.
     """
     extra = EXTRAS[name]
     alternative_text = f", or {alternative}" if alternative else ""
@@ -61,7 +61,7 @@ def missing_extra(name: str, feature: str, alternative: str = "") -> MissingExtr
 
 
 def installed_extras() -> dict[str, str | None]:
-    """{extra: version of its library, or None where it is not installed}."""
+    """Version of the library of each extra, or None if not installed."""
     return {name: _version(extra) for name, extra in EXTRAS.items()}
 
 

@@ -1,9 +1,8 @@
-"""The one place where outputs are written.
+"""Atomic writing of output files.
 
-A regular file appears whole or not at all: it is written in a scratch directory beside its target,
-flushed to disk and renamed over it. Symbolic links are followed, permissions kept, devices and
-pipes written through. What an interrupted run leaves behind, the next run in that directory
-removes.
+A regular file is written in a scratch directory beside its target, flushed to disk and renamed over
+it. Symbolic links are followed, permissions kept, devices and pipes written directly. Remains of an
+interrupted run are removed by the next run in that directory.
 """
 
 from __future__ import annotations
@@ -32,16 +31,16 @@ except ImportError:  # pragma: no cover - not on Windows
 
 _SCRATCH = re.compile(r"\.taufit-[0-9a-f]{12}")
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/self|proc/thread-self|proc/(\d+))/fd/(\d+)")
-# File systems that cannot lock or flush a directory say so with one of these.
+# Errors of file systems without locks or flushing of directories.
 _UNSUPPORTED = (errno.EINVAL, errno.ENOTSUP, errno.ENOLCK, errno.ENOSYS, errno.EPERM)
 
 
 @contextmanager
 def replace_file(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A path to write to; what lies there when the block ends well takes the place of `path`.
+    """Context with a temporary path whose content replaces `path` if the block succeeds.
 
-    The name is the target's own, in a directory of its own, so a library may look at the ending,
-    write beside it, or make a directory of it.
+    The file name is that of the target, in a separate directory, so libraries may use its
+    extension, write beside it, or create a directory.
     """
     target = Path(path)
     try:
@@ -54,23 +53,23 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write text to a file, whole or not at all."""
+    """Write text to a file atomically."""
     with replace_file(path) as temporary:
-        # File names need not be UTF-8; what cannot be written is spelled out.
+        # File names need not be UTF-8; invalid characters are escaped.
         temporary.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
 def write_json(path: str | os.PathLike[str], data: Any) -> None:
-    """Write data as JSON, whole or not at all."""
+    """Write data as JSON atomically."""
     write_text(path, json.dumps(data, indent=1, allow_nan=False) + "\n")
 
 
 @contextmanager
 def lock_file(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Hold the lock of an existing file: one process at a time reads it and writes it anew.
+    """Hold the lock of an existing file: one process at a time reads and rewrites it.
 
-    The lock lies on the file itself. Whoever waited for one that was replaced meanwhile takes the
-    new file's, so the block always begins with the newest. Locks of a process that dies are
+    The lock is on the file itself. If the file was replaced while waiting, the new file is locked,
+    so the block always starts with the newest version. Locks of a process that dies are
     released by the system.
     """
     handle = _lock_current_file(Path(path))
@@ -81,7 +80,7 @@ def lock_file(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def _lock_current_file(path: Path) -> int:
-    """A descriptor that holds the lock of the file that `path` names now."""
+    """Descriptor that holds the lock of the current file at `path`."""
     while True:
         try:
             handle = os.open(path, os.O_RDWR)
@@ -102,7 +101,7 @@ def _lock_current_file(path: Path) -> int:
 
 
 def is_stream(path: str | os.PathLike[str]) -> bool:
-    """Whether a path is a device, a pipe or an open descriptor: written through, never replaced."""
+    """Whether a path is a device, a pipe or an open descriptor, which is written directly."""
     if _own_descriptor(Path(path)) is not None:
         return True
     with suppress(OSError):
@@ -155,7 +154,7 @@ def _status(target: Path) -> os.stat_result | None:
 
 
 def _own_descriptor(path: Path) -> int | None:
-    """The open descriptor a path such as /dev/stdout stands for, followed link by link."""
+    """Open descriptor of a path such as /dev/stdout, resolved link by link."""
     name = os.path.abspath(path)
     for _ in range(40):
         match = _DESCRIPTOR.fullmatch(name)
@@ -170,7 +169,7 @@ def _own_descriptor(path: Path) -> int | None:
 
 
 def _require_ordinary_target(asked: Path, target: Path) -> None:
-    """Files have no place among devices and the kernel's tables."""
+    """Raise for targets among devices and kernel tables."""
     for folder in ("/proc", "/sys"):
         if target.is_relative_to(folder):
             raise _not_writable_error(asked, f"{folder} belongs to the system")
@@ -181,7 +180,7 @@ def _require_ordinary_target(asked: Path, target: Path) -> None:
 
 
 def _copy_to_stream(source: Path, target: Path | int) -> None:
-    """Copy into what exists: a device, a pipe, an open descriptor."""
+    """Copy into a device, a pipe or an open descriptor."""
     if isinstance(target, int):
         for stream in (sys.stdout, sys.stderr):
             with suppress(AttributeError, ValueError):
@@ -201,7 +200,7 @@ def _copy_to_stream(source: Path, target: Path | int) -> None:
 
 @contextmanager
 def _scratch(parent: Path) -> Iterator[Path]:
-    """A locked directory in `parent`, gone after the block; abandoned ones are removed first."""
+    """Context with a locked directory in `parent`; abandoned ones are removed first."""
     _sweep(parent)
     folder, handle = _new_scratch(parent)
     try:
@@ -215,13 +214,13 @@ def _scratch(parent: Path) -> Iterator[Path]:
 def _new_scratch(parent: Path) -> tuple[Path, int]:
     for _ in range(100):
         folder = parent / f".taufit-{secrets.token_hex(6)}"
-        # Noted before it exists: a signal may arrive at any moment.
+        # Registered before it exists, since a signal may arrive at any time.
         process_cleanup.register_path(folder)
         folder.mkdir(mode=0o700)
         try:
             handle = os.open(folder, os.O_RDONLY)
         except FileNotFoundError:
-            # Swept by another process between the two lines.
+            # Removed by another process in between.
             process_cleanup.unregister_path(folder)
             continue
         if _lock(handle) is not False and _is_same_file(folder, handle):
@@ -232,7 +231,7 @@ def _new_scratch(parent: Path) -> tuple[Path, int]:
 
 
 def _lock(handle: int) -> bool | None:
-    """Whether the lock is ours; None where the file system has no locks."""
+    """Whether the lock was acquired; None if the file system has no locks."""
     if fcntl is None:
         return None
     try:
@@ -254,7 +253,7 @@ def _is_same_file(folder: Path, handle: int) -> bool:
 
 
 def _sweep(parent: Path) -> None:
-    """Remove scratch directories whose process is gone: nobody holds their lock."""
+    """Remove scratch directories of dead processes, whose lock is free."""
     try:
         names = [entry.name for entry in os.scandir(parent) if _SCRATCH.fullmatch(entry.name)]
     except OSError:
@@ -274,7 +273,7 @@ def _sweep(parent: Path) -> None:
 
 
 def _copy_permissions(temporary: Path, status: os.stat_result) -> None:
-    """Owner and permissions of the file that is replaced."""
+    """Apply owner and permissions of the replaced file."""
     temporary_status = temporary.stat()
     if (temporary_status.st_uid, temporary_status.st_gid) != (status.st_uid, status.st_gid):
         with suppress(PermissionError):
@@ -283,7 +282,7 @@ def _copy_permissions(temporary: Path, status: os.stat_result) -> None:
 
 
 def _flush(path: Path) -> None:
-    """Everything below `path` is on the disk, not only in memory."""
+    """Flush everything below a path to disk."""
     if not path.is_dir():
         handle = os.open(path, os.O_RDONLY)
         try:

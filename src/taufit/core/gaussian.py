@@ -1,9 +1,9 @@
-"""Normal distributions in information form: what adds up is the precision and the target.
+"""Normal distributions in information form: precision and target add up.
 
     p(x) ~ exp(-(x' P x) / 2 + b' x),        mean = P^-1 b,    covariance = P^-1
 
-Parameters of an arm differ in units and size by many orders of magnitude, so every solution scales
-P to a unit diagonal first: P^-1 = D^-1 (D^-1 P D^-1)^-1 D^-1 with D = sqrt(diag P).
+Parameters of a robot differ in size by many orders of magnitude, so every solution scales P to unit
+diagonal first: P^-1 = D^-1 (D^-1 P D^-1)^-1 D^-1 with D = sqrt(diag P).
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ class Gaussian:
     def from_moments(
         cls, mean: Float[Array, " p"], covariance: Float[Array, "p p"], ridge: float = 0.0
     ) -> Gaussian:
-        """Distribution with this mean and covariance."""
+        """Distribution with given mean and covariance."""
         precision = scaled_inverse(covariance, ridge)
         return cls(precision, precision @ mean)
 
     @classmethod
     def from_precision(cls, mean: Float[Array, " p"], precision: Float[Array, "p p"]) -> Gaussian:
-        """Distribution with this mean and precision."""
+        """Distribution with given mean and precision."""
         return cls(precision, precision @ mean)
 
     def __add__(self, other: Gaussian) -> Gaussian:
-        """Information of both."""
+        """Product of the densities: sum of the information."""
         return Gaussian(self.precision + other.precision, self.target + other.target)
 
     def __len__(self) -> int:
@@ -57,12 +57,12 @@ class Gaussian:
         return covariance @ self.target, covariance
 
     def mean(self, ridge: float = 0.0) -> Float[Array, " p"]:
-        """Mean alone, without the covariance."""
+        """Mean, without computing the covariance."""
         scaled, size = unit_diagonal(self.precision, ridge)
         return np.asarray(np.linalg.solve(scaled, self.target / size) / size)
 
     def marginal(self, keep: Int[Array, " k"], ridge: float = 0.0) -> Gaussian:
-        """Distribution of some entries, whatever the others are."""
+        """Marginal distribution of some entries."""
         keep = np.asarray(keep)
         eliminated = np.setdiff1d(np.arange(len(self)), keep)
         cross = self.precision[np.ix_(keep, eliminated)]
@@ -73,7 +73,7 @@ class Gaussian:
         )
 
     def condition(self, indices: Int[Array, " k"], values: Float[Array, " k"]) -> Gaussian:
-        """Distribution of the other entries, where the entries `indices` have these values."""
+        """Conditional distribution of the other entries, given values of some."""
         remaining = np.setdiff1d(np.arange(len(self)), indices)
         cross = self.precision[np.ix_(remaining, np.asarray(indices))]
         return Gaussian(

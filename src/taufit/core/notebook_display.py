@@ -1,6 +1,6 @@
-"""How nouns show themselves: a page in notebooks, plots where matplotlib is installed.
+"""Display of objects: a page in notebooks, plots if matplotlib is installed.
 
-Nouns stand above the room that draws and do not import it; it is looked up when something is shown.
+The classes do not import the report, which depends on them; it is imported when needed.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ _DRAWING_ROOM = "taufit.report.notebook"
 
 
 def draw(function: str, subject: object, *arguments: Any) -> Any:
-    """What a function of the drawing room makes of a noun."""
+    """Call a drawing function of the report on an object."""
     return getattr(import_module(_DRAWING_ROOM), function)(subject, *arguments)
 
 
 class NotebookDisplay:
-    """A noun that notebooks show with the charts of the report."""
+    """Base class of objects that notebooks show with the charts of the report."""
 
     __slots__ = ()
 

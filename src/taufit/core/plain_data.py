@@ -1,8 +1,7 @@
-"""JSON and YAML from anybody: read with limits, refused in one sentence where they break a rule.
+"""Reading of untrusted JSON and YAML, with limits and errors in one sentence.
 
-Nesting and digits are bounded, a key may be given once, numbers are finite, YAML has no aliases
-and no tags. What the values mean is checked by `fields`. `plain` is the way back: results as JSON
-takes them.
+Nesting and digits are limited, keys are unique, numbers finite, YAML has no aliases and tags. The
+meaning of values is checked by `fields`. `to_plain_data` converts results to JSON values.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ _LARGE_EXPONENT = re.compile(r"\d[eE]\+?\d{3}")
 
 
 class _RuleViolation(ValueError):
-    """What a text breaks, as the end of a sentence."""
+    """Violated rule of a text, as the end of a sentence."""
 
 
 def read_text(
     path: str | os.PathLike[str], expected: str, *, error: type[TaufitError] = TaufitError
 ) -> str:
-    """The text of a file; `expected` it should be goes into the message."""
+    """Text of a file; `expected` describes it in messages."""
     path = Path(path)
     data = read_bytes(path, None if limits_are_lifted() else MAX_TEXT, error=error)
     try:
@@ -45,7 +44,7 @@ def read_text(
 def parse_json(
     text: str | bytes, source: object, expected: str, *, error: type[TaufitError] = TaufitError
 ) -> Any:
-    """The data of a JSON text."""
+    """Data of a JSON text."""
     try:
         if isinstance(text, bytes):
             text = text.decode("utf-8")
@@ -71,14 +70,14 @@ def parse_json(
 def read_json(
     path: str | os.PathLike[str], expected: str, *, error: type[TaufitError] = TaufitError
 ) -> Any:
-    """The data of a JSON file."""
+    """Data of a JSON file."""
     return parse_json(read_text(path, expected, error=error), path, expected, error=error)
 
 
 def parse_yaml(
     text: str, source: object, expected: str, *, error: type[TaufitError] = TaufitError
 ) -> Any:
-    """The data of a YAML text."""
+    """Data of a YAML text."""
     import yaml
 
     try:
@@ -95,7 +94,7 @@ def parse_yaml(
     except RecursionError:
         reason = "it is nested too deeply"
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-        # Numbers and dates that YAML recognises by their form and then cannot make sense of.
+        # Values in the form of numbers or dates that YAML cannot convert.
         reason = "a value in it looks like a number or date and is none; quote it"
     raise error(f"{source} is not {expected}: {reason}.") from None
 
@@ -110,7 +109,7 @@ def _load_yaml(text: str) -> Any:
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
     class Once(loader):  # type: ignore[misc]
-        """The loader, with every key given once."""
+        """YAML loader that rejects duplicate keys."""
 
         def construct_mapping(self, node: Any, deep: bool = False) -> Any:
             keys = set()
@@ -164,7 +163,7 @@ def _reject_constant(text: str) -> float:
 
 
 def to_plain_data(value: Any) -> Any:
-    """Plain Python for JSON: arrays become lists, what is not finite becomes null."""
+    """Plain Python data for JSON: arrays become lists, non-finite numbers null."""
     if isinstance(value, dict):
         return {str(key): to_plain_data(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

@@ -1,8 +1,8 @@
-"""What a process has under way, and its end by a signal, also inside calls that never come back.
+"""Clean-up of temporary files when a signal ends the process, also inside calls that block.
 
 Commands guard their signals; a library leaves them to its caller. The guard is in the kernel
-(ending.cpp): a Python handler runs between two instructions of Python, and a call that holds the
-interpreter's lock has none. Without the compiled kernel a thread does what it can.
+(ending.cpp), since a Python handler does not run while a call holds the interpreter's lock. Without
+the compiled kernel a thread is used.
 """
 
 from __future__ import annotations
@@ -17,36 +17,36 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-# Seconds after which a signal ends the process, come what may.
+# Time after which a signal ends the process unconditionally [s].
 PATIENCE_S = 4
-# Files and folders under way, with their numbers in the kernel's list.
+# Temporary files and folders, with their numbers in the kernel's list.
 _registered: dict[str, int] = {}
-# A fork has its parent's list, and nothing of its own in it.
+# A forked process must not remove files of its parent.
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_registered.clear)
 _kernel: Any = None
 
 
 def register_path(path: str | os.PathLike[str]) -> None:
-    """Note, before it exists, something that must not outlive this process."""
+    """Register a path, before it exists, that must not outlive this process."""
     name = os.path.abspath(path)
     _registered[name] = -1 if _kernel is None else _kernel.keep_path(name)
 
 
 def unregister_path(path: str | os.PathLike[str]) -> None:
-    """Forget it: it is gone or finished."""
+    """Unregister a path that is finished or removed."""
     number = _registered.pop(os.path.abspath(path), -1)
     if _kernel is not None:
         _kernel.drop_path(number)
 
 
 def is_registered(path: str | os.PathLike[str]) -> bool:
-    """Whether something is noted."""
+    """Whether a path is registered."""
     return os.path.abspath(path) in _registered
 
 
 def remove_registered() -> None:
-    """Remove all that is under way; for a signal handler and for the end of a run."""
+    """Remove all registered paths; for signal handlers and the end of a run."""
     for name in list(_registered):
         shutil.rmtree(name, ignore_errors=True)
         unregister_path(name)
@@ -54,7 +54,7 @@ def remove_registered() -> None:
 
 @contextmanager
 def temporary_folder() -> Iterator[Path]:
-    """A folder that is gone after the block, and after a signal."""
+    """Context with a folder that is removed afterwards, also after a signal."""
     folder = Path(tempfile.mkdtemp(prefix="taufit-"))
     register_path(folder)
     try:
@@ -66,7 +66,7 @@ def temporary_folder() -> Iterator[Path]:
 
 @contextmanager
 def guard_signals(numbers: list[int]) -> Iterator[None]:
-    """Signals that have a Python handler end the process within `PATIENCE_S` inside the block."""
+    """Within the block, signals with a Python handler end the process within `PATIENCE_S`."""
     global _kernel
     try:
         from taufit import _kernel as compiled
@@ -91,7 +91,7 @@ def guard_signals(numbers: list[int]) -> Iterator[None]:
 
 
 def extend_deadline() -> None:
-    """Take the time that is needed: Python runs, and the end is under way."""
+    """Cancel the deadline: the Python handler runs and ends the process itself."""
     if _kernel is not None:
         _kernel.calm_alarm()
     _deadline_extended.set()
@@ -102,7 +102,7 @@ _deadline_extended = threading.Event()
 
 @contextmanager
 def _watch_signals() -> Iterator[None]:
-    """Without the kernel: a thread that sees signals, and gets to run where a call lets it."""
+    """Guard without the kernel: a thread that receives signals."""
     if threading.current_thread() is not threading.main_thread() or os.name == "nt":
         yield
         return

@@ -1,7 +1,7 @@
-"""How the arm moves and what torque that takes. In: a `Robot` and states. Out: torques, matrices,
-the regressor, base parameters.
+"""Kinematics and dynamics. In: a `Robot` and states. Out: torques, matrices, the regressor, base
+parameters.
 
-Left to others: friction, drives and payload (torque_model).
+Elsewhere: friction, drives and payload (torque_model).
 """
 
 from typing import TYPE_CHECKING

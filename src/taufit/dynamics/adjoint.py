@@ -1,12 +1,12 @@
-"""The regressor differentiated backwards, in clear NumPy.
+"""Adjoint (reverse-mode derivative) of the regressor, in plain NumPy.
 
 For a scalar f = sum(G * Y(q, v, a)), one pass from the tip to the base gives df/dq, df/dv, df/da.
-Everything carried over joint b passes through X = Ad of the inverse of M exp([S] q), and
+All quantities transformed over joint b pass through X = Ad of the inverse of M exp([S] q), and
 
     d(X x)/dq = -ad_S X x
 
-is all that is needed of the pose: no derivative of a rotation matrix is formed. A gradient goes
-back to the previous frame as a wrench does, by X'.
+is sufficient: no derivative of a rotation matrix is formed. A gradient is transformed to the
+previous frame like a wrench, by X'.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def regressor_adjoint(
 def _screws_at_links(
     robot: Robot, rotations: Float[Array, "n j 3 3"], positions: Float[Array, "n j 3"]
 ) -> list[Float[Array, "n i 6"]]:
-    """For every link b, the screws of joints 0..b seen from it."""
+    """Screws of joints 0..b in the frame of every link b."""
     n = len(rotations)
     screws: list[Float[Array, "n 6"]] = []
     out = []
@@ -105,7 +105,7 @@ def _screws_at_links(
 def _wrench_matrix_adjoint(
     twist: Float[Array, "n 6"], gradient: Float[Array, "n 6 10"]
 ) -> tuple[Float[Array, "n 6"], Float[Array, "n 6"]]:
-    """From the gradient of `link_wrench_matrix`, those of its twist and its acceleration."""
+    """Gradients of twist and acceleration from that of `link_wrench_matrix`."""
     w, u = twist[:, :3], twist[:, 3:]
     hat_w = _hat(w)
     of_d, of_e = gradient[:, 3:, 1:4], gradient[:, :3, 4:]
@@ -121,12 +121,12 @@ def _wrench_matrix_adjoint(
 
 
 def _hat_adjoint(m: Float[Array, "n 3 3"]) -> Float[Array, "n 3"]:
-    """x' such that <m, [y]> = x'y."""
+    """Vector x' with <m, [y]> = x'y."""
     return np.stack([m[:, 2, 1] - m[:, 1, 2], m[:, 0, 2] - m[:, 2, 0], m[:, 1, 0] - m[:, 0, 1]], -1)
 
 
 def _inertia_map_adjoint(m: Float[Array, "n 3 6"]) -> Float[Array, "n 3"]:
-    """x' such that <m, L(y)> = x'y."""
+    """Vector x' with <m, L(y)> = x'y."""
     return np.stack(
         [
             m[:, 0, 0] + m[:, 1, 1] + m[:, 2, 3],
@@ -145,7 +145,7 @@ def _ad(screw: Float[Array, " 6"], x: Float[Array, "... 6"]) -> Float[Array, "..
 
 
 def _ad_transposed(screw: Float[Array, " 6"], x: Float[Array, "... 6"]) -> Float[Array, "... 6"]:
-    """x' ad_S as a column: (x_w x w + x_v x u; x_v x w)."""
+    """Product x' ad_S as a column: (x_w x w + x_v x u; x_v x w)."""
     w, u = screw[:3], screw[3:]
     return np.concatenate(
         [_cross(x[..., :3], w) + _cross(x[..., 3:], u), _cross(x[..., 3:], w)], -1
@@ -157,7 +157,7 @@ def _transform_wrench(
     position: Float[Array, "... 3"],
     wrench: Float[Array, "... 6"],
 ) -> Float[Array, "... 6"]:
-    """X': force f = R f, moment m = R m + p x f."""
+    """Wrench in the parent frame, X': force f = R f, moment m = R m + p x f."""
     force = np.einsum("...ij,...j->...i", rotation, wrench[..., 3:])
     moment = np.einsum("...ij,...j->...i", rotation, wrench[..., :3])
     return np.concatenate([moment + _cross(position, force), force], -1)

@@ -1,12 +1,12 @@
-"""Base parameters as a person would write them: in lengths and standard parameters.
+"""Symbolic expressions of base parameters in lengths and standard parameters.
 
-The entries of the mapping B are rational in the arm's lengths, with a degree that units fix: an
-inertia takes up a mass with a length squared, a first moment with a length. So B is computed at
-many geometries, and each entry is sought as a polynomial over a product of lengths,
+The entries of the mapping B are rational in the robot's lengths, with a degree given by units: a
+mass contributes to an inertia with a length squared, to a first moment with a length. B is computed
+at many geometries, and each entry is fitted as a polynomial over a product of lengths,
 
     B_kc(l) = sum_m c_m monomial_m(l) / denominator(l),
 
-then confirmed at geometries the search has not seen. What is not found stays a number.
+then validated at further geometries. Entries without such an expression stay numbers.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from taufit.dynamics.base_parameters import (
 from taufit.dynamics.batch import regressor
 from taufit.robot import Robot
 
-# Relative error an expression may have at geometries it was not fitted to.
+# Largest relative error of an expression at validation geometries.
 _TOLERANCE = 1e-9
 # Geometries with all lengths changed, enough for every product of two of the most lengths that
 # one factor may depend on.
@@ -39,7 +39,7 @@ _RANDOM_GEOMETRIES = 36
 
 @dataclass(frozen=True, slots=True)
 class LengthFactor:
-    """What multiplies a parameter: a sum of monomials of lengths over one monomial.
+    """Factor of a parameter: a sum of monomials of lengths over one monomial.
 
     Attributes:
         terms: (number, lengths multiplied), e.g. (2.0, ("d4",)) for 2 d4; an empty product is 1.
@@ -63,7 +63,7 @@ class LengthFactor:
         )
 
     def value(self, lengths: Mapping[str, float]) -> float:
-        """The factor for given lengths [m]."""
+        """Value for given lengths [m]."""
         numerator = sum(
             number * float(np.prod([lengths[name] for name in product]))
             for number, product in self.terms
@@ -72,7 +72,7 @@ class LengthFactor:
 
     @property
     def text(self) -> str:
-        """e.g. "2 d4", "(a3^2 + d4^2)", "1/a2"."""
+        """Text, e.g. "2 d4", "(a3^2 + d4^2)", "1/a2"."""
         parts = []
         for number, product in self.terms:
             size = abs(number)
@@ -91,23 +91,23 @@ class LengthFactor:
 
 @dataclass(frozen=True, slots=True)
 class BaseExpression:
-    """One base parameter as a sum of factors times standard parameters.
+    """Base parameter as a sum of factors times standard parameters.
 
     Attributes:
-        name: Of the parameter kept for it.
-        factors: (parameter, factor), the kept one first with factor 1.
+        name: Name of the parameter that represents it.
+        factors: (parameter, factor), the representing one first with factor 1.
     """
 
     name: str
     factors: tuple[tuple[str, LengthFactor], ...]
 
     def coefficients(self, lengths: Mapping[str, float]) -> dict[str, float]:
-        """Number in front of every parameter, for given lengths [m]."""
+        """Coefficient of every parameter, for given lengths [m]."""
         return {name: factor.value(lengths) for name, factor in self.factors}
 
     @property
     def text(self) -> str:
-        """e.g. "link_2.hx + a3 (link_3.m + link_4.m)"."""
+        """Text, e.g. "link_2.hx + a3 (link_3.m + link_4.m)"."""
         groups: dict[str, tuple[LengthFactor, list[str]]] = {}
         for name, factor in self.factors:
             groups.setdefault(factor.text, (factor, []))[1].append(name)
@@ -126,10 +126,10 @@ class BaseExpression:
 def base_expressions(
     model: RegressorModel | Robot, base: BaseParameters, *, seed: int = 1
 ) -> tuple[BaseExpression, ...]:
-    """Every base parameter in lengths and standard parameters.
+    """Expressions of every base parameter in lengths and standard parameters.
 
-    The expressions evaluate to `base.mapping` at the robot's own lengths; those found in lengths
-    do so at any others, as long as the arm keeps its structure.
+    The expressions evaluate to `base.mapping` at the robot's lengths; symbolic ones are valid at
+    any lengths, as long as the robot keeps its structure.
     """
     finder = _ExpressionFinder.sample(model, base, seed)
     combined = {int(i): k for k, i in enumerate(finder.columns)} if finder else {}
@@ -157,7 +157,7 @@ def base_expressions(
 
 
 def _degrees(model: RegressorModel | Robot, names: Sequence[str]) -> dict[int, int]:
-    """Power of a length in each parameter's unit, next to a mass."""
+    """Power of length in each parameter's unit, besides mass."""
     robot = model if isinstance(model, Robot) else model.robot
     out = {}
     for i, name in enumerate(names):
@@ -171,10 +171,10 @@ def _degrees(model: RegressorModel | Robot, names: Sequence[str]) -> dict[int, i
 
 @dataclass(frozen=True, slots=True)
 class _ExpressionFinder:
-    """The mapping of the combined columns at many geometries, and the search through it.
+    """Mapping of the combined columns at many geometries, and search for expressions.
 
-    The first geometry is the arm itself, the next change one length each and tell which lengths
-    an entry depends on, the rest change all; the last five of them are kept for confirmation.
+    The first geometry is the robot itself, the next change one length each to find the lengths an
+    entry depends on, the others change all; the last five are used for validation.
     """
 
     lengths: tuple[str, ...]
@@ -190,7 +190,9 @@ class _ExpressionFinder:
     def sample(
         cls, model: RegressorModel | Robot, base: BaseParameters, seed: int
     ) -> _ExpressionFinder | None:
-        """None when the arm names no lengths or its structure hangs on their exact values."""
+        """Sample geometries; None without named lengths or if the structure depends on exact
+        values.
+        """
         robot = model if isinstance(model, Robot) else model.robot
         names = tuple(name for name, _ in robot.lengths)
         if not names or len(robot.length_slopes) != len(names):
@@ -231,7 +233,7 @@ class _ExpressionFinder:
         return cls(names, geometries, columns, mappings)
 
     def factor(self, column: int, other: int, degree: int | None) -> LengthFactor | None:
-        """The simplest factor that holds at every geometry, or None."""
+        """Simplest factor that is valid at every geometry, or None."""
         values = self.mappings.get((column, other))
         if values is None:
             return LengthFactor(())
@@ -267,7 +269,7 @@ class _ExpressionFinder:
     def _polynomial(
         self, values: Float[Array, " g"], relevant: tuple[str, ...], degree: int
     ) -> tuple[tuple[float, tuple[str, ...]], ...] | None:
-        """Numbers before the monomials of one degree, if they explain all geometries."""
+        """Coefficients of the monomials of one degree, if they explain all geometries."""
         monomials = tuple(combinations_with_replacement(relevant, degree))
         if monomials not in self.solvers:
             matrix = np.stack([self._products(product) for product in monomials], 1)
@@ -293,7 +295,7 @@ class _ExpressionFinder:
 def _factors(
     matrix: Float[Array, "r c"], independent: list[int], dependent: list[int]
 ) -> Float[Array, "k o"] | None:
-    """X with matrix[:, others] = matrix[:, kept] X, or None where there is none."""
+    """Solution X of matrix[:, dependent] = matrix[:, independent] X, or None."""
     size = np.linalg.norm(matrix, axis=0)
     if np.any(size == 0.0):
         return None
@@ -310,7 +312,7 @@ def _factors(
 def _combination_columns(
     model: RegressorModel | Robot, robot: Robot, states: Any, columns: tuple[int, ...]
 ) -> Float[Array, "r c"]:
-    """The columns that combine, for another geometry: links and rotor inertias are enough."""
+    """Columns in combinations, for another geometry: links and rotor inertias."""
     q, v, a = states
     if isinstance(model, Robot) or max(columns) < robot.layout.size:
         matrix = regressor(robot, q, v, a)
@@ -321,13 +323,13 @@ def _combination_columns(
 
 
 def _round_to_quarter(number: float) -> float:
-    """The multiple of a quarter that rounding has moved, else the number itself."""
+    """Nearest multiple of a quarter if within rounding, else the number."""
     nearest = round(4.0 * number) / 4.0
     return nearest if abs(number - nearest) < 1e-8 else number
 
 
 def _product_text(names: tuple[str, ...]) -> str:
-    """a a d as "a^2 d"."""
+    """Product of lengths as text: a a d as "a^2 d"."""
     out = []
     for name in dict.fromkeys(names):
         power = names.count(name)

@@ -1,12 +1,13 @@
-"""What motion can tell apart: the base parameters of an arm or of a whole torque model.
+"""Base parameters: the identifiable combinations of a robot's or torque model's parameters.
 
-Torque is W theta, but the columns of W depend on each other. With kept columns i and mapping B,
+Torque is W theta, but the columns of W are linearly dependent. With selected columns i and mapping
+B,
 
     W theta = W[:, i] (B theta)        for every theta,
 
-so B theta are all that any motion can show. The rank is read from the gap in the singular values of
-W at random states, over all columns together: rotor inertias of the first joints hide among the
-links' columns.
+so only B theta is identifiable from any motion [Gautier1991]. The rank is determined from the gap
+in the singular values of W at random states, over all columns together: rotor inertias of the first
+joints depend on link columns.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ from taufit.dynamics.batch import regressor
 from taufit.robot import Robot
 
 RULES = ("qr", "leftmost")
-# Within one link: first what turns, then first moments, then mass. Masses then fold into
-# inertias as in the textbooks, with lengths and their products as factors.
+# Order within one link: inertias, first moments, mass. Masses are then combined into inertias as in
+# textbooks, with lengths and their products as factors.
 _WITHIN_LINK = ("Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz", "hx", "hy", "hz", "m")
 
 
 @runtime_checkable
 class RegressorModel(Protocol):
-    """What base parameters are asked of: a torque model."""
+    """Model with a regressor, such as a torque model."""
 
     @property
     def robot(self) -> Robot: ...
@@ -48,16 +49,16 @@ class RegressorModel(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BaseParameters:
-    """Which parameters are kept, and how the others fold into them.
+    """Selected parameters and the mapping of all parameters to them.
 
     Attributes:
-        parameter_names: Of all p parameters.
-        columns: i, the kept columns, b of them.
+        parameter_names: Names of all p parameters.
+        columns: Selected columns i, b of them.
         mapping: B with W theta = W[:, i] (B theta); B[:, i] is the identity.
-        identifiable: Parameters that motion shows one by one.
-        in_combination: Parameters that it shows only together with others.
-        no_effect: Parameters no torque depends on.
-        singular_values: Of the column-scaled W, largest first; the gap behind the rank.
+        identifiable: Parameters that are identifiable individually.
+        in_combination: Parameters that are identifiable only in combination with others.
+        no_effect: Parameters without effect on torque.
+        singular_values: Singular values of the column-scaled W, largest first.
     """
 
     parameter_names: tuple[str, ...]
@@ -70,17 +71,17 @@ class BaseParameters:
 
     @property
     def rank(self) -> int:
-        """How many base parameters there are."""
+        """Number of base parameters."""
         return len(self.columns)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Each base parameter is called by the parameter that is kept for it."""
+        """Names of the base parameters, those of the selected parameters."""
         return tuple(self.parameter_names[i] for i in self.columns)
 
     @property
     def gap(self) -> float:
-        """Smallest singular value that counts over the largest that does not."""
+        """Ratio of the smallest significant to the largest insignificant singular value."""
         if self.rank == 0:
             return 1.0
         remaining = self.singular_values[self.rank :]
@@ -88,11 +89,11 @@ class BaseParameters:
         return float(self.singular_values[self.rank - 1]) / max(floor, 1e-300)
 
     def base_values(self, parameters: Float[Array, "*batch p"]) -> Float[Array, "*batch b"]:
-        """The base parameters B theta of full parameters theta."""
+        """Base parameters B theta of full parameters theta."""
         return np.asarray(np.asarray(parameters, float) @ self.mapping.T)
 
     def reduce(self, matrix: Float[Array, "*rows p"]) -> Float[Array, "*rows b"]:
-        """The kept columns of a regressor."""
+        """Selected columns of a regressor."""
         return np.asarray(matrix)[..., self.columns]
 
 
@@ -104,20 +105,20 @@ def base_parameters(
     dropped: Sequence[str] = (),
     seed: int = 0,
 ) -> BaseParameters:
-    """The base parameters of an arm (its links only) or of a torque model (every column).
+    """Base parameters of a robot (links only) or of a torque model (all columns).
 
-    Found at random states, loads, temperatures and paths. With the default rule and order a base
-    parameter is named after the first parameter of its combination, from base to tip: a fit, a
-    model file and `taufit inspect` all call it the same.
+    Determined at random states, loads, temperatures and paths. With the default rule and order a
+    base parameter is named after the first parameter of its combination, from base to tip, in all
+    fits, model files and `taufit inspect`.
 
     Args:
-        model: A robot, or a torque model with its friction, rotor inertias and offsets.
-        rule: "leftmost" goes through the columns in `order` and keeps each that those before it
-            cannot express; "qr" keeps the columns that condition best.
-        order: For "leftmost", names or indices of all columns; None goes link by link from base
-            to tip, inertias before moments before mass, which gives readable expressions.
-        dropped: Names of parameters held at zero, which show nothing.
-        seed: Of the random states.
+        model: Robot, or torque model with friction, rotor inertias and offsets.
+        rule: "leftmost" selects columns in `order` that earlier ones cannot express; "qr" selects
+            the best-conditioned columns.
+        order: Names or indices of all columns for "leftmost"; None for link by link from base to
+            tip, inertias before moments before mass, which gives readable expressions.
+        dropped: Names of parameters fixed at zero.
+        seed: Seed of the random states.
     """
     if isinstance(model, Robot):
         names = model.parameter_names
@@ -129,7 +130,7 @@ def base_parameters(
         names=names,
         rule=rule,
         order=readable_order(names, robot.joints) if order is None else order,
-        # At these states every real effect is of the order of one; a tilt of 1e-7 rad is not.
+        # At these states real effects are of order one; a tilt of 1e-7 rad is not.
         min_relative_norm=3e-6,
     )
 
@@ -142,15 +143,15 @@ def base_from_regressor(
     order: Sequence[int] | Sequence[str] | None = None,
     min_relative_norm: float = 1e-9,
 ) -> BaseParameters:
-    """The base parameters that the rows of W show.
+    """Base parameters identifiable from the rows of W.
 
-    For a recorded motion this is what that motion shows, which may be less than the arm has.
+    For a recorded motion these may be fewer than those of the robot.
 
     Args:
         matrix: W, stacked over samples and joints.
-        names: Of its columns.
-        rule: As in `base_parameters`.
-        order: For "leftmost"; None goes from left to right.
+        names: Column names.
+        rule: Selection rule as in `base_parameters`.
+        order: Order of columns for "leftmost"; None for left to right.
         min_relative_norm: Columns shorter than this fraction of the longest count as zero.
     """
     w = np.asarray(matrix, float)
@@ -167,7 +168,7 @@ def base_from_regressor(
         raise TaufitError(f"rule {rule!r} is not known: use {' or '.join(RULES)}.")
 
     norms = np.linalg.norm(w, axis=0)
-    # A column that only rounding left is no column.
+    # Columns of rounding errors count as zero.
     present = norms > min_relative_norm * norms.max()
     scale = np.where(present, norms, 1.0)
     alive = np.flatnonzero(present)
@@ -207,9 +208,9 @@ def base_from_regressor(
 def sampled_regressor(
     model: RegressorModel | Robot, *, dropped: Sequence[str] = (), seed: int = 0
 ) -> Float[Array, "r p"]:
-    """W at random states, with at least four rows per column; zero where a parameter is dropped.
+    """Regressor W at random states, at least four rows per column; zero for dropped parameters.
 
-    Half the velocities are spread over magnitudes, so that friction at low speed shows.
+    Half of the velocities are distributed over magnitudes, to excite friction at low speed.
     """
     robot = model if isinstance(model, Robot) else model.robot
     columns = robot.layout.size if isinstance(model, Robot) else len(model.names)
@@ -241,9 +242,9 @@ def term_inputs(
 def random_states(
     robot: Robot, n: int, seed: int = 0
 ) -> tuple[Float[Array, "n j"], Float[Array, "n j"], Float[Array, "n j"]]:
-    """Positions over a full turn (a metre where joints slide), velocities and accelerations.
+    """Random positions over a full turn (a metre for prismatic joints), velocities, accelerations.
 
-    Limits are not minded: what an arm can show does not depend on them.
+    Joint limits are ignored, since identifiability does not depend on them.
     """
     rng = np.random.default_rng(seed)
     half_range = np.where([link.prismatic for link in robot.links], 1.0, np.pi)
@@ -256,7 +257,7 @@ def random_states(
 
 
 def readable_order(names: Sequence[str], joints: int) -> list[int]:
-    """Link by link from base to tip: inertias, moments, mass, then the joint's own columns."""
+    """Column order link by link from base to tip: inertias, moments, mass, joint terms."""
     within = {name: k for k, name in enumerate(_WITHIN_LINK)}
 
     def key(i: int) -> tuple[int, int, int]:
@@ -270,7 +271,7 @@ def readable_order(names: Sequence[str], joints: int) -> list[int]:
 
 
 def _indices(order: Sequence[int] | Sequence[str] | None, names: tuple[str, ...]) -> list[int]:
-    """Column indices in the order asked for; columns not mentioned come last."""
+    """Column indices in the given order; columns not mentioned come last."""
     if order is None:
         return list(range(len(names)))
     index_by_name = {name: i for i, name in enumerate(names)}
@@ -290,10 +291,10 @@ def _indices(order: Sequence[int] | Sequence[str] | None, names: tuple[str, ...]
 
 
 def _rank(singular: Float[Array, " s"], columns: int) -> int:
-    """Singular values before the first drop by 1000 into the small ones.
+    """Number of singular values before the first drop by a factor of 1000 to small ones.
 
-    True ones of arms stay above 1e-4; exact dependence leaves 1e-15, angles printed with seven
-    digits 1e-7. Where there is no clear drop, the widest gap below 1e-4 decides.
+    Significant ones of robots stay above 1e-4; exact dependence gives 1e-15, angles with seven
+    digits 1e-7. Without a clear drop, the widest gap below 1e-4 is used.
     """
     s = np.zeros(columns)
     s[: len(singular)] = singular / singular[0]
@@ -311,14 +312,14 @@ def _rank(singular: Float[Array, " s"], columns: int) -> int:
 def _select_columns(
     upper: Float[Array, "k a"], rank: int, order: list[int] | None
 ) -> Int[Array, " b"]:
-    """`rank` independent columns: leftmost in `order`, or those farthest from the ones kept.
+    """`rank` independent columns: leftmost in `order`, or by column-pivoted QR.
 
-    Projections are done twice, which keeps them orthogonal to rounding.
+    Projections are repeated, for orthogonality up to rounding.
     """
     if order is None:
         return _pivoted_qr_columns(upper, rank)
-    # Rounded descriptions leave components that are small but not zero: raise the bar until the
-    # count agrees with the singular values.
+    # Rounded descriptions give small nonzero components: increase the tolerance until the number of
+    # columns agrees with the singular values.
     for tolerance in (1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-9, 1e-10):
         basis = np.empty((upper.shape[0], 0))
         selected = []
@@ -338,7 +339,7 @@ def _select_columns(
 
 
 def _pivoted_qr_columns(upper: Float[Array, "k a"], rank: int) -> Int[Array, " b"]:
-    """Column-pivoted QR; among columns equally far the first, so that rounding does not decide."""
+    """Columns of a column-pivoted QR; of equal pivots the first, independent of rounding."""
     remainder = upper.copy()
     selected: list[int] = []
     for _ in range(rank):

@@ -1,7 +1,7 @@
-"""Least squares on a product of cones, by Clarabel with the residual as variables of its own.
+"""Least squares on a product of cones, by Clarabel with the residual as additional variables.
 
 Minimising |A u - b|^2 as u'(A'A)u squares the condition number and costs half the digits; with
-y = A u - b as variables and |y|^2 as objective the solver sees A itself.
+y = A u - b as variables and |y|^2 as objective the solver uses A itself.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ _ORDER = np.lexsort((_UPPER[0], _UPPER[1]))
 _ROWS, _COLUMNS = _UPPER[0][_ORDER], _UPPER[1][_ORDER]
 _SVEC = np.where(_ROWS == _COLUMNS, 1.0, np.sqrt(2.0))
 
-# Solver and solution agree on the objective far beyond six digits with these.
+# Tolerance of the solver; the objective is accurate to more than six digits.
 _TOLERANCE = 1e-9
 
 
 def noise_level(information: Information, problem: EstimationProblem) -> float:
-    """Standard deviation of a row, from what no parameters can explain."""
+    """Standard deviation of a row, from the smallest residual of any parameters."""
     degrees_of_freedom = max(information.count - len(problem.base.columns), 1)
     residual_std = np.sqrt(information.minimum_cost(problem.base.columns) / degrees_of_freedom)
-    # Clean data have no noise; a millionth of the signal stands in for it.
+    # For noise-free data, a millionth of the signal.
     signal = np.sqrt(np.sum(information.target**2) / max(information.count, 1))
     return float(max(residual_std, problem.least_noise, 1e-6 * signal, np.finfo(float).tiny))
 
@@ -40,8 +40,8 @@ def scaled_rows(
 ) -> tuple[Float[Array, "p p"], Float[Array, " p"], Float[Array, " p"]]:
     """Rows A u - b over u = theta/scale: the data in units of noise, and the nominal robot.
 
-    A has full rank: base parameters are held by the data, the directions none of them sees by a
-    ridge towards the nominal robot.
+    A has full rank: base parameters are determined by the data, all other directions by a ridge
+    towards the nominal robot.
     """
     model, base = problem.model, problem.base
     scale = np.minimum(column_scale(information, problem), _plausible_scale(model))
@@ -49,7 +49,7 @@ def scaled_rows(
     q, upper = np.linalg.qr(information.factor[:, base.columns])
     data_rows = upper @ (base.mapping * scale) / noise
     data_target = q.T @ information.target / noise
-    # Orthonormal directions the data cannot see, in scaled parameters.
+    # Orthonormal unidentifiable directions, in scaled parameters.
     _, _, rows = np.linalg.svd(base.mapping * scale)
     prior_rows = rows[len(base.columns) :] * ridge
     stacked = np.vstack([data_rows, prior_rows])
@@ -60,16 +60,15 @@ def scaled_rows(
 
 
 def _plausible_scale(model: TorqueModel) -> Float[Array, " p"]:
-    """Ten times the nominal robot's largest mass, first moment and inertia; no limit on the rest.
+    """Ten times the largest nominal mass, first moment and inertia; no limit for other terms.
 
-    A column that says nearly nothing would otherwise allow its parameter to be of any size, and
-    the solver's digits with it.
+    Nearly zero columns would otherwise allow parameters of any size and cost accuracy.
     """
     out = np.full(len(model.names), np.inf)
     links = np.abs(model.layout.split(model.nominal).links)
     mass = links[:, 0].max()
     if mass > 0.0:
-        # Where a robot file leaves moments out, those of a body a tenth of a metre wide.
+        # Without nominal moments, those of a body 0.1 m wide.
         moment = max(links[:, 1:4].max(), 0.1 * mass)
         inertia = max(links[:, 4:].max(), 0.01 * mass)
         link_scale = np.concatenate([[mass], np.full(3, moment), np.full(6, inertia)])
@@ -80,7 +79,7 @@ def _plausible_scale(model: TorqueModel) -> Float[Array, " p"]:
 def consistent_least_squares(
     information: Information, problem: EstimationProblem, limits: Constraints, ridge: float
 ) -> tuple[Float[Array, " p"], list[str]]:
-    """min |A u - b|^2 under the constraints, by Clarabel with y = A u - b as variables."""
+    """Minimise |A u - b|^2 under the constraints, by Clarabel with y = A u - b as variables."""
     import clarabel
     import scipy.sparse
 
@@ -91,7 +90,7 @@ def consistent_least_squares(
     p = len(scale)
     g = len(limits.bound)
     blocks = len(limits.links)
-    entries_of = LinkLayout(blocks)  # one pseudo-inertia has as many entries as a link
+    entries_of = LinkLayout(blocks)  # a pseudo-inertia has as many entries as a link
 
     linear = limits.matrix * scale
     weights = np.linalg.norm(linear, axis=1)
@@ -99,7 +98,7 @@ def consistent_least_squares(
     cones_matrix = np.zeros((entries_of.size, p))
     cones_bound = np.empty(entries_of.size)
     for c, link in enumerate(limits.links):
-        # A congruence in typical lengths and masses balances the entries; P >= 0 is untouched.
+        # A congruence balances the entries without changing P >= 0.
         link_slice = limits.layout.link(link)
         balance = _balance(limits.maps[c], scale[link_slice])
         entries = limits.maps[c] * balance
@@ -153,9 +152,9 @@ def _solve_without_cones(
     limits: Constraints,
     count: int,
 ) -> Float[Array, " p"] | None:
-    """The optimum under signs alone, if it meets all other constraints: then it is the optimum.
+    """Optimum under sign constraints alone, if it meets all others; else None.
 
-    Signs by an active set; its answer is kept only where the multipliers say it is optimal.
+    Solved by an active set; the result is used only if its multipliers prove optimality.
     """
     fixed = np.zeros(len(scale), bool)
     for _ in range(8):
@@ -169,7 +168,7 @@ def _solve_without_cones(
         return None
     residual = factor @ u - target
     theta = scale * u
-    # Without any constraint the residual would vanish: so little is as good as optimal.
+    # Unconstrained, the residual would vanish: so small a residual is optimal.
     is_optimal = np.sum(residual**2) <= 1e-7 * count or np.all(factor[:, fixed].T @ residual >= 0.0)
     is_feasible = (
         is_optimal
@@ -186,7 +185,7 @@ def _balance(maps: Float[Array, "10 4 4"], scale: Float[Array, " 10"]) -> Float[
 
 
 def _violates(limits: Constraints, theta: Float[Array, " p"]) -> bool:
-    """Whether a point is outside by more than a solver that stopped early explains."""
+    """Whether a point violates the constraints by more than the solver's tolerance."""
     if not np.all(np.isfinite(theta)):
         return True
     shortfall = limits.bound - limits.matrix @ theta

@@ -1,10 +1,10 @@
-"""Least squares with the nominal arm as a prior: Newton's method on a self-concordant function.
+"""Least squares with the nominal robot as an entropic prior: Newton's method with a barrier.
 
     f(theta) = |y - W theta|^2 / (2 s^2) + w sum_k D(P_k, P0_k)
     D(P, P0) = tr(P0^-1 P) - log det(P0^-1 P) - 4,
 
 the divergence between the Gaussians of equal mass distribution; it is 0 at the nominal link,
-infinite at the edge of the physically possible, and convex.
+infinite at the boundary of physical consistency, and convex.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ GRID = tuple(float(x) for x in 10.0 ** np.arange(-2.0, 5.0, 1.0))
 
 
 def prior_links(problem: EstimationProblem) -> tuple[Float[Array, "j 10"], tuple[int, ...]]:
-    """Nominal links fit to be a prior, and which of them had to be made up.
+    """Nominal links usable as a prior, and the indices of guessed ones.
 
-    A link without mass, or one that is not physically possible, becomes a ball of the mean mass
-    of the others (2 kg if there are none); one on the edge (a point mass) gets some size.
+    A link without mass, or one that is not consistent, becomes a ball of the mean mass of the
+    others (2 kg if there are none); a point mass gets a minimum size.
     """
     links = problem.model.layout.split(problem.model.nominal).links.copy()
     has_mass = links[:, 0] > 0
@@ -63,10 +63,10 @@ def entropic_least_squares(
     precision: Float[Array, " p"] | None = None,
     expected: Float[Array, " p"] | None = None,
 ) -> tuple[Float[Array, " p"], list[str]]:
-    """The minimum of f under the constraints; inequalities by a barrier driven to 1e-9.
+    """Minimise f under the constraints; inequalities by a barrier reduced to 1e-9.
 
     `weight` is w of all links, or one per link; `precision` of every parameter adds
-    precision (theta - expected)^2 / 2, expected being zero by default.
+    precision (theta - expected)^2 / 2, with expected = 0 by default.
     """
     noise = noise_level(information, problem)
     model = problem.model
@@ -76,8 +76,8 @@ def entropic_least_squares(
 
     rows, target = information.factor / noise, information.target / noise
     if precision is not None:
-        # Beside the triangle, not merged into it: it has base columns only, and rounding of what
-        # depends on them would pass for noise.
+        # Not merged into the factor, which has base columns only: rounding of dependent columns
+        # would count as noise.
         prior_rows = np.diag(np.sqrt(precision))[precision > 0.0]
         prior_target = np.zeros(len(prior_rows)) if expected is None else prior_rows @ expected
         rows, target = np.concatenate([rows, prior_rows]), np.concatenate([target, prior_target])
@@ -90,11 +90,11 @@ def entropic_least_squares(
     theta = _initial_point(theta, hessian0, gradient0, limits) if start is None else start
     start = np.linalg.eigvalsh(limits.blocks(theta))[:, 0]
     if np.any(limits.matrix @ theta <= limits.bound) or np.any(start <= 0):
-        # Bounds the nominal arm breaks: begin at a point the cone solver finds inside them.
+        # If the nominal robot violates bounds, start at an interior point of the cone solver.
         theta = _interior_point(problem, limits)
 
-    # Where the data outweigh the prior by far, Newton's steps from the nominal arm would be tiny:
-    # the minimum is followed from a prior as heavy as the data down to the prior's own weight.
+    # If the data outweigh the prior by far, Newton steps from the nominal robot would be tiny:
+    # follow the minimum from a prior weight equal to the data's down to the actual one.
     weight = np.broadcast_to(np.asarray(weight, float), (layout.joints,))
     largest_weight = float(weight.max())
     final_barrier = 1e-9 * max(largest_weight, 1.0)
@@ -125,7 +125,7 @@ def _initial_point(
     gradient: Float[Array, " p"],
     limits: Constraints,
 ) -> Float[Array, " p"]:
-    """Joint terms fitted with the links at their nominal values, pushed inside their signs."""
+    """Joint terms fitted with nominal links, moved inside their sign constraints."""
     links, term_slice = limits.layout.links, limits.layout.after_links
     right = gradient[term_slice] - hessian[term_slice, links] @ theta[links]
     block = hessian[term_slice, term_slice]
@@ -147,7 +147,7 @@ def _initial_point(
 
 
 def _interior_point(problem: EstimationProblem, limits: Constraints) -> Float[Array, " p"]:
-    """A point strictly inside the constraints, as deep as a thousandth of a kilogram allows."""
+    """Point strictly inside the constraints, with a depth of 1e-4."""
     names = problem.model.names
     p = len(names)
     nominal_information = Information(names, np.eye(p), problem.model.nominal, float(p), 2 * p)
@@ -178,8 +178,8 @@ def _newton(
     barrier: float,
     is_final: bool,
 ) -> Float[Array, " p"]:
-    """Newton with back-tracking for one value of the barrier; to the end where it is the last."""
-    # The prior is never lighter than the barrier: it lets go of the nominal arm step by step.
+    """Newton's method with back-tracking for one value of the barrier; to convergence if final."""
+    # The prior weight is at least the barrier, so it decreases step by step.
     layout, joints = limits.layout, limits.layout.joints
     link_weight = np.maximum(weight, barrier)
     linear_term = linear.copy()
@@ -209,7 +209,7 @@ def _newton(
     for _ in range(50):
         slack = limits.matrix @ theta - limits.bound
         inverse = np.linalg.inv(limits.blocks(theta))
-        # From residuals: differences of normal equations would cost half the digits.
+        # Computed from residuals, since normal equations would cost half the digits.
         gradient = rows.T @ (rows @ theta - target) + linear_term
         hessian = hessian0 + 1e-10 * np.diag(np.diag(hessian0) <= 0)
         for c, k in enumerate(limits.links):
@@ -241,7 +241,7 @@ def _newton(
 
 
 def _solve_damped(matrix: Float[Array, "p p"], right: Float[Array, " p"]) -> Float[Array, " p"]:
-    """matrix^-1 right for unit diagonals, with no more damping than rounding asks for."""
+    """Solve for a matrix of unit diagonal, with as little damping as rounding requires."""
     for damping in 10.0 ** np.arange(-15.0, -3.0, 2.0):
         try:
             factor = scipy.linalg.cho_factor(matrix + damping * np.eye(len(matrix)))
@@ -252,7 +252,7 @@ def _solve_damped(matrix: Float[Array, "p p"], right: Float[Array, " p"]) -> Flo
 
 
 def select_prior_weight(problem: EstimationProblem, limits: Constraints, margin: float) -> float:
-    """The prior weight that best predicts parts of the data left out in turn."""
+    """Prior weight that best predicts left-out parts of the data."""
     if problem.folds is None:
         raise InfeasibleError(
             "choosing the prior's weight by cross-validation needs samples, not only their "
@@ -265,7 +265,7 @@ def select_prior_weight(problem: EstimationProblem, limits: Constraints, margin:
     for left_out in range(len(folds)):
         training = reduce(add, folds[:left_out] + folds[left_out + 1 :])
         theta = None
-        # From the heaviest weight down, each solution starts the next.
+        # In decreasing order, each solution starts the next.
         for i in reversed(range(len(GRID))):
             theta, _ = entropic_least_squares(training, problem, limits, GRID[i], theta)
             costs[i] += folds[left_out].cost(theta)

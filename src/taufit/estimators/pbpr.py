@@ -1,11 +1,11 @@
-"""Penalty-based retrieval of parameters: any constraint that can be called, convex or not.
+"""Penalty-based parameter retrieval with arbitrary, possibly non-convex constraints.
 
     phi1 = |B theta - base_hat|^2    or    phi2 = |R (B theta - base_hat)|^2
 
-subject to physics, boxes and the user's functions c(theta) >= 0. Violations of the latter are
-charged by an exact penalty; each step minimises the objective with c replaced by its tangent, which
-keeps every convex constraint exact, and goes as far along as the penalised objective falls. Without
-functions of the user's it is the convex problem of `ConsistentSdp`, and its start is always that.
+subject to physical consistency, boxes and user functions c(theta) >= 0. Violations of the latter
+have an exact penalty; each step minimises the objective with c linearised, which keeps every convex
+constraint exact, followed by a line search on the penalised objective. Without user functions it is
+the convex problem of `ConsistentSdp`, which is also the start.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ class Pbpr:
     """Feasible parameters nearest to the base parameters.
 
     Attributes:
-        weighting: Of the rows, see `WEIGHTINGS`.
+        weighting: Weighting of the rows, see `WEIGHTINGS`.
         objective: "phi2" measures in torque, "phi1" in base parameters.
-        boxes: Least and largest value per parameter name.
+        boxes: Smallest and largest value per parameter name.
         constraints: Functions of a dict of parameters by name; satisfied where >= 0. They may be
             nonlinear, non-convex and conditional.
         margin: Smallest eigenvalue of every pseudo-inertia.
-        starts: How many points around the convex solution to start from when there are functions.
-        rounds: Most tangent steps from each.
-        seed: Of the starting points.
+        starts: Number of starting points around the convex solution, with user functions.
+        rounds: Largest number of linearised steps from each start.
+        seed: Seed of the starting points.
     """
 
     weighting: str = "joint"
@@ -73,9 +73,9 @@ class Pbpr:
         problem: EstimationProblem,
         limits: Constraints,
     ) -> Float[Array, " p"]:
-        """The best point found from several starts around the convex solution."""
+        """Best point of several starts around the convex solution."""
         names, rng = problem.model.names, np.random.default_rng(self.seed)
-        # Far enough to reach the other side of a constraint that splits the feasible set.
+        # Wide enough to cross a constraint that splits the feasible set.
         width = np.maximum(np.abs(convex), 1e-2 * column_scale(information, problem))
         candidates = []
         for start in range(self.starts):
@@ -99,7 +99,7 @@ class Pbpr:
         problem: EstimationProblem,
         limits: Constraints,
     ) -> Float[Array, " p"]:
-        """Tangent steps from one point until the penalised objective no longer falls."""
+        """Linearised steps from one point until the penalised objective stops decreasing."""
         names = problem.model.names
         scale = column_scale(information, problem)
         penalty = 10.0 * max(information.cost(theta), noise_level(information, problem) ** 2)
@@ -122,7 +122,7 @@ class Pbpr:
             try:
                 goal, _ = consistent_least_squares(information, problem, tangent, RIDGE)
             except InfeasibleError:
-                # No common point with the tangents: halve what they ask for.
+                # Infeasible linearisation: halve the required change.
                 relaxed = replace(
                     tangent, bound=np.concatenate([limits.bound, slope @ theta - 0.5 * values])
                 )
@@ -130,7 +130,7 @@ class Pbpr:
                     goal, _ = consistent_least_squares(information, problem, relaxed, RIDGE)
                 except InfeasibleError:
                     return theta
-            # The first step also leaves a start that may not be possible; later ones stay inside.
+            # The first step may leave an infeasible start; later ones stay feasible.
             length = 1.0
             while (
                 not first
@@ -148,7 +148,7 @@ class Pbpr:
         return theta
 
     def _with_boxes(self, limits: Constraints, problem: EstimationProblem) -> Constraints:
-        """The constraints with the boxes as further rows."""
+        """Constraints with the boxes as further rows."""
         names = problem.model.names
         rows, bounds, labels = [], [], []
         for name, (low, high) in self.boxes.items():
@@ -200,7 +200,7 @@ class Pbpr:
 
 
 def _parameter_information(information: Information, problem: EstimationProblem) -> Information:
-    """phi1 as information: each base parameter was found directly, to a share of its size."""
+    """Information of phi1: direct measurements of base parameters, relative to their size."""
     base = problem.base
     estimate = base_least_squares(information, problem)
     size = np.maximum(np.abs(estimate), 1e-2 * np.abs(estimate).max())
@@ -208,5 +208,5 @@ def _parameter_information(information: Information, problem: EstimationProblem)
     factor, target = np.zeros((p, p)), np.zeros(p)
     factor[: base.rank] = base.mapping / size[:, None]
     target[: base.rank] = estimate / size
-    # As if each had been seen twice, one per cent apart.
+    # Equivalent to two measurements each that differ by one per cent.
     return Information(information.names, factor, target, 1e-4 * base.rank, 2 * base.rank)

@@ -1,4 +1,4 @@
-"""Total least squares: motion is noisy too, so columns have errors of their own."""
+"""Total least squares: columns have errors, too, since motion is noisy."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from taufit.regression.information import Information
 
 @dataclass(frozen=True, slots=True)
 class Tls:
-    """min |dW D^-1|^2 + |dy|^2 / s^2 subject to (W + dW) base = y + dy.
+    """Minimise |dW D^-1|^2 + |dy|^2 / s^2 subject to (W + dW) base = y + dy.
 
-    Errors of a column are `column_noise` of its size, in proportion; s is the torque noise of the
-    plain fit. Constant columns (offsets) are exact. The smallest singular vector of the scaled
-    [R z] is the solution, so p rows suffice.
+    Errors of a column are proportional to its size by `column_noise`; s is the torque noise of
+    ordinary least squares. Constant columns (offsets) are exact. The smallest singular vector of
+    the scaled [R z] is the solution, so p rows suffice.
 
     Attributes:
-        weighting: Of the rows, see `WEIGHTINGS`.
+        weighting: Weighting of the rows, see `WEIGHTINGS`.
         column_noise: Errors of the columns relative to their root mean square.
     """
 

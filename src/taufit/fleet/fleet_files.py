@@ -1,8 +1,8 @@
-"""Where a fleet's recordings are, whose they are and of which day.
+"""Recording files of a fleet, with their robot and day.
 
-Below the path that was given, the first name is the robot's and the second the day's:
-ROBOT/DAY/FILE or ROBOT/DAY.parquet or ROBOT.parquet; names such as robot=R7 say it themselves, and
-a date anywhere in the name is the day. Paths are local, or whatever fsspec can open (s3://, gs://,
+Below the given path, the first folder or file name is the robot and the second the day:
+ROBOT/DAY/FILE or ROBOT/DAY.parquet or ROBOT.parquet; names such as robot=R7 are explicit, and a
+date anywhere in the name is the day. Paths are local, or any address of fsspec (s3://, gs://,
 http://, memory://, ...).
 """
 
@@ -27,13 +27,13 @@ _DATE = re.compile(r"(?<!\d)(\d{4})-?(\d{2})-?(\d{2})(?!\d)")
 
 @dataclass(frozen=True, slots=True)
 class FleetFile:
-    """One file of a fleet.
+    """File of a fleet.
 
     Attributes:
-        url: Where it is: a local path, or an address for fsspec.
-        name: Below the path that was given, for messages.
-        robot, day: Whose it is, and of when; "" where that is not asked for.
-        size: Bytes.
+        url: Local path, or address for fsspec.
+        name: Path below the given one, for messages.
+        robot, day: Robot and day of the recording; "" if not distinguished.
+        size: Size [bytes].
     """
 
     url: str
@@ -44,7 +44,9 @@ class FleetFile:
 
     @contextmanager
     def local(self) -> Iterator[Path]:
-        """The file on this computer; a copy of a remote one is gone after the block."""
+        """Context with the file on this computer; the copy of a remote file is deleted
+        afterwards.
+        """
         if not is_remote(self.url):
             yield Path(self.url)
             return
@@ -53,7 +55,7 @@ class FleetFile:
             system, remote_path = _open_file_system(self.url)
             try:
                 system.get_file(remote_path, str(path))
-            except Exception as error:  # every store has errors of its own
+            except Exception as error:  # errors differ between storage systems
                 raise RecordingError(f"{self.url} cannot be read: {error}.") from None
             yield path
 
@@ -67,8 +69,8 @@ def find_fleet_files(path: str, by: Sequence[str] = KEYS) -> tuple[FleetFile, ..
     """All recordings below a path, sorted by name.
 
     Args:
-        path: A folder or pattern, local or remote.
-        by: What recordings are told apart by: robot, day.
+        path: Folder or pattern, local or remote.
+        by: Keys that distinguish recordings: robot, day.
     """
     entries = _find_remote(path) if is_remote(path) else _find_local(Path(path))
     if not entries:
@@ -86,7 +88,7 @@ def _entry_name(entry: tuple[str, str, int]) -> str:
 
 
 def _find_local(path: Path) -> list[tuple[str, str, int]]:
-    # Repeats are refused file by file, when it is known whose they are.
+    # Repeats are handled later, when the robots are known.
     files, root, _ = find_recordings([path], allow_repeats=True)
     root = path.parent if root is None else root
     return [
@@ -103,7 +105,7 @@ def _find_remote(path: str) -> list[tuple[str, str, int]]:
         matches = system.glob(remote_path) if pattern else system.find(remote_path)
         names = sorted(name for name in matches if is_recording_name(PurePosixPath(name)))
         sizes = {name: int(system.size(name) or 0) for name in names}
-    except Exception as error:  # every store has errors of its own
+    except Exception as error:  # errors differ between storage systems
         raise RecordingError(f"{path} cannot be listed: {error}.") from None
     root = remote_path.split("*", 1)[0].rsplit("/", 1)[0] if pattern else remote_path.rstrip("/")
     out = []
@@ -129,10 +131,10 @@ def _open_file_system(path: str) -> tuple[Any, str]:
 def without_repeats(
     files: Sequence[FleetFile], *, allow: bool = False
 ) -> tuple[tuple[FleetFile, ...], list[tuple[FleetFile, str]]]:
-    """Local files that are no repeats of others, and those that are, each with the reason.
+    """Local files without repeats, and the repeats with reasons.
 
-    Of one robot's repeats the first counts; of files that lie with several robots none does, since
-    nobody knows whose they are. Where repeats are allowed, all count.
+    Of one robot's repeats the first counts; of files under several robots none does, since their
+    robot is unknown. If repeats are allowed, all count.
     """
     local = [file for file in files if not (allow or is_remote(file.url))]
     repeats = repeated_files(Path(file.url) for file in local)
@@ -156,10 +158,10 @@ def without_repeats(
 
 
 def _robot_and_day(name: str, by: Sequence[str]) -> tuple[str, str]:
-    """Robot and day of a file, by its name below the path that was given."""
+    """Robot and day of a file, from its name below the given path."""
     path = PurePosixPath(name)
     parts = [*path.parts[:-1], path.name.split(".")[0]]
-    # Other names with "=" in them are names like any.
+    # Other names with "=" have no special meaning.
     named_parts = {key: value for key, _, value in (part.partition("=") for part in parts)
             if key in KEYS and value}  # fmt: skip
     date = _DATE.search(name)

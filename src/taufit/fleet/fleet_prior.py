@@ -1,13 +1,13 @@
-"""What robots of one type have in common, and each of them by the light of the others.
+"""Hierarchical prior of a fleet, and posterior of each robot.
 
-    rows of robot r     y = W theta_r + e,           e: as many independent ones as residuals show
+    rows of robot r     y = W theta_r + e,           e: independent samples only
     robot r             theta_r ~ N(mu, Lambda)
-    the type            mu ~ N(nominal arm, links known to about 30 %)
+    the type            mu ~ N(nominal robot, links known to about 30 %)
 
 Lambda has one scale per link (of the metric of the log-det divergence) and one variance per
-friction term, rotor and offset; mu and Lambda are found by expectation maximisation over robots
-that are like the others. A robot's parameters are then the mean of its posterior: what its own data
-show stays, what they do not show comes from its siblings.
+friction term, rotor and offset; mu and Lambda are estimated by expectation maximisation over robots
+without outliers. A robot's parameters are the mean of its posterior: values that its data determine
+are kept, the others come from the fleet.
 """
 
 from __future__ import annotations
@@ -33,29 +33,29 @@ from taufit.regression.regression import expand_to_standard_parameters
 from taufit.regression.rows import weighted_sum
 from taufit.terms import DRAG, INERTIAL, LEVEL, LOAD
 
-# Rounds of expectation maximisation, and robots that take part at most.
+# Iterations of expectation maximisation, and largest number of robots used.
 _ROUNDS, _MAX_ROBOTS = 40, 400
-# Before anything is seen links of siblings are taken to differ by 3 %, friction terms by 30 % of
-# the joint's friction; as if so many robots had shown it.
+# Prior of the variation between robots: links 3 %, friction terms 30 % of the joint's friction;
+# weight of this prior in robots.
 _LINK_STD, _FRICTION_STD, _PRIOR_ROBOTS = 0.03, 0.3, 2.0
-# A type's friction terms are within so many times their size; friction is about such a part of the
-# torque's spread, and with the load it grows by about so much.
+# Prior width of a type's friction terms relative to their typical size; typical friction relative
+# to the standard deviation of torque; typical load friction [-].
 _TYPE_WIDTH, _FRICTION_FRACTION, _LOAD_FRICTION = 10.0, 0.3, 0.05
-# When robots are compared, a joint's friction may be off by so many spreads of its siblings'.
+# Width of a joint's friction relative to the fleet's variation when robots are compared.
 _FREE_FRICTION_WIDTH = 10.0
-# A last link with another tool may be off by so many.
+# Likewise of a last link with another tool.
 _FREE_LINK_WIDTH = 1e3
-# Added to unit diagonals: directions that no robot shows stay finite.
+# Ridge on unit diagonals, for directions that no robot identifies.
 _RIDGE = 1e-12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RobotEvidence:
-    """What a robot's rows say, each counted as often as residuals are independent.
+    """Normal equations of a robot's rows, by their effective number of independent samples.
 
     Attributes:
-        square, right: W'W and W'y over the noise's variance.
-        noise: Root mean square residual per joint [N m].
+        square, right: W'W and W'y over the noise variance.
+        noise: RMS residual per joint [N m].
     """
 
     square: Float[Array, "p p"]
@@ -65,14 +65,14 @@ class RobotEvidence:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FleetPrior:
-    """What robots of a type have in common.
+    """Prior distribution of the parameters of robots of one type.
 
     Attributes:
-        model: The structure.
-        base: Its base parameters.
-        mean: mu.
-        precision: Of a robot's parameters about it.
-        robots: How many it was learnt from.
+        model: Structure of the torque model.
+        base: Base parameters.
+        mean: Mean mu.
+        precision: Precision of a robot's parameters about the mean.
+        robots: Number of robots it was estimated from.
     """
 
     model: TorqueModel
@@ -84,7 +84,9 @@ class FleetPrior:
     def posterior(
         self, evidence: RobotEvidence, is_free: Bool[Array, " p"] | None = None
     ) -> tuple[Float[Array, " p"], Float[Array, "p p"]]:
-        """A robot's parameters and their covariance; `is_free` ones hardly follow the siblings."""
+        """Posterior mean and covariance of a robot's parameters; `is_free` ones have a wide
+        prior.
+        """
         prior = self.precision
         if is_free is not None:
             links = ~_is_term(self.model)
@@ -98,7 +100,7 @@ class FleetPrior:
         return total.solve(_RIDGE)
 
     def limited_precision(self, max_link_std: float) -> Float[Array, "p p"]:
-        """The precision where links of siblings are taken to differ by no more than `max_link_std`."""
+        """Precision with the variation of links limited to `max_link_std`."""
         layout = self.model.layout
         links, out = _nominal(self.model)[0], self.precision.copy()
         for k in range(layout.joints):
@@ -111,20 +113,22 @@ class FleetPrior:
     def consistent_parameters(
         self, evidence: RobotEvidence | None = None, is_free: Bool[Array, " p"] | None = None
     ) -> Float[Array, " p"]:
-        """A robot's parameters, or the type's, as near to the posterior's as physics allows."""
+        """Physically consistent parameters closest to the posterior of a robot, or to the type's
+        mean.
+        """
         if evidence is None:
             theta, covariance = self.mean, np.linalg.inv(self.precision)
         else:
             theta, covariance = self.posterior(evidence, is_free)
         if is_consistent(self.model, theta):
             return theta
-        # Only base parameters have an effect: any arm with these is as good, a possible one better.
+        # Only base parameters have an effect: find consistent parameters with the same ones.
         base = self.base
         base_covariance = base.mapping @ covariance @ base.mapping.T
         size = np.sqrt(np.diag(base_covariance))
         upper = np.linalg.cholesky(np.linalg.inv(base_covariance / np.outer(size, size))).T / size
         names = tuple(base.parameter_names[c] for c in base.columns)
-        count = 10**6  # noise of one: rows are in units of it already
+        count = 10**6  # unit noise: rows are already scaled by it
         information = Information(names, upper, upper @ (base.mapping @ theta), float(count), count)
         robot = self.model.robot.with_parameters(prior_links(self.model))
         model = replace(self.model, robot=robot)
@@ -136,7 +140,7 @@ class FleetPrior:
 
 
 def prior_links(model: TorqueModel) -> Float[Array, " l"]:
-    """Links that parameters without effect are taken from."""
+    """Links for parameters without effect."""
     return _nominal(model)[1][model.layout.links]
 
 
@@ -148,7 +152,7 @@ def _nominal(model: TorqueModel) -> tuple[Float[Array, "p p"], Float[Array, " p"
 def robot_evidence(
     model: TorqueModel, base: BaseParameters, robot: RobotInformation, theta: Float[Array, " p"]
 ) -> RobotEvidence:
-    """What a robot's rows say, with the noise that parameters near its own leave."""
+    """Normal equations of a robot's rows, with the noise of residuals at `theta`."""
     values = base.mapping @ theta
     n = np.maximum(robot.count, 1)
     cost = np.array([joint_information.cost(values) for joint_information in robot.information])
@@ -163,7 +167,7 @@ def robot_evidence(
 def single_robot_estimate(
     model: TorqueModel, base: BaseParameters, robot: RobotInformation
 ) -> tuple[Float[Array, " p"], RobotEvidence]:
-    """A robot by itself, its links near the nominal ones."""
+    """Estimate of a robot by its own data, with links near the nominal ones."""
     prior, centre = _nominal(model)
     width = _TYPE_WIDTH * _term_sizes(model, _FRICTION_FRACTION * robot.torque_std)
     prior_precision = NOMINAL_WEIGHT * prior + np.diag(
@@ -185,13 +189,13 @@ def fit_fleet_prior(
     evidences: Sequence[RobotEvidence],
     initial: Sequence[Float[Array, " p"]],
 ) -> FleetPrior:
-    """What robots have in common.
+    """Estimate the common prior of robots by expectation maximisation.
 
     Args:
-        model: Of the type, with its nominal links.
-        base: Its base parameters.
-        evidences: What each robot's rows say.
-        initial: Parameters of each by itself.
+        model: Torque model of the type, with its nominal links.
+        base: Base parameters of the model.
+        evidences: Normal equations of each robot.
+        initial: Estimate of each robot by its own data.
     """
     step = max(1, -(-len(evidences) // _MAX_ROBOTS))
     evidences, initial = evidences[::step], initial[::step]
@@ -245,12 +249,12 @@ def fit_fleet_prior(
 
 
 def _is_term(model: TorqueModel) -> Bool[Array, " p"]:
-    """Which parameters are not of links."""
+    """Mask of parameters that do not belong to links."""
     return np.arange(model.layout.size) >= model.layout.after_links.start
 
 
 def _friction_levels(model: TorqueModel, theta: Float[Array, " p"]) -> Float[Array, " j"]:
-    """About how much friction the joints have [N m]."""
+    """Approximate friction of the joints [N m]."""
     layout = model.layout
     speed = _rated_or_default(model.robot.limits.velocity, 2.0)
     out = 1e-3 * _rated_or_default(model.robot.limits.torque, 50.0)
@@ -265,7 +269,7 @@ def _friction_levels(model: TorqueModel, theta: Float[Array, " p"]) -> Float[Arr
 
 
 def _term_sizes(model: TorqueModel, level: Float[Array, " j"]) -> Float[Array, " p"]:
-    """About how large friction terms, rotors and offsets are where joints have so much friction."""
+    """Approximate size of friction terms, rotors and offsets at given friction levels."""
     layout = model.layout
     out = np.ones(layout.size)
     viscous_columns = steady_drive_columns(

@@ -1,4 +1,4 @@
-"""A study of a fleet: files, what each robot's say, what robots have in common, each robot."""
+"""Study of a fleet: accumulate files by robot and day, fit the common prior, compare robots."""
 
 from __future__ import annotations
 
@@ -61,9 +61,9 @@ from taufit.workflow.inputs import FileReader, Reader
 from taufit.workflow.steps import requested_model
 from taufit.workflow.training_data import with_drives
 
-# A task is about a second of work: files of one robot and day, so many bytes and files at most.
+# Largest size [bytes] and number of files of a task, about one second of work.
 _TASK_BYTES, _TASK_FILES = 20 * 2**20, 16
-# Relative standard deviation of one day's friction about the robot's own.
+# Relative standard deviation of one day's friction about the robot's mean.
 _DAY_STD = 0.1
 
 
@@ -80,17 +80,17 @@ def study_fleet(  # noqa: PLR0913 - the public call has one keyword per choice
     allow_repeats: bool = False,
     watch: Callable[[int, int], None] | None = None,
 ) -> FleetResult:
-    """Models of many robots of one type, what they have in common, and who is unlike the others.
+    """Study many robots of one type: models, common prior, outliers and trends.
 
     Args:
-        robot: The type, with its nominal links and its mounting.
+        robot: Robot of the type, with its nominal links and mounting.
         path: Folder or pattern of the recordings, local or an address for fsspec.
-        by: What recordings are told apart by: "robot", or "robot" and "day".
-        engine: Where the work is done; by default in this process.
-        cutoff_hz: Of the low-pass on motion and torque.
-        reader: How files are read, e.g. `Reader(map=..., effort=...)`; by default as they are.
-        cache: What is known of local files from earlier studies.
-        allow_repeats: Count local files with equal contents as often as they are there.
+        by: Keys that distinguish recordings: "robot", or "robot" and "day".
+        engine: Engine that does the work; this process by default.
+        cutoff_hz: Cut-off of the low-pass on motion and torque [Hz].
+        reader: Reader of files, e.g. `Reader(column_map=..., torque_kind=...)`.
+        cache: Cache of results on local files.
+        allow_repeats: Whether to count local files with equal contents separately.
         watch: Called with the number of files done and of all.
 
     Example:
@@ -116,7 +116,7 @@ def study_fleet(  # noqa: PLR0913 - the public call has one keyword per choice
 def _make_accumulator(
     robot: Robot, files: Sequence[FleetFile], cutoff_hz: float, reader: FileReader
 ) -> AccumulateFiles:
-    """What is done to every file; where torque was measured is as in the first that can be read."""
+    """Accumulator for all files, with the torque side of the first readable one."""
     for file in files[:50]:
         try:
             with file.local() as path:
@@ -127,7 +127,7 @@ def _make_accumulator(
         except (TaufitError, OSError, ValueError):
             continue
     model = requested_model(FitRequest(cutoff_hz=cutoff_hz), robot)
-    # Twenty seconds of one motion take waves of the gear for drag: they have columns of their own.
+    # Short recordings would attribute gear ripple to viscous friction without ripple columns.
     model = replace(model, terms=(further_term("ripple", ORDERS), *model.terms))
     rows = reader.rows if reader.reads_whole_files else None
     return AccumulateFiles(model, base_parameters(model), cutoff_hz, reader, rows, reader.settings)
@@ -143,7 +143,7 @@ def _accumulate_days(
     cache: Cache | None,
     callback: Callable[[int, int], None] | None,
 ) -> tuple[dict[Group, RobotInformation], list[FailedFile]]:
-    """What the files of each robot and day say, and which could not be used."""
+    """Information of each robot and day, and files that could not be used."""
     tasks = list(_tasks(files))
     keys = [_cache_key(cache, accumulate, task) for task in tasks]
     cached = {} if cache is None else cache.get_many(key for key in keys if key)
@@ -192,7 +192,7 @@ def _tasks(fleet_files: Sequence[FleetFile]) -> Iterator[tuple[FleetFile, ...]]:
 def _cache_key(
     cache: Cache | None, accumulate: AccumulateFiles, files: tuple[FleetFile, ...]
 ) -> bytes:
-    """Of what is found in some files; b"" where that is not kept."""
+    """Key of the result on some files; b"" if not cacheable."""
     if cache is None or any(is_remote(file.url) for file in files):
         return b""
     content = tuple((file.name, cache.content(Path(file.url))) for file in files)
@@ -204,7 +204,7 @@ def _cache_key(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _RobotState:
-    """One robot on the way."""
+    """Intermediate results of one robot."""
 
     information: RobotInformation
     initial: Float[Array, " p"]
@@ -229,7 +229,7 @@ def _study(
     rows, curve_matrix = level_rows(model, typical_load), curve_rows(model, typical_load)
     regular = [name for name, state in states.items() if state.tilt is None] or list(states)
     outliers: dict[str, list[FleetOutlier]] = {}
-    # Who is found to be unlike the others must not say what they are like: once more without.
+    # Repeat without outliers, which must not affect the prior.
     for _ in range(2):
         fleet_prior = fit_fleet_prior(
             model, base, [states[n].evidence for n in regular], [states[n].initial for n in regular]
@@ -279,7 +279,7 @@ def _gravity_direction(robot: Robot) -> Float[Array, " 3"]:
 
 
 def _typical_load(model: TorqueModel, states: dict[str, _RobotState]) -> Float[Array, " j"]:
-    """Torque that the links usually put on each gear."""
+    """Median load of the links on each gear [N m]."""
     mean_loads = [
         state.information.load / max(state.information.samples, 1) for state in states.values()
     ]
@@ -287,7 +287,7 @@ def _typical_load(model: TorqueModel, states: dict[str, _RobotState]) -> Float[A
 
 
 def _free_parameters(model: TorqueModel, outliers: Sequence[FleetOutlier]) -> Bool[Array, " p"]:
-    """Friction, and the last link of a robot that is known to carry another tool."""
+    """Mask of friction, and of the last link of a robot with another tool."""
     out = drive_mask(model).copy()
     if any(outlier.kind == "tool" for outlier in outliers):
         out[model.layout.link(-1)] = True
@@ -301,7 +301,7 @@ def _own_friction(
     rows: Array,
     curve_matrix: Array,
 ) -> tuple[FrictionLevels, FrictionCurve]:
-    """Friction by a robot's own data; its links follow its siblings'."""
+    """Friction by a robot's own data; its links follow the fleet prior."""
     posterior = fleet_prior.posterior(evidence, is_free)
     return friction_levels(rows, *posterior), friction_curve(curve_matrix, *posterior)
 
@@ -315,7 +315,7 @@ def _find_outliers(
     out: dict[str, list[FleetOutlier]] = {}
     for name, state in states.items():
         if state.tilt is not None:
-            # Gravity from elsewhere looks like anything else.
+            # A wrong mounting affects all other tests.
             out[name] = [state.tilt]
             continue
         robot_outliers = [*friction[name], *([tools[name]] if name in tools else [])]
@@ -325,7 +325,7 @@ def _find_outliers(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _FleetState:
-    """A fleet on the way."""
+    """Intermediate results of the fleet."""
 
     accumulate: AccumulateFiles
     days: dict[Group, RobotInformation]
@@ -403,7 +403,7 @@ def _make_result(fleet_state: _FleetState) -> FleetResult:
 def _outlier_parameters(
     model: TorqueModel, outliers: Sequence[FleetOutlier]
 ) -> Bool[Array, " p"] | None:
-    """Parameters in which a robot is unlike its siblings, so that they say nothing about them."""
+    """Mask of parameters in which a robot deviates from the fleet, for a wide prior."""
     layout = model.layout
     out = np.zeros(layout.size, bool)
     for outlier in outliers:
@@ -428,7 +428,7 @@ def _robot_levels_by_day(
     days: dict[Group, RobotInformation],
     rows: Array,
 ) -> list[DailyFriction]:
-    """Friction on each day: links as the robot's, friction near its own."""
+    """Friction levels on each day: links of the robot, friction near its mean."""
     information = {
         day: day_information for (robot, day), day_information in days.items() if robot == name
     }
@@ -489,7 +489,7 @@ def _nrmse(
 def _to_fitted_model(
     accumulate: AccumulateFiles, theta: Float[Array, " p"], variance: Float[Array, " p"]
 ) -> FittedModel:
-    """A model file's content; links are known in combinations only, the rest one by one."""
+    """Fitted model; links are identifiable in combinations only, terms individually."""
     model = accumulate.model.with_values(theta)
     is_term = np.arange(len(theta)) >= model.layout.after_links.start
     std = np.where(is_term, np.sqrt(np.maximum(variance, 0.0)), np.inf)

@@ -1,14 +1,14 @@
-"""Friction that is not the siblings': of single joints, or of a robot as a whole.
+"""Friction outliers of a fleet: single joints, or a robot as a whole.
 
-With x the logarithms of a joint's friction at a few speeds, less what is usual, robots differ by
-x ~ N(0, C): C is the robots' own covariance, found from those that are alike, and what a robot's
-data leave uncertain. Wear multiplies the whole curve, x = d (1, 1, ...) + e; the best estimate of d
+With x the logarithms of a joint's friction at a few speeds relative to the median robot, robots
+differ by x ~ N(0, C): C is the covariance between robots, estimated robustly, plus the uncertainty
+of a robot's data. Wear multiplies the whole curve, x = d (1, 1, ...) + e; the best estimate of d
 
     d = 1' C^-1 x / 1' C^-1 1,          var d = 1 / 1' C^-1 1
 
-is compared with zero. The d of a robot's joints together say whether all of it is off. Tails are
-Student's with as many degrees of freedom as there were robots to find C from, and the chance is
-that of the whole fleet: all joints of all robots are looked at.
+is compared with zero. The combined d of a robot's joints tests the robot as a whole. Tails are
+Student's with the degrees of freedom of C, and the false alarm probability is that of the whole
+fleet: all joints of all robots are tested.
 """
 
 from __future__ import annotations
@@ -22,36 +22,35 @@ from taufit.core.arrays import Array, Bool, Float
 from taufit.core.statistics import chi2_upper_quantile, student_t_upper_quantile
 from taufit.fleet.levels import FrictionCurve
 
-# How often a study of a fleet without any surprise may name one: for friction above the others',
-# which wear makes, and for friction below.
+# False alarm probability of a study of a fleet without outliers: for friction above that of the
+# others (wear), and below.
 FALSE_ALARM_ABOVE, FALSE_ALARM_BELOW = 0.04, 0.005
-# Fewer robots have no usual friction.
+# Smallest number of robots for a comparison.
 MIN_ROBOTS = 4
-# Smaller differences do not matter [relative].
+# Smallest relevant difference [relative].
 _MIN_DIFFERENCE = 0.2
-# Friction that a robot's data leave more uncertain than this is not judged [relative].
+# Largest uncertainty of friction for a test [relative].
 _MAX_UNCERTAINTY = 0.5
-# A joint's covariance leans on that of all joints as if so many robots had shown it.
+# Weight of the covariance pooled over joints, in robots.
 _POOLED_ROBOTS = 6.0
-# A covariance that leaves out who is far out is less certain than a plain one, unless there are
-# many. With these degrees of freedom per robot, one of simulated fleets of 5, 8, 12, 20, 40 and 200
-# robots without surprises is named about as often as it may be.
+# Degrees of freedom of the robust covariance per robot, which grow with their number. Calibrated
+# with simulated fleets of 5, 8, 12, 20, 40 and 200 robots without outliers.
 _FREEDOM_PER_ROBOT, _FREEDOM_SCALE = 0.57, 200.0
-# Robots beyond this quantile do not say what the spread is.
+# Quantile beyond which robots are excluded from the covariance.
 _CLIP_QUANTILE = 0.0027
-# 19 of 20 of a normal distribution are above minus this.
+# One-sided 95 % quantile of the normal distribution.
 _NORMAL_95_ONE_SIDED = 1.645
 _ROUNDS = 6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FrictionOutlier:
-    """Friction that is not the others'.
+    """Friction that differs from that of the fleet.
 
     Attributes:
-        joint: From 0; None for all of them.
-        factor: How many times the usual.
-        size: Standard deviations.
+        joint: Joint from 0; None for all joints.
+        factor: Ratio to the fleet's friction.
+        size: Difference in standard deviations.
     """
 
     joint: int | None
@@ -60,7 +59,7 @@ class FrictionOutlier:
 
 
 def friction_outliers(curves: Mapping[str, FrictionCurve]) -> dict[str, list[FrictionOutlier]]:
-    """Who has other friction than the others."""
+    """Friction outliers of each robot."""
     out: dict[str, list[FrictionOutlier]] = {name: [] for name in curves}
     if len(curves) < MIN_ROBOTS:
         return out
@@ -96,11 +95,10 @@ def friction_outliers(curves: Mapping[str, FrictionCurve]) -> dict[str, list[Fri
 
 
 def detectable_friction_rise(curves_by_robot: Mapping[str, FrictionCurve]) -> Float[Array, " j"]:
-    """Friction over a robot's own from which each joint is named on 19 of 20 robots.
+    """Rise of friction that is detected in each joint on 19 of 20 robots, as a factor.
 
-    A joint that had less friction than usual must wear more until it stands out: on the
-    logarithmic scale the limit and 1.64 standard deviations of the robots' own differences.
-    Infinite where there are too few robots to compare.
+    A joint with little initial friction must wear more to be detected: on the logarithmic scale,
+    the limit plus 1.64 standard deviations between robots. Infinite with too few robots.
     """
     curves = list(curves_by_robot.values())
     if len(curves) < MIN_ROBOTS:
@@ -115,7 +113,7 @@ def detectable_friction_rise(curves_by_robot: Mapping[str, FrictionCurve]) -> Fl
 
 
 def _limit(chance: float, robots: int, joints: int) -> float:
-    """Standard deviations that one of all joints and robots passes by chance so often."""
+    """Limit in standard deviations for a false alarm probability over all joints and robots."""
     robots_known = robots - 1.0 + _POOLED_ROBOTS * (joints > 1)
     freedom = robots_known * (_FREEDOM_PER_ROBOT + robots_known / _FREEDOM_SCALE)
     return student_t_upper_quantile(chance / (robots * (joints + (joints > 1))), freedom)
@@ -124,7 +122,9 @@ def _limit(chance: float, robots: int, joints: int) -> float:
 def common_factors(
     curves: list[FrictionCurve],
 ) -> tuple[Float[Array, "r j"], Float[Array, "r j"], Float[Array, "r j"]]:
-    """d of every robot and joint, its standard deviation among robots, and by a robot's data."""
+    """Shift d of every robot and joint, its standard deviation, and the part from a robot's
+    data.
+    """
     x = np.log(np.stack([covariance.value for covariance in curves]))
     x = x - np.median(x, axis=0)
     noise = np.stack([covariance.covariance for covariance in curves])
@@ -143,7 +143,7 @@ def common_factors(
             else (n * covariance + _POOLED_ROBOTS * pooled) / (n + _POOLED_ROBOTS)
         )
         for r in range(n):
-            # Robots with less to go by than usual are so much more uncertain.
+            # Robots with less data than the median are more uncertain.
             total = variation + _positive_part(noise[r, j] - median_noise[j])
             row = np.linalg.solve(total + 1e-12 * np.eye(len(ones)), ones)
             shift[r, j] = row @ x[r, j] / row.sum()
@@ -156,10 +156,10 @@ def common_factors(
 def _robot_shift(
     shift: Float[Array, "r j"], std: Float[Array, "r j"], included: Bool[Array, "r j"]
 ) -> tuple[Float[Array, " r"], Float[Array, " r"]]:
-    """The same of all joints of a robot, and in its standard deviations.
+    """Common shift of all joints of a robot, and its size in standard deviations.
 
-    Joints of a robot may have something in common, such as a cold morning: the spread is that of
-    the robots, not what independent joints would have.
+    Joints of a robot may share causes such as a cold morning: the variation between robots is used
+    instead of that of independent joints.
     """
     weight = np.where(included, 1.0 / std**2, 0.0)
     total = np.maximum(weight.sum(axis=1), 1e-12)
@@ -171,17 +171,17 @@ def _robot_shift(
 
 
 def _robust_covariance(x: Float[Array, "n k"]) -> Float[Array, "k k"]:
-    """Of most: those far out by what the others say are left out, which is made up for."""
+    """Covariance without outliers, corrected for their exclusion."""
     n, k = x.shape
     median_scale = 1.4826 * np.median(np.abs(x), axis=0) * (1.0 + 0.8 / max(n - 0.8, 1.0))
     scale = np.maximum(median_scale, 1e-9)
-    # Signs of pairs say how far values go together, whoever is far out.
+    # Correlation from signs of pairs, robust against outliers.
     signs = np.sign(x).T @ np.sign(x) / n
     correlation = np.sin(0.5 * np.pi * np.clip(signs, -0.99, 0.99))
     np.fill_diagonal(correlation, 1.0)
     covariance = _positive_part(correlation * np.outer(scale, scale)) + 1e-4 * np.diag(scale**2)
     limit = chi2_upper_quantile(_CLIP_QUANTILE, k)
-    # Second moments of a normal distribution within the limit, over those of all of it.
+    # Ratio of the second moments of a truncated normal distribution to the complete one.
     consistency = chi2_cumulative(limit, k + 2) / chi2_cumulative(limit, k)
     for _ in range(_ROUNDS):
         distances = np.einsum("nk,kl,nl->n", x, np.linalg.inv(covariance), x)
@@ -195,13 +195,13 @@ def _robust_covariance(x: Float[Array, "n k"]) -> Float[Array, "k k"]:
 
 
 def chi2_cumulative(value: float, freedom: int) -> float:
-    """How much of a chi-square distribution is below a value."""
+    """Cumulative distribution function of the chi-square distribution."""
     from scipy.special import chdtr
 
     return float(chdtr(freedom, value))
 
 
 def _positive_part(matrix: Float[Array, "k k"]) -> Float[Array, "k k"]:
-    """Without the part that is negative."""
+    """Positive semidefinite part of a matrix."""
     values, vectors = np.linalg.eigh(matrix)
     return (vectors * np.maximum(values, 0.0)) @ vectors.T

@@ -1,8 +1,8 @@
-"""How much friction a joint has, in one number that robots and days are compared by.
+"""Friction levels: one number per joint for comparisons between robots and days.
 
     level = F + k |load| + Fv v + Fv2 v^2 + ...
 
-steady friction at half the rated speed under the load that is usual for the joint.
+steady-state friction at half the rated speed under the joint's typical load.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from taufit.model.torque_model import TorqueModel
 from taufit.terms import DRAG, LEVEL, LOAD
 
 _LEVEL_SPEED = 0.5
-# Where curves are compared, over the rated speed: mostly Coulomb friction, mostly drag.
+# Speeds of friction curves relative to the rated speed: mostly Coulomb, mostly viscous friction.
 _CURVE_SPEEDS = (0.1, 0.6)
-# A level below this share of its standard deviation says nothing.
+# Smallest level relative to its standard deviation.
 _MIN_LEVEL = 1e-6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FrictionLevels:
-    """Friction of every joint, and the standard deviation of its logarithm.
+    """Friction level of every joint, and the standard deviation of its logarithm.
 
     Attributes:
-        value: [N m].
-        std: Relative.
+        value: Friction level [N m].
+        std: Relative standard deviation.
     """
 
     value: Float[Array, " j"]
@@ -41,8 +41,8 @@ class FrictionCurve:
     """Friction of every joint at a few speeds, and the covariance of its logarithms.
 
     Attributes:
-        value: [N m].
-        covariance: Relative.
+        value: Friction [N m].
+        covariance: Relative covariance.
     """
 
     value: Float[Array, "j k"]
@@ -52,7 +52,7 @@ class FrictionCurve:
 def level_rows(
     model: TorqueModel, typical_load: Float[Array, " j"], speed_fraction: float = _LEVEL_SPEED
 ) -> Float[Array, "j p"]:
-    """Rows that turn parameters into levels, at a share of the rated speed."""
+    """Rows that convert parameters to friction levels, at a fraction of the rated speed."""
     layout = model.layout
     speed = np.asarray(model.robot.limits.velocity, float)
     speed = speed_fraction * np.where(np.isfinite(speed) & (speed > 0.0), speed, 2.0)
@@ -73,7 +73,7 @@ def level_rows(
 def friction_levels(
     rows: Float[Array, "j p"], theta: Float[Array, " p"], covariance: Float[Array, "p p"]
 ) -> FrictionLevels:
-    """Of parameters with their covariance."""
+    """Friction levels of parameters with their covariance."""
     value = rows @ theta
     std = np.sqrt(np.maximum(np.einsum("jp,pq,jq->j", rows, covariance, rows), 0.0))
     positive = np.maximum(value, _MIN_LEVEL * std + 1e-12)
@@ -81,7 +81,7 @@ def friction_levels(
 
 
 def curve_rows(model: TorqueModel, typical_load: Float[Array, " j"]) -> Float[Array, "j k p"]:
-    """Rows that turn parameters into curves."""
+    """Rows that convert parameters to friction curves."""
     return np.stack(
         [level_rows(model, typical_load, speed_fraction) for speed_fraction in _CURVE_SPEEDS],
         axis=1,
@@ -91,7 +91,7 @@ def curve_rows(model: TorqueModel, typical_load: Float[Array, " j"]) -> Float[Ar
 def friction_curve(
     rows: Float[Array, "j k p"], theta: Float[Array, " p"], covariance: Float[Array, "p p"]
 ) -> FrictionCurve:
-    """Of parameters with their covariance."""
+    """Friction curves of parameters with their covariance."""
     value = rows @ theta
     covariance_of_levels = np.einsum("jkp,pq,jlq->jkl", rows, covariance, rows)
     std = np.sqrt(np.maximum(np.einsum("jkk->jk", covariance_of_levels), 0.0))
@@ -102,7 +102,7 @@ def friction_curve(
 
 
 def drive_mask(model: TorqueModel) -> Bool[Array, " p"]:
-    """Which parameters are of the drives: friction, and waves that come with their angle."""
+    """Mask of the drive parameters: friction and ripple."""
     out = np.zeros(model.layout.size, bool)
     out[model.layout.drive] = True
     return out

@@ -1,11 +1,11 @@
-"""Robots that are unlike their siblings, and why.
+"""Outlier robots of a fleet, with reasons.
 
-    friction    a joint's friction, or all of a robot's, by its own data, against the others'
-    tool        a mass on the last link that would explain what the links are off by
-    mounting    gravity does not come from where the mounting says
+    friction    friction of a joint, or of the whole robot, by its own data, against the others'
+    tool        a mass on the last link that explains the deviation of the links
+    mounting    direction of gravity that contradicts the mounting
 
-A robot is named when chance would name any robot of the whole fleet in one of twenty such studies,
-and the difference is large enough to matter.
+A robot is reported if its deviation is significant for the whole fleet (false alarm probability
+5 % per study) and large enough to matter.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from taufit.fleet.friction_outliers import MIN_ROBOTS, FrictionOutlier, friction
 from taufit.fleet.levels import FrictionCurve, drive_mask
 from taufit.fleet.robot_information import RobotInformation
 
-# How often a study of a fleet without any surprise may name a tool; 4.5 % are for friction.
+# False alarm probability of a tool per study; 4.5 % are for friction.
 _FALSE_ALARM = 0.005
-# Smaller differences do not matter: tool [kg], gravity [rad].
+# Smallest relevant differences: tool [kg], gravity [rad].
 _MIN_TOOL_KG, _MIN_TILT = 0.15, np.radians(5.0)
-# Links of robots of one type differ by no more than this, tools apart.
+# Largest relative variation of links between robots of one type, except tools.
 _LINK_STD = 0.03
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FleetOutlier:
-    """One way in which a robot is unlike the others.
+    """Deviation of a robot from the others.
 
     Attributes:
         kind: "friction", "tool" or "mounting".
-        joint: From 1, or None.
-        message: In words.
-        size: By how many standard deviations.
+        joint: Joint from 1, or None.
+        message: Description of the deviation.
+        size: Deviation in standard deviations.
     """
 
     kind: str
@@ -51,7 +51,7 @@ class FleetOutlier:
 def find_mounting_outlier(
     robot: RobotInformation, declared: Float[Array, " 3"]
 ) -> FleetOutlier | None:
-    """Whether gravity says that a robot is mounted otherwise."""
+    """Outlier if the direction of gravity contradicts the declared mounting; else None."""
     if robot.gravity_weight <= 0.0:
         return None
     direction = robot.gravity_sum / max(float(np.linalg.norm(robot.gravity_sum)), 1e-12)
@@ -65,7 +65,7 @@ def find_mounting_outlier(
 def describe_friction_outliers(
     curves: Mapping[str, FrictionCurve],
 ) -> dict[str, list[FleetOutlier]]:
-    """Joints, and robots as a whole, whose friction is not that of the others', in words."""
+    """Friction outliers of joints and robots, with messages."""
     return {
         name: [_describe(outlier) for outlier in outliers]
         for name, outliers in friction_outliers(curves).items()
@@ -97,12 +97,12 @@ def tool_outliers(
 ) -> dict[str, FleetOutlier]:
     """Robots whose last link carries another mass than the others'.
 
-    With d the mass and first moment that are added to the last link, friction the robot's own,
+    With d the mass and first moment added to the last link, and friction of the robot itself,
 
         chi2(d) = min over theta of |y - W (theta + T d)|^2 / noise^2 + |theta - mu|^2_Lambda.
 
-    A robot is named when chi2 falls by more than chance would make it. What no model explains makes
-    all robots look as if they carried something, so chance is what it is for the middle of them.
+    A robot is reported if the decrease of chi2 is significant. Model errors affect all robots, so
+    the limit is scaled by the median robot.
     """
     if len(evidences) < MIN_ROBOTS:
         return {}
@@ -130,7 +130,7 @@ def tool_outliers(
 def _added_mass(
     fleet_prior: FleetPrior, evidence: RobotEvidence
 ) -> tuple[Float[Array, " 4"], float]:
-    """d, and by how much chi2 falls."""
+    """Added mass and moment d, and the decrease of chi2."""
     layout = fleet_prior.model.layout
     last = layout.link(-1)
     tool = np.zeros((layout.size, 4))
@@ -147,7 +147,7 @@ def _added_mass(
         solution: Array = scipy.linalg.cho_solve(factor, scaled)
         return solution / (size[:, None] if b.ndim == 2 else size)
 
-    # The tool's columns and the target, with what theta can explain of them taken out.
+    # Columns of the tool and target, with theta eliminated.
     residual = evidence.right - a @ fleet_prior.mean
     tool_columns = a @ tool
     square = tool.T @ tool_columns - tool_columns.T @ solve(tool_columns)

@@ -1,4 +1,4 @@
-"""What a study of a fleet found, and how it is written down."""
+"""Result of a fleet study, with its table and JSON form."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from taufit.model.fitted_model import FittedModel
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RobotDay:
-    """One robot on one day.
+    """Result of one robot on one day.
 
     Attributes:
-        day: Its name.
-        files, rows, seconds: How much there was.
-        nrmse: Residuals over the torque's spread, of the robot's model, per joint.
-        friction: Level of each joint by that day's data and the robot's other days.
-        friction_at_reference: The same at the usual temperature [N m].
-        temperature: Of the joints [degC], or None.
+        day: Name of the day.
+        files, rows, seconds: Amount of data.
+        nrmse: Nrmse of the robot's model, per joint.
+        friction: Friction level of each joint, by that day's data and the robot's other days.
+        friction_at_reference: Friction level at the reference temperature [N m].
+        temperature: Mean joint temperature [degC], or None.
     """
 
     day: str
@@ -47,18 +47,18 @@ class RobotDay:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RobotResult:
-    """One robot.
+    """Result of one robot.
 
     Attributes:
-        robot: Its name.
-        model: Its parameters by its own data and its siblings.
-        files, rows, seconds: How much there was.
-        nrmse: Residuals over the torque's spread, per joint.
-        friction: Level of each joint, by its own data and its siblings.
-        own_friction: The same by its own data.
-        outliers: In what it is unlike the others, gravest first.
-        days: One by one.
-        trend: Over them.
+        robot: Name of the robot.
+        model: Model by its own data and the fleet prior.
+        files, rows, seconds: Amount of data.
+        nrmse: Nrmse per joint.
+        friction: Friction level of each joint, by its own data and the fleet prior.
+        own_friction: Friction level by its own data.
+        outliers: Deviations from the others, most severe first.
+        days: Results of single days.
+        trend: Trend over the days.
     """
 
     robot: str
@@ -79,7 +79,7 @@ class RobotResult:
 
     @property
     def is_outlier(self) -> bool:
-        """Whether it is unlike the others."""
+        """Whether it deviates from the others."""
         return bool(self.outliers)
 
     def to_dict(self) -> dict[str, Any]:
@@ -101,19 +101,20 @@ class RobotResult:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FleetResult:
-    """A fleet.
+    """Result of a fleet study.
 
     Attributes:
         type: Name of the type of robot.
-        robots: Worst first.
-        typical: What they have in common, as a model a new arm can start from.
-        fleet_prior: The same with its spread.
+        robots: Robots, largest deviation first.
+        typical: Model of the type's mean, a start for a new robot.
+        fleet_prior: Prior distribution of the type.
         failed: Files that could not be used.
-        incidents: Workers that were lost.
-        temperature_slopes: Relative change of friction per kelvin, per joint; 0 where nothing shows it.
-        detectable_rise: Wear from which each joint is named on 19 of 20 robots, as a factor on its own
-            friction; infinite where nothing can be said.
-        rows: Of all recordings that were used.
+        incidents: Lost workers.
+        temperature_slopes: Relative change of friction per kelvin, per joint; 0 if not
+            identifiable.
+        detectable_rise: Rise of friction detected in each joint on 19 of 20 robots, as a factor;
+            infinite if unknown.
+        rows: Number of rows of all recordings used.
     """
 
     type: str
@@ -146,7 +147,7 @@ class FleetResult:
         }
 
     def write_table(self, path: Path) -> None:
-        """Parquet with one row per robot and day."""
+        """Write a Parquet table with one row per robot and day."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -184,7 +185,7 @@ class FleetResult:
                 yield row
 
     def file_name(self, robot: str) -> str:
-        """Of a robot's model; one of its own also where a disk does not tell R0 from r0."""
+        """File name of a robot's model, unique also on case-insensitive disks."""
         name = _safe_file_name(robot)
         equal_names = [
             other

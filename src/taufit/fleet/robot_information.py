@@ -1,7 +1,7 @@
-"""What a recording says about its robot, condensed: a triangle per joint and a few sums.
+"""Information of recordings about their robot: a triangular factor per joint and a few sums.
 
-One pass: read, condition, diagnose, add up. Friction that grows with the load takes the nominal
-arm's torque for it, so that what files say adds up exactly, whoever reads them and whenever.
+One pass: read, condition, diagnose, accumulate. Load-dependent friction uses the nominal robot's
+torque as load, so that the information of files adds up exactly, in any order.
 """
 
 from __future__ import annotations
@@ -38,26 +38,26 @@ from taufit.signals import Samples, condition
 from taufit.terms import needs
 from taufit.workflow.training_data import count_section_only, in_robot_order, with_drives
 
-# Kinds of findings that say something about the robot, not about the file.
+# Kinds of findings on the robot instead of the file.
 _ROBOT_FINDING_KINDS = ("mounting",)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RobotInformation:
-    """What some recordings of one robot say; two of them add up.
+    """Accumulated information of recordings of one robot; sums merge.
 
     Attributes:
-        files, rows, seconds: How much there was.
-        information: On base columns, joint by joint, unweighted.
-        torque: Sum of the torque in those rows, per joint.
-        load: Sum of the nominal links' torque over samples, as magnitudes.
-        correlation_sum: Residuals are independent so many samples apart, times samples.
-        samples: Samples in use.
-        temperature_sum, temperature_count: Sum of joint temperatures over samples, and how many there were.
-        gravity_sum: Sum of gravity's direction over files that do not find it where it should be,
-            each weighed by its certainty.
+        files, rows, seconds: Amount of data.
+        information: Information on base columns, joint by joint, unweighted.
+        torque: Sum of the torque of those rows, per joint.
+        load: Sum of the magnitude of the nominal links' torque.
+        correlation_sum: Correlation length of residuals in samples, times samples.
+        samples: Number of samples used.
+        temperature_sum, temperature_count: Sum of joint temperatures, and its number of samples.
+        gravity_sum: Weighted sum of gravity directions over files whose gravity contradicts the
+            mounting.
         gravity_weight: Sum of those weights.
-        mounting_findings: Findings about the mounting, in words.
+        mounting_findings: Messages about the mounting.
     """
 
     files: int
@@ -105,17 +105,17 @@ class RobotInformation:
 
     @property
     def temperature(self) -> Float[Array, " j"] | None:
-        """Mean of each joint, where it was measured."""
+        """Mean temperature of each joint, if measured."""
         return self.temperature_sum / self.temperature_count if self.temperature_count else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FailedFile:
-    """A file that could not be used.
+    """File that could not be used.
 
     Attributes:
-        file: Its name.
-        reason: In words.
+        file: Name of the file.
+        reason: Error message.
     """
 
     file: str
@@ -124,15 +124,15 @@ class FailedFile:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AccumulateFiles:
-    """Files -> what they say, and which of them cannot be used.
+    """Accumulate the information of files; files that cannot be used are reported.
 
     Attributes:
-        model: Of the type of robot, with its nominal links.
-        base: Its base parameters.
-        cutoff_hz: Of the low-pass.
-        read: Gives the runs of a file.
-        read_rows: Gives some rows of a long one; None where files are read as a whole.
-        settings: What decides, beside its content, what is read from a file.
+        model: Torque model of the type, with its nominal links.
+        base: Base parameters of the model.
+        cutoff_hz: Cut-off of the low-pass [Hz].
+        read: Function that reads the runs of a file.
+        read_rows: Function that reads some rows of a long file; None to read complete files.
+        settings: Settings of reading, for the cache.
     """
 
     model: TorqueModel
@@ -154,12 +154,12 @@ class AccumulateFiles:
                 total = file_information if total is None else total + file_information
             except TaufitError as error:
                 failed.append(FailedFile(file.name, _first_line(error)))
-            except Exception as error:  # whatever a poisoned file makes a reader do
+            except Exception as error:  # readers may fail in any way on damaged files
                 failed.append(FailedFile(file.name, f"{type(error).__name__}: {error}"))
         return total, tuple(failed)
 
     def accumulate_file(self, path: Path, name: str) -> RobotInformation:
-        """One file, section by section where it is long."""
+        """Information of one file, section by section if it is long."""
         files = RecordingFiles((path,), self.read, self.read_rows)
         total: RobotInformation | None = None
         for k in range(len(files)):
@@ -189,7 +189,7 @@ class AccumulateFiles:
     def _diagnose_mounting(
         self, runs: list[Recording], samples: Samples
     ) -> tuple[tuple[str, ...], Float[Array, " 3"], float]:
-        """Findings about the mounting, and where gravity comes from then; other errors raise."""
+        """Findings on the mounting, and the weighted gravity direction; other errors raise."""
         robot = self.model.robot
         findings = [cause.finding for cause in sample_causes(robot, runs, samples)]
         _raise_on_errors(

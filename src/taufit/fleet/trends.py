@@ -1,9 +1,9 @@
-"""How friction moves over days, temperature taken out.
+"""Trends of friction over days, compensated for temperature.
 
-    log level of robot r, joint j, day d = a_rj + b_rj day + k_j (temperature - usual) + e
+    log level of robot r, joint j, day d = a_rj + b_rj day + k_j (temperature - reference) + e
 
-k_j is one number for all robots of the type: how friction follows temperature is a property of
-grease and gears. Where temperatures were not recorded k is 0 and a trend may be the weather's.
+k_j is common to all robots of the type, a property of grease and gears. Without recorded
+temperatures k is 0 and a trend may be caused by ambient temperature.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from taufit.core.statistics import normal_upper_quantile
 from taufit.fleet.levels import FrictionLevels
 
 _FALSE_ALARM = 0.01
-# Fewer days show no trend; smaller ones do not matter over the days seen [relative].
+# Smallest number of days for a trend, and smallest relevant change [relative].
 _MIN_DAYS, _MIN_CHANGE = 4, 0.1
-# Temperatures that differ by less than this tell nothing about k [K].
+# Smallest standard deviation of temperature that identifies k [K].
 _MIN_TEMPERATURE_STD = 0.5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DailyFriction:
-    """One robot on one day.
+    """Friction of one robot on one day.
 
     Attributes:
-        day: Its name.
-        number: Its number, in days.
-        levels: Friction of the joints.
-        temperature: Of the joints [degC], or None.
+        day: Name of the day.
+        number: Number of the day.
+        levels: Friction levels of the joints.
+        temperature: Joint temperature [degC], or None.
     """
 
     day: str
@@ -45,12 +45,12 @@ class DailyFriction:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FrictionTrend:
-    """A robot's friction over days.
+    """Trend of a robot's friction over days.
 
     Attributes:
         per_day: Relative change per day, per joint; nan with too few days.
-        std: Its standard deviation.
-        friction_at_reference: Levels at the usual temperature [N m], one row per day.
+        std: Standard deviation of the change per day.
+        friction_at_reference: Friction levels at the reference temperature [N m], one row per day.
     """
 
     per_day: Float[Array, " j"]
@@ -59,7 +59,7 @@ class FrictionTrend:
 
 
 def day_numbers(names: Sequence[str]) -> list[float]:
-    """Days as numbers: dates as they are, numbered days by their number, others in order."""
+    """Days as numbers: dates as ordinals, numbered days by their number, others in order."""
     dates = [re.fullmatch(r"(\d{4})-?(\d{2})-?(\d{2})", name) for name in names]
     if all(dates):
         return [float(date(*map(int, match.groups())).toordinal()) for match in dates if match]
@@ -72,7 +72,7 @@ def day_numbers(names: Sequence[str]) -> list[float]:
 def friction_temperature_slopes(
     robots: Mapping[str, Sequence[DailyFriction]],
 ) -> tuple[Float[Array, " j"], Array]:
-    """k per joint [1/K], and the usual temperature; zero where nothing shows it."""
+    """Slope k per joint [1/K], and the reference temperature; zero if not identifiable."""
     joints = len(next(iter(robots.values()))[0].levels.value)
     numerator, denominator = np.zeros(joints), np.zeros(joints)
     temperatures: list[Array] = []
@@ -105,7 +105,7 @@ def friction_temperature_slopes(
 def fit_trend(
     days: Sequence[DailyFriction], slopes: Float[Array, " j"], reference: Array
 ) -> FrictionTrend:
-    """Of one robot."""
+    """Fit the trend of one robot."""
     x = np.log(np.stack([day.levels.value for day in days]))
     if all(day.temperature is not None for day in days) and np.all(np.isfinite(reference)):
         x = x - slopes * (np.stack([np.asarray(day.temperature) for day in days]) - reference)
@@ -120,7 +120,7 @@ def fit_trend(
             inverse = np.linalg.inv(line.T @ (w[:, None] * line))
             coefficients = inverse @ (line.T @ (w * x[:, j]))
             residual = x[:, j] - line @ coefficients
-            # Days differ by more than a day's data say: never less than they do.
+            # Scale the variance by the residuals if days vary more than expected.
             excess = max(1.0, float(np.sum(w * residual**2)) / max(len(t) - 2, 1))
             per_day[j], std[j] = coefficients[1], np.sqrt(inverse[1, 1] * excess)
     return FrictionTrend(per_day, std, np.exp(x))
@@ -129,13 +129,13 @@ def fit_trend(
 def significant_trends(
     trend: FrictionTrend, days: Sequence[DailyFriction], tests: int
 ) -> list[tuple[int, str, float]]:
-    """Joints whose friction moves over the days: joint from 1, words, standard deviations."""
+    """Joints with significant trends: joint from 1, message, size in standard deviations."""
     limit = normal_upper_quantile(_FALSE_ALARM / max(2 * tests, 1))
     span = days[-1].number - days[0].number
     out = []
     for j, (slope, std) in enumerate(zip(trend.per_day, trend.std, strict=True)):
         change = np.expm1(slope * span)
-        # Few days: the spread of a line through them is itself uncertain.
+        # With few days the standard deviation is itself uncertain.
         scaled_limit = limit * (1.0 + 4.0 / max(len(days) - 2, 1))
         if np.isfinite(slope) and abs(slope) > scaled_limit * std and abs(change) > _MIN_CHANGE:
             direction = "rose" if change > 0 else "fell"

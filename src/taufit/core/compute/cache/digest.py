@@ -1,4 +1,4 @@
-"""A number that stands for everything a result depends on: equal only where the inputs are."""
+"""Digest of everything a result depends on: equal only for equal inputs."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ import numpy as np
 import taufit
 
 SIZE = 20
-# Rooms that use results and make none that are kept.
+# Packages that use cached results but produce none.
 _USERS = ("cli", "contact", "excitation", "export", "health", "live", "papers", "payload",
           "report", "sim", "virtual", "wire")  # fmt: skip
 
 
 def digest(*values: Any) -> bytes:
-    """Of values, arrays, dataclasses and named functions, by content.
+    """Digest of values, arrays, dataclasses and named functions, by content.
 
-    Two things have one digest exactly when they have the same kinds and the same values, bit for
-    bit. A class may name the attributes that decide about it in `digest_of`.
+    Digests are equal exactly for equal types and values, bit by bit. A class may list its relevant
+    attributes in `digest_of`.
 
     Raises:
-        TypeError: Something has no content that could be compared, such as a lambda.
+        TypeError: If a value has no comparable content, such as a lambda.
     """
     total = hashlib.blake2b(digest_size=SIZE)
     for value in values:
@@ -39,7 +39,7 @@ def digest(*values: Any) -> bytes:
 
 @cache
 def code_digest() -> bytes:
-    """Of taufit itself: what another version found is not this one's result."""
+    """Digest of taufit itself: results of other versions are not reused."""
     total = hashlib.blake2b(digest_size=SIZE)
     top = Path(taufit.__file__).parent
     kernel = find_spec("taufit._kernel")

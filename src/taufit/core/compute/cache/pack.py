@@ -1,11 +1,11 @@
-"""Results as bytes and back. Bytes from a folder that others can write to are not trusted.
+"""Serialisation of results. Bytes from a folder that others can write to are not trusted.
 
     mark, keyed hash (BLAKE2b) of the entry's key and of everything that follows, length of the
     head, head (JSON), arrays (little-endian, each on a multiple of eight bytes)
 
-The hash is made with a secret of the user's, so nobody else can make an entry, alter one or give
-one another key. Reading calls no function that the bytes name: values are plain ones, arrays of
-listed types, and taufit's own dataclasses, which get their fields and nothing else.
+The hash uses a secret of the user, so nobody else can create or alter an entry or change its key.
+Reading calls no function named in the bytes: values are plain, arrays of listed types, and
+dataclasses of taufit, whose fields are set and nothing else.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ _SEQUENCES: dict[type, str] = {list: "list", tuple: "tuple", set: "set", frozens
 
 
 class DamagedError(Exception):
-    """Bytes that are not what this user wrote."""
+    """Bytes that this user did not write."""
 
 
 def pack(value: Any, key: bytes, secret: bytes) -> bytes:
-    """A value as bytes. Doubles hardly compress, so nothing is compressed.
+    """Serialise a value. Doubles hardly compress, so nothing is compressed.
 
     Args:
         value: Plain values, arrays, dataclasses of taufit, and lists, tuples, sets and dicts of
             those; TypeError for anything else.
-        key: Of the entry; it is found under this key only.
-        secret: Of the user.
+        key: Key of the entry, part of the hash.
+        secret: Secret of the user.
     """
     packer = _Packer()
     page = packer.page(value)
@@ -54,7 +54,7 @@ def pack(value: Any, key: bytes, secret: bytes) -> bytes:
 
 
 def unpack(data: bytes, key: bytes, secret: bytes) -> Any:
-    """The value of `pack`; DamagedError where key, secret or a single bit is another."""
+    """Inverse of `pack`; raises DamagedError if key, secret or any bit differs."""
     body = memoryview(data)[_START:]
     expected = _hash(key, secret, [body])
     if data[: len(_MARK)] != _MARK or not hmac.compare_digest(data[len(_MARK) : _START], expected):
@@ -80,13 +80,13 @@ def _pad(data: bytes) -> bytes:
 
 
 class _Packer:
-    """Pages of JSON, and the arrays they refer to; an array in several places is kept once."""
+    """JSON pages and the arrays they refer to; repeated arrays are stored once."""
 
     def __init__(self) -> None:
         self.arrays: list[Any] = []
         self.kinds: list[tuple[str, tuple[int, ...], str]] = []
         self._array_indices: dict[int, int] = {}
-        # An array that is gone could leave its id to another.
+        # References prevent the reuse of ids.
         self._references: list[Any] = []
 
     def page(self, value: Any) -> Any:
@@ -197,7 +197,7 @@ def _construct(tag: str, kind: Any, inner: list[Any]) -> Any:
 
 @cache
 def _class(name: str) -> Any:
-    """A class of taufit's that is made of its fields; None for every other."""
+    """Class of taufit that consists of its fields; None for any other."""
     module, _, class_name = name.partition(":")
     if not module.startswith("taufit.") or "." in class_name:
         return None
@@ -216,6 +216,6 @@ def _fields(kind: Any) -> tuple[str, ...]:
 
 
 def _has_state(kind: Any) -> bool:
-    """Whether a class says itself, in fewer bytes, what is to be kept of it."""
+    """Whether a class defines a compact state of its own."""
     state = kind.__dict__.get("__getstate__")
     return state is not None and state.__module__ == kind.__module__

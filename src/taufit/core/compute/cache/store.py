@@ -1,9 +1,8 @@
-"""Results in files of the user's, one per entry, named by their keys.
+"""Cache of results in files of the user, one per entry, named by its key.
 
-An entry appears whole or not at all (written beside its place and renamed), so any number of
-processes use one folder without locks. One that is damaged, or that somebody else made, is as good
-as none. A folder that cannot be used (read-only, full, somebody else's) makes a fit slower, never
-wrong.
+Entries are written atomically, so any number of processes may share a folder without locks. Damaged
+or foreign entries are ignored. An unusable folder (read-only, full, of another user) makes a fit
+slower, never wrong.
 """
 
 from __future__ import annotations
@@ -27,10 +26,9 @@ from taufit.core.compute.cache.user_folders import (
 )
 
 MISSING: Any = object()
-# The oldest entries go when all together are larger than this [bytes].
+# Largest total size [bytes]; the oldest entries are removed above it.
 _MAX_BYTES = 8 * 2**30
-# A folder is looked through for what is too old or too much so often [s], and after so much was
-# written [bytes].
+# Interval of cleaning a folder [s], and amount of written data that also triggers it [bytes].
 _SWEEP_S, _SWEEP_BYTES = 86_400.0, 2**30
 _UNFINISHED = ".new-"
 
@@ -39,11 +37,11 @@ class Cache:
     """Results by key.
 
     Args:
-        path: Folder of the entries, made where there is none; by default this user's.
+        path: Folder of the entries, created if missing; by default this user's.
 
     Attributes:
-        warning: Why results are not kept, or are made again, where that is so; else "".
-        reads: Contents of recordings that had to be read to know them.
+        warning: Reason why results are not cached or are recomputed; else "".
+        reads: Number of recordings read to determine their content.
     """
 
     def __init__(self, path: Path | None = None) -> None:
@@ -76,7 +74,7 @@ class Cache:
         return self.path / name[:2] / name
 
     def get(self, key: bytes) -> Any:
-        """The result, or MISSING."""
+        """Result, or MISSING."""
         if self._secret is None:
             return MISSING
         try:
@@ -90,30 +88,30 @@ class Cache:
             return MISSING
 
     def get_many(self, keys: Iterable[bytes]) -> dict[bytes, Any]:
-        """The results that are there and whole."""
+        """Valid results of several keys."""
         results = ((key, self.get(key)) for key in keys)
         return {key: value for key, value in results if value is not MISSING}
 
     def in_order(
         self, keys: Sequence[bytes], available: Container[bytes]
     ) -> Iterator[tuple[bytes, Any]]:
-        """Every key with its result, or with MISSING, read as it is asked for.
+        """Every key with its result or MISSING, read on demand.
 
         Args:
-            keys: Of the results.
-            available: Those that are worth looking for.
+            keys: Keys of the results.
+            available: Keys to look for.
         """
         for key in keys:
             yield key, self.get(key) if key in available else MISSING
 
     def existing_keys(self, keys: Iterable[bytes]) -> set[bytes]:
-        """Which results are there; that they are whole shows when they are read."""
+        """Keys with an entry; its validity is checked on reading."""
         if self._secret is None:
             return set()
         return {key for key in keys if self._file(key).exists()}
 
     def put(self, key: bytes, value: Any) -> None:
-        """Keep a result; one of a kind that cannot be kept is made again each time."""
+        """Store a result; types that cannot be stored are recomputed each time."""
         if self._secret is None:
             return
         try:
@@ -136,15 +134,14 @@ class Cache:
         self._written += len(data)
 
     def key(self, *values: Any) -> bytes:
-        """Of a result: what decides it, and this version of taufit."""
+        """Key of a result: its inputs and this version of taufit."""
         return digest(code_digest(), *values)
 
     def content(self, path: Path) -> str:
-        """SHA-256 of a file, read once: as long as nothing about it has changed, it has not.
+        """SHA-256 of a file, read once while size, inode and times are unchanged.
 
-        Size, inode, and the times at which its content and its entry in the folder changed: a file
-        that was written to and given its old time again has another of those. A folder's is that of
-        all it holds, read every time.
+        The change time detects files that were modified and got their old time again. Folders are
+        read every time.
         """
         if not path.is_file():
             self.reads += 1
@@ -160,27 +157,27 @@ class Cache:
         return str(known_files[name][4])
 
     def _contents_in(self, folder: str) -> dict[str, tuple[Any, ...]]:
-        """What is known of a folder's files, all at once: folders have thousands."""
+        """Known contents of a folder's files, stored together."""
         if folder not in self._contents:
             stored = self.get(_contents_key(folder))
             self._contents[folder] = {} if stored is MISSING else stored
         return self._contents[folder]
 
     def commit(self) -> None:
-        """Keep what became known of files' contents."""
+        """Store known contents of files."""
         while self._changed:
             folder = self._changed.pop()
             self.put(_contents_key(folder), self._contents[folder])
 
     def close(self) -> None:
-        """Keep what became known of files; the oldest entries leave a folder that is too large."""
+        """Store known contents of files; remove the oldest entries if the folder is too large."""
         self.commit()
         if self._secret is not None:
             with suppress(OSError):
                 self._sweep()
 
     def _sweep(self) -> None:
-        """Remove what killed processes left unfinished, and the oldest results of too many."""
+        """Remove unfinished files of killed processes, and the oldest results above the limit."""
         mark, current_time = self.path / "swept", time.time()
         with suppress(FileNotFoundError):
             if current_time - mark.stat().st_mtime < _SWEEP_S and self._written < _SWEEP_BYTES:
@@ -214,10 +211,9 @@ class Cache:
 
 
 def open_cache(folder: str | os.PathLike[str] | None = None) -> Cache:
-    """The results that this user keeps in a folder; in $XDG_CACHE_HOME/taufit where none is named.
+    """Open the cache of this user in a folder; by default $XDG_CACHE_HOME/taufit.
 
-    Several users may name one folder: each has a folder of his own in it, which nobody else can
-    write to.
+    Several users may share a folder: each has a private folder in it.
     """
     if folder is None:
         return Cache()
@@ -243,7 +239,7 @@ def _contents_key(folder: str) -> bytes:
 
 
 def _read(path: Path) -> bytes:
-    """The bytes of a regular file; whoever put a pipe or a link there does not make a fit wait."""
+    """Bytes of a regular file; pipes and links do not block."""
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     with open(os.open(path, flags), "rb") as stream:
         return stream.read(os.fstat(stream.fileno()).st_size)

@@ -1,4 +1,4 @@
-"""Where this user's results lie, and the secret that marks them as this user's."""
+"""Folders of the user for cached results, and the secret that authenticates them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _SECRET = 32
 
 
 class UntrustedFolderError(Exception):
-    """A folder or file that results cannot be trusted to."""
+    """Folder or file that is not safe for results."""
 
 
 def user_folder(variable: str, below_home: str) -> Path:
-    """taufit's folder in $XDG_CACHE_HOME, $XDG_STATE_HOME, or where those are by default."""
+    """Folder of taufit in $XDG_CACHE_HOME or $XDG_STATE_HOME, or their defaults."""
     text = os.environ.get(variable, "")
     if os.path.isabs(text):
         return Path(text) / "taufit"
@@ -27,10 +27,10 @@ def user_folder(variable: str, below_home: str) -> Path:
 
 
 def private_folder(path: Path) -> Path:
-    """A folder that exists, is this user's and is written by nobody else; made where there is none.
+    """Folder of this user that nobody else can write to; created if it does not exist.
 
     Raises:
-        PlaceError, OSError: It is not, or cannot be.
+        UntrustedFolderError, OSError: If others can write to it, or it cannot be created.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -41,10 +41,9 @@ def private_folder(path: Path) -> Path:
 
 
 def user_secret() -> tuple[bytes, bool]:
-    """The user's secret, and whether it was made just now.
+    """Secret of the user, and whether it was just created.
 
-    It is complete from its first moment on: written under another name and linked to its own,
-    which fails where there is one already.
+    It is created atomically: written under another name and linked, which fails if it exists.
     """
     path = private_folder(user_folder("XDG_STATE_HOME", ".local/state")) / "cache.key"
     is_new = not os.path.lexists(path)

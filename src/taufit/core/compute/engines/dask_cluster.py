@@ -1,8 +1,7 @@
-"""Work on a Dask cluster: `dask scheduler` and `dask worker` as their users know them.
+"""Engine on a Dask cluster of `dask scheduler` and `dask worker`.
 
-A task costs Dask several milliseconds, so it should be about a second of work. A worker that goes
-is reported and its tasks are done elsewhere; a task that took several workers with it is given up,
-by name.
+A Dask task costs several milliseconds, so it should be about a second of work. Lost workers are
+reported and their tasks repeated elsewhere; a task that killed several workers is given up.
 """
 
 from __future__ import annotations
@@ -17,25 +16,25 @@ from taufit.core.errors import TaufitError
 from taufit.core.extras import missing_extra
 from taufit.core.threads import single_blas_thread
 
-# How long a scheduler and its first worker are waited for [s].
+# Waiting time for a scheduler and its first worker [s].
 _PATIENCE_S = 20.0
-# A task is tried again so often when its worker went.
+# Repetitions of a task whose worker was lost.
 _RETRIES = 2
-# Tasks under way per thread of the cluster: results that wait take memory.
+# Submitted tasks per thread of the cluster: pending results need memory.
 _TASKS_PER_THREAD = 3
-# How often the cluster is asked who is still there [s].
+# Interval of checks for lost workers [s].
 _CHECK_INTERVAL_S = 1.0
 
 
 class DaskCluster:
-    """An engine on a Dask cluster.
+    """Engine on a Dask cluster.
 
     Args:
-        address: Of the scheduler, such as tcp://HOST:8786.
+        address: Address of the scheduler, such as tcp://HOST:8786.
 
     Attributes:
-        count: Threads of the cluster, when it was opened.
-        incidents: Workers that went, in words.
+        count: Number of threads of the cluster when it was opened.
+        incidents: Messages about lost workers.
     """
 
     def __init__(self, address: str) -> None:
@@ -94,7 +93,7 @@ class DaskCluster:
         return {address: int(worker["nthreads"]) for address, worker in info.items()}
 
     def _check_workers(self, *, force: bool = False) -> None:
-        """Note workers that went."""
+        """Record lost workers."""
         if not force and time.monotonic() - self._last_check < _CHECK_INTERVAL_S:
             return
         self._last_check = time.monotonic()
@@ -109,7 +108,7 @@ class DaskCluster:
     def map(
         self, function: Callable[..., Any], arguments: Iterable[tuple[Any, ...]]
     ) -> Iterator[Any]:
-        """function(*thing) of every thing, in order; `Lost` where no worker survived it."""
+        """Results of function(*argument), in order; `WorkerLost` where no worker survived."""
         pending: deque[Any] = deque()
         for argument in arguments:
             pending.append(self._submit(function, *argument))
@@ -126,7 +125,7 @@ class DaskCluster:
         add: Callable[[Any, Any], Any],
         keys: Sequence[Any],
     ) -> Any:
-        """The sum of function(*thing), added up on the cluster along the tree of the keys."""
+        """Sum of function(*argument), added on the cluster along the tree of the keys."""
 
         def future(node: ReductionNode) -> Any:
             parts = [self._submit(function, *arguments[k]) for k in node.leaves]
@@ -157,7 +156,7 @@ class DaskCluster:
             return WorkerLost(f"every worker that tried it was lost ({error.task})")
 
     def close(self) -> None:
-        """Leave the cluster as it is."""
+        """Disconnect from the cluster, which keeps running."""
         self._client.close()
 
     def __enter__(self) -> DaskCluster:

@@ -1,4 +1,4 @@
-"""The contract of an engine: map, reduce along a tree, close."""
+"""Interface of an engine: map, reduce along a tree, close."""
 
 from __future__ import annotations
 
@@ -7,36 +7,36 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
-# Leaves under one node, and children of one.
+# Largest number of leaves or children of a node.
 FAN = 8
 _BITS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class ReductionNode:
-    """Leaves that are summed one after the other, or nodes that are.
+    """Node of a reduction tree: leaves or smaller nodes, summed in order.
 
     Attributes:
-        leaves: Their numbers, where there are few.
-        children: Smaller nodes, where there are many.
+        leaves: Indices of the leaves, if they are few.
+        children: Smaller nodes, if leaves are many.
     """
 
     leaves: tuple[int, ...] = ()
     children: tuple[ReductionNode, ...] = ()
 
     def all_leaves(self) -> Iterator[int]:
-        """Every leaf, in order."""
+        """All leaves, in order."""
         yield from self.leaves
         for child in self.children:
             yield from child.all_leaves()
 
 
 def tree(keys: Sequence[Any], selected: Sequence[int] | None = None) -> ReductionNode:
-    """The tree over leaves with these keys, or over some of them.
+    """Reduction tree over leaves with given keys, or over some of them.
 
     Args:
-        keys: One per leaf, made from its content; `repr` tells them apart.
-        selected: Numbers of the leaves; by default all.
+        keys: Key of each leaf, made from its content; distinguished by `repr`.
+        selected: Indices of the leaves; all by default.
     """
     indices = range(len(keys)) if selected is None else selected
     order = sorted(indices, key=lambda k: (keys[k], k))
@@ -44,7 +44,7 @@ def tree(keys: Sequence[Any], selected: Sequence[int] | None = None) -> Reductio
 
 
 def hash_key(key: Any) -> int:
-    """64 bits that say nothing but which key it is."""
+    """64-bit hash of a key."""
     return int.from_bytes(hashlib.blake2b(repr(key).encode(), digest_size=8).digest())
 
 
@@ -60,7 +60,7 @@ def _node(leaves: list[tuple[int, int]], depth: int) -> ReductionNode:
 def sum_along_tree(
     node: ReductionNode, results: Iterator[Any], add: Callable[[Any, Any], Any]
 ) -> Any:
-    """The sum over a node; results come in the order of its leaves."""
+    """Sum over a node; results come in the order of its leaves."""
     total: Any = None
     for part in node.leaves:
         value = next(results)
@@ -76,19 +76,19 @@ Function = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class WorkerLost:
-    """A result that could not be had: its worker went, and so did those that tried again."""
+    """Missing result: its worker and those that repeated it were lost."""
 
     reason: str
 
 
 @runtime_checkable
 class Engine(Protocol):
-    """Applies functions to things. Results never depend on where or by how many."""
+    """Executes functions. Results never depend on place or number of workers."""
 
     count: int
 
     def map(self, function: Function, arguments: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
-        """function(*thing) of every thing, in order; a few at a time, so memory stays flat."""
+        """Results of function(*argument), in order; a few at a time to limit memory."""
 
     def reduce(
         self,
@@ -97,10 +97,10 @@ class Engine(Protocol):
         add: Callable[[Any, Any], Any],
         keys: Sequence[Any],
     ) -> Any:
-        """The sum of function(*thing) along the tree that the keys of the things make."""
+        """Sum of function(*argument) along the tree of the keys."""
 
     def close(self) -> None:
-        """Let go of workers."""
+        """Release the workers."""
 
     def __enter__(self) -> Engine: ...
 
@@ -114,7 +114,7 @@ def reduce_by_map(
     add: Callable[[Any, Any], Any],
     keys: Sequence[Any],
 ) -> Any:
-    """`Engine.reduce` where sums are made here: results of `map`, in the order of the tree."""
+    """`Engine.reduce` with sums in this process: results of `map`, in the order of the tree."""
     node = tree(keys)
     return sum_along_tree(
         node, engine.map(function, (arguments[k] for k in node.all_leaves())), add
@@ -122,10 +122,11 @@ def reduce_by_map(
 
 
 def open_engine(processes: int | None = 1, scheduler: str | None = None) -> Engine:
-    """An engine on this computer, or on a Dask cluster.
+    """Open an engine on this computer, or on a Dask cluster.
 
     Args:
-        processes: Here; None for one per processor, 1 for this one.
+        processes: Number of processes on this computer; None for one per processor, 1 for this
+            process.
         scheduler: Address of a Dask scheduler such as tcp://HOST:8786, or None.
     """
     if scheduler is not None:
