@@ -101,7 +101,7 @@ def test_information_keeps_the_triangle_only():
 def test_a_class_of_plain_attributes_comes_back():
     noise = AutoregressiveNoise([np.array([1.0, -0.5])], np.eye(1), np.ones(1), np.ones(1))
     found = unpack(pack(noise, KEY, SECRET), KEY, SECRET)
-    assert found.memory == noise.memory
+    assert found.memory_samples == noise.memory_samples
 
 
 @dataclass(frozen=True)
@@ -334,7 +334,7 @@ def test_old_temporaries_and_the_oldest_results_are_swept(tmp_path, monkeypatch)
     assert (cache.path / "00" / ".new-alive").exists()
     assert len(files(cache)) == 11
 
-    monkeypatch.setattr(store_module, "_LARGEST", 5000)
+    monkeypatch.setattr(store_module, "_MAX_BYTES", 5000)
     (cache.path / "swept").unlink()
     with open_cache(tmp_path) as cache:
         pass

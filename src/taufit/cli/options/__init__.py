@@ -93,7 +93,11 @@ class RecordingOptions:
             from taufit.recording.readers.from_bag import EFFORTS
 
             require_choice(self.effort, EFFORTS, "--effort")
-        how: dict[str, Any] = {"map": self.map, "topic": self.topic, "effort": self.effort}
+        how: dict[str, Any] = {
+            "column_map": self.map,
+            "topic": self.topic,
+            "torque_kind": self.effort,
+        }
         how |= {"payload": payload, "start": self.start, "end": self.end}
         with reading(path):
             if self.run is not None:
