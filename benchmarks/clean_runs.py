@@ -19,7 +19,7 @@ import numpy as np
 
 from taufit.core.errors import InfeasibleError
 from taufit.recording import Recording
-from taufit.robot import Limits, Robot, bundled_robots, from_dh, read_robot
+from taufit.robot import JointLimits, Robot, bundled_robots, from_dh, read_robot
 from taufit.robot.inertia import from_centre_of_mass
 
 SHARED = Path(__file__).resolve().parents[1].parent / "shared" / "data"
@@ -46,7 +46,7 @@ def _arm(
         bodies.append(from_centre_of_mass(m, centre, tensor))
     slow = np.array(slides)
     reach = np.where(slow, 0.4 * size, 2.6)
-    limits = Limits(
+    limits = JointLimits(
         lower=-reach,
         upper=reach,
         velocity=np.where(slow, 0.5 * size, 2.0) / max(1.0, np.sqrt(size)),

@@ -75,7 +75,7 @@ def score_of(
     return np.concatenate(
         [
             np.where(
-                (f.state < STATES.index("standing")).any(axis=1) & (f.jolt <= 0.0),
+                (f.state < STATES.index("standing")).any(axis=1) & (f.max_excess <= 0.0),
                 (signal_of(f, rival, rate_hz) / levels[f.state, joints]).max(axis=1),
                 0.0,
             )

@@ -31,7 +31,7 @@ from taufit.excitation import (
     scene_for,
 )
 from taufit.excitation.motion_file import motion_from_dict, motion_to_dict
-from taufit.robot import Limits, Robot, read_robot
+from taufit.robot import JointLimits, Robot, read_robot
 
 WAYS = (PROGRAM, STREAM, TRAJECTORY)
 _DENSE_S, _MOST = 2.5e-4, 400_000
@@ -62,7 +62,7 @@ def designed(arm: str, kind: str = "identification", *, splines: int = 0, seed: 
     scene = scene_for(robot, planes=(mounting_plane(robot),), clearance=0.02)
     limits = found.limits
     if found.design is None:
-        limits = Limits(
+        limits = JointLimits(
             limits.lower,
             limits.upper,
             limits.velocity,
@@ -287,7 +287,7 @@ def outcome(data: Data, robot: Robot, way: str, folder: Path) -> list[str]:
     try:
         file = read_motion_file(path)
         arm = robot if file.mounting is None else robot.with_mounting(file.mounting)
-        return ClearanceCheck(file, arm, way=way).clear(None).refusals()
+        return ClearanceCheck(file, arm, mode=way).clear(None).refusals()
     except TaufitError as error:
         return [str(error)]
 

@@ -16,7 +16,7 @@ def unseen_arms(seed: int) -> list[Robot]:
     Nothing but geometry and plausible masses is given for the random ones: limits are the defaults.
     """
     from taufit.robot.from_dh import from_dh
-    from taufit.robot.robot import Limits
+    from taufit.robot.robot import JointLimits
 
     rng = np.random.default_rng(seed)
     half = np.pi / 2
@@ -44,7 +44,7 @@ def unseen_arms(seed: int) -> list[Robot]:
         arms.append(from_dh(np.array(rows), name=f"random 5R {k}", parameters=_bodies(5, rng)))
     # SCARA with the data sheet's ranges of a 0.6 m arm.
     table = [[0, 0.4, 0.325, 0], [0, 0, 0.275, np.pi], [0, 0.0, 0, 0], [0, 0.05, 0, 0]]
-    ranges = Limits(
+    ranges = JointLimits(
         np.array([-2.3, -2.5, 0.0, -6.28]),
         np.array([2.3, 2.5, 0.21, 6.28]),
         np.array([6.6, 11.5, 1.1, 26.0]),

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 import taufit
-from taufit.recording import RecordingWriter, quality
+from taufit.recording import RecordingWriter, recording_quality
 
 # A logger that writes milliseconds, degrees and milliamperes, loses some cycles, repeats a row
 # and once writes rubbish.
@@ -41,7 +41,7 @@ with tempfile.TemporaryDirectory() as name:
     print(f"{len(recording)} samples of {len(rows)} rows, {recording.joints} joints")
     for finding in recording.findings:
         print(f"  {finding.severity}: {finding}")
-    clock = quality(recording).timing
+    clock = recording_quality(recording).timing
     print(f"  {clock.nominal_hz:.0f} Hz, {clock.lost} samples lost in {len(clock.gaps)} gaps")
 
     # Parquet for keeping, MCAP for ROS tools; both give back the same numbers.

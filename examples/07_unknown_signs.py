@@ -36,7 +36,7 @@ result = fit_unsigned(model, samples)
 
 print(f"{len(result.segments)} segments, {int(result.ambiguous.sum())} ambiguous")
 print(f"proven optimal: {result.certified}; chi2 per degree of freedom {result.chi2_per_dof:.2f}")
-right = result.found.sample_sign * true > 0
+right = result.recovery.sample_sign * true > 0
 big = np.abs(true) > 3.0 * 0.05 * true.std(0)
 print(f"signs of samples above 3 sigma that are right: {100 * right[big].mean():.2f} %")
 predicted = result.model.torque(q, v, acc)

@@ -3,7 +3,7 @@
 import numpy as np
 
 import taufit
-from taufit.health.tracker import track, tracked_score
+from taufit.health.tracker import score_tracking, track
 from taufit.model.predict import predicted_torque
 from taufit.sim import random_fourier
 from taufit.validation import score
@@ -38,7 +38,7 @@ print(f"nrmse {told.mean_nrmse:.4f}, {100 * told.mean_inside:.0f} % inside the 9
 
 predicted = predicted_torque(model, later)
 course = track(model, later, predicted=predicted)
-worth = tracked_score(later, predicted, course)
+worth = score_tracking(later, predicted, course)
 print(f"second half: {worth.second_half_before:.4f} as fitted, {worth.second_half:.4f} followed")
 for j, (coulomb, level) in enumerate(zip(course.parts[-1][:, 0], terms[:, 0], strict=True)):
     print(f"joint {j + 1}: Coulomb friction {100 * coulomb / level:+.1f} %")

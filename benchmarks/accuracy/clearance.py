@@ -71,14 +71,14 @@ def clean(
         scene_for,
         write_motion,
     )
-    from taufit.robot import Limits, read_robot
+    from taufit.robot import JointLimits, read_robot
 
     for arm in arms:
         robot = read_robot(arm)
         for kind, options, seeds in DESIGNS[::stride]:
             for seed in range(max(1, round(share * seeds))):
                 own = default_limits(robot)
-                limits = Limits(
+                limits = JointLimits(
                     own.lower,
                     own.upper,
                     options.get("speed", 1.0) * own.velocity,
@@ -110,7 +110,9 @@ def clean(
                 kept = found.limits
                 if found.design is None:
                     torque = np.full(robot.joints, np.inf)
-                    kept = Limits(kept.lower, kept.upper, kept.velocity, kept.acceleration, torque)
+                    kept = JointLimits(
+                        kept.lower, kept.upper, kept.velocity, kept.acceleration, torque
+                    )
                 with tempfile.TemporaryDirectory() as folder:
                     path = Path(folder) / "m.json"
                     block = clearance_block(found.motion, robot, Cell.of(scene, kept))
@@ -120,7 +122,7 @@ def clean(
                 reasons = [
                     reason
                     for way in ways
-                    for reason in ClearanceCheck(file, robot, way=way).clear(None).refusals()
+                    for reason in ClearanceCheck(file, robot, mode=way).clear(None).refusals()
                 ]
                 yield f"{arm} {kind} {options} {seed}", reasons
 
@@ -138,12 +140,12 @@ def ways(
     motion = plan("identification", robot, effort=SearchEffort(effort, seed=1)).motion
     with tempfile.TemporaryDirectory() as folder:
         write_motion(motion, Path(folder) / "m.json", robot=arm)
-        check = ClearanceCheck(read_motion_file(Path(folder) / "m.json"), robot, way=STREAM)
+        check = ClearanceCheck(read_motion_file(Path(folder) / "m.json"), robot, mode=STREAM)
     search, limits = check.approaches, check.limits
     low, high = np.maximum(limits.lower, -np.pi), np.minimum(limits.upper, np.pi)
     starts: list[tuple[str, np.ndarray]] = []
     for _ in range(walked):
-        pose = search.homes[0]
+        pose = search.home_poses[0]
         for _ in range(12):
             step = np.clip(pose + rng.normal(0.0, 0.7, len(pose)), low, high)
             if search.is_clear(np.stack([pose, step])):
@@ -158,7 +160,7 @@ def ways(
     for kind, pose in starts:
         begun = time.process_time()
         reasons: list[str] = []
-        _, way = check._way(pose, reasons)
+        _, way = check._find_path(pose, reasons)
         seconds.append(time.process_time() - begun)
         if way is None:
             named = re.search(r"Jog the arm to \[", reasons[0]) is not None
@@ -179,7 +181,7 @@ def calibrations() -> list[tuple[str, str, object]]:
     import csv
 
     from taufit.robot.mounting import rotation_rpy
-    from taufit.robot.robot import Drives, Limits, Link, Robot
+    from taufit.robot.robot import Drives, JointLimits, Link, Robot
 
     lines = [x for x in CALIBRATIONS.read_text().splitlines() if not x.startswith("#")]
     out = []
@@ -194,29 +196,31 @@ def calibrations() -> list[tuple[str, str, object]]:
                 angles[1] = np.pi
             pose[:3, :3] = rotation_rpy(*angles)
             links.append(Link(name, f"{name}_joint", pose, np.array([0, 0, 1.0, 0, 0, 0])))
-        arm = Robot(row["repository"], tuple(links), Limits.none(6), Drives.direct(6))
+        arm = Robot(
+            row["repository"], tuple(links), JointLimits.unlimited(6), Drives.joint_torque(6)
+        )
         out.append((row["repository"], row["model"], arm))
     return out
 
 
 def identities() -> tuple[int, int, float, float]:
     """Own models refused, other models accepted, largest own and least other distance [m]."""
-    from taufit.clearance.identity import OTHER_ARM, TWINS, _family, pose_gap
+    from taufit.clearance.identity import EQUAL_TABLES, OTHER_ROBOT_M, _nominal_robots, pose_gap
 
     refused = accepted = 0
     own, other = [], []
     for _, model, arm in calibrations():
-        twins = next((t for t in TWINS if model in t), {model})
-        for name, nominal in _family().items():
+        twins = next((t for t in EQUAL_TABLES if model in t), {model})
+        for name, nominal in _nominal_robots().items():
             if nominal.joints != 6:
                 continue
             gap = pose_gap(nominal, arm)
             if name in twins:
                 own.append(gap)
-                refused += gap > OTHER_ARM
+                refused += gap > OTHER_ROBOT_M
             else:
                 other.append(gap)
-                accepted += gap <= OTHER_ARM
+                accepted += gap <= OTHER_ROBOT_M
     return refused, accepted, max(own), min(other)
 
 
@@ -236,8 +240,8 @@ def after_yes(arm: str = "ur5e") -> tuple[float, float]:
             write_motion(motion, Path(folder) / "m.json", robot=arm)
             file = read_motion_file(Path(folder) / "m.json")
             for way in (PROGRAM, STREAM, TRAJECTORY):
-                check = ClearanceCheck(file, robot, way=way)
-                here = check.approaches.homes[0]
+                check = ClearanceCheck(file, robot, mode=way)
+                here = check.approaches.home_poses[0]
                 check.clear(here)
                 begun = time.process_time()
                 check.clear(here)

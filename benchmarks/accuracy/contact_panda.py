@@ -39,7 +39,7 @@ def rows() -> Iterator[Row]:
     source = stream(model, part(whole, 0.7, 1.0))
     quiet = ContactDetector(model)
     for sample in source.samples():
-        quiet.feed(*sample)
+        quiet.update_clean(*sample)
     seconds = float(source.time[-1] - source.time[0])
     alarms = len(quiet.contacts)
     yield Row("alarms without a step", alarms, "", "<= 0", f"{seconds:.1f} s")
@@ -53,8 +53,12 @@ def rows() -> Iterator[Row]:
             torque[during, joint] += size * (1.0 if rng.random() < 0.5 else -1.0)
             watch = ContactDetector(model)
             for sample in replace(source, torque=torque).samples():
-                watch.feed(*sample)
-            told = [c.noticed - start for c in watch.contacts if 0 <= c.noticed - start < 0.5]
+                watch.update_clean(*sample)
+            told = [
+                c.detection_time - start
+                for c in watch.contacts
+                if 0 <= c.detection_time - start < 0.5
+            ]
             found += bool(told)
             late += told[:1]
         after = f", median after {1e3 * float(np.median(late)):.0f} ms" if late else ""

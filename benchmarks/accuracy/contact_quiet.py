@@ -15,7 +15,7 @@ from benchmarks import Row
 from benchmarks.contact_runs import DATA, FREE, SCORED, fed, model, noise, recording, stream_of
 from taufit.contact import ContactKind, find_contacts
 from taufit.contact.injection import inject_contacts
-from taufit.contact.run import external_torque_blocks
+from taufit.contact.recording_contacts import external_torque_blocks
 from taufit.payload import PayloadFilter
 from taufit.terms.friction.states import STATES
 
@@ -62,7 +62,7 @@ def _pushes() -> Iterator[Row]:
     delays, others = [], 0
     for name, abouts in PUSHES.items():
         done = find_contacts(model(), recording(f"20_01_22-{name}"), noise=noise())
-        told = [one.noticed for one in done.contacts]
+        told = [one.detection_time for one in done.contacts]
         starts = [_first_tenth(name, about) for about in abouts]
         for start in starts:
             near = [t - start for t in told if -0.1 <= t - start <= 0.5]
@@ -84,7 +84,7 @@ def _bands() -> Iterator[Row]:
     for k, state in enumerate(STATES):
         held = [
             (np.abs(f.smooth) <= by_state.band(f.state))[settle:][
-                (f.state[settle:] == k) & (f.jolt[settle:, None] <= 0.0)
+                (f.state[settle:] == k) & (f.max_excess[settle:, None] <= 0.0)
             ]
             for f in felt
         ]
@@ -102,7 +102,7 @@ def _payload() -> Iterator[Row]:
         force, seconds = float(rng.uniform(20.0, 50.0)), float(rng.uniform(0.1, 0.5))
         kind = ContactKind(force, seconds, "step")
         source = stream_of(names[k % len(names)])
-        hurt, own = inject_contacts(model(), source, kind, rng, first=8.0)
+        hurt, own = inject_contacts(model(), source, kind, rng, first_time=8.0)
         live, due = PayloadFilter(model(), gain_std=hurt.gain_std), 0.1
         for sample in hurt.samples():
             live.update(*sample)

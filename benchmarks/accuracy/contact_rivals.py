@@ -28,7 +28,7 @@ from benchmarks.contact_rivals import RIVALS, Rival, blocks_of, levels_of, once_
 from benchmarks.contact_runs import DATA, FREE, MOVING, SCORED, model, noise, stream_of
 from taufit.contact import ContactDetector, ContactKind
 from taufit.contact.injection import inject_contacts
-from taufit.contact.run import external_torque_blocks
+from taufit.contact.recording_contacts import external_torque_blocks
 from taufit.core.arrays import Array
 from taufit.payload import Stream
 from taufit.terms.friction.states import STATES
@@ -100,7 +100,7 @@ def _traces(source: Stream) -> dict[str, Trace]:
     watch.threshold = np.inf
     values, times, last = [], [], None
     for sample in source.samples():
-        seen = watch.feed(*sample)
+        seen = watch.update_clean(*sample)
         if seen is not None and seen is not last:
             last = seen
             moves = bool((seen.state < STATES.index("standing")).any())

@@ -24,7 +24,7 @@ from benchmarks import Row
 from benchmarks.contact_rivals import RIVALS, Rival, blocks_of, levels_of, once_per_hour, score_of
 from benchmarks.contact_runs import ROOT, work
 from taufit.contact import find_contacts, refine_noise
-from taufit.contact.run import external_torque_blocks
+from taufit.contact.recording_contacts import external_torque_blocks
 from taufit.core.arrays import Array
 from taufit.model.fitted_model import FittedModel
 from taufit.model.noise_by_state import NoiseByState

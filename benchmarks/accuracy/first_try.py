@@ -120,7 +120,7 @@ def write(log: Log, folder: Path) -> list[str]:
 
 def fit(robot: str, arguments: Sequence[str], folder: Path, mended: str) -> tuple[int, Any, str]:
     """One `taufit fit` of the log."""
-    more = ["--mend", str(folder / mended), "-o", str(folder / "model.json"), "--json"]
+    more = ["--write-map", str(folder / mended), "-o", str(folder / "model.json"), "--json"]
     return command("fit", robot, *arguments, *more)
 
 

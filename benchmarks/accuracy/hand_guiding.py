@@ -16,7 +16,7 @@ import numpy as np
 from benchmarks import Row
 from taufit.payload import identify_payload
 from taufit.sim import read_preset
-from taufit.sim.hand_guiding import guide
+from taufit.sim.hand_guiding import simulate_hand_guiding
 from taufit.sim.payload import CarriedPayload
 from taufit.workflow import identify
 
@@ -55,7 +55,7 @@ def rows() -> Iterator[Row]:
             (start, sides, seconds) for start in PLACES for sides in PLANES for seconds in SECONDS
         ):
             heavy, light = (
-                guide(
+                simulate_hand_guiding(
                     twin.robot,
                     true,
                     compensated=known,

@@ -146,7 +146,7 @@ def rows() -> Iterator[Row]:
         others += sum(one.alarm for one in found.joints if one.joint != joint + 1)
         if found.joints[joint].alarm:
             names = [run.name for run in history.runs]
-            delays.append(names.index(found.joints[joint].since) - BASELINE + 1)
+            delays.append(names.index(found.joints[joint].alarm_run) - BASELINE + 1)
     yield Row(
         "3 % rise over 60 runs found, right joint",
         100 * right / 12,

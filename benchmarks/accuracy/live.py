@@ -76,7 +76,7 @@ def _contacts(model: Any, names: list[str]) -> Iterator[Row]:
     while count < CONTACTS:
         shape = "pulse" if rng.random() < 0.5 else "step"
         kind = ContactKind(float(rng.uniform(20.0, 50.0)), float(rng.uniform(0.1, 0.5)), shape)
-        hurt, put = inject_contacts(model, sources[k % len(sources)], kind, rng, first=12.0)
+        hurt, put = inject_contacts(model, sources[k % len(sources)], kind, rng, first_time=12.0)
         monitor = Monitor(model)
         for _ in monitor.run(hurt.samples()):
             pass
@@ -114,9 +114,9 @@ def _picks(bench: Bench) -> Iterator[Row]:
         longest = 0.0
         for reading in monitor:
             touch = reading.contact
-            if touch is not None and touch.kind == "contact" and touch.since > at - 0.1:
+            if touch is not None and touch.kind == "contact" and touch.start_time > at - 0.1:
                 longest = max(
-                    longest, reading.time - first_call.setdefault(touch.since, reading.time)
+                    longest, reading.time - first_call.setdefault(touch.start_time, reading.time)
                 )
         called += longest > 1.0
         events = [e for e in monitor.events if e.time >= at]

@@ -32,7 +32,7 @@ def least_squares(case: Instance) -> Float[Array, " p"]:
     rows = joint_rows(case.model.regressor(s.position, s.velocity, s.acceleration), weight)
     normal = rows.gram(weight)
     values = np.zeros(len(case.model.names))
-    values[rows.kept] = np.linalg.solve(normal, rows.project(case.measured * weight**2))
+    values[rows.parameters] = np.linalg.solve(normal, rows.project(case.measured * weight**2))
     return values
 
 

@@ -113,7 +113,7 @@ def shared() -> Iterator[tuple[str, Robot, list[Recording]]]:
         yield one[0].name, read_robot("panda"), one
     for one in read("staubli_tx40/*.csv.gz", MAPS / "tx40_csv.yaml"):
         yield one[0].name, read_robot(SHARED / "staubli_tx40/tx40_mdh_modified.urdf"), one
-    for one in read("ur10_bag/*.db3", None, effort="torque"):
+    for one in read("ur10_bag/*.db3", None, torque_kind="torque"):
         yield one[0].name, read_robot("ur10"), one
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks import Row
 from benchmarks.accuracy.real_robots import DATA, MAPS, NINE
 from taufit.core.arrays import Array, Float
-from taufit.health.tracker import FrictionCourse, track, tracked_score
+from taufit.health.tracker import FrictionCourse, score_tracking, track
 from taufit.model import FittedModel, friction_torque
 from taufit.model.predict import predicted_torque
 from taufit.recording import read_recording
@@ -43,9 +43,9 @@ def rows() -> Iterator[Row]:
         samples = condition_like(model, [runs[name]], cutoff_hz=5.0, name=name)
         predicted = predicted_torque(model, samples)
         course = track(model, samples, predicted=predicted)
-        own = tracked_score(samples, predicted, course)
+        own = score_tracking(samples, predicted, course)
         before[name], after[name] = own.second_half_before, own.second_half
-        best[name] = tracked_score(samples, predicted, _known_after(model, samples, predicted))
+        best[name] = score_tracking(samples, predicted, _known_after(model, samples, predicted))
         if name == OLD:
             note = "model of eight runs, seven weeks later, 5 Hz; the whole run"
             yield Row(f"{name} followed, nrmse", own.mean_nrmse, "", "<= 0.036", note)

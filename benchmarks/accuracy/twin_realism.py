@@ -18,7 +18,7 @@ from taufit.regression import SampleRows
 from taufit.robot import Robot, bundled_robots, read_robot
 from taufit.signals import condition
 from taufit.sim import Twin, random_fourier, read_preset, typical_rotor
-from taufit.sim.replay import replay
+from taufit.sim.replay import motion_of_recording
 from taufit.terms.friction import Linear
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -88,7 +88,7 @@ def rows() -> Iterator[Row]:
         errors, spectra = [], []
         for name in names:
             real = read_recording(DATA / f"{name}.csv.gz", column_map=MAP)
-            made = preset.twin.run(replay(real), seed=1, rest=(0.0, 0.0)).recording
+            made = preset.twin.run(motion_of_recording(real), seed=1, rest=(0.0, 0.0)).recording
             (mine, my_bands), (other, their_bands) = (
                 ordinary_fit(robot, recording, gain) for recording in (made, real)
             )

@@ -35,13 +35,13 @@ from taufit.regression import SampleRows
 from taufit.regression.weights import Weights
 from taufit.robot import Robot, read_robot
 from taufit.signals import condition
-from taufit.signs.data import prepare
+from taufit.signs.data import prepare_search
 from taufit.signs.information import information_share
 from taufit.signs.quadratic import joint_rows
 from taufit.signs.rounds import search_rounds
 from taufit.signs.search import search_signs
 from taufit.signs.segments import noise_scale
-from taufit.signs.unknown_signs import FoundSigns, find_signs, fit_unsigned, without_signs
+from taufit.signs.unknown_signs import RecoveredSigns, find_signs, fit_unsigned, without_signs
 from taufit.terms.friction import Linear
 
 SHARED = Path(__file__).resolve().parents[3] / "shared"
@@ -99,7 +99,7 @@ class Tally:
         )
 
 
-def tally(pairs: Iterable[tuple[Instance, FoundSigns]]) -> Tally:
+def tally(pairs: Iterable[tuple[Instance, RecoveredSigns]]) -> Tally:
     right, unflagged, flagged, total, certified, confident, chi2, sizes = 0, 0, 0, 0, 0, 0, [], []
     for case, found in pairs:
         wrong = segment_truth(case, found.segments) != found.signs
@@ -145,7 +145,7 @@ def _tree_rows() -> Iterator[Row]:
             for seed in range(FIRST, FIRST + TREE_SEEDS):
                 case = instance(seed, noise=noise, friction=friction)
                 result = fit_unsigned(case.model, case.samples, "tree", bounds=boxes(case))
-                done.append((case, result.found))
+                done.append((case, result.recovery))
             one = tally(done)
             yield Row(
                 f"T-PBPR all right, {_name(noise, friction)}",
@@ -164,7 +164,7 @@ def _main_rows() -> Iterator[Row]:
             for seed in range(FIRST, FIRST + (PAIRED_SEEDS if noise else SEEDS)):
                 case = instance(seed, noise=noise, friction=friction)
                 result = fit_unsigned(case.model, case.samples)
-                done.append((case, result.found))
+                done.append((case, result.recovery))
                 if noise:
                     mine.append(errors_of(case, result.values))
                     theirs.append(errors_of(case, _known(case)))
@@ -240,7 +240,7 @@ def least_errors(case: Instance) -> Float[Array, "2 2"]:
     links = np.zeros((len(printed), len(model.names)))
     links[:, : printed.shape[1]] = printed
     maps = (links / np.sqrt(len(links)), fresh / np.linalg.norm(fresh @ case.truth))
-    squares = [one[:, rows.kept].T @ one[:, rows.kept] for one in maps]
+    squares = [one[:, rows.parameters].T @ one[:, rows.parameters] for one in maps]
     bounds = [np.linalg.inv(rows.gram(each)) for each in (weight * np.sqrt(share), weight)]
     return np.array([[np.sum(bound * square) for square in squares] for bound in bounds])
 
@@ -277,7 +277,7 @@ def printed_coefficients() -> Float[Array, "27 60"]:
 
 
 def _found(seeds: int, **settings: Any) -> Tally:
-    def one(seed: int) -> tuple[Instance, FoundSigns]:
+    def one(seed: int) -> tuple[Instance, RecoveredSigns]:
         made = {k: v(seed) if callable(v) else v for k, v in settings.items()}
         case = instance(seed, **made)
         return case, find_signs(case.model, case.samples)
@@ -340,7 +340,7 @@ def _constrained_rows() -> Iterator[Row]:
     plain_right = right = certified = 0
     for seed in range(FIRST, FIRST + HARD_SEEDS):
         case = instance(seed, noise=0.2, friction=True, amplitude=0.25)
-        first = search_rounds(prepare(case.model, case.samples), 1, 1_000_000)
+        first = search_rounds(prepare_search(case.model, case.samples), 1, 1_000_000)
         signs = search_signs(first.form.quadratic).signs
         found = find_signs(case.model, case.samples, constrained=True, rounds=1)
         truth = segment_truth(case, found.segments)

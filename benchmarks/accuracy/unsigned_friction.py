@@ -14,7 +14,7 @@ from taufit.core.arrays import Array, Bool, Float
 from taufit.fitting import automatic_model
 from taufit.recording import Recording
 from taufit.signals import condition
-from taufit.signs.findings import FoundSigns
+from taufit.signs.findings import RecoveredSigns
 from taufit.signs.segments import noise_scale
 from taufit.signs.unknown_signs import find_signs, without_signs
 from taufit.sim import Twin, random_fourier, typical_effects, typical_rotor
@@ -52,7 +52,7 @@ def twin(arm: str, friction: float) -> Twin:
     return Twin(robot, replace(effects, friction=own))
 
 
-def wrong_segments(found: FoundSigns, recording: Recording) -> Bool[Array, " s"]:
+def wrong_segments(found: RecoveredSigns, recording: Recording) -> Bool[Array, " s"]:
     """Which segments have the other sign than the torque that was recorded."""
     samples = condition(recording, cutoff_hz=10.0)
     torque = samples.torque if samples.raw_torque is None else samples.raw_torque

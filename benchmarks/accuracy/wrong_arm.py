@@ -49,7 +49,7 @@ def described() -> dict[str, Robot]:
         name="panda6",
         links=panda.links[:6],
         limits=replace(panda.limits, **first),
-        drives=Drives.direct(6),
+        drives=Drives.joint_torque(6),
         urdf=None,
     )
     return {name: read_robot(name) for name in ("ur5e", "ur3e", "kr5", "ur10")} | {"panda6": cut}

@@ -47,7 +47,7 @@ def verbs(base: Path, work: Path) -> dict[str, tuple[list[str], list[Path]]]:
     out["simulate"] = (play, [twin, work / "twin.truth.json"])
     fitted = work / "fitted.json"
     out["fit"] = (
-        ["fit", arm, run, "--friction", "linear", "--estimator", "ols", "--force",
+        ["fit", arm, run, "--friction", "linear", "--estimator", "ols", "--ignore-contradictions",
          "-o", str(fitted)], [fitted],
     )  # fmt: skip
     page = work / "page.html"
@@ -56,7 +56,7 @@ def verbs(base: Path, work: Path) -> dict[str, tuple[list[str], list[Path]]]:
     out["payload"] = (["payload", model, run, "--report", str(page)], [page])
     noise = work / "noise.json"
     out["contact"] = (
-        ["contact", model, run, "--free", run, "-o", str(noise), "--report", str(page)],
+        ["contact", model, run, "--contact-free", run, "-o", str(noise), "--report", str(page)],
         [noise, page],
     )
     draft = work / "map.yaml"
@@ -187,7 +187,7 @@ def address_space(limits: range = range(200, 801, 50), patience: float = 20.0) -
         for limit in limits:
             model.write_bytes(OLD)
             words = [sys.executable, "-m", "taufit", "fit", base / "arm.yaml", base / "run.parquet",
-                     "--force", "-o", model]  # fmt: skip
+                     "--ignore-contradictions", "-o", model]  # fmt: skip
             script = f'ulimit -v {1000 * limit}; exec "$@"'
             child = subprocess.Popen(
                 ["sh", "-c", script, "sh", *words], stdout=subprocess.DEVNULL,

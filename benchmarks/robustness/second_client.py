@@ -22,15 +22,15 @@ import typer
 
 from benchmarks.flat_bodies import FlatArm
 from taufit.cli import record as record_verb
-from taufit.cli.parts.play import PlayOptions
+from taufit.cli.parts.playback import PlayOptions
 from taufit.core.errors import TaufitError
 from taufit.excitation import write_motion
 from taufit.robot import read_robot
 from taufit.sim import Twin, random_fourier, typical_rotor
 from taufit.virtual.controllers import UrController
-from taufit.virtual.controllers.dh import dh_table
+from taufit.virtual.controllers.dh_table import dh_table
 from taufit.virtual.urscript import ScriptError
-from taufit.wire.source import Block, Description
+from taufit.wire.source import SampleBlock, SourceDescription
 from taufit.wire.ur import FIELDS, STATUS
 from taufit.wire.ur_state import DhTable
 
@@ -103,12 +103,12 @@ class Cell:
 
     # The lines of the command.
 
-    def connect(self) -> Description:
+    def connect(self) -> SourceDescription:
         names = tuple(FIELDS)
         meta = {"controller": "Universal Robots", "controller_version": "3.15.0.0"}
-        return Description(6, names, "current", "motor_current", 125.0, meta)
+        return SourceDescription(6, names, "current", "motor_current", 125.0, meta)
 
-    def read(self, seconds: float) -> Block | None:
+    def read(self, seconds: float) -> SampleBlock | None:
         if seconds > 0.0:
             self.tick(10)
         if not self.rows:
@@ -119,7 +119,7 @@ class Cell:
         status = {
             name: np.array([row[name] for row in rows], float) for name in STATUS if name in rows[0]
         }
-        return Block(time, values, status)
+        return SampleBlock(time, values, status)
 
     def close(self) -> None:
         pass
@@ -247,7 +247,7 @@ def _lines(cell: Cell) -> list[Any]:
         return {"robot_model": "UR5", "serial_number": "1", "remote_control": cell.remote}
 
     return [
-        mock.patch("taufit.wire.open.open_source", lambda *a, **k: cell),
+        mock.patch("taufit.wire.source_address.open_source", lambda *a, **k: cell),
         mock.patch("taufit.wire.ur_player.TcpConnection", Line),
         mock.patch("taufit.wire.ur_player.exchange", lambda *a, **k: cell.controller.stop()),
         mock.patch("taufit.wire.ur_player.controller_info", about),

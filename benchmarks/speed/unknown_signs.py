@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks import Row
 from benchmarks.sign_instances import boxes, instance, seven_joint_arm
 from taufit.signs import search as sign_search
-from taufit.signs.data import prepare
+from taufit.signs.data import prepare_search
 from taufit.signs.rounds import search_rounds
 from taufit.signs.unknown_signs import fit_unsigned
 
@@ -71,7 +71,7 @@ def rows() -> Iterator[Row]:
             "worst CPU of 5 seeds, at least 450 segments",
         )
     case = instance(0, noise=0.2, friction=True)
-    form = search_rounds(prepare(case.model, case.samples), 1, 1_000_000).form.quadratic
+    form = search_rounds(prepare_search(case.model, case.samples), 1, 1_000_000).form.quadratic
     # Many at once: clocks of processor time may tick coarsely.
     many = [form] * 50
     compiled = cpu(lambda: [sign_search.search_signs(one) for one in many]) / len(many)

@@ -193,7 +193,7 @@ def test_a_sliding_joint_has_its_zero_in_millimetres(tmp_path, capsys):
     taufit.write_recording(run, tmp_path / "run.parquet")
     (tmp_path / "slider.yaml").write_text(to_yaml(robot))
     files = [str(tmp_path / "slider.yaml"), str(tmp_path / "run.parquet")]
-    options = ["--joint-zeros", "all", "--joint-zero-std", "2", "--slide-zero-std", "10"]
+    options = ["--joint-zeros", "all", "--joint-zero-std", "2", "--prismatic-zero-std", "10"]
     with pytest.raises(SystemExit) as ended:
         main(["fit", *files, *options, "-o", str(tmp_path / "model.json")])
     assert ended.value.code == 0

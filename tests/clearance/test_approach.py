@@ -10,7 +10,7 @@ from benchmarks.accuracy.clearance import ways
 from benchmarks.flat_bodies import FlatArm
 
 from taufit.clearance import ClearanceCheck, read_motion_file
-from taufit.clearance.playback import STREAM, turned, turns_towards
+from taufit.clearance.playback import STREAM, shift_by_turns, turns_towards
 from taufit.excitation.motion_file import motion_from_dict
 from taufit.robot import read_robot
 from taufit.wire.player import Approach
@@ -22,7 +22,7 @@ ROBOT = read_robot("ur5e")
 def check(fourier, tmp_path_factory):
     path = tmp_path_factory.mktemp("motion") / "m.json"
     path.write_text(json.dumps(fourier))
-    return ClearanceCheck(read_motion_file(path), ROBOT, way=STREAM)
+    return ClearanceCheck(read_motion_file(path), ROBOT, mode=STREAM)
 
 
 @pytest.mark.parametrize("arm", ["ur3e", "ur5e", "ur10", "panda", "kr5"])
@@ -68,7 +68,7 @@ def test_what_cannot_be_reached_names_a_pose_from_which_it_can(check, monkeypatc
     text = check.clear(np.array([1.0, -1.2, 1.0, 0.5, 0.5, 0.0])).reasons[0]
     assert "no clear way" in text and "Jog the arm to [" in text
     named = [float(x) for x in text.split("Jog the arm to [")[1].split("]")[0].split(",")]
-    homes = check.approaches.homes_before(goal)
+    homes = check.approaches.homes_with_leg_to(goal)
     assert min(np.abs(np.degrees(h) - named).max() for h in homes) < 1.0
 
 
@@ -77,7 +77,7 @@ def test_a_full_turn_on_is_the_same_motion(fourier):
     start = motion.at(np.zeros(1))[0][0]
     here = start + np.array([0, 0, 0, 0, 0, 2 * np.pi])
     turns = turns_towards(motion, here, ROBOT.limits, np.ones(6, bool))
-    moved = turned(motion, turns)
+    moved = shift_by_turns(motion, turns)
     gap = moved.at(np.zeros(1))[0][0] - start
     assert set(np.round(gap / (2 * np.pi), 9)) <= {-1.0, 0.0, 1.0}
     q = moved.at(np.linspace(0, 10, 500))[0]

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from taufit.clearance.curve import PolynomialCurve, curve_of, hermite, intervals, line
-from taufit.clearance.proof import prove_clear, prove_limits, prove_tip_speed, speeds
-from taufit.clearance.space import Space
+from taufit.clearance.curve import PolynomialCurve, exact_curve, hermite, intervals, straight_line
+from taufit.clearance.proof import prove_clear, prove_limits, prove_tip_speed, speed_bounds
+from taufit.clearance.space import CollisionSpace
 from taufit.dynamics import jacobian
 from taufit.excitation import (
     Fourier,
@@ -19,7 +19,7 @@ from taufit.excitation import (
     mounting_plane,
     scene_for,
 )
-from taufit.robot import Limits, read_robot
+from taufit.robot import JointLimits, read_robot
 
 JOINTS = 3
 
@@ -43,7 +43,7 @@ def motions(seed):
 @given(seed=st.integers(0, 2**31))
 def test_curves_are_their_motions_and_bounds_hold_everywhere(seed):
     for motion in motions(seed):
-        curve = curve_of(motion)
+        curve = exact_curve(motion)
         now = intervals(curve, 0.05)
         inside = now.start + 0.37 * now.length
         time = curve.begin[now.piece] + inside
@@ -69,9 +69,9 @@ def test_curves_are_their_motions_and_bounds_hold_everywhere(seed):
 @given(seed=st.integers(0, 2**31))
 def test_speed_between_the_ends_of_an_interval_stays_below_its_bound(seed):
     for motion in motions(seed):
-        curve = curve_of(motion)
+        curve = exact_curve(motion)
         now = intervals(curve, 0.1)
-        top = speeds(curve, now)
+        top = speed_bounds(curve, now)
         for share in (0.0, 0.2, 0.5, 0.9, 1.0):
             v = np.abs(curve.value(1, now.piece, now.start + share * now.length))
             assert np.all(v <= top + 1e-9 * (1.0 + top))
@@ -92,14 +92,14 @@ def test_cubics_and_quintics_pass_their_points():
 
 def limits(velocity=2.0, acceleration=10.0, far=1e9):
     one = np.ones(JOINTS)
-    return Limits(-far * one, far * one, velocity * one, acceleration * one, np.inf * one)
+    return JointLimits(-far * one, far * one, velocity * one, acceleration * one, np.inf * one)
 
 
 @settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 2**31), share=st.floats(0.7, 1.3))
 def test_limits_are_proved_exactly_where_dense_samples_keep_them(seed, share):
     for motion in motions(seed):
-        curve = curve_of(motion)
+        curve = exact_curve(motion)
         seconds = getattr(motion, "period", motion.duration)
         _, v, a = motion.at(np.linspace(0.0, seconds, 20_001))
         top = np.abs(v).max(), np.abs(a).max()
@@ -108,7 +108,7 @@ def test_limits_are_proved_exactly_where_dense_samples_keep_them(seed, share):
         if share > 1.0005:
             assert not found
         if share < 0.998:
-            assert [one.kind for one in found] == ["speed"] and found[0].proved
+            assert [one.kind for one in found] == ["speed"] and found[0].is_shown
 
 
 @pytest.mark.parametrize("hz", [50.0, 125.0, 199.9, 200.0, 500.0, 1000.0])
@@ -119,7 +119,7 @@ def test_what_hides_between_samples_is_found(hz):
     # On a grid of whole periods it stands still.
     grid = np.arange(0.0, 1.0, 5.0 / round(hz)) if hz != 199.9 else np.arange(0, 200) / 199.9
     assert np.abs(np.diff(hidden.at(grid)[0], axis=0)).max() < 1e-6
-    found = prove_limits(curve_of(hidden), limits(), ("a", "b", "c"))
+    found = prove_limits(exact_curve(hidden), limits(), ("a", "b", "c"))
     assert {one.kind for one in found} == {"speed", "acceleration"}
 
 
@@ -127,7 +127,7 @@ def test_what_hides_between_samples_is_found(hz):
 def space():
     robot = read_robot("ur5e")
     scene = scene_for(robot, planes=(mounting_plane(robot),), clearance=0.02, tip_speed=1.0)
-    return Space(robot, scene, default_limits(robot))
+    return CollisionSpace(robot, scene, default_limits(robot))
 
 
 def test_levers_are_never_exceeded(space):
@@ -153,14 +153,14 @@ def test_levers_are_never_exceeded(space):
 def test_a_proved_leg_is_clear_wherever_one_looks(space, seed):
     rng = np.random.default_rng(seed)
     start, stop = rng.uniform(-2.5, 2.5, (2, 6))
-    leg = line(start, stop)
+    leg = straight_line(start, stop)
     found = prove_clear(leg, space, slack=0.002, step=0.05)
     dense = start + np.linspace(0, 1, 3000)[:, None] * (stop - start)
     short = -space.distances(dense) - space.slack(0.002)
     if found is None:
         assert short.max() <= 1e-9
-    elif found.proved:
-        assert short.max() > -1e-4 and found.what in space.names
+    elif found.is_shown:
+        assert short.max() > -1e-4 and found.name in space.names
 
 
 def test_the_speed_of_the_tip_is_bounded_between_samples(space):
@@ -169,7 +169,7 @@ def test_the_speed_of_the_tip_is_bounded_between_samples(space):
         motion = Fourier(np.zeros(6), size * rng.normal(size=(6, 4)), np.zeros((6, 4)), 0.3)
         q, v, _ = motion.at(np.linspace(0.0, motion.period, 5000))
         top = np.linalg.norm(np.einsum("nij,nj->ni", jacobian(space.robot, q)[:, 3:], v), axis=1)
-        found = prove_tip_speed(curve_of(motion), space)
+        found = prove_tip_speed(exact_curve(motion), space)
         assert (found is None) == (top.max() <= 1.001)
 
 
@@ -178,5 +178,5 @@ def test_a_curve_that_steps_in_acceleration_is_seen_from_both_sides():
     powers = np.array([[[0.0], [4.5]], [[0.0], [9.0]], [[4.5], [-5.5]]])
     curve = PolynomialCurve(np.array([0.0, 1.0]), np.ones(2), powers)
     one = np.ones(1)
-    kept = Limits(-99 * one, 99 * one, 99 * one, 10 * one, np.inf * one)
+    kept = JointLimits(-99 * one, 99 * one, 99 * one, 10 * one, np.inf * one)
     assert [x.kind for x in prove_limits(curve, kept, ("a",))] == ["acceleration"]

@@ -9,12 +9,12 @@ import pytest
 from benchmarks.accuracy.clearance import calibrations, identities
 
 from taufit.clearance import compare_arms
-from taufit.clearance.identity import nearest_models, pose_gap, robot_of_table
+from taufit.clearance.identity import nearest_models, pose_gap, robot_from_dh_table
 from taufit.dynamics import forward_kinematics
 from taufit.robot import read_robot
-from taufit.virtual.controllers.dh import dh_table
-from taufit.virtual.controllers.franka import urdf
-from taufit.wire.identity import ControllerReport
+from taufit.virtual.controllers.dh_table import dh_table
+from taufit.virtual.controllers.franka import urdf_text
+from taufit.wire.controller_report import ControllerReport
 from taufit.wire.ur_state import DhTable
 
 URS = ("ur3", "ur3e", "ur5", "ur5e", "ur10", "ur10e")
@@ -40,7 +40,7 @@ def test_a_calibrated_controller_is_recognised_by_its_table(_, model, arm):
     for name in URS:
         robot = read_robot(name)
         found = compare_arms(robot, report(arm))
-        assert found.known and bool(found.reasons) == (name != model)
+        assert found.is_identified and bool(found.reasons) == (name != model)
         if found.reasons:
             assert model in found.reasons[0] and name in found.reasons[0]
 
@@ -63,9 +63,9 @@ def test_single_entries_of_a_table_say_nothing():
         True,
     )
     moved = replace(maker, **{key: getattr(maker, key) + np.array(x) for key, x in change.items()})
-    assert pose_gap(read_robot("ur3"), robot_of_table(moved)) < 0.006
-    assert pose_gap(read_robot("ur3e"), robot_of_table(moved)) > 0.02
-    assert pose_gap(read_robot("ur3"), robot_of_table(nominal)) < 1e-9
+    assert pose_gap(read_robot("ur3"), robot_from_dh_table(moved)) < 0.006
+    assert pose_gap(read_robot("ur3e"), robot_from_dh_table(moved)) > 0.02
+    assert pose_gap(read_robot("ur3"), robot_from_dh_table(nominal)) < 1e-9
 
 
 @pytest.mark.parametrize("name", URS)
@@ -78,7 +78,7 @@ def test_names_contradict_or_agree(name):
     # By its name alone, where the controller has no table.
     bare = ControllerReport("Universal Robots", model=said, software="5.11.0.0")
     found = compare_arms(robot, bare)
-    assert found.known and bool(found.reasons) == (not name.endswith("e"))
+    assert found.is_identified and bool(found.reasons) == (not name.endswith("e"))
 
 
 def test_twins_are_said():
@@ -101,14 +101,14 @@ def test_gravity_is_compared_with_the_mounting(tilt, refused):
 
 def test_a_controller_that_reports_nothing_is_not_known():
     found = compare_arms(read_robot("kr5"), ControllerReport("ABB"))
-    assert not found.known and not found.reasons
+    assert not found.is_identified and not found.reasons
 
 
 def test_the_flange_is_where_the_controller_reports_it():
     robot, q = read_robot("panda"), np.array([0.3, -0.5, 0.2, -2.0, 0.1, 1.5, 0.7])
     flange = forward_kinematics(robot, q[None])[0, -1, :3, 3]
     there = ControllerReport("Franka", position=q, flange=flange)
-    assert compare_arms(robot, there).known and not compare_arms(robot, there).reasons
+    assert compare_arms(robot, there).is_identified and not compare_arms(robot, there).reasons
     off = replace(there, flange=flange + [0.0, 0.0, 0.02])
     assert "flange 20 mm" in compare_arms(robot, off).reasons[0]
 
@@ -116,16 +116,18 @@ def test_the_flange_is_where_the_controller_reports_it():
 @pytest.mark.parametrize("name", ["ur10", "panda", "iiwa14"])
 def test_a_ros_description_is_compared_as_a_robot(name):
     robot = read_robot(name)
-    text = urdf(robot).replace("inf", "100")
+    text = urdf_text(robot).replace("inf", "100")
     for i, joint in enumerate(robot.joint_names, 1):
         text = text.replace(f'name="joint{i}"', f'name="{joint}"')
     found = compare_arms(robot, ControllerReport("ROS 2", urdf=text))
-    assert found.known and not found.reasons, found
+    assert found.is_identified and not found.reasons, found
     other = robot.links[3].placement[:3, 3]
     far, moved = (" ".join(f"{x:.12g}" for x in p) for p in (other, other + [0.05, 0.03, 0.0]))
     assert text.count(f'xyz="{far}"') >= 1
     wrong = ControllerReport("ROS 2", urdf=text.replace(f'xyz="{far}"', f'xyz="{moved}"', 1))
     assert "/robot_description" in compare_arms(robot, wrong).reasons[0]
-    unnamed = compare_arms(robot, ControllerReport("ROS 2", urdf=urdf(robot).replace("inf", "100")))
-    assert not unnamed.known and "cannot be compared" in unnamed.notes[0]
+    unnamed = compare_arms(
+        robot, ControllerReport("ROS 2", urdf=urdf_text(robot).replace("inf", "100"))
+    )
+    assert not unnamed.is_identified and "cannot be compared" in unnamed.notes[0]
     assert "mounting is not compared" in unnamed.notes[-1]

@@ -19,8 +19,8 @@ from taufit.excitation import write_motion
 from taufit.robot import read_robot
 from taufit.sim import Twin, random_fourier, typical_rotor
 from taufit.virtual.controllers import UrController, VirtualUr
-from taufit.wire.player import Guard
-from taufit.wire.source import Block, newest_block
+from taufit.wire.player import PlaybackGuard
+from taufit.wire.source import SampleBlock, newest_block
 
 TAUFIT = [sys.executable, "-m", "taufit"]
 ARM = read_robot("ur10")
@@ -186,7 +186,7 @@ def test_free_space_is_not_certified(tmp_path, capsys):
     ],
 )
 def test_the_first_excess_while_moving_is_named(change, says):
-    guard = Guard(("a", "b"), -np.ones(2), np.ones(2), np.array([3.0, 3.0]))
+    guard = PlaybackGuard(("a", "b"), -np.ones(2), np.ones(2), np.array([3.0, 3.0]))
     names = ("position", "velocity", "commanded_position", "commanded_velocity")
     values = {name: np.zeros((5, 2)) for name in names}
     values["position"][:, 1] = values["commanded_position"][:, 1] = 0.9
@@ -194,13 +194,13 @@ def test_the_first_excess_while_moving_is_named(change, says):
         values[name][3, 1] += size
     if "position" in change:
         values["commanded_position"] = values["position"].copy()
-    found = guard.excess(Block(np.arange(5.0), values))
+    found = guard.excess(SampleBlock(np.arange(5.0), values))
     assert (found is None) == (says is None) and (says is None or says in found)
 
 
 def test_what_waited_on_the_line_is_not_the_present_state():
     def block(value):
-        return Block(np.zeros(1), {"position": np.full((1, 6), value)})
+        return SampleBlock(np.zeros(1), {"position": np.full((1, 6), value)})
 
     class Line:
         """Old samples, then a break, then the present."""
@@ -228,7 +228,9 @@ def test_an_arm_that_leaves_its_command_is_stopped(served, tmp_path, monkeypatch
     approach = Approach(np.stack([here, motion.at(np.zeros(1))[0][0]]))
     text = to_urscript(motion, step_s=0.008, phases=True, call=False, approach=approach)
     # Bounds that the motion does not keep stand for an arm that does not keep its own.
-    guard = Guard(ARM.joint_names, here - 0.01, here + 0.01, ARM.limits.velocity, margin=0.0)
+    guard = PlaybackGuard(
+        ARM.joint_names, here - 0.01, here + 0.01, ARM.limits.velocity, margin=0.0
+    )
     source = UrRtde(served.host, ports=served.ports)
     player = UrPlayer(served.host, text, ports=served.ports)
     try:

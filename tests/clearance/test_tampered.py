@@ -15,7 +15,7 @@ from benchmarks.tampered_motions import WAYS, edits, faults, outcome
 from taufit.clearance import ClearanceCheck, clearance_block, read_motion_file
 from taufit.clearance.cell import Cell
 from taufit.clearance.digest import canonical, digest
-from taufit.clearance.playback import PROGRAM, parts_of
+from taufit.clearance.playback import PROGRAM, playback_parts
 from taufit.core.errors import TaufitError
 from taufit.core.fields import Field
 from taufit.excitation.motion_file import motion_from_dict
@@ -70,7 +70,7 @@ def test_a_change_after_the_design_is_named_and_can_be_accepted(fourier, tmp_pat
     path.write_text(json.dumps(data, indent=7))
     file = read_motion_file(path)
     arm = ROBOT.with_mounting(file.mounting)
-    found = ClearanceCheck(file, arm, way=PROGRAM).clear(None)
+    found = ClearanceCheck(file, arm, mode=PROGRAM).clear(None)
     assert found.reasons == () and len(found.uncertified) == 1 and part in found.uncertified[0]
     assert not found.is_cleared() and found.is_cleared(accept_uncertified=True)
 
@@ -78,7 +78,7 @@ def test_a_change_after_the_design_is_named_and_can_be_accepted(fourier, tmp_pat
 def test_a_file_without_certificate_is_certified_anew_and_says_so(fourier, tmp_path):
     data = {key: value for key, value in fourier.items() if key != "clearance"}
     (tmp_path / "m.json").write_text(json.dumps(data))
-    found = ClearanceCheck(read_motion_file(tmp_path / "m.json"), ROBOT, way=PROGRAM).clear(None)
+    found = ClearanceCheck(read_motion_file(tmp_path / "m.json"), ROBOT, mode=PROGRAM).clear(None)
     assert found.is_cleared() and any("certified anew" in note for note in found.notes)
     assert any("bare flange" in note for note in found.notes)
 
@@ -104,19 +104,19 @@ def test_tables_take_finer_knots_where_coarse_ones_bend_too_much(spline):
     motion = motion_from_dict(spline)
     robot, names = ROBOT, ROBOT.joint_names
     cell = Cell.from_field(Field(spline["clearance"]["cell"], "x"), 6)
-    _, between = parts_of(motion, cell.limits, names, PROGRAM)
+    _, between = playback_parts(motion, cell.limits, names, PROGRAM)
     assert between in (0.1, 0.05, 0.02)
     a = np.abs(motion.at(np.linspace(0, motion.duration, 20_001))[2]).max(0)
     tight = Cell.from_field(Field(spline["clearance"]["cell"], "x"), 6).limits
     object.__setattr__(tight, "acceleration", 1.0005 * a)
-    _, finer = parts_of(motion, tight, names, PROGRAM)
+    _, finer = playback_parts(motion, tight, names, PROGRAM)
     assert finer < 0.1 and robot.joints == 6
 
 
 @pytest.mark.parametrize("name", ["tool.xacro", "loose.yaml", "strange.yaml"])
 def test_a_motion_cannot_bring_its_own_robot(fourier, tmp_path, name, monkeypatch):
-    from taufit.cli.parts.play import PlayOptions, read_planned
-    from taufit.wire.open import parse
+    from taufit.cli.parts.playback import PlayOptions, read_planned_motion
+    from taufit.wire.source_address import parse_address
 
     text = (ROBOT_YAML).replace("velocity: 3.141593", "velocity: 1000000")
     if name == "strange.yaml":
@@ -132,9 +132,9 @@ def test_a_motion_cannot_bring_its_own_robot(fourier, tmp_path, name, monkeypatc
     says = {"tool.xacro": "a xacro is a program", "strange.yaml": "name it yourself"}
     if name in says:
         with pytest.raises(TaufitError, match=says[name]):
-            read_planned(path, parse("127.0.0.1"), PlayOptions(), None)
+            read_planned_motion(path, parse_address("127.0.0.1"), PlayOptions(), None)
         return
-    planned = read_planned(path, parse("127.0.0.1"), PlayOptions(), None)
+    planned = read_planned_motion(path, parse_address("127.0.0.1"), PlayOptions(), None)
     reasons = planned.check.clear(None).reasons
     assert any("speed of" in text for text in reasons)
     np.testing.assert_allclose(planned.check.limits.velocity, ROBOT.limits.velocity)

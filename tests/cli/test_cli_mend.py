@@ -1,4 +1,4 @@
-"""`taufit fit --mend`: the advice of a refusal, followed, leads to a model."""
+"""`taufit fit --write-map`: the advice of a refusal, followed, leads to a model."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_forced_model_of_another_arm_says_so_when_it_weighs(tmp_path):
     code, page, words = command("fit", "ur10e", path, "-o", model, "--json")
     assert code == 1 and "another arm: ur5" in words
     assert page["remedy"]["robot"] in ("ur5e", "ur5")
-    code, page, _ = command("fit", "ur10e", path, "-o", model, "--force", "--json")
+    code, page, _ = command("fit", "ur10e", path, "-o", model, "--ignore-contradictions", "--json")
     assert code == 0 and page["verdict"] == "FAIL" and page["grade"] == "poor"
     assert "another arm" in read_model(model).training.contradictions[0]
     code, page, _ = command("payload", model, path, "--json")

@@ -205,7 +205,7 @@ def test_the_command_and_fit_unsigned_give_the_same_numbers(recorded, capsys, fr
 
 
 def test_the_tree_search_of_the_literature_is_there_to_compare_with(recorded, capsys):
-    options = ("--no-offset", "--no-rotor-inertia", "--force")
+    options = ("--no-offset", "--no-rotor-inertia", "--ignore-contradictions")
     tree = fit(
         recorded, capsys, "magnitudes.csv", "declared.yaml", "--sign-method", "tree", *options
     )

@@ -18,7 +18,7 @@ import pytest
 
 import taufit
 from taufit.cli import main
-from taufit.cli.app import VERBS, module_of
+from taufit.cli.app import VERBS, command_module
 
 ROBOTS = ("ur3", "ur5", "ur10", "ur3e", "ur5e", "ur10e", "panda", "kr5")
 FRICTION = ("none", "linear", "power_law", "polynomial", "stribeck", "stribeck_load")
@@ -303,7 +303,7 @@ def test_importing_taufit_is_quick_and_brings_no_optional_library():
 
 def test_every_verb_has_its_file():
     for verb in VERBS:
-        module = import_module(module_of(verb))
+        module = import_module(command_module(verb))
         assert hasattr(module, "command") or hasattr(module, "app")
     assert set(VERBS) >= {"inspect", "design", "convert", "fit", "check", "export", "report"}
 

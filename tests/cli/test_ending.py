@@ -23,7 +23,7 @@ from taufit.core.files import replacing
 if sys.argv[3] == "python":
     sys.modules["taufit._kernel"] = None
 process.configure_process()
-with process.stoppable(patient=sys.argv[3] == "patient"):
+with process.handle_signals(wait_for_end=sys.argv[3] == "patient"):
     with temporary_folder() as folder, replacing(sys.argv[1]) as place:
         (folder / "inner").mkdir()
         (folder / "inner" / "part").write_text("half")
@@ -91,7 +91,7 @@ def test_a_fork_ends_nothing_of_its_parent(tmp_path):
 import os, signal, sys, time
 from taufit.cli.parts import process
 from taufit.core.process_cleanup import temporary_folder
-with process.stoppable(), temporary_folder() as folder:
+with process.handle_signals(), temporary_folder() as folder:
     child = os.fork()
     if child == 0:
         try:

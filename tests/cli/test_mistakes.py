@@ -13,7 +13,7 @@ import pytest
 
 import taufit.core.files
 from taufit.cli import main
-from taufit.cli.app import VERBS, module_of, typer_app
+from taufit.cli.app import VERBS, command_module, typer_app
 from taufit.cli.options.option_groups import flatten_options
 
 BINARY = bytes(range(256)) * 40
@@ -169,7 +169,7 @@ def test_mistakes_are_refused_in_words(folder, tmp_path, capsys, words):
 def numeric_options():
     """(verb, option) of every numeric option, from the commands' own signatures."""
     for verb in VERBS:
-        command = getattr(import_module(module_of(verb)), "command", None)
+        command = getattr(import_module(command_module(verb)), "command", None)
         if command is None:
             continue  # sub-verbs
         for name, hint in get_type_hints(flatten_options(command)).items():
@@ -206,7 +206,7 @@ WRONG_USAGE = [
         ("--friction", "magic"), ("--estimator", "magic"), ("--temperature", "hot"),
         ("--torque-signs", "some"), ("--cutoff-hz", "fast"), ("--cutoff-hz", "-1"),
         ("--mounting", "floor"), ("--max-rmse", "a"), ("--max-nrmse", "-1"),
-        ("--min-correlation", "2"), ("--sign-hint", "9:1-2:+"), ("--effort", "raw2"))),
+        ("--min-correlation", "2"), ("--sign-hint", "9:1-2:+"), ("--torque-kind", "raw2"))),
     *(["check", "{}/model.json", "{}/run.parquet", option, value] for option, value in (
         ("--cutoff-hz", "0"), ("--max-rmse", "nan"), ("--max-mean-nrmse", "inf"))),
     *(["payload", "{}/model.json", "{}/run.parquet", option, value] for option, value in (
@@ -220,7 +220,7 @@ WRONG_USAGE = [
     ["export", "{}/model.json", "--format", "step"],
     ["export", "{}/model.json", "--mounting", "floor"],
     ["convert", "{}/run.parquet", "-o", "{out}", "--mounting", "floor"],
-    ["convert", "{}/run.parquet", "-o", "{out}", "--effort", "magic"],
+    ["convert", "{}/run.parquet", "-o", "{out}", "--torque-kind", "magic"],
     ["gains", "ur3", "{}/run.parquet", "--method", "magic"],
     ["gains", "ur3", "{}/run.parquet", "--mass", "2"],
     ["health", "baseline", "{}/model.json", "{}/run.parquet", "-o", "{out}", "--rate", "2"],

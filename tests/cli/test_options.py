@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from taufit.cli import options
 from taufit.cli.app import VERBS, typer_app
-from taufit.cli.options.option_groups import flatten_options
+from taufit.cli.options.option_groups import FormerName, flatten_options
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,3 +74,42 @@ def test_a_verb_has_all_options_of_a_group_or_none_of_them(group):
             assert names <= own, f"taufit {verb} lacks {sorted(names - own)}"
             users += 1
     assert users >= 2
+
+
+@pytest.mark.parametrize(
+    ("verb", "former", "option"),
+    [
+        ("fit", "--effort", "--torque-kind"),
+        ("fit", "--force", "--ignore-contradictions"),
+        ("fit", "--mend", "--write-map"),
+        ("fit", "--slide-zero-std", "--prismatic-zero-std"),
+        ("contact", "--free", "--contact-free"),
+        ("record", "--effort", "--torque-kind"),
+    ],
+)
+def test_earlier_spellings_of_options_are_hidden_but_accepted(verb, former, option):
+    parameters = {
+        name: parameter
+        for parameter in typer.main.get_command(typer_app(verb)).params
+        for name in parameter.opts
+    }
+    assert parameters[former].hidden and not parameters[option].hidden
+
+
+def test_the_value_of_an_earlier_spelling_arrives_with_a_message(capsys):
+    received = []
+
+    def command(
+        torque_kind: Annotated[str, typer.Option(), FormerName("--effort")] = "raw",
+        all_runs: Annotated[bool, typer.Option("--all-runs"), FormerName("--every")] = False,
+    ) -> None:
+        received.append((torque_kind, all_runs))
+
+    app = typer.Typer(add_completion=False)
+    app.command()(flatten_options(command))
+    app(args=["--effort", "current", "--every"], standalone_mode=False)
+    assert "--effort is now --torque-kind" in capsys.readouterr().err
+    app(args=["--torque-kind", "torque"], standalone_mode=False)
+    app(args=[], standalone_mode=False)
+    assert received == [("current", True), ("torque", False), ("raw", False)]
+    assert capsys.readouterr().err == ""

@@ -89,7 +89,7 @@ def test_a_signal_undoes_what_is_under_way(tmp_path, number):
         "        t.write_text('half')\n"
         "        print('now', flush=True)\n"
         "        while True: time.sleep(0.01)\n"
-        "app._run = slow\n"
+        "app._run_command = slow\n"
         "app.main([])\n"
     )
     running = subprocess.Popen(
@@ -106,7 +106,7 @@ def test_what_nohup_switched_off_stays_off(tmp_path):
     code = (
         "import os, signal\n"
         "import taufit.cli.app as app\n"
-        "app._run = lambda _: os.kill(os.getpid(), signal.SIGHUP)\n"
+        "app._run_command = lambda _: os.kill(os.getpid(), signal.SIGHUP)\n"
         "signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
         "app.main([])\n"
     )

@@ -7,7 +7,7 @@ import pytest
 
 from taufit.contact import ContactSettings
 from taufit.contact.active_contact import ContactSample
-from taufit.contact.change_test import CLIP_AT_REST, ChangeTest, TimeBin, TorqueStep
+from taufit.contact.change_test import INNOVATION_LIMIT_AT_REST, ChangeTest, TimeBin, TorqueStep
 from taufit.contact.standstill import StandstillTest
 
 STEP = 0.01
@@ -18,7 +18,7 @@ ENOUGH = 60.0
 def cell_of(torque):
     rows = np.zeros((6, JOINTS))
     rows[0], rows[1], rows[2], rows[3] = torque, 0.2**2, 0.05**2, 0.0
-    rows[4], rows[5] = 1.0, CLIP_AT_REST
+    rows[4], rows[5] = 1.0, INNOVATION_LIMIT_AT_REST
     return TimeBin(rows, np.zeros((JOINTS, JOINTS)), np.ones(JOINTS, bool))
 
 
@@ -30,10 +30,10 @@ def told(torques, evidences, way=0.0):
         # Where the torque pushes the joint gives way, or the other way with a start.
         place = np.array([way * torque, 0.0, 0.0])
         past.append(ContactSample(place, cell_of(np.array([torque, 0.0, 0.0]))))
-        may_be = evidence > ContactSettings().sign * ENOUGH
+        may_be = evidence > ContactSettings().first_sign * ENOUGH
         step = TorqueStep(evidence, min(k + 1, 6), 0, level, np.ones(JOINTS)) if may_be else None
-        found = judge.judge(past[-24:], step, ENOUGH, k * STEP)
-        crept = crept or found.creeps is not None
+        found = judge.decide(past[-24:], step, ENOUGH, k * STEP)
+        crept = crept or found.creep_level is not None
         if found.push is not None:
             return k * STEP, crept
     return None, crept
@@ -42,12 +42,12 @@ def told(torques, evidences, way=0.0):
 def test_the_wait_for_a_start_begins_with_the_first_sign():
     torque = np.linspace(0.0, 20.0, 30)
     slowly = np.linspace(0.0, 150.0, 30)
-    first = STEP * int(np.argmax(slowly > ContactSettings().sign * ENOUGH))
+    first = STEP * int(np.argmax(slowly > ContactSettings().first_sign * ENOUGH))
     sure = STEP * int(np.argmax(slowly > ENOUGH))
     time, _ = told(torque, slowly)
     assert time is not None
-    assert sure <= time < sure + ContactSettings().wait
-    assert time >= first + ContactSettings().wait - 1e-9
+    assert sure <= time < sure + ContactSettings().standstill_wait
+    assert time >= first + ContactSettings().standstill_wait - 1e-9
 
 
 @pytest.mark.parametrize("most", [25.0, 55.0])
@@ -80,7 +80,7 @@ def test_a_push_that_grows_gives_more_evidence_than_its_mean():
     test = ChangeTest(np.full(JOINTS, 5.0), STEP)
     for noise, push in zip(quiet, ramp, strict=True):
         test.advance(cell_of(noise + np.array([push, 0.0, 0.0])))
-    found = test.found()
+    found = test.most_likely_step()
     assert found is not None
     means = [test._window(int(n), int(n)) for n in test.windows]
     # Of the mean of a whole window no more than its square over its variance.

@@ -30,7 +30,7 @@ def run(*words):
 def test_a_recording_gives_one_json_object_and_a_page(files):
     page = files / "page.html"
     done = run(
-        files / "model.json", files / "free52.parquet", "--free", files / "free51.parquet",
+        files / "model.json", files / "free52.parquet", "--contact-free", files / "free51.parquet",
         "--report", page, "--json",
     )  # fmt: skip
     assert done.exit_code == 0, done.output
@@ -49,7 +49,7 @@ def test_a_page_shows_each_contact_with_its_force_on_the_arm(files, bench):
     write_recording(twin.run(motion, seed=53, rest=(1.0, 1.0)).recording, files / "pushed.parquet")
     page = files / "pushed.html"
     done = run(
-        files / "model.json", files / "pushed.parquet", "--free", files / "free51.parquet",
+        files / "model.json", files / "pushed.parquet", "--contact-free", files / "free51.parquet",
         "--report", page, "--json",
     )  # fmt: skip
     assert done.exit_code == 0, done.output
@@ -66,7 +66,9 @@ def test_a_page_shows_each_contact_with_its_force_on_the_arm(files, bench):
 
 def test_free_runs_alone_say_what_can_be_found_and_are_stored(files):
     stored = files / "refined.json"
-    done = run(files / "model.json", "--free", files / "free51.parquet", "-o", stored, "--json")
+    done = run(
+        files / "model.json", "--contact-free", files / "free51.parquet", "-o", stored, "--json"
+    )
     assert done.exit_code == 0, done.output
     told = json.loads(done.stdout)
     assert 0.0 <= told["pulses"]["share"] <= 1.0 and told["rests_on_minutes"] > 0.1

@@ -84,7 +84,7 @@ def test_the_observer_is_a_first_order_low_pass_of_the_balance(arm):
     outside = np.where(time > 2.0, 5.0, 0.0)[:, None] * np.ones(6)
     sensed = ExternalTorque(model, 1.0 / STEP)
     felt = sensed(time, cells_of(*arm, outside))
-    share = sensed.share
+    share = sensed.step_response
     lagging = felt.torque[0].copy()
     for torque, smooth in zip(felt.torque, felt.smooth, strict=True):
         lagging += share * (torque - lagging)
@@ -98,8 +98,15 @@ def test_a_stream_cut_anywhere_feels_the_same(arm, cuts):
     sensed = ExternalTorque(arm[0], 1.0 / STEP)
     edges = [0, *cuts, len(time)]
     parts = [sensed(time[i:k], cells[i:k]) for i, k in itertools.pairwise(edges)]
-    joined = type(whole).joined([part for part in parts if part is not None])
-    for name in ("torque", "smooth", "jolts", "state", "sure", "switched"):
+    joined = type(whole).concatenate([part for part in parts if part is not None])
+    for name in (
+        "torque",
+        "smooth",
+        "acceleration_excess",
+        "state",
+        "observable",
+        "regime_changed",
+    ):
         np.testing.assert_allclose(
             getattr(joined, name).astype(float), getattr(whole, name).astype(float), atol=1e-9
         )
@@ -114,8 +121,11 @@ def test_noise_of_velocities_is_no_acceleration_beyond_the_training(arm, monkeyp
     def jolts(velocity):
         most = np.abs(a).max(axis=0)
         sensed = ExternalTorque(model, 1.0 / STEP, velocity_noise=noise)
-        sensed.fastest[:], sensed._base[:] = most, module._cells_of(noise, STEP * most)
-        return sensed(time, cells_of(model, time, q, velocity, a)).jolt
+        sensed.max_acceleration[:], sensed._acceleration_bins[:] = (
+            most,
+            module._acceleration_bins(noise, STEP * most),
+        )
+        return sensed(time, cells_of(model, time, q, velocity, a)).max_excess
 
     noisy = jolts(v + noise * rng.normal(size=v.shape))
     # From cell to cell noise alone is three times the largest acceleration.
@@ -136,7 +146,7 @@ def test_an_acceleration_beyond_the_training_is_that_of_its_joint(arm, monkeypat
         reach = replace(model.training.ranges, acceleration=Range(-most, most))
         record = replace(model.training, ranges=reach)
         sensed = ExternalTorque(replace(model, training=record), 1.0 / STEP)
-        found.append(sensed(time, cells_of(model, time, q, sudden, a)).jolts)
+        found.append(sensed(time, cells_of(model, time, q, sudden, a)).acceleration_excess)
     np.testing.assert_allclose(found[0], found[1], atol=1e-9)
     later = found[0][time[1:] > 2.0][:10]
     assert later[5, 1] > 1.0

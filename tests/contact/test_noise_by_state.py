@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from taufit.contact.external_torque import ExternalTorque
-from taufit.contact.noise import default_noise, learn_contact_free_noise, learn_noise
 from taufit.contact.noise_decomposition import (
     fit_white_noise_and_random_walk,
     velocity_noise,
     window_statistics,
 )
+from taufit.contact.regime_noise import default_noise, learn_contact_free_noise, learn_noise
 from taufit.model import AlarmTail
 from taufit.model.model_file import model_from_dict, model_to_dict
 from taufit.payload import stream

@@ -20,10 +20,15 @@ from taufit.contact import (
     find_contacts,
     refine_noise,
 )
-from taufit.contact.change_test import CLIP, CLIP_AT_REST, ChangeTest, TimeBin
+from taufit.contact.change_test import (
+    INNOVATION_LIMIT,
+    INNOVATION_LIMIT_AT_REST,
+    ChangeTest,
+    TimeBin,
+)
 from taufit.contact.external_torque import ExternalTorque
 from taufit.contact.force import direction_names, find_force, point_jacobian
-from taufit.contact.run import external_torque_blocks
+from taufit.contact.recording_contacts import external_torque_blocks
 from taufit.core.errors import TaufitError
 from taufit.dynamics import forward_kinematics, jacobian
 from taufit.model import friction_tape
@@ -66,8 +71,8 @@ def test_a_push_is_found_quickly_with_its_force_and_its_end(bench, free):
     seen = fed(watch, source)
     assert len(watch.contacts) == 1
     (contact,) = watch.contacts
-    assert 5.0 < contact.noticed < 5.1 and contact.since == pytest.approx(5.0, abs=0.04)
-    assert contact.until == pytest.approx(5.5, abs=0.15)
+    assert 5.0 < contact.detection_time < 5.1 and contact.start_time == pytest.approx(5.0, abs=0.04)
+    assert contact.end_time == pytest.approx(5.5, abs=0.15)
     late = next(s for s in seen if s is not None and s.time > 5.25)
     assert late.contact is not None and late.contact.kind == "contact"
     assert np.linalg.norm(late.contact.force.value - force) < 8.0
@@ -92,7 +97,7 @@ def test_the_twin_feels_a_push_in_closed_loop(bench, free):
     twin = replace(bench.twin, effects=effects)
     recording = replace(bench, twin=twin).run(45, rest=0.5).recording
     run = find_contacts(bench.model, recording, noise=free)
-    assert any(abs(c.since - 4.0) < 0.15 for c in run.contacts)
+    assert any(abs(c.start_time - 4.0) < 0.15 for c in run.contacts)
 
 
 def test_a_gap_starts_the_watch_anew_and_is_no_contact(bench, free):
@@ -117,8 +122,8 @@ def test_samples_that_are_none_are_left_out(bench, free, fault):
             hurt.update(time, q, v, tau + 5.0, warm)
         if fault == "repeated" and k % 50 == 7 and np.abs(v).max() > 0.05:
             hurt.update(time + 1e-4, q, v, tau, warm)
-    assert hurt.seen.evidence == pytest.approx(clean.seen.evidence, rel=1e-9)
-    np.testing.assert_allclose(hurt.seen.torque, clean.seen.torque)
+    assert hurt.last_reading.evidence == pytest.approx(clean.last_reading.evidence, rel=1e-9)
+    np.testing.assert_allclose(hurt.last_reading.torque, clean.last_reading.torque)
 
 
 def test_time_that_runs_back_is_left_out_until_the_clock_goes_on(bench, free):
@@ -171,13 +176,17 @@ def test_kernel_and_numpy_find_the_same_step(seed, monkeypatch):
         rows[0] = rng.normal(size=4) + (5.0 if k > 80 else 0.0)
         rows[1], rows[2] = rng.uniform(0.5, 2.0, 4), rng.uniform(0.0, 0.01, 4)
         at_rest = 40 < k < 100
-        rows[3], rows[4], rows[5] = rng.uniform(0.0, 0.5, 4), 1.0, CLIP_AT_REST if at_rest else CLIP
+        rows[3], rows[4], rows[5] = (
+            rng.uniform(0.0, 0.5, 4),
+            1.0,
+            INNOVATION_LIMIT_AT_REST if at_rest else INNOVATION_LIMIT,
+        )
         cell = TimeBin(rows, rng.normal(size=(4, 4)), rng.random(4) > 0.1)
         monkeypatch.setattr(module, "_kernel", kernel)
         evidence = compiled.advance(cell)
         monkeypatch.setattr(module, "_kernel", None)
         assert evidence == pytest.approx(plain.advance(cell), rel=1e-9, abs=1e-9)
-        one, other = compiled.found(), plain.found()
+        one, other = compiled.most_likely_step(), plain.most_likely_step()
         assert (one is None) == (other is None)
         if one is not None:
             assert (one.age, one.last) == (other.age, other.last)
@@ -194,8 +203,10 @@ def test_kernel_and_numpy_watch_alike(bench, free, monkeypatch):
         for room in (module, bin_noise, external_torque, friction_tape, states):
             monkeypatch.setattr(room, "_kernel", kernel)
         watch = ContactDetector(bench.model, free)
-        assert watch._felt.compiled is (kernel is not None)
-        seen.append([watch.feed(*sample) for sample in itertools.islice(source.samples(), 500)])
+        assert watch._external_torque.is_compiled is (kernel is not None)
+        seen.append(
+            [watch.update_clean(*sample) for sample in itertools.islice(source.samples(), 500)]
+        )
     assert any(one is not None and one.contact is not None for one in seen[0])
     for one, other in zip(*seen, strict=True):
         assert (one is None) == (other is None)
@@ -214,15 +225,15 @@ def test_accelerations_beyond_training_are_noise_where_they_are_and_in_arms_that
     felt = external_torque_blocks(bench.model, stream(bench.model, bench.run(49).recording), free)[
         0
     ]
-    jolts = np.zeros_like(felt.jolts)
+    jolts = np.zeros_like(felt.acceleration_excess)
     jolts[:, 4] = 0.5
     found = {}
     for kernel in (module._kernel, None):
         monkeypatch.setattr(bin_noise, "_kernel", kernel)
-        cells = bin_noise.BinNoise(ExternalTorque.of(bench.model, free), free, np.ones(6))
+        cells = bin_noise.BinNoise(ExternalTorque.from_noise(bench.model, free), free, np.ones(6))
         for name, one in (("calm", 0.0 * jolts), ("fifth", jolts)):
-            shaken = replace(felt, jolts=one)
-            rows = [cells.cell(shaken, i).rows for i in range(0, len(felt), 20)]
+            shaken = replace(felt, acceleration_excess=one)
+            rows = [cells.time_bin(shaken, i).rows for i in range(0, len(felt), 20)]
             found[name, kernel is None] = np.array(rows)
     for name in ("calm", "fifth"):
         np.testing.assert_allclose(found[name, True], found[name, False], rtol=1e-9)
@@ -245,7 +256,7 @@ def test_a_start_is_no_contact_and_a_strong_push_during_it_is(bench, free):
     source, _ = pushed(bench, recording, start + 0.15, 0.1, (60.0, 0.0, 60.0))
     watch = ContactDetector(bench.model, free)
     fed(watch, source)
-    assert [start + 0.15 <= one.noticed < start + 0.3 for one in watch.contacts] == [True]
+    assert [start + 0.15 <= one.detection_time < start + 0.3 for one in watch.contacts] == [True]
 
 
 def test_a_force_is_recovered_from_the_torque_it_makes():
@@ -258,7 +269,7 @@ def test_a_force_is_recovered_from_the_torque_it_makes():
         np.testing.assert_allclose(lever, jacobian(robot, q[None])[0, 3:], atol=1e-12)
         variance = np.full(6, 1e-4)
         found = find_force(robot, q, lever.T @ force, variance, force_std=1000.0)
-        if found.blind:
+        if found.unobservable:
             continue
         assert found.link == 6 and found.assumption == "a pure force at the tool"
         np.testing.assert_allclose(found.value, force, atol=0.1)
@@ -268,7 +279,7 @@ def test_a_candle_is_blind_sideways_and_says_so():
     robot = read_robot("ur10e")
     candle = np.array([0.0, -np.pi / 2, 0.0, -np.pi / 2, 0.0, 0.0])
     found = find_force(robot, candle, np.zeros(6), np.full(6, 0.5))
-    names = direction_names(found.blind)
+    names = direction_names(found.unobservable)
     assert len(names) >= 1 and "z" in names
 
 
@@ -288,6 +299,6 @@ def test_a_hand_that_pushes_a_real_arm_at_rest_is_felt():
     done = find_contacts(model, run("collision/ur-20_01_22-push_pose_1"), noise=noise)
     # Four pushes, read off the motors' torque to a tenth of a second.
     for start in (1.9, 4.7, 8.4, 11.9):
-        assert any(-0.1 < one.noticed - start < 0.4 for one in done.contacts), start
+        assert any(-0.1 < one.detection_time - start < 0.4 for one in done.contacts), start
     still = find_contacts(model, run("validation_data/ur-20_01_17-p2"), noise=noise)
     assert still.contacts == ()

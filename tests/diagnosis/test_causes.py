@@ -121,7 +121,7 @@ def followed(log: Log, remedy: Remedy):
     options = dict(zip(remedy.options[::2], remedy.options[1::2], strict=True))
     robot = read_robot(remedy.robot or log.robot, mounting=options.pop("--mounting", log.mounting))
     start, end = options.pop("--from", None), options.pop("--to", None)
-    effort, delay = options.pop("--effort", None), float(options.pop("--delay-s", 0.0))
+    effort, delay = options.pop("--torque-kind", None), float(options.pop("--delay-s", 0.0))
     unsigned = options.pop("--torque-signs", None) == "unknown"
     assert not options
     out = []
@@ -183,7 +183,7 @@ def test_a_refusal_survives_another_process(run):
 
 def test_effort_nobody_declared_is_refused_with_the_option_to_type(run):
     raw = replace(run, signal_unit="", gain=None)
-    with pytest.raises(RecordingError, match=r"--effort torque \(N m\).*likely torque"):
+    with pytest.raises(RecordingError, match=r"--torque-kind torque \(N m\).*likely torque"):
         apply_declared_torque_kind(read_robot("ur5e"), [raw])
 
 

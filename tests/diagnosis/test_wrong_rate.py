@@ -41,7 +41,7 @@ def columns(tmp_path):
 @pytest.mark.parametrize("rate", [50, 100, 250])
 def test_a_wrong_rate_is_refused_and_the_right_one_named(rate, columns, tmp_path):
     mended = tmp_path / "mended.yaml"
-    code, page, words = fit(tmp_path, columns(rate), "--mend", str(mended))
+    code, page, words = fit(tmp_path, columns(rate), "--write-map", str(mended))
     assert code == 1 and f"rate_hz 1000 instead of {rate}" in words
     assert [f["kind"] for f in page["findings"]] == ["clock_scale"]
     assert yaml.safe_load(mended.read_text())["rate_hz"] == 1000.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from taufit.robot import Drives, Limits, Link, Robot
+from taufit.robot import Drives, JointLimits, Link, Robot
 from taufit.robot.inertia import from_centre_of_mass, to_centre_of_mass, transform_parameters
 
 
@@ -34,8 +34,8 @@ def random_arm(seed: int, joints: int, *, helical: bool = False) -> Robot:
     return Robot(
         "random arm",
         tuple(links),
-        Limits.none(joints),
-        Drives.direct(joints),
+        JointLimits.unlimited(joints),
+        Drives.joint_torque(joints),
         mounting=tuple(rng.uniform(-np.pi, np.pi, 3).tolist()),
     )
 

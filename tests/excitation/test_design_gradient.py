@@ -48,7 +48,7 @@ def _problem(
 ):
     robot = read_robot("ur10")
     if coupling is not None:
-        robot = replace(robot, drives=replace(Drives.direct(6), coupling=coupling))
+        robot = replace(robot, drives=replace(Drives.joint_torque(6), coupling=coupling))
     model = TorqueModel(robot, friction or Linear(), rotor_inertia=rotor, offset=True)
     columns = np.asarray(base_parameters(model, rule="leftmost").columns)
     basis = basis or FourierBasis(5, 0.1)

@@ -30,7 +30,7 @@ from taufit.excitation import (
     write_motion,
 )
 from taufit.excitation.scene import closest_parameters
-from taufit.robot import Limits, read_robot
+from taufit.robot import JointLimits, read_robot
 
 ARMS = ("ur3", "ur5", "ur10", "kr5", "panda")
 
@@ -299,7 +299,7 @@ def test_warm_up_keeps_the_limits():
 
 
 def test_limits_without_position_get_half_a_turn():
-    robot = replace(read_robot("ur5"), limits=Limits.none(6))
+    robot = replace(read_robot("ur5"), limits=JointLimits.unlimited(6))
     result = design(robot, seconds=0.2)
     _within(result.motion, default_limits(robot))
 

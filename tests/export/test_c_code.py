@@ -97,7 +97,7 @@ def test_the_parts_of_the_dynamics_are_those_of_python(tmp_path, arm):
     if arm == "coupled":
         coupling = np.eye(6)
         coupling[5, 4] = -1.0
-        robot = replace(robot, drives=replace(Drives.direct(6), coupling=coupling))
+        robot = replace(robot, drives=replace(Drives.joint_torque(6), coupling=coupling))
     n = robot.joints
     model = model_of(robot.with_mounting("20,-30,10"), Linear())
     robot = model.robot
@@ -259,7 +259,7 @@ def test_external_torque_and_states_are_those_of_python(tmp_path, friction):
     measured = (
         model.torque(q, v, np.gradient(v, step, axis=0)) - np.where(time > 4.0, 5.0, 0)[:, None]
     )
-    sensed = ExternalTorque.of(model, replace(default_noise(model), rate_hz=1.0 / step))
+    sensed = ExternalTorque.from_noise(model, replace(default_noise(model), rate_hz=1.0 / step))
     felt = sensed(time, np.concatenate([q, v, measured], axis=1))
     compiled = Compiled(tmp_path, model)
     memory = ctypes.create_string_buffer(len(compiled.state) + 8 * 6 * 12 + 8)

@@ -208,7 +208,7 @@ def test_compiled_c_remembers_the_path(tmp_path, friction, coupled):
     if coupled:
         coupling = np.eye(4)
         coupling[3, 2], coupling[1, 2] = 1.0, -0.5
-        robot = replace(robot, drives=replace(Drives.direct(4), coupling=coupling))
+        robot = replace(robot, drives=replace(Drives.joint_torque(4), coupling=coupling))
     model = _model(robot, friction)
     library, _ = _compiled(tmp_path, model)
     rng = np.random.default_rng(5)
@@ -250,7 +250,7 @@ def test_compiled_c_handles_coupled_motors(tmp_path, name):
     coupling = np.eye(4)
     coupling[3, 2] = 1.0
     robot = ARMS["standard"]
-    drives = Drives.direct(4)
+    drives = Drives.joint_torque(4)
     robot = replace(robot, drives=replace(drives, coupling=coupling))
     model = _model(robot, FRICTION_MODELS[name]())
     library, _ = _compiled(tmp_path, model)

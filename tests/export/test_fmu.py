@@ -133,7 +133,7 @@ def coupled(robot):
     """With a wrist whose last motors move two joints."""
     coupling = np.eye(robot.joints)
     coupling[5, 4] = -1.0
-    return replace(robot, drives=replace(Drives.direct(robot.joints), coupling=coupling))
+    return replace(robot, drives=replace(Drives.joint_torque(robot.joints), coupling=coupling))
 
 
 # The twin looks curves up in a table; straight lines are exact there.

@@ -14,7 +14,7 @@ from taufit.contact.external_torque import ExternalTorque
 from taufit.core.errors import RobotError, TaufitError
 from taufit.export import EXPORTS, to_urdf
 from taufit.fitting import automatic_model
-from taufit.health.index import _friction_torque as health_friction
+from taufit.health.friction_index import _model_friction as health_friction
 from taufit.model import friction_torque, predicted_torque, rigid_torque
 from taufit.model.friction_tape import FrictionTape
 from taufit.payload import PayloadFilter, stream
@@ -207,13 +207,13 @@ def test_a_standing_arm_feels_no_spring(sprung, compiled):
     torque = model.torque(angles, speeds, np.gradient(speeds, step, axis=0))
     torque[speeds == 0.0] += 1.5
     external = ExternalTorque(model, 1.0 / step)
-    external.compiled = external.compiled and compiled
+    external.is_compiled = external.is_compiled and compiled
     felt = external(np.arange(600) * step, np.concatenate([angles, speeds, torque], axis=1))
     assert felt.standing[:200].all()
     # At rest up to Coulomb friction is left, in motion nothing.
     assert np.abs(felt.torque[:200]).max() < 5.6
     assert np.abs(felt.torque[380:590]).max() < 0.5
-    whole = felt.predicted[380:590, 1] - 0.5 * (torque[381:591, 1] + torque[380:590, 1])
+    whole = felt.model_torque[380:590, 1] - 0.5 * (torque[381:591, 1] + torque[380:590, 1])
     assert np.abs(whole).max() < 0.5
     assert np.abs(felt.friction[:, 1]).max() < 4.0 + 3.0 * np.abs(speeds[:, 1]).max() + 0.1
 

@@ -76,7 +76,8 @@ def prepare(folder: Path) -> None:
         "-o", folder / "motion.json")  # fmt: skip
     run("simulate", folder / "arm.yaml", folder / "motion.json", "-o", folder / "run.parquet")
     run("fit", folder / "arm.yaml", folder / "run.parquet", "--friction", "linear",
-        "--estimator", "consistent_sdp", "--force", "-o", folder / "model.json")  # fmt: skip
+        "--estimator", "consistent_sdp", "--ignore-contradictions",
+        "-o", folder / "model.json")  # fmt: skip
     recording = read_recording(folder / "run.parquet")
     for name in ("run.csv", "run.csv.gz", "run.npz", "run.mcap"):
         write_recording(recording, folder / name)
@@ -352,7 +353,7 @@ def bag(base: Path, work: Path, rng: np.random.Generator) -> list[str]:
     else:
         page.write_text(edited_yaml(page.read_text(), rng), errors="surrogatepass")
     target = str(path) if rng.random() < 0.9 else str(inner)
-    return ["convert", target, "--effort", "torque", "-o", str(work / "out.csv")]
+    return ["convert", target, "--torque-kind", "torque", "-o", str(work / "out.csv")]
 
 
 EFFECTS = """friction: {model: linear, coefficients: [[5, 3], [4, 2]], presliding: 0.001,

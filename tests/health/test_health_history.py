@@ -9,8 +9,8 @@ import pytest
 import worn_arm
 
 from taufit.core.errors import RecordingError, TaufitError
-from taufit.health import cusum, judge, read_history, start_history, threshold_for, write_history
-from taufit.health.cusum import sudden_limit_for
+from taufit.health import cusum, cusum_threshold, judge, read_history, start_history, write_history
+from taufit.health.cusum import sudden_limit
 
 
 def _watched(history, runs, temperature, wear):
@@ -28,7 +28,7 @@ def test_three_percent_on_one_joint_is_found_and_named(healthy):
     _, found = _watched(healthy, 60, _wander, lambda k: (0.0, 0.03 * (k + 1) / 60, 0.0))
     assert [one.alarm for one in found.joints] == [False, True, False]
     worn = found.joints[1]
-    assert "joint 2" in found.headline and worn.since in found.headline
+    assert "joint 2" in found.headline and worn.alarm_run in found.headline
     # The last ten runs have 2.75 % on average; the baseline's scatter is a few tenths.
     assert worn.change == pytest.approx(2.75, abs=4 * worn.change_std + 0.1)
     assert worn.trend == pytest.approx(0.05, abs=4 * worn.trend_std)
@@ -87,7 +87,7 @@ def test_few_runs_are_no_baseline(model):
 
 def test_threshold_keeps_its_rate():
     """Fresh random numbers, baselines of 30 runs, six joints: fewer than 1 alarm in 1,000 runs."""
-    limit = threshold_for(1e-3, 6, 30)
+    limit = cusum_threshold(1e-3, 6, 30)
     rng = np.random.default_rng(99)
     alarms, runs = 0, 0
     for _ in range(100):
@@ -100,9 +100,9 @@ def test_threshold_keeps_its_rate():
 
 
 def test_threshold_rises_with_joints_and_falls_with_runs():
-    assert threshold_for(1e-3, 7, 30) > threshold_for(1e-2, 7, 30)
-    assert threshold_for(1e-3, 7, 30) > threshold_for(1e-3, 2, 30)
-    assert threshold_for(1e-3, 6, 100) < threshold_for(1e-3, 6, 30)
+    assert cusum_threshold(1e-3, 7, 30) > cusum_threshold(1e-2, 7, 30)
+    assert cusum_threshold(1e-3, 7, 30) > cusum_threshold(1e-3, 2, 30)
+    assert cusum_threshold(1e-3, 6, 100) < cusum_threshold(1e-3, 6, 30)
 
 
 def test_cusum_counts_what_lasts():
@@ -126,7 +126,7 @@ def test_two_strange_runs_in_a_row_are_an_alarm_and_one_is_not():
 
 def test_pairs_of_healthy_runs_hardly_ever_alarm():
     """Baselines of 10 runs, six joints: a tenth of the stated rate at most, counted."""
-    limit = sudden_limit_for(1e-2, 6, 10)
+    limit = sudden_limit(1e-2, 6, 10)
     rng = np.random.default_rng(5)
     base = rng.normal(size=(10, 4000, 6))
     scale = base.std(0, ddof=1) * np.sqrt(1 + 1 / 10)

@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "validation"))
 import simulated_arm
 
 from taufit.health import FrictionTracker, track
-from taufit.health.tracker import tracked_score
+from taufit.health.tracker import score_tracking
 from taufit.model.intervals import coulomb_level
 from taufit.model.model_file import write_model
 from taufit.model.predict import predicted_torque
@@ -80,7 +80,7 @@ def test_the_filter_whose_expectation_comes_true_is_the_one_that_counts(model, r
         noise = rms * rng.normal(size=6)
         tracker.correct(friction, velocity, rise * friction + noise, np.ones(6, bool))
     assert np.abs(tracker.state[:, 0] / level - rise).max() < 0.05
-    assert set(tracker.odds.argmax(axis=0)) == ({3} if rise else {0})
+    assert set(tracker.log_likelihood.argmax(axis=0)) == ({3} if rise else {0})
 
 
 def test_where_there_is_nothing_to_follow_little_is_lost(truth, model):
@@ -88,7 +88,7 @@ def test_where_there_is_nothing_to_follow_little_is_lost(truth, model):
     for seed in (4, 5, 6):
         samples = condition_like(model, [simulated_arm.recording(truth, 25.0, seed)])
         predicted = predicted_torque(model, samples)
-        worth = tracked_score(samples, predicted, track(model, samples, predicted=predicted))
+        worth = score_tracking(samples, predicted, track(model, samples, predicted=predicted))
         ratios.append(worth.second_half / worth.second_half_before)
     assert np.mean(ratios) < 1.04
 
@@ -96,7 +96,7 @@ def test_where_there_is_nothing_to_follow_little_is_lost(truth, model):
 def test_following_predicts_better_where_friction_has_changed(model, drifted):
     samples = condition_like(model, [drifted])
     predicted = predicted_torque(model, samples)
-    worth = tracked_score(samples, predicted, track(model, samples, predicted=predicted))
+    worth = score_tracking(samples, predicted, track(model, samples, predicted=predicted))
     assert worth.second_half < 0.85 * worth.second_half_before
 
 

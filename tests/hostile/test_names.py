@@ -232,6 +232,6 @@ def test_a_joint_named_by_a_bag_moves_no_cursor(tmp_path):
             message = state(head, names, values, values, values)
             writer.write(link, 10**9 + k * 10**7, store.serialize_cdr(message, state.__msgtype__))
     code, out = on_a_terminal(
-        "convert", tmp_path / "bag", "--effort", "torque", "-o", tmp_path / "x.parquet"
+        "convert", tmp_path / "bag", "--torque-kind", "torque", "-o", tmp_path / "x.parquet"
     )
     assert code == 0 and "evil" in out and "\x1b[2J" not in out and "\x1b[9A" not in out

@@ -22,10 +22,10 @@ import bombs
 from taufit.core.decompression_limits import large_files
 from taufit.core.errors import RecordingError
 from taufit.recording.decompressed_size import (
-    check_bag,
-    check_counted,
-    check_mat,
     gzip_sizes,
+    require_bag_size,
+    require_decompressed_size,
+    require_mat_size,
     zlib_sizes,
 )
 
@@ -53,23 +53,23 @@ def test_bags_are_counted_unless_limits_are_lifted(tmp_path, name):
     path = tmp_path / name
     bombs.BOMBS[name](path, SIZE)
     with pytest.raises(RecordingError, match="unpacks to"):
-        check_bag(path)
+        require_bag_size(path)
     with large_files():
-        check_bag(path)
+        require_bag_size(path)
 
 
 def test_a_matlab_file_of_either_byte_order_is_counted(tmp_path):
     small, large = tmp_path / "small.mat", tmp_path / "large.mat"
     bombs.mat(large, SIZE)
     with pytest.raises(RecordingError, match="unpacks to"):
-        check_mat(large)
+        require_mat_size(large)
     with large_files():
-        check_mat(large)
+        require_mat_size(large)
     packed = zlib.compress(bytes(1000))
     head = b"MATLAB 5.0 MAT-file".ljust(124) + struct.pack(">H", 0x0100) + b"MI"
     plain = struct.pack(">II", 14, 16) + bytes(16)
     small.write_bytes(head + plain + struct.pack(">II", 15, len(packed)) + packed)
-    check_mat(small)
+    require_mat_size(small)
 
 
 def test_every_form_of_a_ros2_folder_is_counted(tmp_path):
@@ -78,13 +78,13 @@ def test_every_form_of_a_ros2_folder_is_counted(tmp_path):
     whole.mkdir()
     (whole / "run.db3.zstd").write_bytes(packed)
     with pytest.raises(RecordingError, match="unpacks to"):
-        check_bag(whole)
+        require_bag_size(whole)
 
     parts = tmp_path / "parts"
     parts.mkdir()
     (parts / "run.mcap").write_bytes(MARK + chunk(b"zstd", packed, 1000))
     with pytest.raises(RecordingError, match="unpacks to"):
-        check_bag(parts)
+        require_bag_size(parts)
 
     single = tmp_path / "single"
     single.mkdir()
@@ -94,7 +94,7 @@ def test_every_form_of_a_ros2_folder_is_counted(tmp_path):
         base.execute("INSERT INTO messages VALUES (?)", (packed,))
     base.close()
     with pytest.raises(RecordingError, match="does not say its size"):
-        check_bag(single)
+        require_bag_size(single)
 
 
 def test_a_frame_that_says_its_size_is_believed(tmp_path):
@@ -103,13 +103,13 @@ def test_a_frame_that_says_its_size_is_believed(tmp_path):
     said = zstd.compress(bytes(SIZE))
     (path / "run.db3.zstd").write_bytes(said)
     with pytest.raises(RecordingError, match="unpacks to 200 MB"):
-        check_bag(path)
+        require_bag_size(path)
 
 
 def test_metadata_larger_than_any_is_refused(tmp_path):
     (tmp_path / "metadata.yaml").write_bytes(b"#" * 50_000_000)
     with pytest.raises(RecordingError, match="larger than a bag's metadata"):
-        check_bag(tmp_path)
+        require_bag_size(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -144,13 +144,13 @@ def test_metadata_larger_than_any_is_refused(tmp_path):
 def test_what_is_damaged_is_left_to_its_reader(tmp_path, name, content):
     path = tmp_path / name
     path.write_bytes(content)
-    check_bag(path)
+    require_bag_size(path)
 
 
 def test_a_folder_whose_messages_are_no_table_is_left_to_its_reader(tmp_path):
     (tmp_path / "metadata.yaml").write_text("compression_mode: message\n")
     (tmp_path / "run.db3").write_bytes(b"no database" * 100)
-    check_bag(tmp_path)
+    require_bag_size(tmp_path)
 
 
 @pytest.mark.parametrize("pack, sizes", [(gzip.compress, gzip_sizes), (zlib.compress, zlib_sizes)])
@@ -163,7 +163,7 @@ def test_sizes_add_up_to_what_is_inside_up_to_the_damage(pack, sizes):
     broken = bytearray(packed)
     broken[60_000:60_400] = bytes(400)
     assert sum(sizes(bytes(broken))) <= len(inside)
-    check_counted("file", packed, sizes)
+    require_decompressed_size("file", packed, sizes)
 
 
 def test_gzip_members_follow_one_another():

@@ -257,7 +257,14 @@ def test_a_joint_without_torque_has_no_percentage(arm, tmp_path, capsys):
     signal = recording.signal.copy()
     signal[:, 2] = 0.0
     write_recording(replace(recording, signal=signal), tmp_path / "zero.parquet")
-    words = ["fit", "ur3", tmp_path / "zero.parquet", "--force", "-o", tmp_path / "m.json"]
+    words = [
+        "fit",
+        "ur3",
+        tmp_path / "zero.parquet",
+        "--ignore-contradictions",
+        "-o",
+        tmp_path / "m.json",
+    ]
     code, out, _ = run(capsys, *words, "--json")
     page = json.loads(out)
     assert code == 0 and page["nrmse"][2] is None and 0.0 < page["mean_nrmse"] < 10.0
@@ -370,7 +377,7 @@ def test_numpys_warnings_are_no_words_for_a_user(tmp_path):
     code = """
 import sys
 from taufit.cli.parts import process
-process.settle()
+process.configure_process()
 import numpy as np
 np.zeros(1) / np.zeros(1)
 """

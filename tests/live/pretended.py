@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from taufit.live.monitor import REASONS, SampleCounts
-from taufit.wire.source import Block, Description
+from taufit.wire.source import SampleBlock, SourceDescription
 
 
 class Ticking:
@@ -22,12 +22,12 @@ class Ticking:
         self.duplicated, self.messages, self.sent, self.closed = 0, list[str](), 0, False
         self._start = 0.0
 
-    def connect(self) -> Description:
+    def connect(self) -> SourceDescription:
         self._start = clock.monotonic()
         fields = ("position", "velocity", "signal")
-        return Description(self.joints, fields, "torque", "motor_torque", self.rate_hz)
+        return SourceDescription(self.joints, fields, "torque", "motor_torque", self.rate_hz)
 
-    def read(self, seconds: float) -> Block | None:
+    def read(self, seconds: float) -> SampleBlock | None:
         if self.limit is not None and self.sent >= self.limit:
             self.closed = True
             return None
@@ -43,7 +43,7 @@ class Ticking:
         q = np.sin(0.7 * time[:, None] + j) + 0.2 * j - 0.8
         tau = 20.0 * np.cos(1.3 * time[:, None] + j) + np.sin(60.0 * time[:, None] * (1 + j))
         values = {"position": q, "velocity": 0.7 * np.cos(0.7 * time[:, None] + j), "signal": tau}
-        return Block(time, values)
+        return SampleBlock(time, values)
 
     def close(self) -> None:
         self.closed = True
@@ -100,7 +100,7 @@ class Pretended:
         finally:
             source.close()
 
-    def _block(self, block: Block, half: Any, limit: Any) -> Any:
+    def _block(self, block: SampleBlock, half: Any, limit: Any) -> Any:
         """Readings of a block; what changes slowly is that of its last sample."""
         q, tau = block.values["position"], block.values["signal"]
         t = float(block.time[-1])

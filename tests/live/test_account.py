@@ -15,7 +15,7 @@ from taufit.live.monitor import REASONS, SampleCounts
 from taufit.live.session import Session, StreamRecorder
 from taufit.recording import read_recording
 from taufit.signals.stream import StreamCounts
-from taufit.wire.source import Block, Description
+from taufit.wire.source import SampleBlock, SourceDescription
 
 
 class Bursting:
@@ -28,14 +28,14 @@ class Bursting:
     def connect(self):
         one = self.recording
         fields = ("position", "velocity", "signal")
-        return Description(one.joints, fields, "current", "motor_current", 125.0)
+        return SourceDescription(one.joints, fields, "current", "motor_current", 125.0)
 
     def read(self, seconds):
         rows = slice(self.at, self.at + self.size)
         self.at += self.size
         one = self.recording
         values = {"position": one.position[rows], "velocity": one.velocity[rows]}
-        return Block(one.time[rows], {**values, "signal": one.signal[rows]})
+        return SampleBlock(one.time[rows], {**values, "signal": one.signal[rows]})
 
     def close(self):
         self.closed = True

@@ -79,7 +79,7 @@ def test_compiled_and_numpy_intervals_are_the_same(model, loaded):
     monitor = Monitor(model, loaded)
     compared = 0
     for k, _ in enumerate(monitor):
-        felt = monitor.watch.felt
+        felt = monitor.watch.last_block
         if felt is None or k % 40:
             continue
         own = monitor._prediction

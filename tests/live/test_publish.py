@@ -71,7 +71,7 @@ def test_topics_carry_external_torque_and_the_whole_reading():
 HEARD = """
 import sys, time
 from taufit.live.publish import EXTERNAL_TOPIC, Ros2Topics
-from taufit.wire.ros.by_cyclone import CycloneListener, CycloneSpeaker
+from taufit.wire.ros.cyclone_dds import CycloneListener, CycloneSpeaker
 sys.path.insert(0, sys.argv[1])
 from test_publish import readings
 listener, sink = CycloneListener(EXTERNAL_TOPIC), Ros2Topics(("a", "b", "c"), CycloneSpeaker)

@@ -11,7 +11,7 @@ import pytest
 from taufit import FittedModel, TorqueModel, read_robot
 from taufit.core.errors import MissingInputError
 from taufit.recording import Recording
-from taufit.robot import Drives, Limits
+from taufit.robot import Drives, JointLimits
 from taufit.robot.inertia import from_centre_of_mass
 from taufit.terms import Parameter, TermInput
 from taufit.terms.friction import FRICTION_MODELS, Friction, Presliding
@@ -131,7 +131,11 @@ def signs_are_found(scene):
 
     whole = read_robot("ur3e")
     two = replace(
-        whole, links=whole.links[1:3], limits=Limits.none(2), drives=Drives.direct(2), urdf=None
+        whole,
+        links=whole.links[1:3],
+        limits=JointLimits.unlimited(2),
+        drives=Drives.joint_torque(2),
+        urdf=None,
     )
     truth = true_model(two.with_mounting("wall"))
     _, q, v, a = motion(2, 12.0, 3)
@@ -167,7 +171,7 @@ def design_follows_it(scene):
 
 
 def health_sees_no_wear(scene):
-    from taufit.health.index import friction_index
+    from taufit.health.friction_index import friction_index
     from taufit.workflow import condition_like
 
     samples = condition_like(scene.done.model, [recording(scene.truth, 8)])

@@ -27,7 +27,7 @@ PROBES = {
     "        file[name] = getattr(run, name)\n"
     "open('h5.yaml', 'w').write('columns:\\n  time: time\\n  position: position_{joint}\\n'\n"
     "    '  velocity: velocity_{joint}\\n  torque: signal_{joint}\\n')\n"
-    "assert len(taufit.read_recording('run.h5', map='h5.yaml')) == len(run)",
+    "assert len(taufit.read_recording('run.h5', column_map='h5.yaml')) == len(run)",
     "xacro": "import taufit; taufit.read_robot('arm.urdf.xacro')",
     # A participant of DDS would speak to the local network: the library and our part of it load.
     "ros2": "import cyclonedds.domain, taufit.wire.ros.middleware",

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import taufit
-from taufit.recording import Channels, Recording, in_order
+from taufit.recording import Channels, Recording, reorder_joints
 from taufit.recording.quantity import QUANTITIES, Quantity
-from taufit.recording.row_checks import rows_of
+from taufit.recording.row_checks import select_rows
 
 
 def recording(**channels) -> Recording:
@@ -45,10 +45,10 @@ def test_a_name_that_is_no_channel_is_refused_with_those_that_are():
 
 def test_rows_and_joint_order_reach_every_channel(humidity):
     run = recording(humidity=humidity, motor_position=humidity + 1.0)
-    some = rows_of(run, np.arange(0, 400, 2))
+    some = select_rows(run, np.arange(0, 400, 2))
     np.testing.assert_array_equal(some.humidity, humidity[::2])
     np.testing.assert_array_equal(some.motor_position, humidity[::2] + 1.0)
-    np.testing.assert_array_equal(in_order(run, ["a", "b"]).humidity, humidity[:, ::-1])
+    np.testing.assert_array_equal(reorder_joints(run, ["a", "b"]).humidity, humidity[:, ::-1])
 
 
 def test_a_further_channel_is_written_read_and_carried_to_samples(humidity, tmp_path):
@@ -74,5 +74,5 @@ def test_runs_joined_keep_the_channels_that_all_of_them_have(humidity):
 def test_channels_join_by_name():
     a = Channels.from_values(temperature=np.ones((2, 1)), target_torque=np.ones((2, 1)))
     b = Channels.from_values(temperature=np.zeros((3, 1)))
-    assert list(Channels.joined([a, b])) == ["temperature"]
-    assert Channels.joined([a, b])["temperature"].ravel().tolist() == [1, 1, 0, 0, 0]
+    assert list(Channels.concatenate([a, b])) == ["temperature"]
+    assert Channels.concatenate([a, b])["temperature"].ravel().tolist() == [1, 1, 0, 0, 0]

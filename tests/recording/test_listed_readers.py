@@ -135,7 +135,7 @@ def test_a_file_reads_back_to_what_was_recorded(ending, tmp_path):
     path = MAKERS[ending](tmp_path / f"run{ending}")
     bag = ending in (".bag", ".db3")
     needs_map = ending in (".mat", ".h5", ".hdf5")
-    options = {"effort": "torque"} if bag else {"map": MAP} if needs_map else {}
+    options = {"torque_kind": "torque"} if bag else {"column_map": MAP} if needs_map else {}
     found = read_recording(path, **options)
     want = recording()
     assert found.joints == JOINTS and len(found) == ROWS

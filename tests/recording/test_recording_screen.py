@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from taufit.core.errors import RecordingError
-from taufit.recording import Recording, quality, read_recording, timing, write_recording
+from taufit.recording import Recording, read_recording, recording_quality, timing, write_recording
 
 N = 1000
 TIME = np.arange(N) * 0.01
@@ -234,7 +234,7 @@ def test_rest_and_motion_windows():
     signal = np.ones_like(position)
     for velocity in (speed[:, None], None):
         recording = Recording(time=time, position=position, signal=signal, velocity=velocity)
-        page = quality(recording)
+        page = recording_quality(recording)
         # Without a velocity it is taken over 100 ms, so windows end half of that off.
         np.testing.assert_allclose(page.rest, [(0, 2), (7, 9.99)], atol=0.06)
         np.testing.assert_allclose(page.motion, (2, 7), atol=0.06)

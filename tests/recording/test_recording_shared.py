@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from taufit.recording import quality, read_recording, read_recordings
+from taufit.recording import read_recording, read_recordings, recording_quality
 
 MAPS = Path(__file__).resolve().parents[2] / "examples" / "columns"
 FOLDERS = {
@@ -111,7 +111,7 @@ WINDOWS = {
 def test_motion_windows_are_those_the_authors_took_by_hand(name, data_dir):
     file = data_dir / "ur10e" / "identification_data" / f"{name}.csv.gz"
     recording = read_recording(file, column_map=MAPS / "ur10e_csv.yaml")
-    page = quality(recording)
+    page = recording_quality(recording)
     first, last = np.searchsorted(recording.time, page.motion) + 1
     # Authors cut with a margin: up to 0.2 s before the first and 0.65 s after the last motion.
     assert -5 <= first - WINDOWS[name][0] <= 20
@@ -122,6 +122,6 @@ def test_motion_windows_are_those_the_authors_took_by_hand(name, data_dir):
 def test_static_poses_are_all_rest(data_dir):
     for file in sorted((data_dir / "ur10e" / "validation_data").glob("*.csv.gz")):
         recording = read_recording(file, column_map=MAPS / "ur10e_csv.yaml")
-        page = quality(recording)
+        page = recording_quality(recording)
         assert page.motion is None
         assert page.rest == ((recording.time[0], recording.time[-1]),)

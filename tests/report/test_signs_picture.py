@@ -29,7 +29,7 @@ def test_every_segment_is_drawn_in_the_colour_of_its_sign():
         ]
         assert len(bands) == np.sum((result.signs > 0) == positive)
     assert len(list(root.iter(f"{SVG}polyline"))) == 6
-    assert signs_picture(result) == signs_picture(result.found)
+    assert signs_picture(result) == signs_picture(result.recovery)
 
 
 def test_doubt_is_hatched_and_runs_follow_each_other():

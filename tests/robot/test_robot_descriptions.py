@@ -30,7 +30,7 @@ from taufit.robot import (
     write_robot,
 )
 from taufit.robot.inertia import from_pseudo_inertia, pseudo_inertia, transform_parameters
-from taufit.robot.pose import adjoint, inverse_pose, rotation
+from taufit.robot.pose import adjoint, inverse_pose, rotation_about_axis
 
 LAW = settings(deadline=None, derandomize=True, database=None, max_examples=40)
 UR10_STANDARD = [
@@ -95,7 +95,7 @@ def random_arm(seed: int, joints: int, right_angles: bool = False) -> Robot:
 
 def test_dh_mdh_screws_and_urdf_of_the_ur10_give_one_torque():
     modified = read_robot("ur10")
-    turned = rotation(2, np.pi)
+    turned = rotation_about_axis(2, np.pi)
     standard = from_dh(np.array(UR10_STANDARD), convention="standard")
     bodies = [
         transform_parameters(link.parameters, inverse_pose(turned @ there) @ here)

@@ -11,7 +11,7 @@ from arm_texts import ur10_urdf
 from taufit.dynamics import base_parameters
 from taufit.model.torque_model import TorqueModel
 from taufit.robot import from_urdf, read_robot
-from taufit.robot.pose import rotation, snap_angle
+from taufit.robot.pose import rotation_about_axis, snap_angle
 from taufit.terms.friction import Linear
 
 
@@ -32,7 +32,9 @@ def test_the_rank_survives_errors_that_no_snapping_catches(size, rule):
     robot = read_robot("ur10")
     links = []
     for link in robot.links:
-        wobble = rotation(0, size * rng.normal()) @ rotation(1, size * rng.normal())
+        wobble = rotation_about_axis(0, size * rng.normal()) @ rotation_about_axis(
+            1, size * rng.normal()
+        )
         links.append(replace(link, placement=link.placement @ wobble))
     found = base_parameters(replace(robot, links=tuple(links)), rule=rule)
 

@@ -10,7 +10,7 @@ from benchmarks.sign_instances import instance, segment_truth
 
 from taufit.estimators import is_consistent
 from taufit.signs.constrained import ConsistentCost, search_constrained
-from taufit.signs.data import prepare
+from taufit.signs.data import prepare_search
 from taufit.signs.rounds import search_rounds
 from taufit.signs.search import search_signs
 from taufit.signs.unknown_signs import find_signs
@@ -29,7 +29,7 @@ def test_search_finds_the_cheapest_under_any_extra_cost():
         def cost(signs, quadratic=quadratic, extra=extra):
             return float(signs @ quadratic @ signs) + extra[tuple(signs.tolist())]
 
-        found = search_constrained(quadratic, cost, most=10_000)
+        found = search_constrained(quadratic, cost, maximum_solved=10_000)
 
         every = [cost(signs) for signs in table]
         assert found.certified
@@ -39,7 +39,7 @@ def test_search_finds_the_cheapest_under_any_extra_cost():
 
 def test_search_that_runs_out_of_solves_says_so():
     quadratic = np.eye(12)
-    found = search_constrained(quadratic, lambda s: 12.0 + float(np.sum(s < 0)), most=3)
+    found = search_constrained(quadratic, lambda s: 12.0 + float(np.sum(s < 0)), maximum_solved=3)
     assert found.solved == 3
     assert found.certified == (found.cost == 12.0)
 
@@ -62,7 +62,7 @@ def test_physics_decides_what_least_squares_gets_wrong(seed, settings):
     np.testing.assert_array_equal(found.signs, truth)
 
     # The same segments without the constraint: a cheaper vector, and a wrong one.
-    data = prepare(case.model, case.samples)
+    data = prepare_search(case.model, case.samples)
     plain = search_rounds(data, 1, 1_000_000)
     unconstrained = search_signs(plain.form.quadratic)
     mistakes = np.sum(unconstrained.signs != truth)

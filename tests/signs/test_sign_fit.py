@@ -22,7 +22,7 @@ from taufit.core.errors import PoorExcitationError, RecordingError, TaufitError
 from taufit.estimators import ConsistentSdp, is_consistent
 from taufit.fitting import fit_samples as fit_samples
 from taufit.robot import from_dh
-from taufit.signs.unknown_signs import SignHint, find_signs, fit_unsigned, signed_samples
+from taufit.signs.unknown_signs import SignHint, find_signs, fit_unsigned, with_signs
 from taufit.signs.weights import correlation_length
 from taufit.terms.friction import Stribeck
 
@@ -151,9 +151,9 @@ def test_joints_with_signs_hold_the_others():
 def test_signs_that_were_recorded_are_left_alone():
     case = instance(0, noise=0.05, friction=True)
     result = fit_unsigned(case.model, case.signed)
-    assert result.segments == () and result.certified and result.found.confident
-    np.testing.assert_array_equal(result.found.samples.torque, case.measured)
-    assert np.all(result.found.sample_sure)
+    assert result.segments == () and result.certified and result.recovery.confident
+    np.testing.assert_array_equal(result.recovery.samples.torque, case.measured)
+    assert np.all(result.recovery.sample_sure)
 
 
 def test_several_runs_are_searched_together():
@@ -230,7 +230,7 @@ def test_friction_with_shapes_is_fitted_after_the_signs():
     case = instance(1, noise=0.02, friction=True, stribeck=0.5)
     model = replace(case.model, friction=Stribeck(), shape=None)
     result = fit_unsigned(model, case.samples)
-    assert not np.any(wrong(case, result.found))
+    assert not np.any(wrong(case, result.recovery))
     assert result.model.shape is not None
     assert len(result.values) == len(model.names)
 
@@ -243,7 +243,7 @@ def test_filtered_samples_are_signed_before_the_filter():
     s = replace(case.samples, cutoff_hz=5.0, raw_torque=np.abs(case.torque))
     s = replace(s, torque=lowpass(s, np.abs(case.torque)))
     sign = np.where(case.torque >= 0, 1, -1)
-    out = signed_samples(s, sign * np.abs(case.torque))
+    out = with_signs(s, sign * np.abs(case.torque))
     np.testing.assert_allclose(
         out.torque, lowpass(s, case.torque), atol=1e-9 * np.abs(case.torque).max()
     )

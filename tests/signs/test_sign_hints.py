@@ -9,7 +9,7 @@ import pytest
 from benchmarks.sign_instances import boxes, instance, segment_truth
 
 from taufit.core.errors import RecordingError, TaufitError
-from taufit.signs.data import prepare
+from taufit.signs.data import prepare_search
 from taufit.signs.hints import read_hint
 from taufit.signs.unknown_signs import SignHint, find_signs, fit_unsigned
 
@@ -56,9 +56,9 @@ def test_a_hint_decides_what_the_motion_does_not():
 
 def test_samples_of_a_hint_near_zero_keep_their_doubt():
     case = instance(0, noise=0.2, friction=True)
-    data = prepare(case.model, case.samples, [SignHint(1, 0.0, 5.0, 1)])
+    data = prepare_search(case.model, case.samples, [SignHint(1, 0.0, 5.0, 1)])
     inside = case.samples.time <= 5.0
-    assert np.all(data.known[inside, 1]) and not np.any(data.known[~inside])
+    assert np.all(data.has_sign[inside, 1]) and not np.any(data.has_sign[~inside])
     small = np.abs(case.measured[:, 1]) < 2.0 * data.noise[1]
     assert np.any(inside & small) and not np.any(data.signed[inside & small, 1])
     assert np.all(data.signed[inside & ~small, 1])

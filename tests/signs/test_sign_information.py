@@ -55,7 +55,7 @@ def test_rows_have_the_optimum_of_the_likelihood():
     case = instance(3, noise=0.2, friction=True)
     found = find_signs(case.model, case.samples)
     rows = MagnitudeRows(
-        case.model, found.samples, found.expected, found.predicted, found.noise, found.known
+        case.model, found.samples, found.expected, found.predicted, found.noise, found.has_sign
     )
     problem = EstimationProblem.from_model(case.model)
     values = np.zeros(len(case.model.names))
@@ -74,7 +74,7 @@ def test_samples_with_recorded_sign_count_in_full():
     torque = np.where(signed, case.measured, np.abs(case.measured))
     found = find_signs(case.model, replace(case.samples, torque=torque, signed=signed))
     rows = MagnitudeRows(
-        case.model, found.samples, found.expected, found.predicted, found.noise, found.known
+        case.model, found.samples, found.expected, found.predicted, found.noise, found.has_sign
     )
     assert np.all(rows.root[:, signed] == 1.0)
     np.testing.assert_allclose(rows.torque[:, signed], case.measured[:, signed], rtol=1e-9)
@@ -104,16 +104,16 @@ def test_a_first_round_that_went_astray_is_put_right():
 def test_expected_torque_is_not_as_certain_as_measured_torque():
     case = instance(3, noise=0.3, friction=True)
     result = fit_unsigned(case.model, case.samples, estimator=ConsistentSdp())
-    samples = result.found.fit_samples
+    samples = result.recovery.fit_samples
     naive = fit_samples(case.model, samples, ConsistentSdp())
-    honest = with_sign_uncertainty(naive, case.model, samples, result.found)
+    honest = with_sign_uncertainty(naive, case.model, samples, result.recovery)
     assert np.all(honest.base_std > naive.base_std)
     # Rows that count less, or a correction afterwards, which takes residuals as equally large
     # everywhere: a fifth apart where a parameter shows near zero torque only.
     ratio = honest.base_std / result.estimate.base_std
     assert np.median(ratio) == pytest.approx(1.0, abs=0.06)
     assert np.all((ratio > 0.85) & (ratio < 1.3))
-    known = replace(result.found, known=np.ones_like(result.found.known))
+    known = replace(result.recovery, has_sign=np.ones_like(result.recovery.has_sign))
     same = with_sign_uncertainty(naive, case.model, samples, known)
     np.testing.assert_allclose(same.base_covariance, naive.base_covariance, rtol=1e-6)
 

@@ -92,7 +92,9 @@ def test_refinement_never_lowers_the_likelihood(parts):
         return float(np.sum(both - np.log(sigma)))
 
     values = [
-        likelihood(fit_folded(rows, magnitude, known, keep, start, np.zeros(6), most=most))
+        likelihood(
+            fit_folded(rows, magnitude, known, keep, start, np.zeros(6), maximum_iterations=most)
+        )
         for most in (1, 2, 4, 8)
     ]
     assert all(b >= a - 1e-6 * abs(a) for a, b in pairwise(values))

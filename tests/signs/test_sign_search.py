@@ -121,12 +121,12 @@ def test_shifted_form_proves_what_the_plain_walk_could_not():
     assert found.certified
     assert abs(truth @ found.signs) == size
     assert found.lower_bound <= found.cost
-    shifted = search.shifted_triangle(quadratic, 0)
+    shifted = search.factor_shifted(quadratic, 0)
     assert shifted.constant <= found.cost
     plain = search.triangle_of(quadratic, 0)
     fixed = np.zeros(size, np.int8)
     fixed[-1] = 1
-    assert not search.decode(plain.factor, fixed, np.inf, 20_000)[3]
+    assert not search.sphere_decode(plain.factor, fixed, np.inf, 20_000)[3]
 
 
 def test_a_search_that_is_stopped_says_so():

@@ -20,7 +20,7 @@ def test_tree_finds_every_sign_without_noise_and_friction():
     np.testing.assert_array_equal(result.signs, segment_truth(case, result.segments))
     assert 33 <= len(result.segments) <= 60
     # 2^5 problems at the root, 10 at every level after it.
-    assert result.found.nodes == 32 + 10 * (len(result.segments) - 5)
+    assert result.recovery.nodes == 32 + 10 * (len(result.segments) - 5)
     assert not result.certified and np.all(result.ambiguous)
 
 

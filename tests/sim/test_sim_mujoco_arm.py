@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 from taufit.core.errors import InfeasibleError, RobotError
 from taufit.dynamics import gravity_torque, inverse_dynamics, mass_matrix
 from taufit.model.torque_model import TorqueModel
-from taufit.robot import Drives, Limits, Link, Robot, bundled_robots, read_robot
+from taufit.robot import Drives, JointLimits, Link, Robot, bundled_robots, read_robot
 from taufit.robot.inertia import from_centre_of_mass
 from taufit.sim.mujoco_arm import build_arm
 
@@ -38,11 +38,11 @@ def _random_robot(seed, joints, coupled=False):
         tensor = np.trace(spread @ spread.T) * np.eye(3) - spread @ spread.T
         body = from_centre_of_mass(rng.uniform(0.5, 9), 0.2 * rng.normal(size=3), 0.01 * tensor)
         links.append(Link(f"l{i}", f"j{i}", placement, screw, body, rng.uniform(0, 0.5)))
-    drives = Drives.direct(joints)
+    drives = Drives.joint_torque(joints)
     if coupled:
         drives = replace(drives, coupling=np.eye(joints) + np.tril(np.ones((joints, joints)), -1))
     mounting = tuple(rng.uniform(-3, 3, 3))
-    return Robot("any", tuple(links), Limits.none(joints), drives, mounting)
+    return Robot("any", tuple(links), JointLimits.unlimited(joints), drives, mounting)
 
 
 @pytest.mark.parametrize("mounting", ["ground", "wall", "20,-40,65"])

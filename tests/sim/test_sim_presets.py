@@ -21,7 +21,7 @@ from taufit.robot import pseudo_inertia, read_robot
 from taufit.signals import condition
 from taufit.sim import presets, random_fourier, read_preset
 from taufit.sim.preset import preset_from_text
-from taufit.sim.replay import replay
+from taufit.sim.replay import motion_of_recording
 from taufit.terms import TermInput
 from taufit.terms.friction import Polynomial
 
@@ -163,7 +163,7 @@ def test_ur10e_real_leaves_the_noise_of_the_real_arm(data_dir):
     file = data_dir / "ur10e" / "identification_data" / "ur-20_01_31-unload.csv.gz"
     real = read_recording(file, column_map=MAP)
     preset = read_preset("ur10e-real")
-    made = preset.twin.run(replay(real), seed=1, rest=(0.0, 0.0)).recording
+    made = preset.twin.run(motion_of_recording(real), seed=1, rest=(0.0, 0.0)).recording
     steps = [np.diff(recording.time) for recording in (real, made)]
     assert abs(steps[0].mean() / steps[1].mean() - 1.0) < 0.02
     gain = preset.twin.robot.drives.gain
@@ -192,10 +192,10 @@ def test_random_motion_stays_within_limits_and_rests_at_its_ends(name):
 def test_replay_plays_a_recording_again():
     preset = read_preset("ur10-paper")
     recording = preset.twin.run(preset.motion(), seed=1).recording
-    again = replay(recording)
+    again = motion_of_recording(recording)
     t = np.linspace(1.0, 9.0, 200)
     np.testing.assert_allclose(again.at(t)[0], preset.motion().at(t - 0.5)[0], atol=1e-4)
-    measured = replay(replace(recording, commanded_position=None))
+    measured = motion_of_recording(replace(recording, commanded_position=None))
     np.testing.assert_allclose(measured.at(t)[0], preset.motion().at(t - 0.5 - 0.012)[0], atol=3e-3)
 
 

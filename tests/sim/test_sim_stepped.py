@@ -106,12 +106,12 @@ def test_a_body_can_be_put_on_at_any_step():
     hold = [np.tile(home, (2, 1)), np.zeros((2, 6)), np.zeros((2, 6))]
     live = twin.start(home)
     empty = live.step(*hold).torque.copy()
-    live.carry(CarriedPayload.lump(5.0, (0.0, 0.0, 0.1)))
+    live.set_payload(CarriedPayload.lump(5.0, (0.0, 0.0, 0.1)))
     for _ in range(1000):
         sample = live.step(*hold)
     gain = np.linalg.norm(sample.torque - empty)
     assert gain > 20.0
-    live.carry(None)
+    live.set_payload(None)
     for _ in range(1500):
         sample = live.step(*hold)
     assert np.linalg.norm(sample.torque - empty) < 0.01 * gain

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from taufit.virtual.urscript import ScriptError, complete, load
+from taufit.virtual.urscript import ScriptError, is_complete, load_program
 from taufit.virtual.urscript.machine import BUDGET, Builtin
 
 
@@ -33,7 +33,7 @@ class Tape:
         }
 
     def run(self, program, ticks=2000):
-        machine = load(program, self.functions)
+        machine = load_program(program, self.functions)
         for self.ticks in range(1, ticks + 1):
             if not machine.tick():
                 break
@@ -192,7 +192,7 @@ def test_halt_ends_everything():
 
 def test_a_loop_that_never_waits_cannot_hold_the_clock():
     tape = Tape()
-    machine = load(
+    machine = load_program(
         "i = 0 while True:\n i = i + 1\n if i > 2000000000:\n i = 0\n end\nend", tape.functions
     )
     cpu = time.process_time()
@@ -226,7 +226,7 @@ def test_branching_calls_are_spread_over_steps():
     text = "".join(f"def f{i}():\n f{i + 1}()\n f{i + 1}()\nend\n" for i in range(depth))
     text += f"def f{depth}():\n put(1)\nend\nf0()\n"
     tape = Tape()
-    machine = load(text, tape.functions)
+    machine = load_program(text, tape.functions)
     worst = 0
     for _ in range(100000):
         before = len(tape.out)
@@ -271,6 +271,6 @@ def test_what_is_wrong_is_said_with_its_line(text, says):
 def test_a_program_that_arrives_in_pieces_is_complete_when_its_blocks_are():
     text = 'def f():\n  if True: # end\n    textmsg("end")\n  end\n  while False:\n  end\nend\n'
     for k in range(1, len(text)):
-        assert not complete(text[:k]), text[:k]
-    assert complete(text)
-    assert complete("stopj(2)\n")
+        assert not is_complete(text[:k]), text[:k]
+    assert is_complete(text)
+    assert is_complete("stopj(2)\n")

@@ -19,7 +19,7 @@ from tests.terms.oiled_friction import OiledFriction
 
 import taufit
 from taufit.contact.external_torque import ExternalTorque
-from taufit.contact.noise import default_noise, training_noise
+from taufit.contact.regime_noise import default_noise, training_noise
 from taufit.core.errors import TaufitError
 from taufit.model import friction_torque, predicted_torque
 from taufit.model.friction_level import friction_level
@@ -150,7 +150,7 @@ def pair(request, listed):
 
 def felt(case):
     model, samples = case.model, case.samples
-    external = ExternalTorque.of(model, model.training.noise or default_noise(model))
+    external = ExternalTorque.from_noise(model, model.training.noise or default_noise(model))
     cells = np.concatenate([samples.position, samples.velocity, case.unfiltered], 1)
     return external(samples.time, cells).torque
 
@@ -311,17 +311,17 @@ def test_the_fit_finds_the_term_beside_automatic_friction(pair):
 
 
 def test_signs_take_only_friction_for_what_takes_energy(pair):
-    from taufit.signs.data import prepare
+    from taufit.signs.data import prepare_search
     from taufit.signs.physics import positive_functionals
 
     model = replace(pair.plain.model.structure, friction=taufit.Linear())
     try:
-        data = prepare(model, pair.plain.samples, ())
+        data = prepare_search(model, pair.plain.samples, ())
         rows = positive_functionals(data, np.arange(6))
     except TaufitError as error:
         assert re.search(names_of(pair.term), str(error))
         return
-    kept = np.array(model.names)[data.rows.kept]
+    kept = np.array(model.names)[data.rows.parameters]
     powered = {name for row in rows for name in kept[row != 0.0] if name.startswith("joint")}
     own = {f"joint_{j + 1}.{one.name}" for j in range(6) for one in pair.term.parameters}
     assert (powered & own == set()) == (pair.term.kind == CONSERVATIVE)

@@ -126,11 +126,11 @@ def test_memory_does_not_grow_with_the_number_of_files(arm, paths, few):
 @pytest.fixture
 def long_file(truth, tmp_path, monkeypatch):
     """A file that counts as long: three sections, each with rows before and behind it."""
-    monkeypatch.setattr(recording_files, "LONGEST", 3000)
-    monkeypatch.setattr(recording_files, "SECTION", 2000)
-    monkeypatch.setattr(recording_files, "LEAD", 800)
-    monkeypatch.setattr(recording_files, "TAIL", 100)
-    monkeypatch.setattr(recording_files, "_SMALL", 0)
+    monkeypatch.setattr(recording_files, "MAX_ROWS", 3000)
+    monkeypatch.setattr(recording_files, "SECTION_ROWS", 2000)
+    monkeypatch.setattr(recording_files, "LEAD_ROWS", 800)
+    monkeypatch.setattr(recording_files, "TAIL_ROWS", 100)
+    monkeypatch.setattr(recording_files, "_MIN_BYTES", 0)
     monkeypatch.setattr(training_data, "LEAD_ROWS", 100)
     monkeypatch.setattr(inputs, "LEAD_ROWS", 100)
     path = tmp_path / "long.parquet"

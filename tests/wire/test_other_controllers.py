@@ -16,10 +16,16 @@ from hypothesis import given, strategies as st
 from taufit.core.errors import WireError
 from taufit.robot import read_robot
 from taufit.sim import Twin, random_fourier, typical_effects, typical_rotor
-from taufit.virtual.controllers import PlayedArm, UrController, VirtualEgm, VirtualFranka, VirtualUr
+from taufit.virtual.controllers import (
+    RepeatingRobot,
+    UrController,
+    VirtualEgm,
+    VirtualFranka,
+    VirtualUr,
+)
 from taufit.wire import egm, franka
-from taufit.wire.open import host_and_port, open_source, parse
 from taufit.wire.recorder import record
+from taufit.wire.source_address import host_and_port, open_source, parse_address
 from taufit.wire.ur_realtime import UrRealtime
 
 PANDA = typical_rotor(read_robot("panda"))
@@ -27,7 +33,7 @@ PANDA = typical_rotor(read_robot("panda"))
 
 def arm(robot, rate_hz, effects=None):
     twin = Twin(robot, effects) if effects is not None else Twin(robot)
-    return PlayedArm(twin, random_fourier(robot, seed=1, frequency_hz=0.25), rate_hz)
+    return RepeatingRobot(twin, random_fourier(robot, seed=1, frequency_hz=0.25), rate_hz)
 
 
 def own_address():
@@ -200,16 +206,16 @@ def test_the_real_time_port_is_read_without_loss(quiet_twin, tmp_path, version):
 
 
 def test_sources_are_found_by_their_text():
-    assert parse("192.168.0.5").kind == "ur"
-    assert (parse("ros2:/js").kind, parse("ros2:/js").place) == ("ros2", "/js")
+    assert parse_address("192.168.0.5").kind == "ur"
+    assert (parse_address("ros2:/js").kind, parse_address("ros2:/js").location) == ("ros2", "/js")
     assert host_and_port("6510", 1) == ("127.0.0.1", 6510)
     assert host_and_port("10.0.0.2:7000", 1) == ("10.0.0.2", 7000)
     assert host_and_port("robot", 1337) == ("robot", 1337)
-    assert isinstance(open_source(parse("franka:10.0.0.9")), franka.FrankaState)
-    assert isinstance(open_source(parse("egm:6510")), egm.AbbEgm)
-    assert isinstance(open_source(parse("realtime:10.0.0.9")), UrRealtime)
+    assert isinstance(open_source(parse_address("franka:10.0.0.9")), franka.FrankaState)
+    assert isinstance(open_source(parse_address("egm:6510")), egm.AbbEgm)
+    assert isinstance(open_source(parse_address("realtime:10.0.0.9")), UrRealtime)
     for text in ("", "a b", "ros2:", "/dev/null", "-x"):
         with pytest.raises(WireError):
-            parse(text)
+            parse_address(text)
     with pytest.raises(WireError, match="effort"):
-        open_source(parse("ros2:/joint_states"))
+        open_source(parse_address("ros2:/joint_states"))

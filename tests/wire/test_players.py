@@ -136,7 +136,7 @@ def test_without_set_points_the_controller_stops_the_arm(robot, tmp_path):
     class Dying:
         """Ends the stream in the middle, as a computer that hangs would."""
 
-        notes = player.notes
+        notices = player.notices
 
         def prepare(self):
             player.prepare()
@@ -144,13 +144,13 @@ def test_without_set_points_the_controller_stops_the_arm(robot, tmp_path):
         def start(self):
             player.start()
 
-        def watch(self, block):
+        def check_progress(self, block):
             if block.last("output_int_register_24", 0) == RECORDED:
                 player._ended.set()
-            return player.watch(block)
+            return player.check_progress(block)
 
-        def keep(self, block):
-            return player.keep(block)
+        def rows_to_record(self, block):
+            return player.rows_to_record(block)
 
         def stop(self):
             player.stop()
@@ -213,7 +213,7 @@ class Arm:
 
     # What a player sees.
 
-    def heard(self, seconds):
+    def wait_for_subscriber(self, seconds):
         return self.listens
 
     def send(self, trajectory):
@@ -246,9 +246,9 @@ NAMES = tuple(f"axis_{i}" for i in range(6))
 
 
 def ros2(arm, playback, tmp_path, here):
-    states = Ros2JointStates("/js", "torque", joints=NAMES, listener=arm)
+    states = Ros2JointStates("/js", "torque", joints=NAMES, subscriber=arm)
     approach = Approach(np.stack([here, playback.start]))
-    player = Ros2Player("/c/joint_trajectory", playback, NAMES, approach, talker=arm)
+    player = Ros2Player("/c/joint_trajectory", playback, NAMES, approach, publisher=arm)
     return record(states, tmp_path / "r.parquet", player=player)
 
 
@@ -347,7 +347,8 @@ def test_a_real_node_receives_and_plays_the_trajectory(tmp_path, way, ros2_names
     python, reader, run = ros2_namespace(way)
     script = (
         f"{python} node.py {names} {here} >node.log 2>&1 & node=$!; {reader} -m taufit record "
-        "ros2:/joint_states m.json --effort torque --controller /arm_controller/joint_trajectory "
+        "ros2:/joint_states m.json --torque-kind torque --controller "
+        "/arm_controller/joint_trajectory "
         "--robot ur10 --slow 0 --yes -o r.parquet --json; code=$?; kill $node; exit $code"
     )
     ran = run(script, tmp_path)

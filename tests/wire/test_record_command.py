@@ -23,10 +23,10 @@ from taufit.recording import read_recording
 from taufit.robot import read_robot
 from taufit.sim import Twin, random_fourier, typical_effects, typical_rotor
 from taufit.virtual.controllers import UrController, VirtualUr
-from taufit.virtual.urscript import complete
+from taufit.virtual.urscript import is_complete
 from taufit.wire import UrRtde
 from taufit.wire.recorder import record
-from taufit.wire.ur_player import UrPlayer, calibration, mounting_of
+from taufit.wire.ur_player import UrPlayer, calibration, mounting_from_gravity
 
 TAUFIT = [sys.executable, "-m", "taufit"]
 ARM = read_robot("ur10")
@@ -314,7 +314,7 @@ def test_a_dry_run_prints_what_would_be_sent(tmp_path, capsys, source, words, be
     assert not stop.value.code, printed.err
     assert begins in printed.out
     if begins == "def ":
-        assert complete(printed.out[printed.out.index("def ") :])
+        assert is_complete(printed.out[printed.out.index("def ") :])
     else:
         trajectory = yaml.safe_load(printed.out[printed.out.index("joint_names") :])
         assert trajectory["joint_names"] == list(ARM.joint_names)
@@ -344,5 +344,5 @@ def test_the_controllers_own_kinematics_are_read(robot):
 @pytest.mark.parametrize("mounting", [(0.0, 0.0, 0.0), (np.pi, 0.0, 0.0), (0.4, -0.7, 0.0)])
 def test_the_mounting_follows_from_gravity(mounting):
     gravity = ARM.with_mounting(mounting).gravity
-    found = mounting_of(gravity)
+    found = mounting_from_gravity(gravity)
     np.testing.assert_allclose(ARM.with_mounting(found).gravity, gravity, atol=1e-9)

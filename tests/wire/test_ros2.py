@@ -45,7 +45,7 @@ def test_joints_go_by_name_and_nothing_is_lost(tmp_path):
         "/js",
         "torque",
         joints=("shoulder", "elbow", "wrist"),
-        listener=Fake(
+        subscriber=Fake(
             [*messages(range(300)), *messages(range(300, 900), ("elbow", "shoulder", "wrist"))]
         ),
     )
@@ -60,7 +60,7 @@ def test_joints_go_by_name_and_nothing_is_lost(tmp_path):
 
 def test_gaps_and_repetitions_are_counted():
     numbers = [*range(20), *range(30, 50), 49, *range(50, 60)]
-    source = Ros2JointStates("/js", "current", listener=Fake(messages(numbers)))
+    source = Ros2JointStates("/js", "current", subscriber=Fake(messages(numbers)))
     assert source.connect().signal_unit == "A"
     while source.read(0.0) is not None:
         pass
@@ -70,22 +70,27 @@ def test_gaps_and_repetitions_are_counted():
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (dict(effort=None), "what its effort is"),
-        (dict(effort="force"), "torque_without_gravity"),
+        (dict(torque_kind=None), "what its effort is"),
+        (dict(torque_kind="force"), "torque_without_gravity"),
         (dict(topic="js"), "slash"),
         (dict(joints=("hip",)), "no joint hip; it has wrist"),
     ],
 )
 def test_what_is_missing_is_asked_for(change, says):
-    settings = {"topic": "/js", "effort": "torque", "listener": Fake(messages(range(50))), **change}
+    settings = {
+        "topic": "/js",
+        "torque_kind": "torque",
+        "subscriber": Fake(messages(range(50))),
+        **change,
+    }
     with pytest.raises(WireError, match=says):
-        Ros2JointStates(settings.pop("topic"), settings.pop("effort"), **settings).connect()
+        Ros2JointStates(settings.pop("topic"), settings.pop("torque_kind"), **settings).connect()
 
 
 def test_a_topic_without_effort_is_refused():
     bare = [JointState(m.time, m.names, m.position, (), ()) for m in messages(range(50))]
     with pytest.raises(WireError, match="no effort"):
-        Ros2JointStates("/js", "torque", listener=Fake(bare)).connect()
+        Ros2JointStates("/js", "torque", subscriber=Fake(bare)).connect()
 
 
 PUBLISHER = """
@@ -117,7 +122,7 @@ def test_a_real_node_is_recorded_without_loss(tmp_path, way, ros2_namespace):
     (tmp_path / "publisher.py").write_text(PUBLISHER)
     script = (
         f"{python} publisher.py >publisher.log 2>&1 & "
-        f"{reader} -m taufit record ros2:/joint_states --effort torque --seconds 4 "
+        f"{reader} -m taufit record ros2:/joint_states --torque-kind torque --seconds 4 "
         "-o r.parquet --json; code=$?; wait; exit $code"
     )
     ran = run(script, tmp_path)
@@ -131,15 +136,15 @@ LATCHED = """
 import threading, time
 from cyclonedds.pub import DataWriter
 from cyclonedds.topic import Topic
-from taufit.wire.ros.by_cyclone import _participant, latched_text
+from taufit.wire.ros.cyclone_dds import _participant, read_latched_text
 from taufit.wire.ros.messages import StringMessage, latched
 participant = _participant()
 writer = DataWriter(participant, Topic(participant, "rt/robot_description", StringMessage),
                     qos=latched())
 writer.write(StringMessage("<robot name='arm'/>"))
 time.sleep(0.2)
-print(latched_text("/robot_description", 5.0))
-print(latched_text("/nobody", 0.3))
+print(read_latched_text("/robot_description", 5.0))
+print(read_latched_text("/nobody", 0.3))
 """
 
 

@@ -58,7 +58,7 @@ def test_values_come_back_from_their_bytes(case):
 def test_frames_do_not_depend_on_how_the_bytes_arrive(bodies, data):
     stream = b"".join(rtde.frame(rtde.DATA, body) for body in bodies)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=10)))
-    frames, out = rtde.Frames(), []
+    frames, out = rtde.FrameParser(), []
     for start, end in zip([0, *cuts], [*cuts, len(stream)], strict=True):
         out += frames.feed(stream[start:end])
     assert out == [(rtde.DATA, body) for body in bodies]
@@ -66,14 +66,14 @@ def test_frames_do_not_depend_on_how_the_bytes_arrive(bodies, data):
 
 def test_a_frame_cut_at_every_byte_is_whole_again():
     stream = rtde.frame(rtde.START, b"\x01") + rtde.frame(rtde.DATA, bytes(range(200)))
-    frames, out = rtde.Frames(), []
+    frames, out = rtde.FrameParser(), []
     for k in range(len(stream)):
         out += frames.feed(stream[k : k + 1])
     assert out == [(rtde.START, b"\x01"), (rtde.DATA, bytes(range(200)))]
 
 
 def test_what_came_before_garbage_is_kept():
-    frames = rtde.Frames()
+    frames = rtde.FrameParser()
     good = rtde.frame(rtde.DATA, b"abc")
     assert frames.feed(good + b"\x00\x01U") == [(rtde.DATA, b"abc")]
     with pytest.raises(WireError, match="not RTDE"):
@@ -83,14 +83,14 @@ def test_what_came_before_garbage_is_kept():
 @pytest.mark.parametrize("garbage", [b"\x00\x00U", b"\x00\x02U", b"HTTP/1.1", b"\xff\xff\x00"])
 def test_garbage_is_named(garbage):
     with pytest.raises(WireError, match="not RTDE"):
-        rtde.Frames().feed(garbage + bytes(10))
+        rtde.FrameParser().feed(garbage + bytes(10))
 
 
 def test_requests_and_answers_are_each_others_inverse():
     names = ["timestamp", "actual_q"]
-    _, body = rtde.Frames().feed(rtde.outputs_request(125.0, names))[0]
+    _, body = rtde.FrameParser().feed(rtde.outputs_request(125.0, names))[0]
     assert rtde.read_outputs_request(body) == (125.0, names)
-    _, body = rtde.Frames().feed(rtde.inputs_request(names))[0]
+    _, body = rtde.FrameParser().feed(rtde.inputs_request(names))[0]
     assert rtde.read_inputs_request(body) == names
     answer = rtde.types_answer(rtde.OUTPUTS, 1, ["DOUBLE", "NOT_FOUND"])
     assert rtde.read_types_answer(answer[3:]) == (1, ["DOUBLE", "NOT_FOUND"])
@@ -135,5 +135,5 @@ def test_packages_do_not_depend_on_how_the_bytes_arrive(data):
     kind, read = ur_state.read_package(one)
     assert kind == ur_state.ROBOT_STATE and read == dict(parts)
     cut = data.draw(st.integers(0, len(one)))
-    packages = ur_state.Packages()
+    packages = ur_state.PackageParser()
     assert packages.feed(one[:cut]) + packages.feed(one[cut:] + one) == [one, one]

@@ -10,10 +10,10 @@ from taufit.dynamics import coriolis_torque, forward_kinematics, mass_matrix
 from taufit.excitation import Sampled
 from taufit.excitation.robot_programs import to_urscript
 from taufit.robot import bundled_robots, read_robot
-from taufit.robot.pose import rotation
+from taufit.robot.pose import rotation_about_axis
 from taufit.sim import Effects, random_fourier
 from taufit.virtual.controllers import UrController
-from taufit.virtual.controllers.dh import dh_table
+from taufit.virtual.controllers.dh_table import dh_table
 from taufit.virtual.controllers.kinematics import (
     Kinematics,
     from_pose,
@@ -231,7 +231,12 @@ def test_the_dh_table_gives_the_flange(name):
         for i in range(robot.joints):
             slide = np.eye(4)
             slide[:3, 3] = a[i], 0.0, d[i]
-            chain = chain @ rotation(2, q[i] + theta[i]) @ slide @ rotation(0, alpha[i])
+            chain = (
+                chain
+                @ rotation_about_axis(2, q[i] + theta[i])
+                @ slide
+                @ rotation_about_axis(0, alpha[i])
+            )
         relative.append((chain, Kinematics(robot).flange(q)))
     # Both differ by one fixed frame at the base and one at the flange: distances agree.
     points = np.array([[one[:3, 3], two[:3, 3]] for one, two in relative])

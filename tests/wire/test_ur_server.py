@@ -19,7 +19,7 @@ class Client:
 
     def __init__(self, robot):
         self.socket = socket.create_connection((robot.host, robot.ports.rtde), 10)
-        self.frames = rtde.Frames()
+        self.frames = rtde.FrameParser()
         self.waiting = []
 
     def ask(self, frame):
@@ -162,7 +162,7 @@ def test_the_dashboard_answers_line_by_line(virtual_ur):
 
 def test_the_state_port_tells_modes_joints_and_kinematics(virtual_ur):
     with socket.create_connection((virtual_ur.host, virtual_ur.ports.primary), 10) as line:
-        packages, states, messages = ur_state.Packages(), [], []
+        packages, states, messages = ur_state.PackageParser(), [], []
         while len(states) < 3:
             for data in packages.feed(line.recv(65536)):
                 kind, parts = ur_state.read_package(data)

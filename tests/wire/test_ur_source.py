@@ -16,7 +16,7 @@ from taufit.recording import read_recording
 from taufit.virtual.controllers import UrController, VirtualUr
 from taufit.wire import UrPorts, UrRtde, rtde
 from taufit.wire.recorder import record
-from taufit.wire.source import Clock
+from taufit.wire.source import SampleClock
 
 
 def source(robot, **settings):
@@ -64,24 +64,24 @@ def test_nobody_there_is_said(tmp_path):
 
 
 def test_gaps_are_counted_by_the_controllers_numbers():
-    clock = Clock(500.0)
+    clock = SampleClock(500.0)
     steps = np.array([10, 11, 12, 17, 18, 18, 19])
     stamps, keep = clock.order(steps * 0.002, steps)
     assert keep.tolist() == [True, True, True, True, True, False, True]
     assert (clock.duplicated, [gap.lost for gap in clock.gaps]) == (1, [4])
     assert clock.gaps[0].exact and clock.gaps[0].after == pytest.approx(0.024)
     # Without numbers the stamps say the same.
-    other = Clock(500.0)
+    other = SampleClock(500.0)
     again, _ = other.order(steps * 0.002)
     np.testing.assert_array_equal(again, stamps)
     assert [gap.lost for gap in other.gaps] == [4]
 
 
 def test_a_clock_that_starts_anew_goes_on_growing():
-    clock = Clock(100.0)
+    clock = SampleClock(100.0)
     clock.order(np.array([5.00, 5.01]), np.array([500, 501]))
     stamps, _ = clock.order(
-        np.array([0.0, 0.01]), np.array([0, 1]), why="the line broke", silence=2.0
+        np.array([0.0, 0.01]), np.array([0, 1]), reason_before="the line broke", silence=2.0
     )
     np.testing.assert_allclose(stamps, [7.01, 7.02])
     (gap,) = clock.gaps
@@ -240,7 +240,7 @@ def test_texts_and_early_data_do_not_disturb_the_start():
 
     def serve():
         client, _ = server.accept()
-        frames = rtde.Frames()
+        frames = rtde.FrameParser()
         names = []
         client.sendall(rtde.text_message("SafetySetup has not been confirmed yet", "x", 2))
         while data := client.recv(65536):
@@ -261,7 +261,7 @@ def test_texts_and_early_data_do_not_disturb_the_start():
                     if unknown:
                         client.close()
                         client, _ = server.accept()
-                        frames = rtde.Frames()
+                        frames = rtde.FrameParser()
                         break
                 elif kind == rtde.START:
                     types = tuple("DOUBLE" if n == "timestamp" else "VECTOR6D" for n in names)

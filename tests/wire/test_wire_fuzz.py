@@ -16,7 +16,7 @@ from taufit.robot import read_robot
 from taufit.sim import Twin, typical_rotor
 from taufit.virtual.controllers import UrController, ur_dashboard
 from taufit.virtual.controllers.rtde_session import RtdeSession
-from taufit.virtual.urscript import ScriptError, complete
+from taufit.virtual.urscript import ScriptError, is_complete
 from taufit.wire import egm, franka, rtde, ur_state
 
 # `make fuzz` sets this to 1; the ordinary run takes a small share of it.
@@ -126,7 +126,7 @@ def test_a_reader_survives_any_controller():
     ]
     abb = [egm.encode(egm.EgmState(1, 2.0, (0.1,) * 6, (0.1,) * 6, (1.0,) * 6))]
     frank = [franka.pack_state(5, {})]
-    frames, packages = rtde.Frames(), ur_state.Packages()
+    frames, packages = rtde.FrameParser(), ur_state.PackageParser()
     before, refused = megabytes(), 0
     for _ in range(PACKETS):
         for act, given in (
@@ -139,8 +139,8 @@ def test_a_reader_survives_any_controller():
                 act(mutated(draw, given))
             except WireError:
                 refused += 1
-                frames, packages = rtde.Frames(), ur_state.Packages()
-        assert len(frames.rest) <= 1 << 17 and len(packages.rest) <= 1 << 18
+                frames, packages = rtde.FrameParser(), ur_state.PackageParser()
+        assert len(frames.buffer) <= 1 << 17 and len(packages.buffer) <= 1 << 18
     assert refused > PACKETS // 10
     assert megabytes() - before < 100
 
@@ -150,7 +150,7 @@ def test_a_dashboard_answers_anything(controller):
     words = ["play", "stop", "power on", "robotmode", "load x", "popup", "get robot model", "pause"]
     for _ in range(PACKETS // 10):
         line = mutated(draw, [w.encode() for w in words]).decode(errors="replace")
-        said = ur_dashboard.answer(controller, line)
+        said = ur_dashboard.answer_line(controller, line)
         assert said is None or (len(said) < 1000 and "\n" not in said)
     controller.unlock()
     controller.release()
@@ -231,7 +231,7 @@ def test_no_program_gets_out_hangs_or_grows(controller, monkeypatch):
     before, started, worst = megabytes(), 0, 0.0
     for _ in range(PROGRAMS):
         text = mutated_program(draw)
-        complete(text)
+        is_complete(text)
         cpu = time.thread_time()
         try:
             controller.play(text)

@@ -1,7 +1,8 @@
-"""The way from where the arm stands to the start of a motion: straight legs, each proved clear.
+"""Approach from the current pose to the start of a motion: straight legs, each proved free.
 
-Tried in order: one straight leg; two by way of a roomy pose; one joint after the other; a search
-by two trees that grow towards each other (RRT-connect [Kuffner2000]), shortened afterwards.
+Tried in order: one straight leg; two legs via a home pose with much free space; one joint after
+the other; a search by two trees that grow towards each other (RRT-connect [Kuffner2000]), shortened
+afterwards.
 """
 
 from __future__ import annotations
@@ -13,27 +14,27 @@ from itertools import pairwise
 
 import numpy as np
 
-from taufit.clearance.curve import line
+from taufit.clearance.curve import straight_line
 from taufit.clearance.proof import prove_clear
-from taufit.clearance.space import Space
+from taufit.clearance.space import CollisionSpace
 from taufit.core.arrays import Array, Float
 from taufit.excitation.scene import Scene
 
-# Distance kept on the way at most [m], and how much of it a proof may leave open.
-CLEARANCE, SLACK = 0.010, 0.002
-# Roomy poses: how many, of how many drawn, how far apart [rad], with how much room [m].
-_HOMES, _DRAWN, _APART, _ROOM = 8, 400, 0.8, 0.03
-_SEARCH_S, _TREE_STEP, _SHORTCUTS = 1.0, 0.6, 60
-# Poses this near are the same, legs this long are nobody's [rad or m].
-_SAME, _LONGEST = 1e-9, 100.0
+# Largest clearance kept on the approach [m], and tolerance of a proof [m].
+CLEARANCE_M, TOLERANCE_M = 0.010, 0.002
+# Home poses: count, number of draws, minimum separation [rad], minimum distance to bodies [m].
+_HOME_COUNT, _HOME_DRAWS, _HOME_SEPARATION, _HOME_DISTANCE_M = 8, 400, 0.8, 0.03
+_SEARCH_S, _TREE_STEP, _SHORTCUT_TRIALS = 1.0, 0.6, 60
+# Largest difference of equal poses, and largest leg [rad or m].
+_EQUAL_POSES, _MAXIMUM_LEG = 1e-9, 100.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Way:
-    """Poses joined by straight legs in joint space.
+class JointPath:
+    """Path of straight legs in joint space.
 
     Attributes:
-        poses: From where the arm stands to the start, vias in between.
+        poses: Poses from the current one to the start, with via poses in between.
         kind: "straight", "via", "joint by joint" or "searched".
     """
 
@@ -42,56 +43,59 @@ class Way:
 
     @property
     def length(self) -> float:
-        """Travel of the joint with the longest way, leg by leg [rad or m]."""
+        """Sum over legs of the largest joint travel [rad or m]."""
         return float(np.abs(np.diff(self.poses, axis=0)).max(axis=1).sum())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Approaches:
-    """Search of proved ways in one space.
+    """Search for proved paths in one collision space.
 
     Attributes:
-        space: The arm among its surroundings, with the distances kept on the way.
-        homes: Roomy poses, far from each other.
+        space: Robot and surroundings, with the clearances of the approach.
+        home_poses: Poses with much free space, far from each other.
     """
 
-    space: Space
-    homes: Float[Array, "h j"] = field(init=False)
+    space: CollisionSpace
+    home_poses: Float[Array, "h j"] = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "homes", self._roomy())
+        object.__setattr__(self, "home_poses", self._find_home_poses())
 
     @classmethod
-    def among(cls, space: Space) -> Approaches:
-        """With the distances of a motion's space, or 10 mm where those are longer."""
+    def from_space(cls, space: CollisionSpace) -> Approaches:
+        """Approaches with the clearances of a motion's space, at most 10 mm."""
         scene = space.scene
-        own = scene.pair_clearance or (scene.clearance,) * len(scene.pairs)
-        nearer: Scene = replace(
+        pair_clearances = scene.pair_clearance or (scene.clearance,) * len(scene.pairs)
+        scene_with_clearance: Scene = replace(
             scene,
-            clearance=min(CLEARANCE, scene.clearance),
-            pair_clearance=tuple(min(CLEARANCE, x) for x in own),
+            clearance=min(CLEARANCE_M, scene.clearance),
+            pair_clearance=tuple(min(CLEARANCE_M, x) for x in pair_clearances),
         )
-        return cls(replace(space, scene=nearer))
+        return cls(replace(space, scene=scene_with_clearance))
 
     def is_free(self, q: Float[Array, " j"]) -> bool:
-        """Whether a pose keeps its distances and the joints' limits."""
+        """Whether a pose keeps all clearances and joint limits."""
         limits = self.space.limits
         inside = np.all(q >= limits.lower - 1e-6) and np.all(q <= limits.upper + 1e-6)
-        return bool(inside) and self._short(q[None]) <= 0.0
+        return bool(inside) and self._violation(q[None]) <= 0.0
 
     def leg_is_clear(self, start: Float[Array, " j"], stop: Float[Array, " j"]) -> bool:
-        """Whether a straight leg is proved."""
-        way = float(np.abs(stop - start).max())
-        if way < _SAME:
+        """Whether a straight leg is proved free."""
+        travel = float(np.abs(stop - start).max())
+        if travel < _EQUAL_POSES:
             return True
-        if not way < _LONGEST:
+        if not travel < _MAXIMUM_LEG:
             return False
-        step = min(1.0, 0.1 / way)
-        return prove_clear(line(start, stop), self.space, slack=SLACK, step=step) is None
+        step = min(1.0, 0.1 / travel)
+        return (
+            prove_clear(straight_line(start, stop), self.space, slack=TOLERANCE_M, step=step)
+            is None
+        )
 
     def is_clear(self, poses: Float[Array, "n j"]) -> bool:
-        """Whether every leg between poses is proved."""
-        if self._short(poses) > 0.0:
+        """Whether every leg between poses is proved free."""
+        if self._violation(poses) > 0.0:
             return False
         return all(self.leg_is_clear(a, b) for a, b in pairwise(poses))
 
@@ -102,75 +106,82 @@ class Approaches:
         *,
         seconds: float = _SEARCH_S,
         seed: int = 0,
-    ) -> Way | None:
-        """A proved way, or None where none was found.
+    ) -> JointPath | None:
+        """Find a proved path; None if none is found.
 
         Args:
-            start: Where the arm stands.
-            goal: Where it is to be.
-            seconds: Time for the search by trees, where nothing simpler is clear.
-            seed: Of that search.
+            start: Current pose.
+            goal: Target pose.
+            seconds: Time limit of the tree search, used if nothing simpler is free [s].
+            seed: Seed of that search.
         """
         straight = np.stack([start, goal])
         if self.is_clear(straight):
-            return Way(straight, "straight")
-        for kind, tries in (("via", self._by_homes), ("joint by joint", self._by_joints)):
-            for poses in tries(start, goal):
+            return JointPath(straight, "straight")
+        for kind, candidates in (
+            ("via", self._paths_via_homes),
+            ("joint by joint", self._paths_by_joints),
+        ):
+            for poses in candidates(start, goal):
                 if self.is_clear(poses):
-                    return Way(poses, kind)
-        found = self._by_trees(start, goal, seconds, np.random.default_rng(seed))
-        return None if found is None else Way(found, "searched")
+                    return JointPath(poses, kind)
+        poses_found = self._search_by_trees(start, goal, seconds, np.random.default_rng(seed))
+        return None if poses_found is None else JointPath(poses_found, "searched")
 
-    def homes_before(self, goal: Float[Array, " j"]) -> list[Float[Array, " j"]]:
-        """Roomy poses from which a straight leg to a pose is proved, nearest first."""
-        order = np.argsort(np.abs(self.homes - goal).max(axis=1))
-        return [self.homes[k] for k in order if self.leg_is_clear(self.homes[k], goal)]
+    def homes_with_leg_to(self, goal: Float[Array, " j"]) -> list[Float[Array, " j"]]:
+        """Home poses with a proved straight leg to a pose, nearest first."""
+        order = np.argsort(np.abs(self.home_poses - goal).max(axis=1))
+        return [self.home_poses[k] for k in order if self.leg_is_clear(self.home_poses[k], goal)]
 
     def blocking(self, start: Float[Array, " j"], goal: Float[Array, " j"]) -> tuple[str, float]:
-        """The pair that comes nearest on the straight leg, and its distance there [m]."""
+        """Pair of bodies that come closest on the straight leg, and their distance [m]."""
         steps = np.linspace(0.0, 1.0, 200)[:, None]
-        free = self.space.distances(start + steps * (goal - start)) + self.space.kept
-        pair = int((free - self.space.kept).min(axis=0).argmin())
-        return self.space.names[pair], float(free[:, pair].min())
+        distances = self.space.distances(start + steps * (goal - start)) + self.space.required
+        pair = int((distances - self.space.required).min(axis=0).argmin())
+        return self.space.names[pair], float(distances[:, pair].min())
 
-    def _short(self, q: Float[Array, "n j"]) -> float:
-        """By how much a pose lacks distance, beyond what a proof leaves open [m]."""
+    def _violation(self, q: Float[Array, "n j"]) -> float:
+        """Largest clearance violation of poses, beyond the tolerance of a proof [m]."""
         if not self.space.names:
             return -np.inf
-        return float((-self.space.distances(q) - self.space.slack(SLACK)).max())
+        return float((-self.space.distances(q) - self.space.slack(TOLERANCE_M)).max())
 
-    def _range(self) -> tuple[Float[Array, " j"], Float[Array, " j"]]:
-        """Middle and half of what is drawn from: the limits, at most half a turn either way."""
+    def _sampling_range(self) -> tuple[Float[Array, " j"], Float[Array, " j"]]:
+        """Middle and half width of the sampled range: the limits, at most half a turn each way."""
         limits = self.space.limits
         low = np.where(np.isfinite(limits.lower), limits.lower, -np.pi)
         high = np.where(np.isfinite(limits.upper), limits.upper, np.pi)
         return 0.5 * (low + high), np.minimum(0.6 * 0.5 * (high - low), np.pi)
 
-    def _roomy(self) -> Float[Array, "h j"]:
-        middle, half = self._range()
+    def _find_home_poses(self) -> Float[Array, "h j"]:
+        middle, half = self._sampling_range()
         joints = self.space.robot.joints
         if not self.space.names:
             return middle[None]
-        draws = np.random.default_rng(5).uniform(-1.0, 1.0, (_DRAWN, joints))
+        draws = np.random.default_rng(5).uniform(-1.0, 1.0, (_HOME_DRAWS, joints))
         q = middle + draws * half
         room = self.space.distances(q).min(axis=1)
-        # More room, then nearer to the middle.
+        # Prefer more free space, then poses nearer to the middle.
         order = np.argsort(-np.minimum(room, 0.15) + 0.02 * np.abs(q - middle).mean(axis=1))
-        q = q[order][room[order] > _ROOM]
-        out: list[Float[Array, " j"]] = []
+        q = q[order][room[order] > _HOME_DISTANCE_M]
+        homes: list[Float[Array, " j"]] = []
         for pose in q:
-            if len(out) < _HOMES and all(np.abs(pose - one).max() > _APART for one in out):
-                out.append(pose)
-        return np.array(out).reshape(-1, joints)
+            if len(homes) < _HOME_COUNT and all(
+                np.abs(pose - home).max() > _HOME_SEPARATION for home in homes
+            ):
+                homes.append(pose)
+        return np.array(homes).reshape(-1, joints)
 
-    def _by_homes(
+    def _paths_via_homes(
         self, start: Float[Array, " j"], goal: Float[Array, " j"]
     ) -> Iterator[Float[Array, "n j"]]:
-        way = np.abs(self.homes - start).max(axis=1) + np.abs(self.homes - goal).max(axis=1)
-        for k in np.argsort(way):
-            yield np.stack([start, self.homes[k], goal])
+        travel = np.abs(self.home_poses - start).max(axis=1) + np.abs(self.home_poses - goal).max(
+            axis=1
+        )
+        for k in np.argsort(travel):
+            yield np.stack([start, self.home_poses[k], goal])
 
-    def _by_joints(
+    def _paths_by_joints(
         self, start: Float[Array, " j"], goal: Float[Array, " j"]
     ) -> Iterator[Float[Array, "n j"]]:
         joints = list(range(len(start)))
@@ -180,11 +191,11 @@ class Approaches:
             for joint in order:
                 pose = poses[-1].copy()
                 pose[joint] = goal[joint]
-                if abs(goal[joint] - start[joint]) > _SAME:
+                if abs(goal[joint] - start[joint]) > _EQUAL_POSES:
                     poses.append(pose)
             yield np.array(poses)
 
-    def _by_trees(
+    def _search_by_trees(
         self,
         start: Float[Array, " j"],
         goal: Float[Array, " j"],
@@ -194,26 +205,26 @@ class Approaches:
         limits = self.space.limits
         low = np.maximum(limits.lower, np.minimum(start, goal) - np.pi)
         high = np.minimum(limits.upper, np.maximum(start, goal) + np.pi)
-        near, far = _Tree(start), _Tree(goal)
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            grown = near.grow(rng.uniform(low, high), self)
-            while grown is not None and time.monotonic() < end:
-                met = far.grow(grown, self)
-                if met is None:
+        tree, other_tree = _Tree(start), _Tree(goal)
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            reached = tree.grow(rng.uniform(low, high), self)
+            while reached is not None and time.monotonic() < deadline:
+                other_reached = other_tree.grow(reached, self)
+                if other_reached is None:
                     break
-                if np.abs(met - grown).max() < _SAME:
-                    poses = [*near.branch(), *far.branch()[::-1][1:]]
-                    if np.abs(poses[0] - start).max() > _SAME:
+                if np.abs(other_reached - reached).max() < _EQUAL_POSES:
+                    poses = [*tree.branch(), *other_tree.branch()[::-1][1:]]
+                    if np.abs(poses[0] - start).max() > _EQUAL_POSES:
                         poses = poses[::-1]
-                    return self._shortened(poses, rng)
-            near, far = far, near
+                    return self._shorten(poses, rng)
+            tree, other_tree = other_tree, tree
         return None
 
-    def _shortened(
+    def _shorten(
         self, poses: list[Float[Array, " j"]], rng: np.random.Generator
     ) -> Float[Array, "n j"]:
-        for _ in range(_SHORTCUTS):
+        for _ in range(_SHORTCUT_TRIALS):
             if len(poses) < 3:
                 break
             i, j = sorted(rng.choice(len(poses), 2, replace=False).tolist())
@@ -223,27 +234,29 @@ class Approaches:
 
 
 class _Tree:
-    """Poses reached by proved legs from a root."""
+    """Tree of poses reached by proved legs from a root."""
 
     def __init__(self, root: Float[Array, " j"]) -> None:
         self.poses, self.parent = root[None], [-1]
 
-    def grow(self, towards: Float[Array, " j"], ways: Approaches) -> Float[Array, " j"] | None:
-        """One step towards a pose; the pose reached, or None."""
+    def grow(
+        self, towards: Float[Array, " j"], approaches: Approaches
+    ) -> Float[Array, " j"] | None:
+        """Grow one step towards a pose; the pose reached, or None."""
         k = int(np.abs(self.poses - towards).sum(axis=1).argmin())
         gap = towards - self.poses[k]
         size = float(np.abs(gap).max())
         pose: Array = towards if size <= _TREE_STEP else self.poses[k] + gap * (_TREE_STEP / size)
-        if not ways.is_clear(np.stack([self.poses[k], pose])):
+        if not approaches.is_clear(np.stack([self.poses[k], pose])):
             return None
         self.poses = np.vstack([self.poses, pose])
         self.parent.append(k)
         return pose
 
     def branch(self) -> list[Float[Array, " j"]]:
-        """From the root to the last pose."""
-        k, out = len(self.parent) - 1, []
+        """Poses from the root to the last one."""
+        k, branch = len(self.parent) - 1, []
         while k >= 0:
-            out.append(self.poses[k])
+            branch.append(self.poses[k])
             k = self.parent[k]
-        return out[::-1]
+        return branch[::-1]

@@ -1,7 +1,7 @@
-"""Joint-space curves with bounds on their derivatives, from coefficients and not from samples.
+"""Joint-space curves with bounds on their derivatives, from coefficients instead of samples.
 
-A curve is cut into pieces, each smooth up to its ends, where it is evaluated from the inside. On
-an interval of length h inside a piece every derivative x of it satisfies
+A curve consists of pieces, each smooth up to its ends, where one-sided values are used. On an
+interval of length h inside a piece every derivative x satisfies
 
     max |x| <= max(|x(start)|, |x(stop)|) + h^2/8 max |x''|,
 
@@ -23,17 +23,17 @@ from taufit.excitation import Fourier, Motion, Sampled, Spline, Strokes
 if TYPE_CHECKING:
     from scipy.interpolate import BSpline
 
-# Numbers in one table of sines, at most: long series are evaluated in parts.
-_LARGEST_TABLE = 2_000_000
+# Maximum size of a table of sines: long series are evaluated in parts.
+_MAXIMUM_TABLE = 2_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Intervals:
-    """Stretches of time, each within one piece of a curve.
+    """Time intervals, each within one piece of a curve.
 
     Attributes:
         piece: Index of the piece.
-        start, stop: In the piece's own time [s].
+        start, stop: Time from the start of the piece [s].
     """
 
     piece: Int[Array, " n"]
@@ -43,9 +43,9 @@ class Intervals:
     def __len__(self) -> int:
         return len(self.piece)
 
-    def take(self, chosen: Array) -> Intervals:
-        """Some of them."""
-        return Intervals(self.piece[chosen], self.start[chosen], self.stop[chosen])
+    def take(self, selected: Array) -> Intervals:
+        """Selected intervals."""
+        return Intervals(self.piece[selected], self.start[selected], self.stop[selected])
 
     @property
     def middle(self) -> Float[Array, " n"]:
@@ -58,11 +58,11 @@ class Intervals:
 
 @runtime_checkable
 class Curve(Protocol):
-    """Positions of all joints over time, piece by piece."""
+    """Joint positions over time, in pieces."""
 
     @property
     def begin(self) -> Float[Array, " p"]:
-        """Time at which each piece begins [s]."""
+        """Start time of each piece [s]."""
         ...
 
     @property
@@ -73,16 +73,16 @@ class Curve(Protocol):
     def value(
         self, order: int, piece: Int[Array, " n"], time: Float[Array, " n"]
     ) -> Float[Array, "n j"]:
-        """A derivative at a piece's own times, seen from inside the piece."""
+        """Derivative at times within a piece, one-sided at its ends."""
         ...
 
     def bound(self, order: int, piece: Int[Array, " n"]) -> Float[Array, "n j"]:
-        """Upper bound of a derivative's magnitude on whole pieces."""
+        """Upper bound of the magnitude of a derivative on complete pieces."""
         ...
 
 
 def intervals(curve: Curve, step: float) -> Intervals:
-    """All of a curve in intervals no longer than `step` [s]."""
+    """Split a curve into intervals no longer than `step` [s]."""
     length = curve.length
     parts = np.maximum(1, np.ceil(length / step - 1e-9)).astype(int)
     piece = np.repeat(np.arange(len(length)), parts)
@@ -93,11 +93,11 @@ def intervals(curve: Curve, step: float) -> Intervals:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SeriesCurve:
-    """A Fourier series over one stretch of time.
+    """Fourier series over one time interval.
 
     Attributes:
-        motion: The series.
-        seconds: How much of it.
+        motion: Fourier series.
+        seconds: Duration [s].
     """
 
     motion: Fourier
@@ -117,30 +117,30 @@ class SeriesCurve:
         """d^k/dt^k (a sin wt - b cos wt) = w^k (a sin(wt + k pi/2) - b cos(wt + k pi/2))."""
         a, b = self.motion.amplitudes()
         w = self.motion.pulsations
-        turned = {0: (a, -b), 1: (b, a), 2: (-a, b), 3: (-b, -a)}[order % 4]
-        sine, cosine = ((part * w**order).T for part in turned)
-        out = np.empty((len(time), self.motion.joints))
-        rows = max(1, _LARGEST_TABLE // max(1, len(w)))
+        rotated = {0: (a, -b), 1: (b, a), 2: (-a, b), 3: (-b, -a)}[order % 4]
+        sine, cosine = ((part * w**order).T for part in rotated)
+        values = np.empty((len(time), self.motion.joints))
+        rows = max(1, _MAXIMUM_TABLE // max(1, len(w)))
         for first in range(0, len(time), rows):
             phase = time[first : first + rows, None] * w
-            out[first : first + rows] = np.sin(phase) @ sine + np.cos(phase) @ cosine
-        return out + self.motion.offset if order == 0 else out
+            values[first : first + rows] = np.sin(phase) @ sine + np.cos(phase) @ cosine
+        return values + self.motion.offset if order == 0 else values
 
     def bound(self, order: int, piece: Int[Array, " n"]) -> Float[Array, "n j"]:
         a, b = self.motion.amplitudes()
-        top = (np.hypot(a, b) * self.motion.pulsations**order).sum(axis=1)
-        top += np.abs(self.motion.offset) if order == 0 else 0.0
-        return np.broadcast_to(top, (len(piece), self.motion.joints))
+        bound = (np.hypot(a, b) * self.motion.pulsations**order).sum(axis=1)
+        bound += np.abs(self.motion.offset) if order == 0 else 0.0
+        return np.broadcast_to(bound, (len(piece), self.motion.joints))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PolynomialCurve:
-    """A polynomial per piece and joint.
+    """Polynomial per piece and joint.
 
     Attributes:
-        begin: Time at which each piece begins [s].
+        begin: Start time of each piece [s].
         length: Duration of each piece [s].
-        coefficients: Of the powers of a piece's own time, lowest first.
+        coefficients: Coefficients of powers of the time within a piece, lowest first.
     """
 
     begin: Float[Array, " p"]
@@ -150,23 +150,23 @@ class PolynomialCurve:
 
     def derivative(self, order: int) -> Float[Array, "m p j"]:
         """Coefficients of a derivative."""
-        out = self.coefficients
+        coefficients = self.coefficients
         for _ in range(order):
-            out = out[1:] * np.arange(1, len(out))[:, None, None]
-        return out if len(out) else np.zeros((1, *self.coefficients.shape[1:]))
+            coefficients = coefficients[1:] * np.arange(1, len(coefficients))[:, None, None]
+        return coefficients if len(coefficients) else np.zeros((1, *self.coefficients.shape[1:]))
 
     def value(
         self, order: int, piece: Int[Array, " n"], time: Float[Array, " n"]
     ) -> Float[Array, "n j"]:
         powers = self.derivative(order)[:, piece]
-        out = powers[-1].copy()
+        values = powers[-1].copy()
         for row in powers[-2::-1]:
-            out *= time[:, None]
-            out += row
-        return out
+            values *= time[:, None]
+            values += row
+        return values
 
     def bound(self, order: int, piece: Int[Array, " n"]) -> Float[Array, "n j"]:
-        """The curve lies in the hull of its Bernstein coefficients."""
+        """Bound by the convex hull of the Bernstein coefficients."""
         if order not in self._bounds:
             powers = self.derivative(order)
             degree = len(powers) - 1
@@ -186,7 +186,7 @@ def hermite(
     velocity: Float[Array, "n j"],
     acceleration: Float[Array, "n j"] | None = None,
 ) -> PolynomialCurve:
-    """Cubics through positions and velocities at given times; quintics where accelerations are too.
+    """Cubic Hermite curve through positions and velocities; quintic with accelerations.
 
     With s = t/h, u = h v and w = h^2 a, the cubic from 0 to 1 is
     q0 + u0 s + (3 d - 2 u0 - u1) s^2 + (u0 + u1 - 2 d) s^3 with d = q1 - q0.
@@ -199,7 +199,7 @@ def hermite(
         powers = [position[:-1], u0, 3 * d - 2 * u0 - u1, u0 + u1 - 2 * d]
     else:
         w0, w1 = h**2 * acceleration[:-1], h**2 * acceleration[1:]
-        # What is left at s = 1 of value, slope and curvature after q0 + u0 s + w0 s^2/2.
+        # Remainder at s = 1 of value, slope and curvature after q0 + u0 s + w0 s^2/2.
         p, s, c = d - u0 - w0 / 2, u1 - u0 - w0, w1 - w0
         powers = [position[:-1], u0, w0 / 2, 10.0 * p - 4 * s + c / 2]
         powers += [-15 * p + 7 * s - c, 6 * p - 3 * s + c / 2]
@@ -207,44 +207,46 @@ def hermite(
     return PolynomialCurve(time[:-1], h[:, 0], scaled)
 
 
-def line(start: Float[Array, " j"], stop: Float[Array, " j"]) -> PolynomialCurve:
-    """A straight way between two poses, in a second of steady motion."""
+def straight_line(start: Float[Array, " j"], stop: Float[Array, " j"]) -> PolynomialCurve:
+    """Straight line between two poses, in one second at constant speed."""
     powers = np.stack([start, stop - start])[:, None]
     return PolynomialCurve(np.zeros(1), np.ones(1), powers)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StrokeCurve:
-    """Strokes: ramps up, steady parts, ramps down and pauses, by their closed forms.
+    """Strokes: ramps, constant-speed parts and pauses, by their closed forms.
 
     Attributes:
-        motion: The strokes.
+        motion: Strokes.
     """
 
     motion: Strokes
     begin: Float[Array, " p"] = field(init=False)
     length: Float[Array, " p"] = field(init=False)
     _stroke: Int[Array, " p"] = field(init=False)
-    _inside: Float[Array, " p"] = field(init=False)
-    _ramps: Int[Array, " p"] = field(init=False)
+    _start_in_stroke: Float[Array, " p"] = field(init=False)
+    _active_ramps: Int[Array, " p"] = field(init=False)
 
     def __post_init__(self) -> None:
         m = self.motion
-        steady = np.abs(m.displacement - m._from) / m.speed
+        constant_time = np.abs(m.displacement - m._from) / m.speed
         total = np.diff(m._begin)
-        edges = np.column_stack([0 * steady, m.ramp, steady, steady + m.ramp, total])
+        edges = np.column_stack(
+            [0 * constant_time, m.ramp, constant_time, constant_time + m.ramp, total]
+        )
         edges = np.sort(edges, axis=1)
         length = np.diff(edges, axis=1)
         middle = edges[:, :-1] + 0.5 * length
-        # How many of the two ramps are under way in each part.
+        # Number of active ramps in each part.
         ramps = (middle < m.ramp[:, None]).astype(int)
-        ramps += (middle > steady[:, None]) & (middle < (steady + m.ramp)[:, None])
+        ramps += (middle > constant_time[:, None]) & (middle < (constant_time + m.ramp)[:, None])
         keep = length > 1e-12
-        stroke = np.broadcast_to(np.arange(len(steady))[:, None], keep.shape)[keep]
+        stroke = np.broadcast_to(np.arange(len(constant_time))[:, None], keep.shape)[keep]
         for name, values in (
             ("_stroke", stroke),
-            ("_inside", edges[:, :-1][keep]),
-            ("_ramps", ramps[keep]),
+            ("_start_in_stroke", edges[:, :-1][keep]),
+            ("_active_ramps", ramps[keep]),
             ("length", length[keep]),
             ("begin", m._begin[stroke] + edges[:, :-1][keep]),
         ):
@@ -253,39 +255,39 @@ class StrokeCurve:
     def value(
         self, order: int, piece: Int[Array, " n"], time: Float[Array, " n"]
     ) -> Float[Array, "n j"]:
-        """The smooth step S(u) = u - sin(2 pi u)/(2 pi) and its derivatives, ramp after ramp."""
+        """Smooth step S(u) = u - sin(2 pi u)/(2 pi) and its derivatives, for both ramps."""
         m, k = self.motion, self._stroke[piece]
         travel = m.displacement[k] - m._from[k]
         ramp, speed = m.ramp[k], m.speed[k]
-        inside = np.minimum(self._inside[piece] + time, m._begin[k + 1] - m._begin[k])
-        steady = np.abs(travel) / speed
-        # A piece belongs to a ramp as a whole: its ends are seen from inside it.
-        centre = self._inside[piece] + 0.5 * self.length[piece]
-        up = _step(order, inside, centre, ramp)
-        down = _step(order, inside - steady, centre - steady, ramp)
-        out = m.pose + m._standing[k] if order == 0 else np.zeros((len(k), m.joints))
-        out[np.arange(len(k)), m.joint[k]] += np.sign(travel) * speed * (up - down)
-        return out
+        stroke_time = np.minimum(self._start_in_stroke[piece] + time, m._begin[k + 1] - m._begin[k])
+        constant_time = np.abs(travel) / speed
+        # A complete piece belongs to a ramp: one-sided values at its ends.
+        centre = self._start_in_stroke[piece] + 0.5 * self.length[piece]
+        up = _step(order, stroke_time, centre, ramp)
+        down = _step(order, stroke_time - constant_time, centre - constant_time, ramp)
+        values = m.pose + m._standing[k] if order == 0 else np.zeros((len(k), m.joints))
+        values[np.arange(len(k)), m.joint[k]] += np.sign(travel) * speed * (up - down)
+        return values
 
     def bound(self, order: int, piece: Int[Array, " n"]) -> Float[Array, "n j"]:
         m, k = self.motion, self._stroke[piece]
         speed, ramp = m.speed[k], m.ramp[k]
-        moving = self._ramps[piece]
+        active_ramps = self._active_ramps[piece]
         if order == 0:
-            far = np.abs(m.displacement[k] - m._from[k])
+            joint_bound = np.abs(m.displacement[k] - m._from[k])
         elif order == 1:
-            far = speed
+            joint_bound = speed
         else:
-            far = moving * speed * _STEEPEST[order] / ramp ** (order - 1)
-        out = np.zeros((len(k), m.joints))
+            joint_bound = active_ramps * speed * _RAMP_BOUNDS[order] / ramp ** (order - 1)
+        bounds = np.zeros((len(k), m.joints))
         if order == 0:
-            out += np.abs(m.pose + m._standing[k])
-        out[np.arange(len(k)), m.joint[k]] += far
-        return out
+            bounds += np.abs(m.pose + m._standing[k])
+        bounds[np.arange(len(k)), m.joint[k]] += joint_bound
+        return bounds
 
 
-# Largest k-th derivative of the ramped position for speed and ramp 1: of 1 - cos, then of its own.
-_STEEPEST = {k: (2.0 if k == 2 else (2.0 * np.pi) ** (k - 2)) for k in range(2, 7)}
+# Largest k-th derivative of a ramp for unit speed and duration: of 1 - cos and its derivatives.
+_RAMP_BOUNDS = {k: (2.0 if k == 2 else (2.0 * np.pi) ** (k - 2)) for k in range(2, 7)}
 
 
 def _step(
@@ -306,10 +308,10 @@ def _step(
     return np.where((centre > 0.0) & (centre < ramp), slope, 0.0)
 
 
-def curve_of(motion: Motion) -> Curve:
-    """A motion as its formula has it; of a series at least one whole period."""
+def exact_curve(motion: Motion) -> Curve:
+    """Exact curve of a motion; one period of a Fourier series."""
     if isinstance(motion, Fourier):
-        # Beyond one period the series repeats itself.
+        # The series is periodic.
         return SeriesCurve(motion, motion.period)
     if isinstance(motion, Spline):
         from scipy.interpolate import BSpline
@@ -323,7 +325,7 @@ def curve_of(motion: Motion) -> Curve:
 
 
 def _from_spline(spline: BSpline) -> PolynomialCurve:
-    """Polynomials between the distinct knots, by Taylor's series at the left of each."""
+    """Polynomials between distinct knots, by Taylor series at the left end of each piece."""
     knots = np.unique(spline.t)
     powers = [spline.derivative(k)(knots[:-1]) / factorial(k) for k in range(spline.k + 1)]
     return PolynomialCurve(knots[:-1], np.diff(knots), np.stack(powers))

@@ -1,7 +1,7 @@
-"""Digests of what a clearance depends on: they name what changed since `design`, and no more.
+"""Digests of the inputs of a clearance: they only name what changed since `design`.
 
-A digest is no signature: whoever edits a motion can make a new one. What protects is the proof,
-which is always made anew.
+A digest is not a signature: whoever edits a motion can make a new one. Protection comes from the
+proof, which is always made anew.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ PARTS = {
     "scene": "the cell",
     "certificate": "the certificate",
 }
-# Geometry is rounded to this [m, rad]: sines differ in the last digit between computers.
+# Digits of geometry [m, rad]: the last digit of sines differs between computers.
 _DIGITS = 9
 
 
 def canonical(value: Any) -> str:
-    """JSON with one spelling: sorted keys, shortest doubles, 1 = 1.0, -0 = 0, infinity as text."""
+    """Canonical JSON: sorted keys, shortest doubles, 1 = 1.0, -0 = 0, infinity as text."""
     if isinstance(value, dict):
-        inside = (json.dumps(key) + ":" + canonical(value[key]) for key in sorted(value))
-        return "{" + ",".join(inside) + "}"
+        entries = (json.dumps(key) + ":" + canonical(value[key]) for key in sorted(value))
+        return "{" + ",".join(entries) + "}"
     if isinstance(value, np.ndarray):
         return canonical(value.tolist())
     if isinstance(value, (list, tuple)):
@@ -61,26 +61,26 @@ def digests(
 ) -> dict[str, str]:
     """One digest per part of PARTS."""
     geometry = [
-        {"placement": _rounded(link.placement), "screw": _rounded(link.screw)}
+        {"placement": _round_geometry(link.placement), "screw": _round_geometry(link.screw)}
         for link in robot.links
     ]
     cell_data = cell.to_dict()
     limits = {"cell": cell_data.pop("limits"), "jerk": cell_data.pop("jerk")}
-    own = {
+    robot_limits = {
         name: getattr(robot.limits, name)
         for name in ("lower", "upper", "velocity", "acceleration", "torque")
     }
     return {
         "motion": digest(motion_to_dict(motion)),
-        "geometry": digest([geometry, _rounded(robot.tip), list(robot.joint_names)]),
-        "limits": digest({**limits, "robot": own}),
+        "geometry": digest([geometry, _round_geometry(robot.tip), list(robot.joint_names)]),
+        "limits": digest({**limits, "robot": robot_limits}),
         "inertia": digest([robot.parameters, robot.rotor_inertias]),
-        "mounting": digest(_rounded(np.array(robot.mounting))),
+        "mounting": digest(_round_geometry(np.array(robot.mounting))),
         "scene": digest(cell_data),
         "certificate": digest({"schema": SCHEMA, "home": home}),
     }
 
 
-def _rounded(values: Array) -> Array:
+def _round_geometry(values: Array) -> Array:
     # Adding zero turns -0 into 0.
     return np.round(values, _DIGITS) + 0.0

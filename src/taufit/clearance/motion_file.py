@@ -1,4 +1,4 @@
-"""Motion files with the clearance `design` has proved: cell, limits, a clear leg, digests."""
+"""Motion files with the clearance data of `design`: cell, limits, home pose, digests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from taufit.clearance.approach import Approaches
 from taufit.clearance.cell import Cell
 from taufit.clearance.digest import PARTS, SCHEMA, digest, digests
-from taufit.clearance.space import Space
+from taufit.clearance.space import CollisionSpace
 from taufit.core.arrays import Array, Float
 from taufit.core.fields import Field
 from taufit.core.plain_data import read_json
@@ -23,18 +23,18 @@ from taufit.robot import Robot
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MotionFile:
-    """A motion and what its file says about it.
+    """Motion with the data of its file.
 
     Attributes:
-        path: The file.
-        motion: To be played.
-        robot_name: Of the robot it was planned for; None where the file does not say.
-        mounting: Roll, pitch and yaw of the base it was planned for [rad]; None likewise.
-        feasible: What `design` noted.
-        cell: It was planned in; None in older files.
-        home: A roomy pose from which the straight leg to the start was proved.
-        digests: Saved ones; empty in older files.
-        incomplete: What a clearance in the file lacks, in words; empty where it is whole.
+        path: File.
+        motion: Motion to play.
+        robot_name: Name of the robot it was planned for; None if not in the file.
+        mounting: Roll, pitch and yaw of the base it was planned for [rad]; None if not in the file.
+        feasible: Feasibility noted by `design`.
+        cell: Cell it was planned for; None in older files.
+        home: Home pose with a proved straight leg to the start.
+        digests: Stored digests; empty in older files.
+        incomplete: Description of missing clearance data; empty if complete.
     """
 
     path: Path
@@ -56,20 +56,20 @@ def read_motion_file(path: str | os.PathLike[str]) -> MotionFile:
     notes = root["notes"]
     mounting = notes["mounting"]
     robot = notes["robot"]
-    saved = root["clearance"]
-    cell, home, prints, incomplete = None, None, {}, ""
-    if not saved.missing:
-        parts = saved["digests"]
-        prints = {name: parts[name].text("") for name in PARTS}
-        if not saved["cell"].missing:
-            cell = Cell.from_field(saved["cell"], motion.joints)
-        if not saved["home"].missing:
-            home = saved["home"].numbers(motion.joints)
-        if saved["schema"].number(0.0) != SCHEMA:
+    stored = root["clearance"]
+    cell, home, stored_digests, incomplete = None, None, {}, ""
+    if not stored.missing:
+        parts = stored["digests"]
+        stored_digests = {name: parts[name].text("") for name in PARTS}
+        if not stored["cell"].missing:
+            cell = Cell.from_field(stored["cell"], motion.joints)
+        if not stored["home"].missing:
+            home = stored["home"].numbers(motion.joints)
+        if stored["schema"].number(0.0) != SCHEMA:
             incomplete = "its clearance is of another version of taufit"
         elif cell is None:
             incomplete = "its clearance states no cell"
-        elif saved["digest"].text("") != digest(prints):
+        elif stored["digest"].text("") != digest(stored_digests):
             incomplete = "its digests were edited"
     return MotionFile(
         Path(path),
@@ -79,7 +79,7 @@ def read_motion_file(path: str | os.PathLike[str]) -> MotionFile:
         notes["feasible"].missing or notes["feasible"].flag(),
         cell,
         home,
-        prints,
+        stored_digests,
         incomplete,
     )
 
@@ -87,32 +87,32 @@ def read_motion_file(path: str | os.PathLike[str]) -> MotionFile:
 def clearance_block(motion: Motion, robot: Robot, cell: Cell) -> dict[str, Any]:
     """Plain data for the key "clearance" of a motion file.
 
-    The leg from a roomy pose to the start is proved here, so that it is known before anybody
-    stands at the arm; `home` is null where none was found.
+    The leg from a home pose to the start is proved here, before anybody is at the robot; `home` is
+    null if none was found.
     """
-    space = Space(robot, cell.scene(robot), cell.limits)
+    space = CollisionSpace(robot, cell.scene(robot), cell.limits)
     start = motion.at(np.zeros(1))[0][0]
-    homes = Approaches.among(space).homes_before(start)
+    homes = Approaches.from_space(space).homes_with_leg_to(start)
     home = homes[0] if homes else None
-    prints = digests(motion, robot, cell, home)
+    part_digests = digests(motion, robot, cell, home)
     return {
         "schema": SCHEMA,
         "cell": cell.to_dict(),
         "home": None if home is None else home.tolist(),
-        "digests": prints,
-        "digest": digest(prints),
+        "digests": part_digests,
+        "digest": digest(part_digests),
     }
 
 
-def changed_parts(file: MotionFile, robot: Robot) -> list[str]:
-    """Parts of a certified file that are not what `design` saw, in words.
+def find_changed_parts(file: MotionFile, robot: Robot) -> list[str]:
+    """Names of the parts of a certified file that changed since `design`.
 
-    Inertia counts only where the motion was planned within torque limits.
+    Inertia counts only if the motion was planned with torque limits.
     """
     if file.cell is None or not file.digests:
         return []
-    now = digests(file.motion, robot, file.cell, file.home)
-    counted = [name for name in PARTS if name != "inertia"]
+    current = digests(file.motion, robot, file.cell, file.home)
+    relevant = [name for name in PARTS if name != "inertia"]
     if np.any(np.isfinite(file.cell.limits.torque)):
-        counted.append("inertia")
-    return [PARTS[name] for name in counted if file.digests.get(name) != now[name]]
+        relevant.append("inertia")
+    return [PARTS[name] for name in relevant if file.digests.get(name) != current[name]]

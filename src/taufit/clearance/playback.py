@@ -1,7 +1,7 @@
-"""The curves a controller makes of a motion: its formula, a table of knots, points of a trajectory.
+"""Curves that controllers make of a motion: its formula, a table of knots, trajectory points.
 
-A slow period is the same path at a lower speed, and a series repeats itself after one period, so
-that neither needs a proof of its own.
+A slow period is the same path at lower speed, and a Fourier series is periodic, so neither needs a
+proof of its own.
 """
 
 from __future__ import annotations
@@ -10,108 +10,108 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from taufit.clearance.curve import Curve, curve_of, hermite
-from taufit.clearance.proof import SHARE, prove_limits
+from taufit.clearance.curve import Curve, exact_curve, hermite
+from taufit.clearance.proof import LIMIT_TOLERANCE, prove_limits
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import TaufitError
 from taufit.excitation import Fourier, Motion, Sampled, Spline, Strokes
 from taufit.excitation.robot_programs import KNOTS_S, knots
-from taufit.robot import Limits
+from taufit.robot import JointLimits
 
-# Ways of playing: a program on the controller, set points one by one, a joint trajectory.
+# Playback modes: program on the controller, streamed set points, joint trajectory.
 PROGRAM, STREAM, TRAJECTORY = "program", "stream", "trajectory"
-# Knots of a program where coarser ones bend beyond a limit, and the most of them.
-_FINER_S, _MOST_KNOTS = (0.05, 0.02), 20_000
-# Accelerations of cubics step at their ends; the arm's servo smooths that.
-CUBIC_SHARE = 0.02
-# Points of a joint trajectory [Hz], and the shares of limits that count as rest.
+# Knot intervals of a program if coarser ones violate a limit [s], and maximum number of knots.
+_FINE_KNOTS_S, _MAXIMUM_KNOTS = (0.05, 0.02), 20_000
+# Tolerance of limits for cubics, whose acceleration steps at the ends; the servo smooths that.
+CUBIC_TOLERANCE = 0.02
+# Rate of trajectory points [Hz], and fractions of limits that count as rest.
 POINTS_HZ = 50.0
 _REST_SPEED, _REST_ACCELERATION = 1e-3, 1e-2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Part:
-    """One part of a playback, as a curve.
+class PlaybackPart:
+    """Part of a playback, as a curve.
 
     Attributes:
-        name: For messages.
-        curve: In joint space.
-        share: Tolerance of its speed and acceleration limits.
+        name: Name for messages.
+        curve: Joint-space curve.
+        tolerance: Tolerance of its speed and acceleration limits, as a fraction.
     """
 
     name: str
     curve: Curve
-    share: float = SHARE
+    tolerance: float = LIMIT_TOLERANCE
 
 
-def parts_of(
-    motion: Motion, limits: Limits, names: tuple[str, ...], way: str
-) -> tuple[tuple[Part, ...], float]:
-    """Parts of a motion as one way of playing makes them, and the time between knots [s].
+def playback_parts(
+    motion: Motion, limits: JointLimits, names: tuple[str, ...], mode: str
+) -> tuple[tuple[PlaybackPart, ...], float]:
+    """Parts of a motion in a playback mode, and the time between knots [s].
 
-    The ways to the start are not among them: they are straight legs, proved one by one.
+    Approaches are not included: they are straight legs, proved one by one.
     """
-    parts = [Part("the motion", curve_of(motion))]
-    between = KNOTS_S
-    if way == PROGRAM and not isinstance(motion, Fourier):
-        between, table = _table(motion, limits, names)
-        parts.append(Part("the motion through its knots", table, CUBIC_SHARE))
-    if way == TRAJECTORY:
+    parts = [PlaybackPart("the motion", exact_curve(motion))]
+    knots_s = KNOTS_S
+    if mode == PROGRAM and not isinstance(motion, Fourier):
+        knots_s, table = _table(motion, limits, names)
+        parts.append(PlaybackPart("the motion through its knots", table, CUBIC_TOLERANCE))
+    if mode == TRAJECTORY:
         count = max(1, int(np.ceil(motion.duration * POINTS_HZ)))
         seconds = motion.duration
         if isinstance(motion, Fourier):
-            # The points of later periods lie elsewhere on the same curve.
+            # Points of later periods lie on the same curve.
             seconds = min(motion.duration, max(motion.period, 60.0))
             count = max(1, int(np.ceil(seconds * POINTS_HZ)))
         time = np.linspace(0.0, seconds, count + 1)
         q, v, a = motion.at(time)
-        parts.append(Part("the trajectory", hermite(time, q, v, a), CUBIC_SHARE))
-        parts.append(Part("the trajectory by cubics", hermite(time, q, v), CUBIC_SHARE))
-    return tuple(parts), between
+        parts.append(PlaybackPart("the trajectory", hermite(time, q, v, a), CUBIC_TOLERANCE))
+        parts.append(PlaybackPart("the trajectory by cubics", hermite(time, q, v), CUBIC_TOLERANCE))
+    return tuple(parts), knots_s
 
 
-def _table(motion: Motion, limits: Limits, names: tuple[str, ...]) -> tuple[float, Curve]:
-    """The coarsest table of cubics that keeps the limits as well as the motion does."""
-    between, curve = KNOTS_S, hermite(*knots(motion, KNOTS_S))
-    for finer in _FINER_S:
-        if not prove_limits(curve, limits, names) or motion.duration / finer > _MOST_KNOTS:
+def _table(motion: Motion, limits: JointLimits, names: tuple[str, ...]) -> tuple[float, Curve]:
+    """Coarsest table of cubics that keeps the limits as well as the motion does."""
+    knots_s, curve = KNOTS_S, hermite(*knots(motion, KNOTS_S))
+    for fine_s in _FINE_KNOTS_S:
+        if not prove_limits(curve, limits, names) or motion.duration / fine_s > _MAXIMUM_KNOTS:
             break
-        between, curve = finer, hermite(*knots(motion, finer))
-    return between, curve
+        knots_s, curve = fine_s, hermite(*knots(motion, fine_s))
+    return knots_s, curve
 
 
-def rest_reasons(motion: Motion, limits: Limits, names: tuple[str, ...]) -> list[str]:
-    """Ends of a motion that are not at rest, in words; empty where both are."""
-    out = []
+def rest_reasons(motion: Motion, limits: JointLimits, names: tuple[str, ...]) -> list[str]:
+    """Messages for ends of a motion that are not at rest; empty if both are."""
+    messages = []
     ends = np.array([0.0, motion.duration])
     _, v, a = motion.at(ends)
-    for where, speed, acceleration in zip(("start", "end"), v, a, strict=True):
-        fast = np.abs(speed) / limits.velocity
-        hard = np.abs(acceleration) / limits.acceleration
-        joint = int(fast.argmax())
-        if fast[joint] > _REST_SPEED:
-            out.append(
-                f"the motion is not at rest at its {where}: {names[joint]} moves at "
-                f"{abs(speed[joint]):.3g} rad/s there{_whole_periods(motion, where)}"
+    for end_name, speed, acceleration in zip(("start", "end"), v, a, strict=True):
+        speed_ratio = np.abs(speed) / limits.velocity
+        acceleration_ratio = np.abs(acceleration) / limits.acceleration
+        joint = int(speed_ratio.argmax())
+        if speed_ratio[joint] > _REST_SPEED:
+            messages.append(
+                f"the motion is not at rest at its {end_name}: {names[joint]} moves at "
+                f"{abs(speed[joint]):.3g} rad/s there{_period_remedy(motion, end_name)}"
             )
             continue
-        joint = int(hard.argmax())
-        if hard[joint] > _REST_ACCELERATION:
-            out.append(
-                f"the motion is not at rest at its {where}: {names[joint]} accelerates by "
-                f"{abs(acceleration[joint]):.3g} rad/s^2 there{_whole_periods(motion, where)}"
+        joint = int(acceleration_ratio.argmax())
+        if acceleration_ratio[joint] > _REST_ACCELERATION:
+            messages.append(
+                f"the motion is not at rest at its {end_name}: {names[joint]} accelerates by "
+                f"{abs(acceleration[joint]):.3g} rad/s^2 there{_period_remedy(motion, end_name)}"
             )
-    return out
+    return messages
 
 
-def _whole_periods(motion: Motion, where: str) -> str:
+def _period_remedy(motion: Motion, end_name: str) -> str:
     periods = getattr(motion, "periods", 1.0)
-    broken = where == "end" and abs(periods - round(periods)) > 1e-9
-    return "; play whole periods (--periods)" if broken else ""
+    is_partial = end_name == "end" and abs(periods - round(periods)) > 1e-9
+    return "; play whole periods (--periods)" if is_partial else ""
 
 
-def turned(motion: Motion, turns: Float[Array, " j"]) -> Motion:
-    """The same motion with every joint some full turns on."""
+def shift_by_turns(motion: Motion, turns: Float[Array, " j"]) -> Motion:
+    """Copy of a motion with joints shifted by full turns."""
     shift = 2.0 * np.pi * np.asarray(turns, float)
     if isinstance(motion, Fourier):
         return replace(motion, offset=motion.offset + shift)
@@ -127,13 +127,13 @@ def turned(motion: Motion, turns: Float[Array, " j"]) -> Motion:
 
 
 def turns_towards(
-    motion: Motion, here: Float[Array, " j"], limits: Limits, revolute: Array
+    motion: Motion, pose: Float[Array, " j"], limits: JointLimits, revolute: Array
 ) -> Float[Array, " j"]:
     """Full turns of each joint that bring the start nearest to a pose, within the limits."""
     q = motion.at(np.linspace(0.0, motion.duration, 2000))[0]
     low, high = q.min(axis=0), q.max(axis=0)
     start = motion.at(np.zeros(1))[0][0]
-    out = np.zeros(len(start))
+    turns = np.zeros(len(start))
     for joint in np.flatnonzero(revolute):
         choices = [
             turn
@@ -144,7 +144,7 @@ def turns_towards(
                 and high[joint] + 2 * np.pi * turn <= limits.upper[joint]
             )
         ]
-        out[joint] = min(
-            choices, key=lambda turn: abs(start[joint] + 2 * np.pi * turn - here[joint])
+        turns[joint] = min(
+            choices, key=lambda turn: abs(start[joint] + 2 * np.pi * turn - pose[joint])
         )
-    return out
+    return turns

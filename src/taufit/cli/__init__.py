@@ -1,4 +1,4 @@
-"""The command line: one file per verb, heavy imports inside each command."""
+"""Command line: one module per command, heavy imports inside each command."""
 
 from __future__ import annotations
 

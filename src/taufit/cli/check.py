@@ -1,4 +1,4 @@
-"""`taufit check`: a fitted model on recordings it has not seen."""
+"""`taufit check`: test of a fitted model on recordings."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from taufit.cli.common import print_json, progress, scored, short_name
+from taufit.cli.common import format_nrmse, print_json, progress, recording_label
 from taufit.cli.options import (
     AcceptanceOptions,
     AllowRepeats,
@@ -16,7 +16,7 @@ from taufit.cli.options import (
     Model,
     RecordingOptions,
     Report,
-    cutoff_given,
+    require_cutoff,
     usage_error,
 )
 
@@ -43,20 +43,20 @@ def command(  # noqa: PLR0913 - one parameter per option
         bool,
         typer.Option(
             "--track",
-            help="Follow Coulomb friction, viscous friction and offset slowly, from what was "
-            "measured before, and say what that is worth.",
+            help="Track Coulomb friction, viscous friction and offset from past samples, and "
+            "report the improvement.",
         ),
     ] = False,
     report: Report = None,
     allow_repeats: AllowRepeats = False,
     as_json: Json = False,
 ) -> None:
-    """Test a fitted model on recordings it has not seen.
+    """Test a fitted model on further recordings.
 
-    Both sides pass the same low-pass. Recordings in amperes use the gains found with the training
-    data. The exit code is 1 where the model fails: where it breaks a limit of yours, or is poor.
+    Model and measurement pass the same low-pass. Recordings in amperes use the drive gains of the
+    training data. The exit code is 1 if the model exceeds a given limit or is poor.
 
-    Next: `taufit export MODEL --format urdf -o FILE` puts the model to use.
+    Next: `taufit export MODEL --format urdf -o FILE` writes the model for other tools.
     """
     from time import process_time
 
@@ -66,13 +66,13 @@ def command(  # noqa: PLR0913 - one parameter per option
     from taufit.workflow.check import check
 
     started = process_time()
-    cutoff_given(cutoff_hz)
+    require_cutoff(cutoff_hz)
     limits = required.limits()
     if report is not None and not track:
         usage_error("--report", "the page shows friction as it is followed: add --track.")
     fitted = read_model(model)
     paths, _, repeats = find_recordings(recording, allow_repeats=allow_repeats)
-    followed: list[TrackedRun] = []
+    tracked: list[TrackedRun] = []
     scores: list[Score] = []
     checked: list[CheckResult] = []
     files: list[dict[str, Any]] = []
@@ -80,24 +80,24 @@ def command(  # noqa: PLR0913 - one parameter per option
         task = bar.add_task("checking", total=len(paths))
         for path in paths:
             recordings = source.read(path)
-            done = check(fitted, recordings, cutoff_hz=cutoff_hz, name=str(path))
-            one, gravity = done.score, done.gravity
-            spectrum = residual_spectrum(fitted, done.samples)
+            result = check(fitted, recordings, cutoff_hz=cutoff_hz, name=str(path))
+            score, gravity = result.score, result.gravity
+            spectrum = residual_spectrum(fitted, result.samples)
             if track:
-                followed.append(_followed(fitted, done.samples, path))
-            scores.append(one)
-            checked.append(done)
+                tracked.append(_track_run(fitted, result.samples, path))
+            scores.append(score)
+            checked.append(result)
             files.append(
                 {
-                    **one.to_dict(),
-                    "tracked": followed[-1].score.to_dict() if track else None,
+                    **score.to_dict(),
+                    "tracked": tracked[-1].score.to_dict() if track else None,
                     "mounting": None if gravity is None else gravity.to_dict(),
                     "residual_median_hz": None
                     if spectrum is None
                     else spectrum.median_frequency.tolist(),
-                    "findings": [finding.to_dict() for finding in done.findings],
+                    "findings": [finding.to_dict() for finding in result.findings],
                     "warnings": list(
-                        dict.fromkeys([*(str(f) for f in done.findings), *one.findings])
+                        dict.fromkeys([*(str(f) for f in result.findings), *score.findings])
                     ),
                 }
             )
@@ -106,16 +106,16 @@ def command(  # noqa: PLR0913 - one parameter per option
         from taufit.core.files import write_text
         from taufit.report.tracking_page import tracking_page
 
-        write_text(report, tracking_page(fitted, followed))
-    found = [*repeats, *(finding for one in checked for finding in one.findings)]
+        write_text(report, tracking_page(fitted, tracked))
+    findings = [*repeats, *(finding for score in checked for finding in score.findings)]
     grades = grade(
         scores,
-        [one.floor for one in checked],
+        [score.floor for score in checked],
         on_holdout=True,
         training=fitted.training.score,
-        findings=found,
+        findings=findings,
     )
-    judged = verdict(scores, limits, grades)
+    decision = verdict(scores, limits, grades)
     trained = fitted.training.score
     if as_json:
         print_json(
@@ -126,40 +126,40 @@ def command(  # noqa: PLR0913 - one parameter per option
                 "mean_nrmse": sum(s.mean_nrmse for s in scores) / len(scores),
                 "mean_inside": sum(s.mean_inside or 0.0 for s in scores) / len(scores),
                 "training_mean_nrmse": None if trained is None else trained.mean_nrmse,
-                **judged.to_dict(),
+                **decision.to_dict(),
                 **grades.to_dict(),
-                "findings": [finding.to_dict() for finding in found],
+                "findings": [finding.to_dict() for finding in findings],
                 "warnings": list(fitted.training.warnings),
                 "cpu_seconds": process_time() - started,
             }
         )
     else:
-        _show(fitted, scores, files, judged, model)
-        _show_followed(followed, report)
-    if not judged.passed:
+        _show(fitted, scores, files, decision, model)
+        _show_tracking(tracked, report)
+    if not decision.passed:
         from taufit.core.errors import InfeasibleError
 
-        why = "the model breaks the limits" if limits.has_limits else "the model fails"
-        raise InfeasibleError(f"{why}: {'; '.join(judged.reasons)}.")
+        reason = "the model breaks the limits" if limits.has_limits else "the model fails"
+        raise InfeasibleError(f"{reason}: {'; '.join(decision.reasons)}.")
 
 
-def _followed(fitted: FittedModel, samples: Samples, path: Path) -> TrackedRun:
-    """One recording with its friction followed."""
-    from taufit.health.tracker import track, tracked_score
+def _track_run(fitted: FittedModel, samples: Samples, path: Path) -> TrackedRun:
+    """Track the friction of one recording."""
+    from taufit.health.tracker import score_tracking, track
     from taufit.model.predict import predicted_torque
     from taufit.report.tracking_page import TrackedRun
 
     predicted = predicted_torque(fitted, samples)
     course = track(fitted, samples, predicted=predicted)
-    return TrackedRun(path.name, samples, course, tracked_score(samples, predicted, course))
+    return TrackedRun(path.name, samples, course, score_tracking(samples, predicted, course))
 
 
-def _show_followed(followed: list[TrackedRun], report: Path | None) -> None:
-    for run in followed:
-        own = run.score
+def _show_tracking(tracked: list[TrackedRun], report: Path | None) -> None:
+    for run in tracked:
+        score = run.score
         print(
-            f"{run.name}: friction followed, mean nrmse {own.mean_nrmse:.4f}; second half "
-            f"{own.second_half_before:.4f} -> {own.second_half:.4f}"
+            f"{run.name}: friction followed, mean nrmse {score.mean_nrmse:.4f}; second half "
+            f"{score.second_half_before:.4f} -> {score.second_half:.4f}"
         )
     if report is not None:
         print(f"Written: {report}")
@@ -169,48 +169,57 @@ def _show(
     fitted: FittedModel,
     scores: list[Score],
     files: list[dict[str, Any]],
-    judged: Verdict,
+    decision: Verdict,
     model: Path,
 ) -> None:
     from taufit.cli.common import headline, joint_table, plain_console
     from taufit.validation.score_breakdown import stiction_lines
 
     console = plain_console()
-    console.print(headline(judged.label, f"  {'; '.join(judged.reasons)}"))
+    console.print(headline(decision.label, f"  {'; '.join(decision.reasons)}"))
     training = fitted.training.score
     title = f"{fitted.robot.name}: nrmse per joint, low-pass {scores[0].cutoff_hz:g} Hz"
     table = joint_table(title, fitted.robot.joints)
     if training is not None:
-        cells = [*map(scored, training.nrmse), scored(training.mean_nrmse)]
+        cells = [*map(format_nrmse, training.nrmse), format_nrmse(training.mean_nrmse)]
         table.add_row("training", *cells)
-    for one in scores:
-        table.add_row(short_name(one.file), *map(scored, one.nrmse), scored(one.mean_nrmse))
+    for score in scores:
+        table.add_row(
+            recording_label(score.file),
+            *map(format_nrmse, score.nrmse),
+            format_nrmse(score.mean_nrmse),
+        )
     table.add_section()
     if len(scores) > 1:
         table.add_row("RMSE [N m]")
-    for one in scores:
-        label = "RMSE [N m]" if len(scores) == 1 else f" {short_name(one.file)}"
-        table.add_row(label, *(f"{x:.2f}" for x in one.rmse), "")
+    for score in scores:
+        label = "RMSE [N m]" if len(scores) == 1 else f" {recording_label(score.file)}"
+        table.add_row(label, *(f"{x:.2f}" for x in score.rmse), "")
     console.print(table)
-    for one in scores:
-        held = one.mean_inside
-        share = "" if held is None else f"; {100 * held:.0f} % inside the 95 % interval"
-        console.print(
-            f"{short_name(one.file)}: {one.seconds:.1f} s of motion, e_N {one.e_n:.4g} N m with "
-            f"N = {one.samples}{share}",
+    for score in scores:
+        coverage = score.mean_inside
+        coverage_text = (
+            "" if coverage is None else f"; {100 * coverage:.0f} % inside the 95 % interval"
         )
-        for line in stiction_lines(fitted, one):
+        console.print(
+            f"{recording_label(score.file)}: {score.seconds:.1f} s of motion, e_N "
+            f"{score.e_n:.4g} N m with "
+            f"N = {score.samples}{coverage_text}",
+        )
+        for line in stiction_lines(fitted, score):
             console.print(f"  {line}")
     for entry in files:
         for text in entry["warnings"]:
-            # Most findings of a recording name its file themselves.
-            where = "" if Path(entry["file"]).name in text else f"{short_name(entry['file'])}: "
-            console.print(f"warning: {where}{text}")
-    if judged.passed:
-        following = f"`taufit export {model} --format urdf -o FILE` puts the model to use."
+            # Most findings name the file themselves.
+            file_label = (
+                "" if Path(entry["file"]).name in text else f"{recording_label(entry['file'])}: "
+            )
+            console.print(f"warning: {file_label}{text}")
+    if decision.passed:
+        next_step = f"`taufit export {model} --format urdf -o FILE` puts the model to use."
     else:
-        following = (
+        next_step = (
             f"`taufit report {model} RECORDING` shows where it fails. An arm that carried "
             f"something is for `taufit payload {model} RECORDING`."
         )
-    console.print(f"Next: {following}")
+    console.print(f"Next: {next_step}")

@@ -1,4 +1,4 @@
-"""What the verbs share: results on stdout, progress on stderr."""
+"""Output shared by commands: results on stdout, progress on stderr."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 
-# Reading less than this takes no time worth showing [bytes].
+# File size below which reading shows no progress [bytes].
 LARGE_FILE = 20_000_000
 
 
 def print_json(data: dict[str, Any]) -> None:
-    """One JSON object on stdout and nothing else."""
+    """Print one JSON object on stdout."""
     print(json.dumps(to_plain_data(data), allow_nan=False))
 
 
 def plain_console(*, stderr: bool = False) -> Console:
-    """Where results are shown. Texts are shown as they are: a name in brackets is no markup."""
-    from taufit.cli.parts.screen import Screen
+    """Console for results; text is printed without interpretation of markup."""
+    from taufit.cli.parts.safe_console import Screen
 
     return Screen(stderr=stderr, markup=False, highlight=False)
 
 
 def headline(word: str, text: str, style: str = "bold") -> Text:
-    """A result in one line, its word in bold."""
+    """Result line with its first word in bold."""
     from rich.text import Text
 
     return Text.assemble((word, style), text)
 
 
 def joint_table(title: str, joints: int) -> Table:
-    """A table of recordings with one column per joint and their mean."""
+    """Table of recordings with one column per joint and their mean."""
     from rich import box
     from rich.table import Table
 
@@ -56,9 +56,9 @@ def joint_table(title: str, joints: int) -> Table:
 
 
 def progress(description: str) -> Any:
-    """A progress bar on stderr; use as `with progress("...") as bar: task = bar.add_task(...)`.
+    """Progress bar on stderr; use as `with progress("...") as bar: task = bar.add_task(...)`.
 
-    It stays silent where stderr is no terminal.
+    Silent if stderr is not a terminal.
     """
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -75,8 +75,8 @@ def progress(description: str) -> Any:
 
 
 @contextmanager
-def reading(path: Path) -> Iterator[None]:
-    """Say on a terminal that a large file is being read, and since when."""
+def show_reading(path: Path) -> Iterator[None]:
+    """Show on a terminal that a large file is being read, with the elapsed time."""
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     size = path.stat().st_size if path.is_file() else 0
@@ -85,20 +85,20 @@ def reading(path: Path) -> Iterator[None]:
         yield
         return
     spinner, elapsed = SpinnerColumn(), TimeElapsedColumn()
-    words = TextColumn("{task.description}", markup=False)
-    with Progress(spinner, words, elapsed, console=screen, transient=True) as bar:
+    description = TextColumn("{task.description}", markup=False)
+    with Progress(spinner, description, elapsed, console=screen, transient=True) as bar:
         bar.add_task(f"reading {printable(path.name)} ({size / 1e6:.0f} MB)", total=None)
         yield
 
 
-def short_name(path: str) -> str:
-    """The name of a recording without its folder and ending, for tables."""
+def recording_label(path: str) -> str:
+    """Recording name without folder and suffix, for tables."""
     name = Path(path).name
     for suffix in (".gz", ".csv", ".parquet", ".mcap"):
         name = name.removesuffix(suffix)
     return name
 
 
-def scored(nrmse: float) -> str:
-    """An nrmse for a table; a joint whose torque does not vary has none."""
+def format_nrmse(nrmse: float) -> str:
+    """nrmse as text for a table; a dash for a joint without torque variation."""
     return f"{nrmse:.3f}" if math.isfinite(nrmse) else "–"

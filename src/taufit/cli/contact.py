@@ -1,4 +1,4 @@
-"""`taufit contact`: what touches the arm."""
+"""`taufit contact`: contact detection in a recording."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from taufit.cli.common import print_json, progress
-from taufit.cli.options import Json, Model, RecordingOptions, Report, numbers, usage_error
+from taufit.cli.options import Json, Model, RecordingOptions, Report, parse_numbers, usage_error
+from taufit.cli.options.option_groups import FormerName
 
 if TYPE_CHECKING:
     from taufit.contact import ContactRun, ContactSettings, Sensitivity
@@ -18,21 +19,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DetectionOptions:
-    """How often it may be wrong, and where the tool is."""
+    """False alarm rate and tool."""
 
     alarms_per_hour: Annotated[
-        float, typer.Option(help="False alarms that are accepted.", metavar="RATE")
+        float, typer.Option(help="Accepted false alarms per hour.", metavar="RATE")
     ] = 1.0
     tool: Annotated[
-        str, typer.Option(help="Where forces act, in the tip's frame in metres.", metavar="X,Y,Z")
+        str,
+        typer.Option(help="Point of contact at the tool, in the tip frame [m].", metavar="X,Y,Z"),
     ] = "0,0,0"
 
     def settings(self) -> ContactSettings:
-        """As the library takes them."""
+        """Convert to contact settings."""
         from taufit.contact import ContactSettings
         from taufit.core.errors import TaufitError
 
-        x, y, z = numbers(self.tool, "--tool", 3)
+        x, y, z = parse_numbers(self.tool, "--tool", 3)
         try:
             return ContactSettings(alarms_per_hour=self.alarms_per_hour, tool=(x, y, z))
         except TaufitError as error:
@@ -42,39 +44,40 @@ class DetectionOptions:
 def command(
     model: Model,
     source: RecordingOptions,
-    how: DetectionOptions,
+    detection: DetectionOptions,
     recording: Annotated[
         Path | None,
-        typer.Argument(help="In which contacts are looked for.", metavar="[RECORDING]"),
+        typer.Argument(help="Recording to search for contacts.", metavar="[RECORDING]"),
     ] = None,
-    free: Annotated[
+    contact_free: Annotated[
         list[Path] | None,
         typer.Option(
-            help="Recordings of the robot's own work in which nothing touches it; repeatable. They "
-            "say how large residuals are in each friction state, and what an alarm needs.",
+            help="Contact-free recording of the robot's daily work, repeatable. Determines the "
+            "noise by friction regime and the threshold.",
             metavar="RUN",
         ),
+        FormerName("--free"),
     ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", help="The model with the noise of --free in it.", metavar="FILE"
+            "--output", "-o", help="Model to write, with noise of --contact-free.", metavar="FILE"
         ),
     ] = None,
     report: Report = None,
     as_json: Json = False,
 ) -> None:
-    """Find contacts in a recording, with force, link and a stated rate of false alarms.
+    """Detect contacts in a recording, with force, link and a given false alarm rate.
 
-    External joint torque is what the model needs less what was measured; its noise depends on
-    what friction is doing. With --free and no RECORDING it says what can be found: the smallest
-    step per joint, the share of 20 N pulses, the minutes that the stated rate rests on.
+    External joint torque is model torque minus measured torque; its noise depends on the friction
+    regime. With --contact-free and no RECORDING it reports the sensitivity: smallest detectable
+    torque step per joint, detection rate of 20 N pulses, duration of the contact-free data.
 
-    This is no safety function: it is not rated and takes tens of milliseconds; it is blind to
-    forces through the axes and to what friction holds at standstill. For 0.3 s after a start it
-    hardly feels anything.
+    Not a safety function: not rated, detection takes tens of milliseconds, forces through the axes
+    and within the stiction band at standstill are unobservable. Sensitivity is low for 0.3 s after
+    start-up.
 
-    Next: record more of the robot's work without contact and give it with --free, or export the
+    Next: record more contact-free work of the robot and give it with --contact-free, or export the
     thresholds to C with `taufit export MODEL --format c`.
     """
     from time import process_time
@@ -83,58 +86,66 @@ def command(
     from taufit.model.model_file import read_model, write_model
 
     started = process_time()
-    if recording is None and not free:
+    if recording is None and not contact_free:
         usage_error(
-            "RECORDING", "give a recording to look at, or --free RUN to learn from, or both."
+            "RECORDING", "give a recording to search, --contact-free RUN to calibrate, or both."
         )
     if report is not None and recording is None:
         usage_error("--report", "a page needs a RECORDING to show.")
-    settings = how.settings()
+    settings = detection.settings()
     fitted = read_model(model)
     noise = fitted.training.noise
-    quiet = [source.read_one(path) for path in free or ()]
-    if quiet:
+    free_recordings = [source.read_single(path) for path in contact_free or ()]
+    if free_recordings:
         with progress("contact") as bar:
-            bar.add_task(f"learning from {len(quiet)} contact-free recordings", total=None)
-            noise = refine_noise(fitted, quiet)
+            bar.add_task(
+                f"learning from {len(free_recordings)} contact-free recordings", total=None
+            )
+            noise = refine_noise(fitted, free_recordings)
         fitted = fitted.with_training(replace(fitted.training, noise=noise))
     if output is not None:
-        if not quiet:
-            usage_error("--output", "there is nothing to store without --free RUN.")
+        if not free_recordings:
+            usage_error("--output", "there is nothing to store without --contact-free RUN.")
         write_model(fitted, output)
-    told: dict[str, Any] = {"model": str(model), "robot": fitted.robot.name}
+    output_data: dict[str, Any] = {"model": str(model), "robot": fitted.robot.name}
     if output is not None:
-        told["written"] = str(output)
+        output_data["written"] = str(output)
     if recording is None:
-        found = _what_can_be_found(fitted, quiet, settings)
-        told |= found
-        told["cpu_seconds"] = process_time() - started
-        print_json(told) if as_json else _show_found(found, output)
+        sensitivity_data = _measure_sensitivity(fitted, free_recordings, settings)
+        output_data |= sensitivity_data
+        output_data["cpu_seconds"] = process_time() - started
+        print_json(output_data) if as_json else _show_sensitivity(sensitivity_data, output)
         return
     with progress("contact") as bar:
         task = bar.add_task("looking for contacts", total=None)
-        carried = source.read_one(recording)
-        done = find_contacts(
-            fitted, carried, noise=noise, settings=settings, watch=lambda _: bar.update(task)
+        contact_recording = source.read_single(recording)
+        result = find_contacts(
+            fitted,
+            contact_recording,
+            noise=noise,
+            settings=settings,
+            callback=lambda _: bar.update(task),
         )
     if report is not None:
         from taufit.core.files import write_text
         from taufit.report.contact_page import contact_page
 
-        write_text(report, contact_page(done, fitted, str(recording)))
+        write_text(report, contact_page(result, fitted, str(recording)))
     if as_json:
-        told |= {"recording": str(recording), **done.to_dict()}
-        told["cpu_seconds"] = process_time() - started
-        print_json(told)
+        output_data |= {"recording": str(recording), **result.to_dict()}
+        output_data["cpu_seconds"] = process_time() - started
+        print_json(output_data)
     else:
-        _show(done, fitted, report, output)
-    if done.refusal:
+        _show(result, fitted, report, output)
+    if result.refusal:
         from taufit.core.errors import InfeasibleError
 
-        raise InfeasibleError(f"no contact is named: {done.refusal}")
+        raise InfeasibleError(f"no contact is named: {result.refusal}")
 
 
-def _what_can_be_found(fitted: FittedModel, quiet: list[Any], settings: Any) -> dict[str, Any]:
+def _measure_sensitivity(
+    fitted: FittedModel, free_recordings: list[Any], settings: Any
+) -> dict[str, Any]:
     from taufit.contact import ContactDetector, ContactKind, detectable_torque_steps, sensitivity
 
     noise = fitted.training.noise
@@ -142,34 +153,34 @@ def _what_can_be_found(fitted: FittedModel, quiet: list[Any], settings: Any) -> 
     threshold = ContactDetector(fitted, noise, settings=settings).threshold
     with progress("contact") as bar:
         bar.add_task("putting contacts in", total=None)
-        pulses = sensitivity(fitted, quiet, ContactKind(), noise=noise, settings=settings)
+        pulses = sensitivity(fitted, free_recordings, ContactKind(), noise=noise, settings=settings)
     return {
         "threshold": detectable_torque_steps(noise, threshold).tolist(),
         "evidence_threshold": threshold,
         "false_alarms_per_hour": settings.alarms_per_hour,
         "rests_on_minutes": noise.tail.minutes,
         "free_runs": noise.runs,
-        "pulses": _plain(pulses),
-        "noise": _noise(noise),
+        "pulses": _sensitivity_to_dict(pulses),
+        "noise": _noise_to_dict(noise),
         "safety_function": False,
     }
 
 
-def _plain(found: Sensitivity) -> dict[str, Any]:
-    kind = found.kind
+def _sensitivity_to_dict(result: Sensitivity) -> dict[str, Any]:
+    kind = result.kind
     return {
         "force": kind.force,
         "seconds": kind.seconds,
         "place": "tool",
-        "count": found.count,
-        "share": found.share,
-        "median_delay": found.median,
-        "late_delay": found.late,
-        "text": str(found),
+        "count": result.count,
+        "share": result.share,
+        "median_delay": result.median,
+        "late_delay": result.late,
+        "text": str(result),
     }
 
 
-def _noise(noise: NoiseByState) -> dict[str, Any]:
+def _noise_to_dict(noise: NoiseByState) -> dict[str, Any]:
     from taufit.terms.friction.states import STATES
 
     return {
@@ -182,17 +193,17 @@ def _noise(noise: NoiseByState) -> dict[str, Any]:
     }
 
 
-def _show_found(found: dict[str, Any], output: Path | None) -> None:
+def _show_sensitivity(data: dict[str, Any], output: Path | None) -> None:
     from taufit.cli.common import plain_console
 
     console = plain_console()
-    steps = "  ".join(f"{x:.2g}" for x in found["threshold"])
+    steps = "  ".join(f"{x:.2g}" for x in data["threshold"])
     lines = [
         f"Smallest step of external torque found within 0.2 s in fast motion, joint by joint: "
         f"{steps} N m.",
-        f"{found['pulses']['text']}.",
-        f"{found['false_alarms_per_hour']:g} false alarms per hour, extrapolated from "
-        f"{found['rests_on_minutes']:.1f} contact-free minutes of {found['free_runs']} recordings.",
+        f"{data['pulses']['text']}.",
+        f"{data['false_alarms_per_hour']:g} false alarms per hour, extrapolated from "
+        f"{data['rests_on_minutes']:.1f} contact-free minutes of {data['free_runs']} recordings.",
     ]
     if output is not None:
         lines.append(f"Written: {output}")
@@ -201,26 +212,30 @@ def _show_found(found: dict[str, Any], output: Path | None) -> None:
         console.print(line)
 
 
-def _show(done: ContactRun, fitted: FittedModel, report: Path | None, output: Path | None) -> None:
+def _show(
+    result: ContactRun, fitted: FittedModel, report: Path | None, output: Path | None
+) -> None:
     from taufit.cli.common import plain_console
 
     console = plain_console()
-    rate = done.settings.alarms_per_hour
-    count = len(done.contacts)
+    rate = result.settings.alarms_per_hour
+    count = len(result.contacts)
     lines = [
-        f"{count or 'No'} contact{'' if count == 1 else 's'} in {done.seconds:.1f} s of "
+        f"{count or 'No'} contact{'' if count == 1 else 's'} in {result.seconds:.1f} s of "
         f"{fitted.robot.name}, at {rate:g} false alarms per hour."
     ]
-    if done.refusal:
+    if result.refusal:
         lines = [f"no result  {fitted.robot.name}: what touches it is not known."]
-    for contact in () if done.refusal else done.contacts:
-        late = contact.noticed - contact.since
-        until = "still lasting" if contact.until is None else f"until {contact.until:.2f} s"
-        lines.append(f"  {contact}; told after {1e3 * late:.0f} ms, {until}")
-    others = [e for e in done.events if e.kind in ("gap", "stop beyond training")]
-    lines += [f"  {event.time:.2f} s: {event.kind}: {event.text}" for event in others]
-    lines += [f"warning: {text}" for text in done.warnings]
+    for contact in () if result.refusal else result.contacts:
+        delay = contact.detection_time - contact.start_time
+        end_text = (
+            "still lasting" if contact.end_time is None else f"until {contact.end_time:.2f} s"
+        )
+        lines.append(f"  {contact}; told after {1e3 * delay:.0f} ms, {end_text}")
+    other_events = [e for e in result.events if e.kind in ("gap", "stop beyond training")]
+    lines += [f"  {event.time:.2f} s: {event.kind}: {event.text}" for event in other_events]
+    lines += [f"warning: {text}" for text in result.warnings]
     lines += [f"Written: {path}" for path in (report, output) if path is not None]
-    lines.append("Not a safety function. Next: give contact-free recordings with --free.")
+    lines.append("Not a safety function. Next: give contact-free recordings with --contact-free.")
     for line in lines:
         console.print(line)

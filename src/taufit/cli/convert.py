@@ -1,4 +1,4 @@
-"""`taufit convert`: any recording in, a report and any other form out."""
+"""`taufit convert`: quality report and conversion of a recording."""
 
 from __future__ import annotations
 
@@ -8,92 +8,96 @@ from typing import Annotated, Any
 
 import typer
 
-from taufit.cli.options import Json, RecordingOptions, mounting_given
+from taufit.cli.options import Json, RecordingOptions, require_mounting
 from taufit.core.errors import RecordingError
 
 
 @dataclass(frozen=True, slots=True)
 class ArmOptions:
-    """What the file does not say about the arm."""
+    """Robot data that the file lacks."""
 
     robot: Annotated[
         str | None,
-        typer.Option("--robot", help="bundled name, .urdf or .yaml; joints are put into its order"),
+        typer.Option("--robot", help="Bundled name, .urdf or .yaml; joints are put in its order."),
     ] = None
     mounting: Annotated[
-        str | None, typer.Option("--mounting", help="ground, ceiling, wall or ROLL,PITCH,YAW")
+        str | None,
+        typer.Option("--mounting", help="Mounting: ground, ceiling, wall or ROLL,PITCH,YAW [deg]."),
     ] = None
     payload: Annotated[
-        float | None, typer.Option("--payload", help="mass the robot carried [kg]", metavar="KG")
+        float | None, typer.Option("--payload", help="Mass of the payload [kg].", metavar="KG")
     ] = None
 
 
 def command(
     recording: Annotated[
-        Path, typer.Argument(help="what the robot or logger wrote", metavar="RECORDING")
+        Path, typer.Argument(help="File of the robot or logger.", metavar="RECORDING")
     ],
     source: RecordingOptions,
     about: ArmOptions,
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", help=".parquet, .csv[.gz], .tsv, .npz, .mcap; no ending: ROS 2 bag"
+            "--output",
+            "-o",
+            help="File to write: .parquet, .csv[.gz], .tsv, .npz, .mcap; no suffix: ROS 2 bag.",
         ),
     ] = None,
-    report: Annotated[bool, typer.Option("--report", help="only tell how good it is")] = False,
+    report: Annotated[bool, typer.Option("--report", help="Report the quality only.")] = False,
     draft: Annotated[
         Path | None,
         typer.Option(
-            "--draft", help="write a column map for it, from its names and numbers", metavar="MAP"
+            "--draft", help="Column map to write, drafted from names and numbers.", metavar="MAP"
         ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Read any recording, report its quality, write it as Parquet, CSV or MCAP.
+    """Read a recording, report its quality, write it as Parquet, CSV or MCAP.
 
     RECORDING: .parquet, .csv, .tsv, .txt (also .gz), .npz, .mat, .h5, .mcap, .bag, a ROS 2 bag or
-    LeRobot directory, a UR RTDE record, or the .live file of a recording that was not finished.
+    LeRobot directory, a UR RTDE record, or the .live file of an unfinished recording.
 
-    Without -o and --report it is written as RECORDING's name with .parquet into this directory.
-    A file of several runs becomes one file per run, unless --run picks one. With --draft nothing
-    is converted: a column map is drafted from names and numbers, tried, and written.
+    Without -o and --report it is written under RECORDING's name with .parquet into this directory.
+    A file with several runs becomes one file per run, unless --run selects one. With --draft
+    nothing
+    is converted: a column map is drafted from names and numbers, tested, and written.
 
     Next: `taufit fit ROBOT RECORDING.parquet` fits a model to it.
     """
     from taufit.cli.common import print_json, progress
-    from taufit.recording import in_order, quality, write_recording
+    from taufit.recording import recording_quality, reorder_joints, write_recording
 
     if draft is not None:
-        from taufit.cli.parts.draft import write_draft
+        from taufit.cli.parts.map_draft import write_draft
 
         write_draft(recording, draft, robot=about.robot, topic=source.topic, as_json=as_json)
         return
     recordings = source.runs(recording, payload=about.payload)
     arm = None
     if about.robot is not None or about.mounting is not None:
-        arm, known = _robot(about.robot, about.mounting)
-        recordings = [replace(r, meta={**r.meta, **known}) for r in recordings]
+        arm, robot_meta = _read_robot(about.robot, about.mounting)
+        recordings = [replace(r, meta={**r.meta, **robot_meta}) for r in recordings]
         if arm is not None:
-            recordings = [in_order(r, arm.joint_names, robot=arm.name) for r in recordings]
+            recordings = [reorder_joints(r, arm.joint_names, robot=arm.name) for r in recordings]
     outputs: list[Path | None] = [None] * len(recordings)
     if output is not None or not report:
-        outputs = [*_outputs(recording, output, recordings)]
-        for item, path in zip(recordings, outputs, strict=True):
+        outputs = [*_output_paths(recording, output, recordings)]
+        for run, path in zip(recordings, outputs, strict=True):
             assert path is not None
-            write_recording(item, path)
+            write_recording(run, path)
     pages = []
     with progress("checking") as bar:
         task = bar.add_task("checking", total=len(recordings))
-        for item, path in zip(recordings, outputs, strict=True):
-            findings = [*item.findings, *_signal_findings(item, arm)]
-            pages.append(_page(item, quality(item), findings, path))
+        for run, path in zip(recordings, outputs, strict=True):
+            findings = [*run.findings, *_signal_findings(run, arm)]
+            pages.append(_run_to_dict(run, recording_quality(run), findings, path))
             bar.advance(task)
     if as_json:
         first = pages[0] if len(pages) == 1 else {}
         print_json({"file": str(recording), **first, "runs": pages})
         return
     for page in pages if len(pages) <= 5 or report else pages[:1]:
-        print("\n".join(_wrapped(_text(recording, page))))
+        print("\n".join(_wrap_lines(_run_lines(recording, page))))
     if len(pages) > 5 and not report:
         print(f"... and {len(pages) - 1} more runs; --report shows them all")
     for path in [path for path in outputs if path is not None][:5]:
@@ -103,10 +107,10 @@ def command(
     print("Next: `taufit fit ROBOT RECORDING` fits a model to it.")
 
 
-def _robot(name: str | None, mounting: str | None) -> tuple[Any, dict[str, Any]]:
+def _read_robot(name: str | None, mounting: str | None) -> tuple[Any, dict[str, Any]]:
     about: dict[str, Any] = {}
     if mounting is not None:
-        about["mounting"] = mounting_given(mounting)
+        about["mounting"] = require_mounting(mounting)
     if name is None:
         return None, about
     from taufit.robot import read_robot
@@ -117,7 +121,7 @@ def _robot(name: str | None, mounting: str | None) -> tuple[Any, dict[str, Any]]
     return arm, {**about, "robot": arm.name}
 
 
-def _outputs(source: Path, output: Path | None, recordings: list[Any]) -> list[Path]:
+def _output_paths(source: Path, output: Path | None, recordings: list[Any]) -> list[Path]:
     if output is None:
         stem = source.name
         for ending in (".gz", *reversed(source.suffixes)):
@@ -136,18 +140,20 @@ def _outputs(source: Path, output: Path | None, recordings: list[Any]) -> list[P
 
 
 def _signal_findings(recording: Any, robot: Any) -> list[Any]:
-    """What the signals say, beyond what reading noticed."""
+    """Findings about the signals, beyond those of reading."""
     from taufit.signals import quality_report
 
-    found = list(quality_report(recording, robot=robot))
+    findings = list(quality_report(recording, robot=robot))
     if robot is not None:
         from taufit.calibration.excitation_check import model_findings
 
-        found += model_findings(robot, recording)
-    return [finding for finding in found if finding not in recording.findings]
+        findings += model_findings(robot, recording)
+    return [finding for finding in findings if finding not in recording.findings]
 
 
-def _page(recording: Any, found: Any, findings: list[Any], output: Path | None) -> dict[str, Any]:
+def _run_to_dict(
+    recording: Any, run_quality: Any, findings: list[Any], output: Path | None
+) -> dict[str, Any]:
     page = {
         "run": recording.meta.get("run"),
         "samples": len(recording),
@@ -159,7 +165,7 @@ def _page(recording: Any, found: Any, findings: list[Any], output: Path | None) 
         "signed": None if recording.signed is None else recording.signed.tolist(),
         "gain": "auto" if recording.meta.get("gains") == "auto" else recording.gain,
         "payload": recording.payload,
-        **found.to_dict(),
+        **run_quality.to_dict(),
         "fields": list(recording.quantities()),
         "findings": [finding.to_dict() for finding in findings],
         "output": None if output is None else str(output),
@@ -167,8 +173,8 @@ def _page(recording: Any, found: Any, findings: list[Any], output: Path | None) 
     return page
 
 
-def _wrapped(lines: list[str]) -> list[str]:
-    """Lines broken under their own column on a terminal; whole where another program reads them."""
+def _wrap_lines(lines: list[str]) -> list[str]:
+    """Lines wrapped under their column on a terminal; unchanged for other programs."""
     import shutil
     import sys
     import textwrap
@@ -180,7 +186,7 @@ def _wrapped(lines: list[str]) -> list[str]:
     return [textwrap.fill(line, width, subsequent_indent=indent) for line in lines]
 
 
-def _text(source: Path, page: dict[str, Any]) -> list[str]:
+def _run_lines(source: Path, page: dict[str, Any]) -> list[str]:
     run = "" if page["run"] is None else f", run {page['run']}"
     unit = page["signal_unit"] or "raw numbers"
     lines = [
@@ -192,9 +198,9 @@ def _text(source: Path, page: dict[str, Any]) -> list[str]:
         + (f"jitter {page['jitter_s'] * 1e3:.2g} ms" if page["jitter_s"] > 1e-7 else "no jitter"),
         f"  gaps     {page['gaps']}, about {page['lost_samples']} samples missing",
     ]
-    rest = ", ".join(f"{a:.2f}-{b:.2f}" for a, b in page["rest"][:6])
-    more = f" and {len(page['rest']) - 6} more" if len(page["rest"]) > 6 else ""
-    lines.append(f"  rest     {rest + more + ' s' if rest else 'none'}")
+    rest_text = ", ".join(f"{a:.2f}-{b:.2f}" for a, b in page["rest"][:6])
+    more_text = f" and {len(page['rest']) - 6} more" if len(page["rest"]) > 6 else ""
+    lines.append(f"  rest     {rest_text + more_text + ' s' if rest_text else 'none'}")
     motion = page["motion"]
     lines.append(f"  motion   {f'{motion[0]:.2f}-{motion[1]:.2f} s' if motion else 'none'}")
     lines.append("  travel   " + ", ".join(f"{x:.3g}" for x in page["travel"]) + " rad")

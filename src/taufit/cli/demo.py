@@ -1,4 +1,4 @@
-"""`taufit demo`: the whole way without a robot."""
+"""`taufit demo`: the whole procedure on a simulated robot."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ def command(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Folder for everything the demo writes.")
     ] = Path("demo"),
-    robot: Annotated[str, typer.Option(help="A bundled arm of six joints or more.")] = "ur10",
+    robot: Annotated[str, typer.Option(help="Bundled robot with six joints or more.")] = "ur10",
     files: Annotated[
         bool,
         typer.Option(
             "--files",
-            help="Only write small files to try commands on (recordings, logs, a model), into this "
-            "folder unless --output says another.",
+            help="Write small example files only (recordings, logs, a model), into this folder or "
+            "that of --output.",
         ),
     ] = False,
 ) -> None:
-    """Try taufit without a robot: describe, design, simulate, fit, check, report, export, payload,
-    contact, and a virtual controller recorded over its network ports.
+    """Run the whole procedure on a simulated robot: inspect, design, simulate, fit, check, report,
+    export, payload, contact, and a virtual controller recorded over its network ports.
 
-    Every step prints the command you would type yourself. Takes about half a minute on two idle
-    cores and 28 MB of disk; nothing is opened, nothing is downloaded. --files takes five seconds.
+    Every step prints its command. Takes about half a minute on two idle cores and 28 MB of disk;
+    nothing is opened, nothing is downloaded. --files takes five seconds.
 
     Next: open the report it names in a browser.
     """
@@ -53,70 +53,70 @@ def command(
 
         folder = Path() if output == Path("demo") else output
         folder.mkdir(parents=True, exist_ok=True)
-        for name, what in write_example_files(folder):
-            console.print(f"{name:<20} {what}")
+        for name, description in write_example_files(folder):
+            console.print(f"{name:<20} {description}")
         return
     console.print(_COST.format(output=output))
     output.mkdir(parents=True, exist_ok=True)
     write_text(output / HAND, _HAND)
-    for title, words in steps(output, robot):
+    for title, arguments in steps(output, robot):
         console.rule(headline(title, ""))
-        console.print("$ taufit " + " ".join(words), style="dim")
+        console.print("$ taufit " + " ".join(arguments), style="dim")
         try:
-            run(words)
+            run(arguments)
         except MissingExtraError as error:
             console.print(f"skipped: {error}")
     with virtual_controller(robot) as ports:
-        for title, words in wire_steps(output, robot, ports):
+        for title, arguments in wire_steps(output, robot, ports):
             console.rule(headline(title, ""))
-            console.print("$ taufit " + " ".join(words), style="dim")
-            if words[0] != "simulate":
-                run(words)
+            console.print("$ taufit " + " ".join(arguments), style="dim")
+            if arguments[0] != "simulate":
+                run(arguments)
     console.rule()
     console.print(f"Report: {output / 'report.html'}")
 
 
 @contextmanager
 def virtual_controller(robot: str) -> Iterator[str | None]:
-    """A virtual UR controller on free ports; None where this arm or computer cannot have one."""
+    """Run a virtual UR controller on free ports; None if this robot or computer cannot."""
     import json
     import subprocess
     import sys
 
-    command = [sys.executable, "-m", "taufit", *serve_words(robot), "--seconds", "600"]
+    command = [sys.executable, "-m", "taufit", *serve_arguments(robot), "--seconds", "600"]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     try:
         assert server.stdout is not None
         line = server.stdout.readline()
         page = json.loads(line) if line else {}
-        other = page.get("protocol") != "ur"
-        yield None if other else ",".join(f"{k}={v}" for k, v in page["ports"].items())
+        is_other = page.get("protocol") != "ur"
+        yield None if is_other else ",".join(f"{k}={v}" for k, v in page["ports"].items())
     finally:
         server.terminate()
         server.wait()
 
 
-def serve_words(robot: str) -> list[str]:
-    """The command that starts the virtual controller, at four times its speed."""
-    words = ["simulate", robot, "--serve", "--json", "--ports", "free"]
-    return [*words, "--software", "3.15", "--pace", "4"]
+def serve_arguments(robot: str) -> list[str]:
+    """Arguments that start the virtual controller, at four times real time."""
+    arguments = ["simulate", robot, "--serve", "--json", "--ports", "free"]
+    return [*arguments, "--software", "3.15", "--pace", "4"]
 
 
 def wire_steps(out: Path, robot: str, ports: str | None) -> list[tuple[str, list[str]]]:
-    """The same motion on a virtual controller, recorded over its network ports."""
+    """Steps that record the same motion from a virtual controller over its network ports."""
     if ports is None:
         return []
     wire = str(out / "wire.parquet")
     record = ["record", "127.0.0.1", str(out / "motion.json"), "--ports", ports, "--slow", "0"]
     return [
-        ("A virtual controller on this computer", serve_words(robot)),
+        ("A virtual controller on this computer", serve_arguments(robot)),
         ("Play the motion on it and record it over the wire", [*record, "--yes", "-o", wire]),
         ("Does the model hold there, too?", ["check", str(out / "model.json"), wire]),
     ]
 
 
 def steps(out: Path, robot: str) -> list[tuple[str, list[str]]]:
-    """Title and command of every step."""
+    """Title and arguments of every step."""
     motion, train, test = (
         str(out / name) for name in ("motion.json", "run.parquet", "test.parquet")
     )
@@ -168,7 +168,7 @@ def steps(out: Path, robot: str) -> list[tuple[str, list[str]]]:
         ),
         (
             "What touched it, and how hard?",
-            ["contact", model, str(out / "pushed.parquet"), "--free", test]
+            ["contact", model, str(out / "pushed.parquet"), "--contact-free", test]
             + ["--report", str(out / "contact.html")],
         ),
         (
@@ -224,8 +224,10 @@ def steps(out: Path, robot: str) -> list[tuple[str, list[str]]]:
     ]
 
 
-def run(words: list[str]) -> None:
-    """One command, in this process."""
+def run(arguments: list[str]) -> None:
+    """Run one command in this process."""
     from taufit.cli.app import typer_app
 
-    typer_app(words[0])(args=words[1:], prog_name=f"taufit {words[0]}", standalone_mode=False)
+    typer_app(arguments[0])(
+        args=arguments[1:], prog_name=f"taufit {arguments[0]}", standalone_mode=False
+    )

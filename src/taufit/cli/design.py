@@ -1,4 +1,4 @@
-"""taufit design: plan an excitation trajectory."""
+"""`taufit design`: plan of an excitation trajectory."""
 
 from __future__ import annotations
 
@@ -10,51 +10,51 @@ import typer
 from taufit.cli.common import print_json, progress
 from taufit.cli.options import Json, RobotName, RobotOptions, require_choice
 from taufit.cli.options.design import (
-    EffortOptions,
     GoalOptions,
     LimitAndSceneOptions,
     MotionFileOptions,
     PurposeOptions,
+    SearchBudgetOptions,
     SeriesOptions,
 )
 
 if TYPE_CHECKING:
     from taufit.excitation import Plan
 
-# What the default of earlier versions was called.
+# Earlier names of kinds.
 _ALIASES = {"excitation": "identification"}
 
 
 def command(  # noqa: PLR0913 - one parameter per group of options
     robot: RobotName,
-    which: RobotOptions,
+    robot_options: RobotOptions,
     series: SeriesOptions,
     goal: GoalOptions,
-    cell: LimitAndSceneOptions,
+    limit_options: LimitAndSceneOptions,
     purpose: PurposeOptions,
-    effort: EffortOptions,
-    forms: MotionFileOptions,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Motion file.")] = Path(
+    budget: SearchBudgetOptions,
+    file_options: MotionFileOptions,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Motion file to write.")] = Path(
         "motion.json"
     ),
     kind: Annotated[
         str,
         typer.Option(
-            help="identification, validation (differs from the identification motion), payload "
-            "(wide slow arm, fast wrist), payload-inertia, friction-test (constant-speed strokes) "
-            "or warm-up."
+            help="Kind of motion: identification, validation (differs from identification), "
+            "payload (large slow arm motion, fast wrist), payload-inertia, friction-test "
+            "(constant-velocity strokes) or warm-up."
         ),
     ] = "identification",
     as_json: Json = False,
 ) -> None:
-    """Plan an excitation trajectory: certified on a fine grid, or refused with the reason.
+    """Plan an excitation trajectory, verified on a fine grid or rejected with the reason.
 
-    By default the arm keeps clear of itself and of the surface it is mounted on, within the limits
-    of its description. The condition number holds for the true sign of velocity, unscaled SI
-    columns, the leftmost base columns and 2000 samples; a low one is not information: criterion
-    "a" (default) minimises standard deviations instead. The same seed gives the same motion. A
-    motion whose column-scaled condition number is above 30 (more for friction models with similar
-    terms) is refused.
+    By default the robot keeps clear of itself and of its mounting surface, within the limits of its
+    description. The condition number holds for the true sign of velocity, unscaled SI columns, the
+    leftmost base columns and 2000 samples; a low one does not mean small uncertainty: criterion "a"
+    (default) minimises standard deviations instead. The same seed gives the same motion. A motion
+    with a column-scaled condition number above 30 (more for friction models with similar terms) is
+    rejected.
 
     Next: play the motion on the robot (--urscript, --ros2, --csv) or `taufit simulate`, then
     `taufit fit`; a friction test goes to `taufit friction`.
@@ -64,45 +64,45 @@ def command(  # noqa: PLR0913 - one parameter per group of options
     from taufit.excitation import KINDS, plan, write_motion
 
     kind = require_choice(_ALIASES.get(kind, kind), KINDS, "--kind")
-    arm = which.read(robot)
+    arm = robot_options.read(robot)
     joints = purpose.joints(arm)
     model = goal.model(arm)
-    scene = cell.scene(arm)
+    scene = limit_options.scene(arm)
     with progress("designing") as bar:
         task = bar.add_task("designing", total=1.0)
-        found = plan(
+        planned = plan(
             kind,
             arm,
             model=model,
             criterion=goal.criterion,
             basis=series.basis(arm.joints),
-            limits=cell.limits(arm),
-            jerk=float("inf") if cell.jerk is None else cell.jerk,
+            limits=limit_options.limits(arm),
+            jerk=float("inf") if limit_options.jerk is None else limit_options.jerk,
             scene=scene,
-            start=cell.pose(arm.joints),
-            earlier=goal.earlier(),
-            effort=effort.effort(lambda share, _: bar.update(task, completed=min(share, 1.0))),
+            start=limit_options.pose(arm.joints),
+            earlier=goal.earlier_motions(),
+            effort=budget.effort(lambda share, _: bar.update(task, completed=min(share, 1.0))),
             joints=joints,
             speeds=purpose.stroke_speeds(),
             passes=purpose.passes,
             minutes=purpose.minutes,
             inertia=purpose.inertia(arm.joints),
         )
-    data = _summary(found)
-    # Times differ from run to run; the file of one seed does not.
+    data = _summary(planned)
+    # Computing times differ between runs; the file of one seed must not.
     notes = {key: to_plain_data(x) for key, x in data.items() if key not in ("kind", "cpu_seconds")}
     about: dict[str, Any] = {"robot": arm.name, "mounting": list(arm.mounting), **notes}
-    proved = clearance_block(found.motion, arm, cell.cell(found, scene))
-    write_motion(found.motion, output, clearance=proved, **about)
-    more = forms.write(arm, found)
+    clearance_data = clearance_block(planned.motion, arm, limit_options.cell(planned, scene))
+    write_motion(planned.motion, output, clearance=clearance_data, **about)
+    other_files = file_options.write(arm, planned)
     if as_json:
         print_json({**data, "output": str(output)})
         return
-    _print(data, output, more)
+    _show(data, output, other_files)
 
 
 def _summary(plan: Plan) -> dict[str, Any]:
-    """What `--json` says of a plan."""
+    """Plan for `--json`."""
     data: dict[str, Any] = {"kind": plan.kind, "duration": plan.motion.duration}
     data["joints"] = plan.motion.joints
     result = plan.design
@@ -129,12 +129,12 @@ def _summary(plan: Plan) -> dict[str, Any]:
         data["pose"] = plan.friction_test.pose.tolist()
         data["tests"] = [
             {
-                "joint": one.joint,
-                "speeds": one.speeds.tolist(),
-                "expected_deviation": one.deviation,
-                "not_identifiable": list(one.missing),
+                "joint": test.joint,
+                "speeds": test.speeds.tolist(),
+                "expected_deviation": test.deviation,
+                "not_identifiable": list(test.missing),
             }
-            for one in plan.friction_test.plans
+            for test in plan.friction_test.plans
         ]
     if plan.inertia is not None:
         data["inertia"] = {
@@ -146,7 +146,7 @@ def _summary(plan: Plan) -> dict[str, Any]:
     return data
 
 
-def _print(data: dict[str, Any], output: Path, more: list[Path]) -> None:
+def _show(data: dict[str, Any], output: Path, other_files: list[Path]) -> None:
     from rich.table import Table
 
     from taufit.cli.common import headline, plain_console
@@ -170,20 +170,21 @@ def _print(data: dict[str, Any], output: Path, more: list[Path]) -> None:
         console.print(table)
         for warning in data["warnings"]:
             console.print(headline("Warning", f": {warning}.", "yellow"))
-    for one in data.get("tests", ()):
-        top = max(one["speeds"])
-        line = f"joint {one['joint']}: {len(one['speeds'])} speeds up to {top:.3g} rad/s"
-        if one["not_identifiable"]:
-            line += f"; expected above 20 %: {', '.join(one['not_identifiable'])}"
+    for test in data.get("tests", ()):
+        max_speed = max(test["speeds"])
+        line = f"joint {test['joint']}: {len(test['speeds'])} speeds up to {max_speed:.3g} rad/s"
+        if test["not_identifiable"]:
+            line += f"; expected above 20 %: {', '.join(test['not_identifiable'])}"
         console.print(line)
     if "inertia" in data:
         inertia = data["inertia"]
-        shown = ", ".join(f"{k} {v:.2g}" for k, v in inertia["expected_deviation"].items())
+        deviations = ", ".join(f"{k} {v:.2g}" for k, v in inertia["expected_deviation"].items())
         verdict = "reached" if inertia["reached"] else "not reached"
         console.print(
-            f"Expected standard deviations [kg m^2]: {shown}; {inertia['wanted']:.2g} was wanted "
+            f"Expected standard deviations [kg m^2]: {deviations}; {inertia['wanted']:.2g} was "
+            f"wanted "
             f"({verdict}) in {inertia['seconds']:.3g} s."
         )
-    console.print("Written: " + ", ".join(str(path) for path in [output, *more]))
-    following = "`taufit friction`" if "tests" in data else f"`taufit simulate ROBOT {output}`"
-    console.print(f"Next: play it on the robot, then {following}.", soft_wrap=True)
+    console.print("Written: " + ", ".join(str(path) for path in [output, *other_files]))
+    next_command = "`taufit friction`" if "tests" in data else f"`taufit simulate ROBOT {output}`"
+    console.print(f"Next: play it on the robot, then {next_command}.", soft_wrap=True)

@@ -1,4 +1,4 @@
-"""`taufit energy`: what a collision at the tip would meet."""
+"""`taufit energy`: kinetic energy and effective mass at the tip."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from taufit.model import FittedModel
     from taufit.model.tip_energy import TipEnergy
 
-# States per second at which a motion file is looked at.
+# Sampling rate of motion files [Hz].
 _RATE_HZ = 200.0
 
 
@@ -23,42 +23,45 @@ def command(
     model: Model,
     motion: Annotated[
         Path,
-        typer.Argument(help="A recording, or a motion file of `taufit design`.", metavar="MOTION"),
+        typer.Argument(help="Recording, or motion file of `taufit design`.", metavar="MOTION"),
     ],
     source: RecordingOptions,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Energies at every state, as CSV.", metavar="FILE.csv"),
+        typer.Option(
+            "--output", "-o", help="CSV of energies at every sample to write.", metavar="FILE.csv"
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Kinetic energy of the arm and effective mass and energy at its tip, with 95 % intervals.
+    """Compute kinetic energy, effective mass and effective energy at the tip, with 95 % intervals.
 
-    The effective mass is what a body feels that the tip runs into along its own velocity; half of
-    it times the squared tip speed is the effective energy. Intervals come from the covariance of
-    the fitted parameters. A model of torque measured behind the gear knows no rotors: its
-    energies are the links' alone, and it says so.
+    The effective mass is the inertia at the tip along its velocity; half of it times the squared
+    tip
+    speed is the effective energy. Intervals come from the covariance of the fitted parameters.
+    A model of torque measured behind the gear has no rotor inertia: its energies are those of the
+    links, with a warning.
 
-    This is no safety function and no assessment: clamping, edges and the controller's reaction
-    are not in it.
+    Not a safety function and not a risk assessment: clamping, edges and the reaction of the
+    controller are not included.
 
-    Next: slow the motion down where it peaks, or plan another with `taufit design --tip-speed`.
+    Next: slow the motion down at its peaks, or plan another with `taufit design --tip-speed`.
     """
     from taufit.model.model_file import read_model
     from taufit.model.tip_energy import tip_energy
 
     fitted = read_model(model)
-    time, position, velocity = _states(fitted, motion, source)
+    time, position, velocity = _read_states(fitted, motion, source)
     energy = tip_energy(fitted, position, velocity)
     if output is not None:
-        _write(output, time, energy)
+        _write_csv(output, time, energy)
     page = {
         "model": str(model),
         "motion": str(motion),
         "robot": fitted.robot.name,
         "rotors_included": bool(fitted.layout.has("rotor")),
         "states": len(time),
-        **_peaks(time, energy),
+        **_peak_values(time, energy),
         "warnings": _warnings(fitted),
     }
     if output is not None:
@@ -69,7 +72,7 @@ def command(
         _show(page, output)
 
 
-def _states(
+def _read_states(
     model: FittedModel, path: Path, source: RecordingOptions
 ) -> tuple[Float[Array, " n"], Float[Array, "n j"], Float[Array, "n j"]]:
     """Time, position and velocity of a motion file or a recording."""
@@ -91,26 +94,26 @@ def _states(
         return time, position, velocity
     from taufit.workflow import condition_like
 
-    samples = condition_like(model, [source.read_one(path)])
+    samples = condition_like(model, [source.read_single(path)])
     return samples.time, samples.position, samples.velocity
 
 
-def _peaks(time: Float[Array, " n"], energy: TipEnergy) -> dict[str, Any]:
-    """The largest of each, when it was, and its interval there."""
+def _peak_values(time: Float[Array, " n"], energy: TipEnergy) -> dict[str, Any]:
+    """Largest value of each quantity, its time and its interval."""
     import numpy as np
 
-    def at(
+    def peak(
         name: str, value: Float[Array, " n"], std: Float[Array, " n"] | None, unit: str
     ) -> dict[str, Any]:
         from taufit.core.statistics import NORMAL_95
 
         k = int(np.argmax(np.where(np.isfinite(value), value, -np.inf)))
-        most = float(value[k])
-        out: dict[str, Any] = {"value": most, "unit": unit, "t": float(time[k])}
+        largest = float(value[k])
+        out: dict[str, Any] = {"value": largest, "unit": unit, "t": float(time[k])}
         if std is not None:
             half = NORMAL_95 * float(std[k])
             if np.isfinite(half):
-                out |= {"low": max(most - half, 0.0), "high": most + half}
+                out |= {"low": max(largest - half, 0.0), "high": largest + half}
         return {name: out}
 
     if not all(np.isfinite(x).all() for x in (energy.kinetic, energy.effective, energy.speed)):
@@ -118,14 +121,14 @@ def _peaks(time: Float[Array, " n"], energy: TipEnergy) -> dict[str, Any]:
 
         raise TaufitError("the motion is so fast that its energy is beyond all numbers.")
     k = int(np.argmax(energy.effective))
-    # Of a tip that creeps the effective mass is of no interest.
-    fast = energy.speed > 0.05 * energy.speed.max()
-    mass = np.where(fast, energy.effective_mass, np.nan)
+    # The effective mass of a slow tip is not meaningful.
+    is_fast = energy.speed > 0.05 * energy.speed.max()
+    mass = np.where(is_fast, energy.effective_mass, np.nan)
     return {
-        **at("kinetic_energy", energy.kinetic, energy.kinetic_std, "J"),
-        **at("effective_energy", energy.effective, energy.effective_std, "J"),
-        **at("tip_speed", energy.speed, None, "m/s"),
-        **at("effective_mass", mass, energy.effective_mass_std, "kg"),
+        **peak("kinetic_energy", energy.kinetic, energy.kinetic_std, "J"),
+        **peak("effective_energy", energy.effective, energy.effective_std, "J"),
+        **peak("tip_speed", energy.speed, None, "m/s"),
+        **peak("effective_mass", mass, energy.effective_mass_std, "kg"),
         "effective_mass_at_peak_energy": float(energy.effective_mass[k]),
     }
 
@@ -142,7 +145,7 @@ def _warnings(model: FittedModel) -> list[str]:
     return out
 
 
-def _write(path: Path, time: Any, energy: TipEnergy) -> None:
+def _write_csv(path: Path, time: Any, energy: TipEnergy) -> None:
     from dataclasses import fields
 
     from taufit.core.files import write_text
@@ -166,13 +169,13 @@ def _show(page: dict[str, Any], output: Path | None) -> None:
     for name in ("quantity", "value", "low", "high", "at"):
         table.add_column(name, justify="left" if name == "quantity" else "right")
     for key in ("kinetic_energy", "effective_energy", "effective_mass", "tip_speed"):
-        own = page[key]
-        sides = [f"{own[side]:.3g}" if side in own else "-" for side in ("low", "high")]
+        quantity = page[key]
+        bounds = [f"{quantity[side]:.3g}" if side in quantity else "-" for side in ("low", "high")]
         table.add_row(
-            f"{key.replace('_', ' ')}, {own['unit']}",
-            f"{own['value']:.3g}" if isfinite(own["value"]) else "not known",
-            *sides,
-            f"{own['t']:.2f} s",
+            f"{key.replace('_', ' ')}, {quantity['unit']}",
+            f"{quantity['value']:.3g}" if isfinite(quantity["value"]) else "not known",
+            *bounds,
+            f"{quantity['t']:.2f} s",
         )
     console.print(table)
     for text in page["warnings"]:

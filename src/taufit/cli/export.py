@@ -1,4 +1,4 @@
-"""`taufit export`: a fitted model in other tools' forms, and what each is worth."""
+"""`taufit export`: a fitted model in formats of other tools, with its accuracy."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from taufit.cli.options import (
     Json,
     Model,
     RecordingOptions,
-    mounting_given,
     require_choice,
+    require_mounting,
     usage_error,
 )
 
@@ -27,21 +27,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class UnitOptions:
-    """Which functional mock-up unit is written with --format fmu."""
+    """Kind of functional mock-up unit for --format fmu."""
 
     fmi: Annotated[
-        str | None, typer.Option(help="Version of FMI of an FMU: 2 (default) or 3.", metavar="N")
+        str | None, typer.Option(help="FMI version of an FMU: 2 (default) or 3.", metavar="N")
     ] = None
     kind: Annotated[
         str | None,
         typer.Option(
-            help="What an FMU computes: inverse (motion in, torque out; default) or forward.",
+            help="Function of an FMU: inverse (motion in, torque out; default) or forward.",
             metavar="NAME",
         ),
     ] = None
 
-    def form(self, format: str) -> ExportFormat:
-        """The entry of `EXPORTS`, an FMU as asked for."""
+    def export_format(self, format: str) -> ExportFormat:
+        """Entry of `EXPORTS`, for an FMU with the requested version and kind."""
         from taufit.export import EXPORTS
         from taufit.export.fmu import FMI_VERSIONS, KINDS, fmu_form
 
@@ -62,21 +62,19 @@ class UnitOptions:
 def command(
     model: Model,
     format: Annotated[
-        str, typer.Option("--format", help="urdf, mjcf, json, c or fmu.", metavar="NAME")
+        str, typer.Option("--format", help="Format: urdf, mjcf, json, c or fmu.", metavar="NAME")
     ] = "urdf",
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="File to write; C gets headers beside it."),
+        typer.Option("--output", "-o", help="File to write; C headers are written beside it."),
     ] = None,
     mounting: Annotated[
         str | None,
-        typer.Option(
-            help="Move the arm first: ground, ceiling, wall or ROLL,PITCH,YAW in degrees."
-        ),
+        typer.Option(help="New mounting: ground, ceiling, wall or ROLL,PITCH,YAW [deg]."),
     ] = None,
     holdout: Annotated[
         list[Path] | None,
-        typer.Option(help="Recording to test the exported form on; repeatable."),
+        typer.Option(help="Recording to test the exported model on. Repeatable."),
     ] = None,
     unit: UnitOptions = UnitOptions(),
     recordings: RecordingOptions = RecordingOptions(),
@@ -84,15 +82,15 @@ def command(
 ) -> None:
     """Write a fitted model as URDF, MJCF, JSON, C or FMU.
 
-    A URDF you started from keeps everything but its inertials and friction. Where a format lacks
-    terms of the model (URDF has neither rotor inertia nor offsets), its own terms are refitted to
-    the training data, as the model file remembers them; what is missing is listed with its size,
-    and what the written form leaves unexplained is printed beside the model's own figure, on the
-    training data and on every --holdout. A model that is not physically possible is refused. With
-    --mounting the arm is mounted another way first, and parameters that are not identifiable in the
-    old mounting are listed (--format json keeps a model for `taufit check`).
+    The original URDF is kept except for inertials and friction. If a format lacks terms of the
+    model
+    (URDF has neither rotor inertia nor offsets), its terms are refitted to the training data stored
+    in the model file; missing terms are listed with their size, and the nrmse of the exported model
+    is printed beside that of the model, on the training data and on every --holdout. A physically
+    inconsistent model is rejected. With --mounting the robot is remounted first, and parameters not
+    identifiable in the old mounting are listed (--format json writes a model for `taufit check`).
     An FMU is a unit for co-simulation tools: FMI 2.0 or 3.0 (--fmi), inverse or forward dynamics
-    (--kind), with its C sources and a binary for this platform where there is a C compiler.
+    (--kind), with C sources and, if there is a C compiler, a binary for this platform.
 
     Next: load it in your simulator or controller.
     """
@@ -100,68 +98,71 @@ def command(
     from taufit.export.export_accuracy import accuracy_on_training
     from taufit.model.model_file import read_model
 
-    form = unit.form(format)
+    chosen_format = unit.export_format(format)
     fitted = read_model(model)
-    tested = _tested(fitted, form, holdout or [], recordings)
-    moved = None
+    holdout_accuracy = _test_on_recordings(fitted, chosen_format, holdout or [], recordings)
+    remounted = None
     if mounting is not None:
         from taufit.calibration import move_model
 
-        moved = move_model(fitted, mounting_given(mounting))
-        fitted = moved.model
-    written = write_export(fitted, form, output)
-    trained = accuracy_on_training(fitted, form)
-    refitted = form.held(fitted).refitted
-    files = [str(file) for file in written.files]
+        remounted = move_model(fitted, require_mounting(mounting))
+        fitted = remounted.model
+    result = write_export(fitted, chosen_format, output)
+    training_accuracy = accuracy_on_training(fitted, chosen_format)
+    refitted = chosen_format.held(fitted).refitted
+    files = [str(file) for file in result.files]
     if as_json:
         data: dict[str, Any] = {
             "format": format,
             "files": files,
-            "dropped": list(written.dropped),
-            "notes": list(written.notes),
+            "dropped": list(result.dropped),
+            "notes": list(result.notes),
             "refitted": refitted,
-            "training": None if trained is None else trained.to_dict(),
-            "holdout": [one.to_dict() for one in tested],
+            "training": None if training_accuracy is None else training_accuracy.to_dict(),
+            "holdout": [accuracy.to_dict() for accuracy in holdout_accuracy],
         }
-        if moved is not None:
-            data |= {"moved": moved.statement, "unknown": list(moved.unknown)}
+        if remounted is not None:
+            data |= {"moved": remounted.statement, "unknown": list(remounted.unknown)}
         print_json(data)
         return
-    if moved is not None:
-        print(f"Moved {moved.statement}")
+    if remounted is not None:
+        print(f"Moved {remounted.statement}")
     print("Written: " + ", ".join(files))
-    for part in written.dropped:
+    for part in result.dropped:
         print(f"Not representable in {format.upper()}: {part}.")
     if refitted:
         print(f"The terms of {format.upper()} were refitted to make up for that.")
-    for note in written.notes:
+    for note in result.notes:
         print(note)
-    for label, one in (
-        *([("training data", trained)] if trained else []),
-        *((one.file, one) for one in tested),
+    for label, accuracy in (
+        *([("training data", training_accuracy)] if training_accuracy else []),
+        *((accuracy.file, accuracy) for accuracy in holdout_accuracy),
     ):
-        print(f"Torque left unexplained on {label}: {_percentages(one)}.")
+        print(f"Torque left unexplained on {label}: {_format_nrmse(accuracy)}.")
     print("Next: load it in your simulator or controller.")
 
 
-def _percentages(accuracy: ExportAccuracy) -> str:
-    """Unexplained share of torque, of the export and of the model it was made from."""
+def _format_nrmse(accuracy: ExportAccuracy) -> str:
+    """nrmse of the exported model and of the model itself, as text."""
     if not math.isfinite(accuracy.mean_nrmse):
         return "not known, the torque of no joint varies there"
     return f"{accuracy.mean_nrmse:.2%} (the model itself: {accuracy.model_mean_nrmse:.2%})"
 
 
-def _tested(
-    fitted: FittedModel, form: ExportFormat, files: list[Path], recordings: RecordingOptions
+def _test_on_recordings(
+    fitted: FittedModel,
+    chosen_format: ExportFormat,
+    files: list[Path],
+    recordings: RecordingOptions,
 ) -> list[ExportAccuracy]:
-    """What the form is worth on recordings, conditioned like the training data."""
+    """Accuracy of the exported model on recordings, conditioned like the training data."""
     from taufit.export.export_accuracy import accuracy_on_samples
     from taufit.workflow import condition_like
 
     return [
         accuracy_on_samples(
             fitted,
-            form,
+            chosen_format,
             condition_like(fitted, recordings.read(path), name=path.name),
             path.name,
         )

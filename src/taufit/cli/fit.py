@@ -1,4 +1,4 @@
-"""`taufit fit`: a robot and recordings in, a model and its scores out."""
+"""`taufit fit`: fit of a dynamic model to recordings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from taufit.cli.common import print_json, progress, scored, short_name
+from taufit.cli.common import format_nrmse, print_json, progress, recording_label
 from taufit.cli.options import (
     AcceptanceOptions,
     RecordingOptions,
@@ -24,7 +24,7 @@ from taufit.cli.options.fit import (
 )
 from taufit.core.parameters import parse_name
 
-# Files are gone through about so often.
+# Approximate number of passes over the files.
 _PASSES = 7
 
 if TYPE_CHECKING:
@@ -44,25 +44,25 @@ def command(
     recording: Annotated[
         list[Path],
         typer.Argument(
-            help="What was measured; several are fitted together. A folder or a pattern in quotes "
-            "stands for all recordings in it.",
+            help="Recordings, folders or quoted patterns, fitted together.",
             metavar="RECORDING|FOLDER|PATTERN",
         ),
     ],
     source: RecordingOptions,
-    kept_out: HoldoutOptions,
+    holdout_options: HoldoutOptions,
     arm: RobotOptions,
     model: ModelOptions,
-    required: AcceptanceOptions,
+    acceptance: AcceptanceOptions,
     result: ResultOptions,
 ) -> None:
-    """Fit a robot's dynamic model to recorded motion and torque.
+    """Fit a dynamic model to recorded motion and torque.
 
-    With the defaults the model is physically possible, its friction terms are those the recording
-    supports, and its links lean on the nominal robot only where the motion shows nothing. Limits
-    (--max-..., --min-...) are tested on the hold-outs if there are any, else on the training data.
+    By default the model is physically consistent, friction terms are selected from the data, and
+    parameters that the motion does not identify stay at the nominal robot's values. Acceptance
+    limits (--max-..., --min-...) are tested on the hold-out data if there are any, else on the
+    training data.
 
-    Next: `taufit check MODEL RECORDING` tests it on recordings it has not seen.
+    Next: `taufit check MODEL RECORDING` tests it on further recordings.
     """
     from time import process_time
 
@@ -76,28 +76,32 @@ def command(
 
     started = process_time()
     request = model.request()
-    limits = required.limits()
-    found = find_recordings(recording, allow_repeats=result.allow_repeats)
-    paths = found.paths
-    cache = result.kept_in(found.folder)
+    limits = acceptance.limits()
+    selected_files = find_recordings(recording, allow_repeats=result.allow_repeats)
+    paths = selected_files.paths
+    cache = result.open_cache(selected_files.folder)
 
     with progress("fit") as bar, cache or nullcontext():
-        files = recording_files(paths, source, kept_out.share, findings=found.findings)
+        files = recording_files(
+            paths, source, holdout_options.share, findings=selected_files.findings
+        )
         holdout = holdout_files(
-            files, kept_out.files, replace(source, map=kept_out.holdout_map or source.map)
+            files,
+            holdout_options.files,
+            replace(source, map=holdout_options.holdout_map or source.map),
         )
         task = bar.add_task("fitting", total=_PASSES * len(files))
-        recorded = None if arm.mounting else recorded_mounting(files, cache)
-        nominal = arm.read(robot, recorded_mounting=recorded)
+        mounting = None if arm.mounting else recorded_mounting(files, cache)
+        nominal = arm.read(robot, recorded_mounting=mounting)
         request = replace(
             request,
             sign_hints=model.hints(nominal.joint_names),
-            ignore_contradictions=result.force,
+            ignore_contradictions=result.ignore_contradictions,
             allow_repeats=result.allow_repeats,
             provenance=_provenance(
                 cache,
                 recordings=paths,
-                holdout=kept_out.files,
+                holdout=holdout_options.files,
                 map=source.map,
                 robot_file=Path(robot) if Path(robot).exists() else robot,
                 **({} if model.friction_file is None else {"friction_file": model.friction_file}),
@@ -106,62 +110,67 @@ def command(
             processes=_processes(result.processes, len(files)),
             callback=lambda: bar.advance(task),
         )
-        with _refusals(
-            result, lambda found: write_corrected_map(found, paths, source, robot, result.mend)
+        with _report_contradiction(
+            result,
+            lambda selected_files: write_corrected_map(
+                selected_files, paths, source, robot, result.write_map
+            ),
         ):
-            done = identify(nominal, files, holdout=holdout, request=request)
+            identified = identify(nominal, files, holdout=holdout, request=request)
         bar.update(task, completed=_PASSES * len(files), description="writing")
-        judged = verdict(done.holdout_scores or (done.training_score,), limits, done.grades)
-        mended = write_corrected_map(done.findings, paths, source, robot, result.mend)
-        refused = not judged.passed and not result.force
-        if not refused:
-            write_model(done.model, result.output)
+        decision = verdict(
+            identified.holdout_scores or (identified.training_score,), limits, identified.grades
+        )
+        corrected = write_corrected_map(identified.findings, paths, source, robot, result.write_map)
+        is_refused = not decision.passed and not result.ignore_contradictions
+        if not is_refused:
+            write_model(identified.model, result.output)
             if result.report is not None:
-                _report(done, result.report)
+                _report(identified, result.report)
 
     if result.as_json:
-        data = done.to_dict()
-        data |= judged.to_dict()
-        data["model"] = None if refused else str(result.output)
-        data["remedy"] = None if mended is None else mended.to_dict()
+        data = identified.to_dict()
+        data |= decision.to_dict()
+        data["model"] = None if is_refused else str(result.output)
+        data["remedy"] = None if corrected is None else corrected.to_dict()
         data["cpu_seconds"] = process_time() - started
         print_json(data)
     else:
-        _show(done, judged, result.output, refused)
-        if mended is not None:
-            print(f"Remedy: fit again with {mended.words}.")
-    if refused:
+        _show(identified, decision, result.output, is_refused)
+        if corrected is not None:
+            print(f"Remedy: fit again with {corrected.description}.")
+    if is_refused:
         from taufit.core.errors import InfeasibleError
 
-        missed = "does not reach the limits" if limits.has_limits else "is poor"
+        failure = "does not reach the limits" if limits.has_limits else "is poor"
         raise InfeasibleError(
-            f"the model {missed}, so nothing was written (--force writes it): "
-            f"{'; '.join(judged.reasons)}."
+            f"the model {failure}, so nothing was written (--ignore-contradictions writes it): "
+            f"{'; '.join(decision.reasons)}."
         )
 
 
-def _processes(asked: int | None, files: int) -> int | None:
-    """As asked for; few files are not worth starting processes for."""
-    return asked if asked is not None or files >= MANY_FILES else 1
+def _processes(requested: int | None, files: int) -> int | None:
+    """Requested number of processes; one for few files."""
+    return requested if requested is not None or files >= MANY_FILES else 1
 
 
 @contextmanager
-def _refusals(
+def _report_contradiction(
     result: ResultOptions, remedy: Callable[[Sequence[Finding]], CorrectedMap | None]
 ) -> Iterator[None]:
-    """A refused fit names its remedy and reaches machines too, with its findings."""
+    """Add the remedy to a contradiction error, and print its findings as JSON if requested."""
     from taufit.diagnosis import ContradictionError
 
     try:
         yield
     except ContradictionError as error:
-        mended = remedy(error.findings)
+        corrected = remedy(error.findings)
         if result.as_json:
-            found = [finding.to_dict() for finding in error.findings]
-            page = {"verdict": "REFUSED", "model": None, "findings": found}
-            print_json({**page, "remedy": None if mended is None else mended.to_dict()})
-        if mended is not None:
-            error.args = (f"{error}\nRemedy: fit again with {mended.words}.",)
+            findings = [finding.to_dict() for finding in error.findings]
+            page = {"verdict": "REFUSED", "model": None, "findings": findings}
+            print_json({**page, "remedy": None if corrected is None else corrected.to_dict()})
+        if corrected is not None:
+            error.args = (f"{error}\nRemedy: fit again with {corrected.description}.",)
         raise
 
 
@@ -171,78 +180,85 @@ def _provenance(
     """Every input file with its hash."""
     from taufit.core.compute.cache.store import content_of
 
-    def described(given: Path | Sequence[Path] | str | None) -> Any:
-        if isinstance(given, Path):
-            content = content_of(given) if cache is None else cache.content(given)
-            return {"file": given.name, "sha256": content}
-        if given is None or isinstance(given, str):
-            return given
-        return [described(path) for path in given]
+    def describe(source: Path | Sequence[Path] | str | None) -> Any:
+        if isinstance(source, Path):
+            content = content_of(source) if cache is None else cache.content(source)
+            return {"file": source.name, "sha256": content}
+        if source is None or isinstance(source, str):
+            return source
+        return [describe(path) for path in source]
 
-    return {name: described(given) for name, given in inputs.items()}
+    return {name: describe(source) for name, source in inputs.items()}
 
 
-def _report(done: IdentificationResult, path: Path) -> None:
+def _report(identified: IdentificationResult, path: Path) -> None:
     from taufit.core.files import write_text
     from taufit.report import fit_page
 
-    write_text(path, fit_page(done))
+    write_text(path, fit_page(identified))
 
 
-def _show(done: IdentificationResult, judged: Verdict, output: Path, refused: bool) -> None:
+def _show(
+    identified: IdentificationResult, decision: Verdict, output: Path, is_refused: bool
+) -> None:
     from taufit.cli.common import headline, plain_console
     from taufit.model.fitted_zeros import fitted_zeros
 
     console = plain_console()
-    train, estimate = done.training_score, done.estimate
-    tested = done.holdout_scores
-    unseen = done.mean_holdout_nrmse
-    share = train.mean_nrmse if unseen is None else unseen
-    where = f"{len(tested)} recording(s) it has not seen" if tested else "its own training data"
-    kind = "physically possible" if done.consistent else "NOT physically possible"
+    train, estimate = identified.training_score, identified.estimate
+    holdout_scores = identified.holdout_scores
+    holdout_nrmse = identified.mean_holdout_nrmse
+    nrmse = train.mean_nrmse if holdout_nrmse is None else holdout_nrmse
+    data_label = (
+        f"{len(holdout_scores)} recording(s) it has not seen"
+        if holdout_scores
+        else "its own training data"
+    )
+    kind = "physically possible" if identified.consistent else "NOT physically possible"
     console.print(
         headline(
-            f"{judged.label} ({done.grades.overall})",
-            f"  {done.model.robot.name}: {100 * share:.1f} % of the torque is left unexplained on "
-            f"{where}; the arm is {kind}.",
+            f"{decision.label} ({identified.grades.overall})",
+            f"  {identified.model.robot.name}: {100 * nrmse:.1f} % of the torque is left "
+            f"unexplained on "
+            f"{data_label}; the arm is {kind}.",
         )
     )
-    for text in done.grades.reasons:
+    for text in identified.grades.reasons:
         console.print(f"  {text}")
-    console.print(score_table(f"nrmse per joint, low-pass {train.cutoff_hz:g} Hz", done))
+    console.print(score_table(f"nrmse per joint, low-pass {train.cutoff_hz:g} Hz", identified))
     links = sum(name.startswith("link") for name in estimate.base_names)
     console.print(
         f"{train.seconds:.1f} s of motion, {len(estimate.base_names)} base parameters ({links} of "
         f"the links), condition {estimate.condition_number:.0f}. Single link masses are one choice "
         "among many with equal torque; only base parameters are measured.",
     )
-    if done.signs is not None:
-        found = done.signs
+    if identified.signs is not None:
+        signs = identified.signs
         console.print(
-            f"Torque signs: {len(found.segments)} segments, {int(found.ambiguous.sum())} "
-            f"ambiguous; {'proven optimal' if found.certified else 'not proven'}, "
-            f"{'trustworthy' if found.confident else 'uncertain: see the warnings'}.",
+            f"Torque signs: {len(signs.segments)} segments, {int(signs.ambiguous.sum())} "
+            f"ambiguous; {'proven optimal' if signs.certified else 'not proven'}, "
+            f"{'trustworthy' if signs.confident else 'uncertain: see the warnings'}.",
         )
     if estimate.dropped:
         console.print(
-            f"Friction terms the data do not support: {_grouped(estimate.dropped)}.",
+            f"Friction terms the data do not support: {_group_by_term(estimate.dropped)}.",
         )
-    for text in _rests_on(done):
+    for text in _data_coverage(identified):
         console.print(text)
-    for zero in fitted_zeros(done.model):
+    for zero in fitted_zeros(identified.model):
         console.print(zero.describe)
     from taufit.temperature.apply import describe_slopes
 
-    for text in describe_slopes(done.model):
+    for text in describe_slopes(identified.model):
         console.print(text)
-    for text in done.warnings:
+    for text in identified.warnings:
         console.print(f"warning: {text}")
-    if not tested:
+    if not holdout_scores:
         console.print(
             "Without a hold-out this is the training error, which proves little: add --holdout 30% "
             "or --holdout FILE.",
         )
-    if refused:
+    if is_refused:
         return
     console.print(
         f"Written: {output}\nNext: `taufit check {output} RECORDING` tests it on recordings it has "
@@ -250,58 +266,61 @@ def _show(done: IdentificationResult, judged: Verdict, output: Path, refused: bo
     )
 
 
-def _rests_on(done: IdentificationResult) -> list[str]:
-    """What came from the data, and from which speed on friction is a guess."""
+def _data_coverage(identified: IdentificationResult) -> list[str]:
+    """Information from the data, and the speed above which friction is extrapolated."""
     from taufit.model.information_share import measured_speed_range
 
     out = []
-    shares = done.model.training.from_data
+    shares = identified.model.training.from_data
     if shares is not None:
         links = " ".join(f"{100 * x:.0f}" for x in shares.links)
         out.append(
             f"From the data, in percent of each link's parameters: {links}; the rest is the "
             "nominal robot."
         )
-    known = measured_speed_range(done.model)
-    if known is not None and known.describe:
-        out.append(known.describe)
+    speed_range = measured_speed_range(identified.model)
+    if speed_range is not None and speed_range.describe:
+        out.append(speed_range.describe)
     return out
 
 
-def score_table(title: str, done: IdentificationResult) -> Table:
-    """One row per recording, one column per joint."""
+def score_table(title: str, identified: IdentificationResult) -> Table:
+    """Table with one row per recording, one column per joint."""
     import numpy as np
 
     from taufit.cli.common import joint_table
 
-    train, joints = done.training_score, done.model.robot.joints
+    train, joints = identified.training_score, identified.model.robot.joints
     table = joint_table(title, joints)
-    named = (("training", train), *((short_name(s.file), s) for s in done.holdout_scores))
-    for label, one in named:
-        table.add_row(label, *map(scored, one.nrmse), scored(one.mean_nrmse))
-        if one.inside is not None:
+    labelled = (
+        ("training", train),
+        *((recording_label(s.file), s) for s in identified.holdout_scores),
+    )
+    for label, score in labelled:
+        table.add_row(label, *map(format_nrmse, score.nrmse), format_nrmse(score.mean_nrmse))
+        if score.inside is not None:
             cells = [
-                *(f"{100 * x:.0f}" for x in one.inside),
-                f"{100 * (one.mean_inside or 0.0):.0f}",
+                *(f"{100 * x:.0f}" for x in score.inside),
+                f"{100 * (score.mean_inside or 0.0):.0f}",
             ]
             table.add_row("  % inside 95 % interval", *cells, style="dim")
-    words = [grade.grade for grade in done.grades.joints]
-    table.add_row("grade", *words, done.grades.overall)
+    grades = [grade.grade for grade in identified.grades.joints]
+    table.add_row("grade", *grades, identified.grades.overall)
     table.add_section()
     unit, gain = "N m", np.ones(joints)
-    known = done.model.training.conditioning.gain
-    if known is not None and any(f.kind == "gains_unknown" for f in done.findings):
-        # Newton metres would be the nominal robot's.
-        unit, gain = "A", known
+    gains = identified.model.training.conditioning.gain
+    if gains is not None and any(f.kind == "gains_unknown" for f in identified.findings):
+        # N m would rest on the nominal robot.
+        unit, gain = "A", gains
     table.add_row(f"RMSE training [{unit}]", *(f"{x:.2f}" for x in train.rmse / gain), "")
-    if done.nominal_comparison is not None:
-        nominal = done.nominal_comparison.nominal.rmse / gain
+    if identified.nominal_comparison is not None:
+        nominal = identified.nominal_comparison.nominal.rmse / gain
         table.add_row("  nominal robot", *(f"{x:.2f}" for x in nominal), "")
     return table
 
 
-def _grouped(names: tuple[str, ...]) -> str:
-    """("joint_1.load", "joint_2.load") as "load (joints 1, 2)"."""
+def _group_by_term(names: tuple[str, ...]) -> str:
+    """Joint numbers by term: ("joint_1.load", "joint_2.load") gives "load (joints 1, 2)"."""
     joints: dict[str, list[str]] = {}
     for name in names:
         owner = parse_name(name)
@@ -310,6 +329,6 @@ def _grouped(names: tuple[str, ...]) -> str:
         if number not in joints.setdefault(group, []):
             joints[group].append(number)
     return ", ".join(
-        f"{group} (joint{'s' if len(which) > 1 else ''} {', '.join(which)})"
-        for group, which in joints.items()
+        f"{group} (joint{'s' if len(numbers) > 1 else ''} {', '.join(numbers)})"
+        for group, numbers in joints.items()
     )

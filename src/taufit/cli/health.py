@@ -1,4 +1,4 @@
-"""`taufit health baseline` and `taufit health check`: wear, run by run, without temperature."""
+"""`taufit health baseline` and `taufit health check`: wear detection over runs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     no_args_is_help=True,
-    help="Tell wear from temperature, run after run.\n\n"
+    help="Detect wear of joints, compensated for temperature.\n\n"
     "Next: `taufit health baseline MODEL RECORDING... -o HISTORY` starts a history.",
 )
 
@@ -31,39 +31,42 @@ def baseline(
     model: Model,
     recording: Annotated[
         list[Path],
-        typer.Argument(help="Healthy runs: 8 or more, better 30.", metavar="RECORDING"),
+        typer.Argument(
+            help="Recordings of the healthy robot: at least 8, better 30.", metavar="RECORDING"
+        ),
     ],
     source: RecordingOptions,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="The history.", metavar="HISTORY")
+        Path, typer.Option("--output", "-o", help="History file to write.", metavar="HISTORY")
     ] = Path("health.json"),
     rate: Annotated[
-        float, typer.Option(help="False alarms per healthy run, all joints together.")
+        float, typer.Option(help="Accepted false alarms per healthy run, all joints together.")
     ] = 0.001,
     report: Report = None,
     as_json: Json = False,
 ) -> None:
-    """Learn what is normal from runs of a healthy robot.
+    """Start a health history from recordings of a healthy robot.
 
-    The runs should cover the temperatures, loads and speeds of everyday work; one motion repeated
-    is best. The model says what friction to expect; fit it with cold and warm recordings so that it
-    follows temperature.
+    The runs should cover the temperatures, loads and speeds of daily work; one repeated motion is
+    best. The model predicts friction; fit it to cold and warm recordings so that its friction
+    depends on temperature.
 
-    Next: `taufit health check HISTORY RECORDING` adds runs and says whether friction has risen.
+    Next: `taufit health check HISTORY RECORDING` adds runs and tests for increased friction.
     """
     from taufit.health import judge, start_history, write_history
-    from taufit.health.history import RECOMMENDED
+    from taufit.health.history import RECOMMENDED_RUNS
     from taufit.model.model_file import read_model
     from taufit.terms import needs
 
     if not 0.0 < rate <= 0.1:
         usage_error("--rate", f"must be above 0 and at most 0.1, got {rate:g}.")
     fitted = read_model(model)
-    runs, hashes, notes = _runs(fitted, recording, source, "learning what is normal")
+    runs, hashes, notes = _read_runs(fitted, recording, source, "learning what is normal")
     history = start_history(fitted, runs, rate=rate, sha256=hashes)
-    if len(runs) < RECOMMENDED:
+    if len(runs) < RECOMMENDED_RUNS:
         notes.append(
-            f"{len(runs)} healthy runs make for a high threshold; {RECOMMENDED} find wear sooner."
+            f"{len(runs)} healthy runs make for a high threshold; {RECOMMENDED_RUNS} find wear "
+            f"sooner."
         )
     if not needs(fitted.term_sum, "temperature"):
         notes.append(
@@ -71,7 +74,7 @@ def baseline(
             "friction. Fit cold and warm recordings together (taufit fit --temperature linear)."
         )
     write_history(history, output)
-    found = judge(history)
+    health = judge(history)
     if report is not None:
         _report(history, report)
     if as_json:
@@ -80,15 +83,15 @@ def baseline(
                 "history": str(output),
                 "runs": len(history.runs),
                 "healthy": history.healthy,
-                "threshold": found.threshold,
+                "threshold": health.threshold,
                 "false_alarm_rate": rate,
                 "friction": history.level.tolist(),
-                "scatter_percent": _scatter(history, found),
+                "scatter_percent": _baseline_scatter(history, health),
                 "warnings": notes,
             }
         )
         return
-    _say(f"{len(runs)} healthy runs of {fitted.robot.name}.")
+    _print(f"{len(runs)} healthy runs of {fitted.robot.name}.")
     from rich.table import Table
 
     from taufit.cli.common import plain_console
@@ -96,83 +99,86 @@ def baseline(
     table = Table(title="what is normal")
     for name in ("joint", "friction [N m]", "scatter [%]"):
         table.add_column(name, justify="right")
-    for j, (level, scatter) in enumerate(zip(history.level, _scatter(history, found), strict=True)):
+    for j, (level, scatter) in enumerate(
+        zip(history.level, _baseline_scatter(history, health), strict=True)
+    ):
         table.add_row(str(j + 1), f"{level:.3g}", f"{scatter:.2f}")
     plain_console().print(table)
     for note in notes:
-        _say(f"warning: {note}")
-    _say(
-        f"Written: {output}\nNext: `taufit health check {output} RECORDING` adds runs and says "
-        "whether friction has risen."
+        _print(f"warning: {note}")
+    _print(
+        f"Written: {output}\nNext: `taufit health check {output} RECORDING` adds runs and tests "
+        f"for "
+        "increased friction."
     )
 
 
 @app.command()
 def check(
     history: Annotated[
-        Path, typer.Argument(help="What `taufit health baseline` wrote.", metavar="HISTORY")
+        Path, typer.Argument(help="History file of `taufit health baseline`.", metavar="HISTORY")
     ],
     source: RecordingOptions,
     recording: Annotated[
         list[Path] | None,
         typer.Argument(
-            help="Runs since, in order; none to judge what is there.", metavar="RECORDING"
+            help="New recordings in order; none: assess the history as it is.", metavar="RECORDING"
         ),
     ] = None,
     report: Report = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Judge, but leave the history as it is.")
+        bool, typer.Option("--dry-run", help="Assess without changing the history file.")
     ] = False,
     fail_on_alarm: Annotated[
-        bool, typer.Option("--fail-on-alarm", help="Exit with 1 where a joint is worn.")
+        bool, typer.Option("--fail-on-alarm", help="Exit with 1 if a joint is worn.")
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Add runs to a history and say whether a joint's friction has risen.
+    """Add runs to a history and test for increased friction of the joints.
 
-    Temperature and load are taken out by the model first. A rise that lasts adds up in a CUSUM,
-    whose threshold keeps false alarms below the rate the baseline was made with.
+    The model compensates temperature and load. A lasting increase accumulates in a CUSUM, whose
+    threshold keeps false alarms below the rate of the baseline.
 
     Next: `taufit health check HISTORY --report health.html` shows every joint over time.
     """
     from taufit.core.errors import InfeasibleError
     from taufit.health import add_runs, judge, read_history
 
-    known = read_history(history)
+    runs_history = read_history(history)
     notes: list[str] = []
     added = 0
     if recording:
-        runs, hashes, notes = _runs(known.model, recording, source, "adding runs")
+        runs, hashes, notes = _read_runs(runs_history.model, recording, source, "adding runs")
         added = len(runs)
         if dry_run:
             for (name, samples), digest in zip(runs, hashes, strict=True):
-                known = known.with_run(name, samples, sha256=digest)
+                runs_history = runs_history.with_run(name, samples, sha256=digest)
         else:
-            known = add_runs(history, runs, sha256=hashes, expected=known)
-    found = judge(known)
+            runs_history = add_runs(history, runs, sha256=hashes, expected=runs_history)
+    health = judge(runs_history)
     if report is not None:
-        _report(known, report)
+        _report(runs_history, report)
     if as_json:
         print_json(
             {
                 "history": str(history),
-                "runs": len(known.runs),
-                "healthy_runs": known.healthy,
+                "runs": len(runs_history.runs),
+                "healthy_runs": runs_history.healthy,
                 "added": added,
-                **found.to_dict(),
+                **health.to_dict(),
                 "warnings": notes,
             }
         )
     else:
-        _show(known, found, added, notes, history)
-    if fail_on_alarm and not found.healthy:
-        raise InfeasibleError(found.headline + ".")
+        _show(runs_history, health, added, notes, history)
+    if fail_on_alarm and not health.healthy:
+        raise InfeasibleError(health.headline + ".")
 
 
-def _runs(
-    model: FittedModel, files: list[Path], source: RecordingOptions, what: str
+def _read_runs(
+    model: FittedModel, files: list[Path], source: RecordingOptions, description: str
 ) -> tuple[list[tuple[str, Samples]], list[str], list[str]]:
-    """Every run of every file, conditioned like the model's training data."""
+    """Read every run of every file, conditioned like the model's training data."""
     from taufit.core.compute.cache.store import content_of
     from taufit.temperature.temperature_slopes import repaired_temperature
     from taufit.validation import range_findings
@@ -182,13 +188,13 @@ def _runs(
     hashes: list[str] = []
     notes: list[str] = []
     with progress("health") as bar:
-        task = bar.add_task(what, total=len(files))
+        task = bar.add_task(description, total=len(files))
         for path in files:
             digest = content_of(path) if path.exists() else ""
             recordings = source.read(path)
-            for number, one in enumerate(recordings):
+            for number, recording in enumerate(recordings):
                 name = path.name if len(recordings) == 1 else f"{path.name}#{number}"
-                samples = condition_like(model, [one], name=str(path))
+                samples = condition_like(model, [recording], name=str(path))
                 if samples.temperature is not None and model.training.thermal is None:
                     temperature, messages = repaired_temperature(samples)
                     samples = samples.with_channels(temperature=temperature)
@@ -201,13 +207,13 @@ def _runs(
     return runs, hashes, list(dict.fromkeys(notes))
 
 
-def _scatter(history: History, found: HealthReport) -> list[float]:
-    """Standard deviation of a healthy run's index, in percent of the friction."""
-    return found.percent[: history.healthy].std(axis=0, ddof=1).tolist()
+def _baseline_scatter(history: History, health: HealthReport) -> list[float]:
+    """Standard deviation of the index of healthy runs, in percent of the friction."""
+    return health.percent[: history.healthy].std(axis=0, ddof=1).tolist()
 
 
 def _with_interval(value: float, std: float, digits: int) -> str:
-    """A value and half its 95 % interval; what the runs do not tell is left open."""
+    """Value with half its 95 % interval; "not known" if it is not finite."""
     from math import isfinite
 
     if not isfinite(value):
@@ -217,37 +223,37 @@ def _with_interval(value: float, std: float, digits: int) -> str:
     return f"{value:+.{digits}f} ± {NORMAL_95 * std:.{digits}f}"
 
 
-def _show(history: History, found: HealthReport, added: int, notes: list[str], path: Path) -> None:
+def _show(history: History, health: HealthReport, added: int, notes: list[str], path: Path) -> None:
     from rich.table import Table
 
     from taufit.cli.common import headline, plain_console
 
     console = plain_console()
-    word = "HEALTHY" if found.healthy else "WORN"
+    word = "HEALTHY" if health.healthy else "WORN"
     console.print(headline(word, "  "), end="")
-    _say(found.headline)
+    _print(health.headline)
     table = Table(
         title=f"{history.model.robot.name}: {len(history.runs)} runs, {history.healthy} of them "
         f"the baseline, {added} new"
     )
     for name in ("joint", "change [%]", "trend [% per run]", "CUSUM", "alarm"):
         table.add_column(name, justify="right")
-    for one in found.joints:
+    for joint in health.joints:
         table.add_row(
-            str(one.joint),
-            _with_interval(one.change, one.change_std, 1),
-            _with_interval(one.trend, one.trend_std, 3),
-            f"{one.sum:.1f} of {found.threshold:.1f}",
-            one.since or "",
+            str(joint.joint),
+            _with_interval(joint.change, joint.change_std, 1),
+            _with_interval(joint.trend, joint.trend_std, 3),
+            f"{joint.cusum:.1f} of {health.threshold:.1f}",
+            joint.alarm_run or "",
         )
     console.print(table)
     for note in notes[:12]:
-        _say(f"warning: {note}")
+        _print(f"warning: {note}")
     if len(notes) > 12:
-        _say(f"warning: and {len(notes) - 12} more")
-    _say(
+        _print(f"warning: and {len(notes) - 12} more")
+    _print(
         f"Changes are against the healthy runs, at the temperature and load of each run, with 95 % "
-        f"intervals; false alarms: below {found.rate:g} per healthy run.\n"
+        f"intervals; false alarms: below {health.rate:g} per healthy run.\n"
         f"Next: `taufit health check {path} --report health.html` shows every joint over time."
     )
 
@@ -259,7 +265,7 @@ def _report(history: History, path: Path) -> None:
     write_text(path, health_page(history))
 
 
-def _say(text: str) -> None:
+def _print(text: str) -> None:
     from taufit.cli.common import plain_console
 
     plain_console().print(text)

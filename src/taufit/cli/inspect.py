@@ -1,4 +1,4 @@
-"""`taufit inspect`: an arm as taufit understands it, and what its motion can tell."""
+"""`taufit inspect`: description and base parameters of a robot."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ if TYPE_CHECKING:
 
 
 def command(
-    which: RobotOptions,
+    robot_options: RobotOptions,
     robot: Annotated[
-        str | None, typer.Argument(help="A bundled name, .urdf, .xacro or .yaml; none lists them.")
+        str | None, typer.Argument(help="Bundled name, .urdf, .xacro or .yaml; none lists them.")
     ] = None,
-    friction: Annotated[str, typer.Option(help="Friction model to count with.")] = "none",
+    friction: Annotated[str, typer.Option(help="Friction model to include.")] = "none",
     no_offset: Annotated[
-        bool, typer.Option("--no-offset", help="Count friction without a torque offset.")
+        bool, typer.Option("--no-offset", help="Friction without torque offset.")
     ] = False,
     rotor_inertia: Annotated[
-        bool, typer.Option("--rotor-inertia", help="Count a rotor inertia per joint.")
+        bool, typer.Option("--rotor-inertia", help="Include a rotor inertia per joint.")
     ] = False,
     rule: Annotated[
         str,
-        typer.Option(help="Which columns to keep: leftmost (readable) or qr (best conditioned)."),
+        typer.Option(help="Choice of base columns: leftmost (readable) or qr (best conditioned)."),
     ] = "leftmost",
     as_json: Json = False,
 ) -> None:
-    """Show a robot: its joints and limits, and which parameters any motion can tell apart.
+    """Show a robot: joints, limits, and base parameters identifiable from motion.
 
-    Next: `taufit design ROBOT -o motion.json` plans a motion that shows them.
+    Next: `taufit design ROBOT -o motion.json` plans a motion that identifies them.
     """
     from taufit.dynamics.base_parameters import RULES, base_parameters
     from taufit.model.torque_model import TorqueModel
@@ -43,30 +43,30 @@ def command(
     from taufit.terms.friction import FRICTION_MODELS
 
     if robot is None:
-        _list(as_json)
+        _list_robots(as_json)
         return
     require_choice(friction, FRICTION_MODELS, "--friction")
     require_choice(rule, RULES, "--rule")
     from taufit.dynamics.base_expressions import base_expressions
 
-    arm = which.read(robot)
-    plain = friction == "none"
+    arm = robot_options.read(robot)
+    is_frictionless = friction == "none"
     model = TorqueModel(
         arm,
-        friction=None if plain else FRICTION_MODELS[friction](),
+        friction=None if is_frictionless else FRICTION_MODELS[friction](),
         rotor_inertia=rotor_inertia,
-        offset=not (plain or no_offset),
+        offset=not (is_frictionless or no_offset),
     )
-    found = base_parameters(model, rule=rule)
-    expressions = base_expressions(model, found)
+    base = base_parameters(model, rule=rule)
+    expressions = base_expressions(model, base)
     notes = description_warnings(arm)
     if as_json:
-        print_json(_data(arm, found, expressions, notes))
+        print_json(_to_dict(arm, base, expressions, notes))
     else:
-        _show(arm, found, expressions, notes)
+        _show(arm, base, expressions, notes)
 
 
-def _list(as_json: bool) -> None:
+def _list_robots(as_json: bool) -> None:
     from taufit.robot import bundled_robots, read_robot
 
     robots = [read_robot(name) for name in bundled_robots()]
@@ -86,7 +86,7 @@ def _list(as_json: bool) -> None:
     table = Table(title="Bundled robots")
     table.add_column("name", style="bold", no_wrap=True)
     table.add_column("joints", justify="right")
-    table.add_column("where the numbers come from", overflow="fold")
+    table.add_column("source of the values", overflow="fold")
     for arm in robots:
         table.add_row(arm.name, str(arm.joints), arm.source)
     console = plain_console()
@@ -97,9 +97,9 @@ def _list(as_json: bool) -> None:
     )
 
 
-def _data(
+def _to_dict(
     arm: Robot,
-    found: BaseParameters,
+    base: BaseParameters,
     expressions: tuple[BaseExpression, ...],
     notes: tuple[str, ...],
 ) -> dict[str, Any]:
@@ -118,28 +118,28 @@ def _data(
             for key in ("lower", "upper", "velocity", "acceleration", "torque")
         },
         "lengths": dict(arm.lengths),
-        "standard_parameters": len(found.parameter_names),
-        "base_parameters": found.rank,
-        "identifiable": len(found.identifiable),
-        "in_combination": len(found.in_combination),
-        "no_effect": len(found.no_effect),
-        "no_effect_names": [found.parameter_names[i] for i in found.no_effect],
-        "singular_value_gap": found.gap,
+        "standard_parameters": len(base.parameter_names),
+        "base_parameters": base.rank,
+        "identifiable": len(base.identifiable),
+        "in_combination": len(base.in_combination),
+        "no_effect": len(base.no_effect),
+        "no_effect_names": [base.parameter_names[i] for i in base.no_effect],
+        "singular_value_gap": base.gap,
         "notes": notes,
         "base": [
             {
                 "name": name,
                 "expression": expression.text,
-                "coefficients": {found.parameter_names[c]: row[c] for c in np.flatnonzero(row)},
+                "coefficients": {base.parameter_names[c]: row[c] for c in np.flatnonzero(row)},
             }
-            for name, expression, row in zip(found.names, expressions, found.mapping, strict=True)
+            for name, expression, row in zip(base.names, expressions, base.mapping, strict=True)
         ],
     }
 
 
 def _show(
     arm: Robot,
-    found: BaseParameters,
+    base: BaseParameters,
     expressions: tuple[BaseExpression, ...],
     notes: tuple[str, ...],
 ) -> None:
@@ -153,56 +153,61 @@ def _show(
     roll, pitch, yaw = np.degrees(arm.mounting)
     console.print(f"mounting: roll {roll:g}, pitch {pitch:g}, yaw {yaw:g} degrees")
     if arm.lengths:
-        listed = ", ".join(f"{name} = {value:g}" for name, value in arm.lengths)
-        console.print(f"lengths [m]: {listed}")
+        length_text = ", ".join(f"{name} = {value:g}" for name, value in arm.lengths)
+        console.print(f"lengths [m]: {length_text}")
 
     table = Table(title="Joints")
-    slides = any(link.prismatic for link in arm.links)
-    angle, effort = ("deg or m", "N m or N") if slides else ("deg", "N m")
+    has_prismatic = any(link.prismatic for link in arm.links)
+    position_unit, torque_unit = ("deg or m", "N m or N") if has_prismatic else ("deg", "N m")
     table.add_column("")
     table.add_column("joint", overflow="fold")
-    if slides:
+    if has_prismatic:
         table.add_column("type")
-    for column in (f"range\n{angle}", f"speed\n{angle}/s", f"accel.\n{angle}/s2"):
+    for column in (
+        f"range\n{position_unit}",
+        f"speed\n{position_unit}/s",
+        f"accel.\n{position_unit}/s2",
+    ):
         table.add_column(column, justify="right", no_wrap=True)
-    for column in (f"torque\n{effort}", "mass\nkg"):
+    for column in (f"torque\n{torque_unit}", "mass\nkg"):
         table.add_column(column, justify="right", no_wrap=True)
     limits = arm.limits
     for i, link in enumerate(arm.links):
-        turn = 1.0 if link.prismatic else 180.0 / np.pi
+        unit_factor = 1.0 if link.prismatic else 180.0 / np.pi
         table.add_row(
             str(i + 1),
             link.joint,
-            *(("prismatic" if link.prismatic else "revolute",) if slides else ()),
-            f"{_figure(limits.lower[i] * turn)} .. {_figure(limits.upper[i] * turn)}",
-            _figure(limits.velocity[i] * turn),
-            _figure(limits.acceleration[i] * turn),
-            _figure(limits.torque[i]),
-            _figure(link.parameters[0]) if np.any(link.parameters) else "?",
+            *(("prismatic" if link.prismatic else "revolute",) if has_prismatic else ()),
+            f"{_format_number(limits.lower[i] * unit_factor)} .. "
+            f"{_format_number(limits.upper[i] * unit_factor)}",
+            _format_number(limits.velocity[i] * unit_factor),
+            _format_number(limits.acceleration[i] * unit_factor),
+            _format_number(limits.torque[i]),
+            _format_number(link.parameters[0]) if np.any(link.parameters) else "?",
         )
     console.print(table)
 
-    table = Table(title=f"{found.rank} base parameters", show_lines=False)
+    table = Table(title=f"{base.rank} base parameters", show_lines=False)
     table.add_column("", justify="right")
-    table.add_column("what motion shows", overflow="fold")
+    table.add_column("expression", overflow="fold")
     for k, expression in enumerate(expressions):
         table.add_row(str(k + 1), expression.text)
     console.print(table)
     console.print(
-        f"{len(found.parameter_names)} standard parameters, {found.rank} base parameters: "
-        f"{len(found.identifiable)} identifiable one by one, {len(found.in_combination)} in "
-        f"combination, {len(found.no_effect)} without effect.",
+        f"{len(base.parameter_names)} standard parameters, {base.rank} base parameters: "
+        f"{len(base.identifiable)} identifiable one by one, {len(base.in_combination)} in "
+        f"combination, {len(base.no_effect)} without effect.",
     )
-    if len(found.no_effect):
-        hidden = ", ".join(found.parameter_names[i] for i in found.no_effect)
-        console.print(f"without effect: {hidden}")
+    if len(base.no_effect):
+        names = ", ".join(base.parameter_names[i] for i in base.no_effect)
+        console.print(f"without effect: {names}")
     for note in notes:
         console.print(f"note: {note}")
     console.print("Next: `taufit design ROBOT -o motion.json` plans a motion that shows them.")
 
 
-def _figure(value: float) -> str:
-    """A number, or a dash where nobody knows."""
+def _format_number(value: float) -> str:
+    """Number as text, a dash if unknown."""
     from math import isfinite
 
     return f"{value:.4g}" if isfinite(value) else "-"

@@ -1,4 +1,4 @@
-"""`taufit live`: a robot that is on, or a recording, seen through a fitted model."""
+"""`taufit live`: monitoring of a running robot or a recording with a fitted model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from taufit.cli.options import Json, Model, Ports, Rate, RecordingOptions, usage_error
-from taufit.cli.options.serving import PageOptions
+from taufit.cli.options.page_server import PageOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,40 +21,40 @@ if TYPE_CHECKING:
     from taufit.live.session import Session
     from taufit.model import FittedModel
     from taufit.recording import Recording
-    from taufit.wire.open import Address
     from taufit.wire.source import Source
+    from taufit.wire.source_address import SourceAddress
     from taufit.wire.ur import UrPorts
 
 
 @dataclass(frozen=True, slots=True)
-class WatchOptions:
-    """How the source is followed, and where readings go besides the page."""
+class MonitorOptions:
+    """Source, duration and outputs of the monitoring."""
 
     publish: Annotated[
         str | None,
         typer.Option(
-            help="Every reading for other programs: `-` (JSON lines on standard output), a file of "
-            "them, or `ros2`. The command then ends with its source.",
+            help="Output of every reading: `-` (JSON lines on stdout), a file of JSON lines, or "
+            "`ros2`. The command then ends with its source.",
             metavar="-|FILE|ros2",
         ),
     ] = None
     record: Annotated[
         Path | None,
-        typer.Option(help="Record the robot from the first sample on.", metavar="FILE.parquet"),
+        typer.Option(help="Recording to write, from the first sample.", metavar="FILE.parquet"),
     ] = None
     pace: Annotated[
         float,
-        typer.Option(help="Speed of a recording against its own; 0: as fast as it goes.", min=0),
+        typer.Option(help="Playback speed of a recording; 1: real time, 0: unlimited.", min=0),
     ] = 1.0
     seconds: Annotated[
-        float | None, typer.Option(help="End after this long; else Ctrl-C ends it.", min=0.1)
+        float | None, typer.Option(help="Duration [s]; default until Ctrl-C.", min=0.1)
     ] = None
     rate_hz: Rate = None
     ports: Ports = ""
-    payload: Annotated[bool, typer.Option(help="Estimate what the arm carries.")] = True
-    contact: Annotated[bool, typer.Option(help="Watch for contacts.")] = True
+    payload: Annotated[bool, typer.Option(help="Estimate the payload.")] = True
+    contact: Annotated[bool, typer.Option(help="Detect contacts.")] = True
     force: Annotated[
-        bool, typer.Option("--force", help="Go on though the controller reports another arm.")
+        bool, typer.Option("--force", help="Continue if the controller reports another robot.")
     ] = False
 
 
@@ -62,22 +62,22 @@ def command(
     source: Annotated[
         str,
         typer.Argument(
-            help="Host of a UR controller, ros2:/TOPIC, franka:HOST, egm:PORT, realtime:HOST, or a "
+            help="Host of a UR controller, ros2:/TOPIC, franka:HOST, egm:PORT, realtime:HOST, or "
             "recording.",
             metavar="SOURCE",
         ),
     ],
     model: Model,
     reading: RecordingOptions,
-    watch: WatchOptions,
-    place: PageOptions,
+    options: MonitorOptions,
+    page: PageOptions,
     as_json: Json = False,
 ) -> None:
-    """Show what a robot carries, feels and loses while it moves.
+    """Monitor a running robot in the browser: payload, contacts, friction.
 
-    A page on this computer shows the arm, measured against predicted torque with its interval, the
-    payload as it settles, external torque and contacts, temperature and friction. Nobody without
-    the printed address can open it, and it asks nothing of any other computer.
+    A page on this computer shows the robot, measured and predicted torque with its interval, the
+    payload estimate, external torque and contacts, temperature and friction. The page opens only
+    with the printed address and does not contact other computers.
 
     Next: open the printed address; its record button writes a recording for `taufit fit`.
     """
@@ -89,32 +89,32 @@ def command(
     from taufit.live.session import Session, StreamRecorder
     from taufit.model.model_file import read_model
 
-    if as_json and watch.publish == "-":
+    if as_json and options.publish == "-":
         usage_error("--publish", "standard output is either --json's or --publish -'s.")
-    if watch.record is not None and watch.record.suffix != ".parquet":
+    if options.record is not None and options.record.suffix != ".parquet":
         usage_error("--record", "a recording is written as .parquet")
     fitted = read_model(model)
-    followed, about = _source(source, reading, watch, fitted)
-    monitor = Monitor(fitted, payload=watch.payload, contact=watch.contact)
-    line, where = place.listen()
-    sink = None if watch.publish is None else publisher(watch.publish, fitted.robot.joint_names)
+    monitored, about = _open_monitored(source, reading, options, fitted)
+    monitor = Monitor(fitted, payload=options.payload, contact=options.contact)
+    server_socket, endpoint = page.listen()
+    sink = None if options.publish is None else publisher(options.publish, fitted.robot.joint_names)
     session = Session(
         monitor,
-        followed,
+        monitored,
         Hub(),
-        tape=StreamRecorder(watch.record),
+        tape=StreamRecorder(options.record),
         sinks=() if sink is None else (sink,),
-        limits=_limits(monitor),
-        pace=watch.pace,
-        record_at_once=watch.record is not None,
+        limits=_detectable_steps(monitor),
+        pace=options.pace,
+        record_at_once=options.record is not None,
     )
-    app = dashboard(session, fitted.robot, where, about=about)
-    stream = sys.stderr if watch.publish == "-" else sys.stdout
-    with serving(app, line, where):
-        place.announce(where, {"robot": fitted.robot.name, "source": about}, as_json, stream)
+    app = dashboard(session, fitted.robot, endpoint, about=about)
+    stream = sys.stderr if options.publish == "-" else sys.stdout
+    with serving(app, server_socket, endpoint):
+        page.announce(endpoint, {"robot": fitted.robot.name, "source": about}, as_json, stream)
         session.start()
         with suppress(KeyboardInterrupt):
-            _until_the_end(session, watch)
+            _wait_for_end(session, options)
         session.stop()
     if sink is not None:
         sink.close()
@@ -127,70 +127,74 @@ def command(
         raise typer.Exit(1)
 
 
-def _until_the_end(session: Session, watch: WatchOptions) -> None:
-    """Wait for Ctrl-C, for the time that was asked for, or, where published, for the source."""
-    session.done.wait(watch.seconds)
-    if session.done.is_set() and watch.publish is None and watch.seconds is None:
+def _wait_for_end(session: Session, options: MonitorOptions) -> None:
+    """Wait for Ctrl-C, for the given duration or, when publishing, for the end of the source."""
+    session.done.wait(options.seconds)
+    if session.done.is_set() and options.publish is None and options.seconds is None:
         if session.ended:
             return
         print("The source has ended; the page stays until Ctrl-C.", file=sys.stderr)
         session.stopping.wait()
 
 
-def _source(
-    name: str, reading: RecordingOptions, watch: WatchOptions, model: FittedModel
+def _open_monitored(
+    name: str, reading: RecordingOptions, options: MonitorOptions, model: FittedModel
 ) -> tuple[Source | Recording, str]:
-    """What is followed, and what to call it."""
+    """Source to monitor, and its description."""
     from taufit.core.errors import RecordingError
     from taufit.recording.read import READERS
-    from taufit.wire.open import open_source, parse, parse_ports
+    from taufit.wire.source_address import open_source, parse_address, parse_ports
 
     path = Path(name)
     if path.exists():
-        if watch.record is not None:
+        if options.record is not None:
             usage_error("--record", f"{name} is a recording already")
-        return reading.read_one(path), f"recording {path.name}"
+        return reading.read_single(path), f"recording {path.name}"
     if path.suffix.lower() in READERS:
         raise RecordingError(f"there is no file {name}.")
-    address, ports = parse(name), parse_ports(watch.ports)
+    address, ports = parse_address(name), parse_ports(options.ports)
 
-    def opened() -> Source:
+    def open_connection() -> Source:
         return open_source(
             address,
             ports=ports,
-            rate_hz=watch.rate_hz,
-            effort=reading.effort,
+            rate_hz=options.rate_hz,
+            torque_kind=reading.torque_kind,
             joints=model.robot.joint_names,
         )
 
-    _compare(opened(), address, ports, model, watch.force)
-    return opened(), name
+    _require_same_robot(open_connection(), address, ports, model, options.force)
+    return open_connection(), name
 
 
-def _compare(
-    source: Source, address: Address, ports: UrPorts, model: FittedModel, force: bool
+def _require_same_robot(
+    source: Source,
+    address: SourceAddress,
+    ports: UrPorts,
+    model: FittedModel,
+    ignore_difference: bool,
 ) -> None:
-    """Refuse a model of another arm than the controller reports."""
+    """Raise if the controller reports another robot than that of the model."""
     from taufit.clearance import compare_arms
     from taufit.core.errors import RobotError
-    from taufit.wire.identity import ask_controller
+    from taufit.wire.controller_report import query_controller
     from taufit.wire.source import newest_block
 
     description = source.connect()
     try:
         if description.joints != model.robot.joints:
             return
-        report = ask_controller(address, ports, description, newest_block(source))
+        report = query_controller(address, ports, description, newest_block(source))
     finally:
         source.close()
-    found = compare_arms(model.robot, report)
-    for text in found.notes:
+    comparison = compare_arms(model.robot, report)
+    for text in comparison.notes:
         print(f"note: {text}", file=sys.stderr)
-    if found.reasons and not force:
-        raise RobotError("; ".join(found.reasons) + ". --force goes on nevertheless.")
-    for text in found.reasons:
+    if comparison.reasons and not ignore_difference:
+        raise RobotError("; ".join(comparison.reasons) + ". --force goes on nevertheless.")
+    for text in comparison.reasons:
         print(f"warning: {text}", file=sys.stderr)
-    if not (found.known or found.reasons):
+    if not (comparison.is_identified or comparison.reasons):
         print(
             f"note: {report.controller} does not report which arm it moves; taken for a "
             f"{model.robot.name}",
@@ -198,8 +202,8 @@ def _compare(
         )
 
 
-def _limits(monitor: Monitor) -> Callable[[float], list[float] | None]:
-    """The step of external torque that is found at a threshold of evidence, joint by joint."""
+def _detectable_steps(monitor: Monitor) -> Callable[[float], list[float] | None]:
+    """Smallest detectable step of external torque per joint, as function of the threshold."""
     from math import isfinite
 
     from taufit.contact import detectable_torque_steps

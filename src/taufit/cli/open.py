@@ -1,4 +1,4 @@
-"""`taufit open`: what the columns of a recording are, said in the browser."""
+"""`taufit open`: column map of a recording, in the browser."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from typing import Annotated
 import typer
 
 from taufit.cli.options import Json, usage_error
-from taufit.cli.options.serving import PageOptions
+from taufit.cli.options.page_server import PageOptions
 
 
 def command(
-    recording: Annotated[Path, typer.Argument(help="Any log with joint positions and torque.")],
-    place: PageOptions,
+    recording: Annotated[Path, typer.Argument(help="Recording with joint positions and torque.")],
+    page: PageOptions,
     robot: Annotated[
-        str | None, typer.Option(help="The arm, where it is known: a name or a file.")
+        str | None, typer.Option(help="Robot, if known: bundled name or file.")
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Map to write; by default FILE.yaml here."),
+        typer.Option("--output", "-o", help="Column map to write; default NAME.yaml here."),
     ] = None,
     topic: Annotated[
-        str | None, typer.Option(help="Joint states to read from a bag.", metavar="NAME")
+        str | None, typer.Option(help="Joint state topic of a bag.", metavar="NAME")
     ] = None,
     seconds: Annotated[
-        float | None, typer.Option(help="End after this long; else Ctrl-C ends it.", min=0.1)
+        float | None, typer.Option(help="Duration [s]; default until Ctrl-C.", min=0.1)
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Say what the columns of a recording are, on a page of this computer.
+    """Describe the columns of a recording in the browser, then fit a model.
 
-    The page shows every column with a guess, checks it against gravity on the robot you choose or
-    drop there, writes the column map, fits and opens the report. Existing files are never written
-    over, and nothing is sent to any other computer.
+    The page shows every column with a proposal, checks it against gravity of the selected robot,
+    writes the column map, fits a model and opens the report. Existing files are never overwritten,
+    and nothing is sent to other computers.
 
     Next: `taufit fit ROBOT FILE --map MAP --holdout 30%` does the same from the command line.
     """
@@ -49,17 +49,17 @@ def command(
     if output is not None and output.suffix not in (".yaml", ".yml"):
         usage_error("--output", "a map is written as .yaml")
     stem = recording.name.split(".")[0] or "recording"
-    desk = MappingSession(
+    session = MappingSession(
         recording,
         output or Path(f"{stem}.yaml"),
         Path(f"{stem}.model.json"),
         topic=topic,
     )
     if robot is not None:
-        desk.take_robot(read_robot(robot))
-    line, where = place.listen()
-    with serving(mapper(desk, where), line, where, LIMITS):
-        about = {"file": str(recording), "map": str(desk.output)}
-        place.announce(where, about, as_json, sys.stdout)
+        session.take_robot(read_robot(robot))
+    server_socket, endpoint = page.listen()
+    with serving(mapper(session, endpoint), server_socket, endpoint, LIMITS):
+        about = {"file": str(recording), "map": str(session.output)}
+        page.announce(endpoint, about, as_json, sys.stdout)
         with suppress(KeyboardInterrupt):
             threading.Event().wait(seconds)

@@ -1,4 +1,4 @@
-"""`taufit record`: a robot that is on, recorded, with or without a motion played on it."""
+"""`taufit record`: recording of a running robot, with or without a trajectory played."""
 
 from __future__ import annotations
 
@@ -11,36 +11,46 @@ import typer
 
 from taufit.cli.common import print_json, progress
 from taufit.cli.options import Json, Ports, Rate, usage_error
-from taufit.cli.parts.play import Planned, PlayOptions, read_planned, show_reach
+from taufit.cli.options.option_groups import FormerName
+from taufit.cli.parts.playback import (
+    PlannedMotion,
+    PlayOptions,
+    read_planned_motion,
+    show_planned_motion,
+)
 
 if TYPE_CHECKING:
-    from taufit.clearance import Clearance, Identity
-    from taufit.wire.identity import ControllerReport
-    from taufit.wire.open import Address
-    from taufit.wire.recorder import Recorded
-    from taufit.wire.source import Block, Description, Source
+    from taufit.clearance import Clearance, RobotComparison
+    from taufit.wire.controller_report import ControllerReport
+    from taufit.wire.recorder import RecordingResult
+    from taufit.wire.source import SampleBlock, Source, SourceDescription
+    from taufit.wire.source_address import SourceAddress
     from taufit.wire.ur import UrPorts
 
 
-# How far an arm may have moved since it was shown [rad].
-_MOVED = 0.01
+# Largest displacement of the robot since it was shown [rad].
+_MAX_DISPLACEMENT = 0.01
 
 
 @dataclass(frozen=True, slots=True)
 class SourceOptions:
-    """Where the samples come from and what they are."""
+    """Source of the samples."""
 
     robot: Annotated[
-        str | None, typer.Option(help="The arm; by default the motion's, compared with the wire.")
-    ] = None
-    effort: Annotated[
         str | None,
-        typer.Option(help="Torque channel of ros2: torque, current, torque_without_gravity, raw."),
+        typer.Option(help="Robot; default that of the motion. Compared with the source."),
+    ] = None
+    torque_kind: Annotated[
+        str | None,
+        typer.Option(
+            help="Torque channel of ros2: torque, current, torque_without_gravity or raw."
+        ),
+        FormerName("--effort"),
     ] = None
     rate_hz: Rate = None
     ports: Ports = ""
     payload: Annotated[
-        float | None, typer.Option(help="Mass on the flange [kg], for the recording.", min=0)
+        float | None, typer.Option(help="Mass on the flange [kg], stored in the recording.", min=0)
     ] = None
 
 
@@ -48,102 +58,104 @@ def command(
     source: Annotated[
         str,
         typer.Argument(
-            help="Host of a UR controller, ros2:/TOPIC, franka:HOST, egm:PORT, realtime:HOST.",
+            help="Host of a UR controller, ros2:/TOPIC, franka:HOST, egm:PORT or realtime:HOST.",
             metavar="SOURCE",
         ),
     ],
     play: PlayOptions,
     settings: SourceOptions,
     motion: Annotated[
-        Path | None, typer.Argument(help="What `taufit design` wrote; none: only listen.")
+        Path | None, typer.Argument(help="Motion file of `taufit design`; none: record only.")
     ] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="Recording to write.")] = Path(
         "recording.parquet"
     ),
     seconds: Annotated[
-        float | None, typer.Option(help="End after this long; else Ctrl-C ends it.", min=0.1)
+        float | None, typer.Option(help="Duration [s]; default until Ctrl-C.", min=0.1)
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Record a robot that is on, and play a motion on it if one is given.
+    """Record a running robot, and play a trajectory on it if one is given.
 
-    With a motion: connect, compare the arm with the motion's, prove that all that will be played
-    keeps limits and distances, show it and ask; then prove it anew from where the arm stands, play
-    one slow period and record the motion. Ctrl-C stops the robot. Every sample is on disk within a
-    second; a recording cut short by a crash is read with `taufit convert`.
+    With a trajectory: connect, compare the robot with that of the motion, verify limits and
+    clearances of everything that will be played, show it and ask; verify again from the present
+    pose, play one slow period and record the motion. Ctrl-C stops the robot. Samples are on disk
+    within a second; `taufit convert` reads a recording interrupted by a crash.
 
-    Next: `taufit convert RECORDING --report` says how good it is, `taufit fit` fits a model.
+    Next: `taufit convert RECORDING --report` reports its quality, `taufit fit` fits a model.
     """
-    from taufit.wire.open import open_source, parse, parse_ports
-    from taufit.wire.recorder import BY_HAND
+    from taufit.wire.recorder import STOPPED_BY_USER
+    from taufit.wire.source_address import open_source, parse_address, parse_ports
 
-    address = parse(source)
+    address = parse_address(source)
     ports = parse_ports(settings.ports)
     if output.suffix != ".parquet":
         usage_error("-o", "a recording is written as .parquet")
-    planned = None if motion is None else read_planned(motion, address, play, settings.robot)
+    planned = None if motion is None else read_planned_motion(motion, address, play, settings.robot)
     if play.dry_run:
         if planned is None:
             usage_error("--dry-run", "there is nothing to send without a motion")
         _dry_run(planned, address, as_json)
         return
     if planned is not None:
-        # What no arm could play is refused before anything is connected.
+        # Motions that no robot could play are rejected before connecting.
         _require_cleared(planned, planned.check.clear(None), ())
-    line = open_source(
+    connection = open_source(
         address,
         ports=ports,
         rate_hz=settings.rate_hz,
-        effort=settings.effort,
+        torque_kind=settings.torque_kind,
         joints=None if planned is None else planned.robot.joint_names,
     )
-    done = _run(line, planned, address, ports, output, seconds, play, settings)
-    _report(done, planned, as_json)
-    if done.ended and not (done.ended == BY_HAND and planned is None):
+    recorded = _play_and_record(
+        connection, planned, address, ports, output, seconds, play, settings
+    )
+    _report(recorded, planned, as_json)
+    if recorded.ended and not (recorded.ended == STOPPED_BY_USER and planned is None):
         raise typer.Exit(1)
 
 
-def _run(
-    line: Source,
-    planned: Planned | None,
-    address: Address,
+def _play_and_record(
+    connection: Source,
+    planned: PlannedMotion | None,
+    address: SourceAddress,
     ports: UrPorts,
     output: Path,
     seconds: float | None,
     play: PlayOptions,
     settings: SourceOptions,
-) -> Recorded:
-    """Connect, check, ask, play and record."""
-    from taufit.wire.identity import ask_controller
+) -> RecordingResult:
+    """Connect, verify, ask, play and record."""
+    from taufit.wire.controller_report import query_controller
     from taufit.wire.recorder import record
     from taufit.wire.source import newest_block
 
-    description = line.connect()
+    description = connection.connect()
     try:
-        first = newest_block(line)
-        report = ask_controller(address, ports, description, first)
+        first = newest_block(connection)
+        report = query_controller(address, ports, description, first)
         meta = report.to_dict()
         player = guard = None
         if planned is not None:
             meta["robot"] = planned.robot.name
             identity = _identity(planned, report)
-            shown = _cleared(planned, first, identity, report.remote_control)
-            _ask(planned, shown, first, identity, play.yes)
-            # The person may have thought for long: all of it again, from what is true now.
-            latest = newest_block(line)
-            remote = _remote_control(address, ports)
-            _require_unmoved(planned, first, latest)
-            clearance = _cleared(planned, latest, identity, remote)
+            first_clearance = _require_clearance(planned, first, identity, report.remote_control)
+            _confirm_motion(planned, first_clearance, first, identity, play.yes)
+            # Time may have passed since the question: verify everything again.
+            latest = newest_block(connection)
+            remote_control = _remote_control(address, ports)
+            _require_same_pose(planned, first, latest)
+            clearance = _require_clearance(planned, latest, identity, remote_control)
             player = planned.player(clearance, address, ports, description)
             guard = planned.guard(clearance)
     except BaseException:
-        line.close()
+        connection.close()
         raise
-    length = seconds if planned is None else planned.length
+    length = seconds if planned is None else planned.duration_s
     with progress("recording") as bar:
         task = bar.add_task("recording", total=length)
-        done = record(
-            line,
+        recorded = record(
+            connection,
             output,
             seconds=seconds,
             player=player,
@@ -151,39 +163,42 @@ def _run(
             description=description,
             tick=lambda now: bar.update(task, completed=now),
             meta=meta,
-            about=_known(planned, first, description, settings),
+            about=_recording_attributes(planned, first, description, settings),
         )
-    for text in player.notes.texts if player is not None else ():
+    for text in player.notices.texts if player is not None else ():
         print(text, file=sys.stderr)
-    return done
+    return recorded
 
 
-def _known(
-    planned: Planned | None, first: Block, description: Description, settings: SourceOptions
+def _recording_attributes(
+    planned: PlannedMotion | None,
+    first: SampleBlock,
+    description: SourceDescription,
+    settings: SourceOptions,
 ) -> dict[str, Any]:
-    """Payload, and the drive gains where the arm's description has them."""
+    """Payload and, if the robot description has them, drive gains."""
     import numpy as np
 
     payload = settings.payload
     if payload is None and "payload" in first.status:
         payload = first.last("payload", 0.0)
-    out: dict[str, Any] = {"payload": payload}
+    attributes: dict[str, Any] = {"payload": payload}
     arm = None if planned is None else planned.robot
     if arm is None and settings.robot is not None:
         from taufit.robot import read_robot
 
         arm = read_robot(settings.robot)
-    if arm is not None and description.effort == "current" and np.any(arm.drives.gain != 1.0):
-        out.update(gain=arm.drives.gain.copy(), gain_std=arm.drives.gain_std.copy())
-    return out
+    if arm is not None and description.torque_kind == "current" and np.any(arm.drives.gain != 1.0):
+        attributes.update(gain=arm.drives.gain.copy(), gain_std=arm.drives.gain_std.copy())
+    return attributes
 
 
-def _dry_run(planned: Planned, address: Address, as_json: bool) -> None:
-    """Prove what can be without the robot, and show what would be sent."""
+def _dry_run(planned: PlannedMotion, address: SourceAddress, as_json: bool) -> None:
+    """Verify without the robot, and print the program or trajectory."""
     clearance = planned.check.clear(None)
     accept = planned.play.uncertified
     reasons = clearance.refusals(accept_uncertified=accept)
-    later = (
+    note = (
         "which arm is on the wire, where it stands and the way from there; what is shown here "
         "begins at the start"
     )
@@ -192,101 +207,112 @@ def _dry_run(planned: Planned, address: Address, as_json: bool) -> None:
             "cleared": not reasons,
             "reasons": reasons,
             "uncertified": list(clearance.uncertified),
-            "notes": [*clearance.notes, f"checked later: {later}"],
+            "notes": [*clearance.notes, f"checked later: {note}"],
         }
-        print_json({**page, "sent": "" if reasons else planned.sent(clearance, address)})
+        print_json({**page, "sent": "" if reasons else planned.program_text(clearance, address)})
     else:
-        show_reach(planned, clearance, None, [f"checked later: {later}"])
+        show_planned_motion(planned, clearance, None, [f"checked later: {note}"])
         for text in reasons:
             print(f"not cleared: {text}", file=sys.stderr)
         if not reasons:
-            print(planned.sent(clearance, address))
+            print(planned.program_text(clearance, address))
     if reasons:
         raise typer.Exit(1)
 
 
-def _identity(planned: Planned, report: ControllerReport) -> Identity:
-    """The arm on the wire, compared with the one the motion is for."""
+def _identity(planned: PlannedMotion, report: ControllerReport) -> RobotComparison:
+    """Compare the connected robot with that of the motion."""
     from dataclasses import replace
 
     from taufit.clearance import compare_arms
 
-    found = compare_arms(planned.robot, report)
-    if found.known or found.reasons:
-        return found
+    comparison = compare_arms(planned.robot, report)
+    if comparison.is_identified or comparison.reasons:
+        return comparison
     if planned.robot_given:
         note = (
             f"{report.controller} does not report which arm it moves: {planned.robot.name} is what "
             "--robot says"
         )
-        return replace(found, notes=(*found.notes, note))
+        return replace(comparison, notes=(*comparison.notes, note))
     reason = (
         f"{report.controller} does not report which arm it moves. If it is a {planned.robot.name}, "
         f"say so with --robot {planned.file.robot_name}"
     )
-    return replace(found, reasons=(reason,))
+    return replace(comparison, reasons=(reason,))
 
 
-def _cleared(planned: Planned, block: Block, identity: Identity, remote: str) -> Clearance:
-    """The clearance from where the arm stands; refused with every reason."""
+def _require_clearance(
+    planned: PlannedMotion, block: SampleBlock, identity: RobotComparison, remote_control: str
+) -> Clearance:
+    """Clearance from the present pose; raises with all reasons if it is not given."""
     import numpy as np
 
     from taufit.core.errors import WireError
     from taufit.wire.ur_player import motion_blockers
 
     obstacles = motion_blockers(block)
-    if remote == "false":
+    if remote_control == "false":
         obstacles.append("the controller is in local control; switch it to remote control")
     if obstacles:
         raise WireError("the robot cannot be moved: " + "; ".join(obstacles) + ".")
-    here = np.asarray(block.values["position"][-1], float)
-    clearance = planned.check.clear(here)
+    pose = np.asarray(block.values["position"][-1], float)
+    clearance = planned.check.clear(pose)
     _require_cleared(planned, clearance, identity.reasons)
     return clearance
 
 
-def _require_cleared(planned: Planned, clearance: Clearance, others: tuple[str, ...]) -> None:
-    """Refuse what is not cleared, with every reason."""
+def _require_cleared(
+    planned: PlannedMotion, clearance: Clearance, other_reasons: tuple[str, ...]
+) -> None:
+    """Raise with all reasons if the motion is not cleared."""
     from taufit.core.errors import InfeasibleError
 
     refusals = clearance.refusals(accept_uncertified=planned.play.uncertified)
-    reasons = [*others, *refusals]
+    reasons = [*other_reasons, *refusals]
     if reasons:
         raise InfeasibleError(f"{planned.file.path} is not cleared: " + "; ".join(reasons) + ".")
 
 
-def _require_unmoved(planned: Planned, shown: Block, latest: Block) -> None:
-    """Refuse to start from a pose that nobody was shown."""
+def _require_same_pose(planned: PlannedMotion, shown: SampleBlock, latest: SampleBlock) -> None:
+    """Raise if the robot has moved since its pose was shown."""
     import numpy as np
 
     from taufit.core.errors import WireError
 
-    before, now = (np.asarray(block.values["position"][-1], float) for block in (shown, latest))
-    moved = np.abs(now - before)
-    if moved.max() > _MOVED:
-        joint = int(moved.argmax())
+    old_pose, new_pose = (
+        np.asarray(block.values["position"][-1], float) for block in (shown, latest)
+    )
+    displacement = np.abs(new_pose - old_pose)
+    if displacement.max() > _MAX_DISPLACEMENT:
+        joint = int(displacement.argmax())
         raise WireError(
             f"the arm was moved while the question waited: {planned.robot.joint_names[joint]} "
-            f"stood at {before[joint]:.2f} and is at {now[joint]:.2f} rad. Start again, to see "
+            f"stood at {old_pose[joint]:.2f} and is at {new_pose[joint]:.2f} rad. Start again, "
+            f"to see "
             "what would be played from there."
         )
 
 
-def _remote_control(address: Address, ports: UrPorts) -> str:
+def _remote_control(address: SourceAddress, ports: UrPorts) -> str:
     from taufit.wire.ur_player import controller_info
 
     if address.kind != "ur":
         return ""
-    return controller_info(address.place, ports).get("remote_control", "")
+    return controller_info(address.location, ports).get("remote_control", "")
 
 
-def _ask(
-    planned: Planned, clearance: Clearance, first: Block, identity: Identity, yes: bool
+def _confirm_motion(
+    planned: PlannedMotion,
+    clearance: Clearance,
+    first: SampleBlock,
+    identity: RobotComparison,
+    yes: bool,
 ) -> None:
     import numpy as np
 
-    here = np.asarray(first.values["position"][-1], float)
-    show_reach(planned, clearance, here, list(identity.notes))
+    pose = np.asarray(first.values["position"][-1], float)
+    show_planned_motion(planned, clearance, pose, list(identity.notes))
     if yes:
         return
     if not sys.stdin.isatty():
@@ -297,29 +323,32 @@ def _ask(
         raise typer.Exit(1)
 
 
-def _report(done: Recorded, planned: Planned | None, as_json: bool) -> None:
-    """Counts, and how good the recording is."""
+def _report(recorded: RecordingResult, planned: PlannedMotion | None, as_json: bool) -> None:
+    """Print sample counts and the quality of the recording."""
     from taufit.core.errors import TaufitError
     from taufit.signals import quality_report
 
-    findings = list(done.recording.findings)
-    if len(done.recording) > 100:
+    findings = list(recorded.recording.findings)
+    if len(recorded.recording) > 100:
         try:
             findings += quality_report(
-                done.recording, robot=None if planned is None else planned.robot
+                recorded.recording, robot=None if planned is None else planned.robot
             )
         except TaufitError as error:
             print(f"no quality report: {error}", file=sys.stderr)
     if as_json:
-        listed = [{"kind": f.kind, "joint": f.joint, "message": f.message} for f in findings]
-        print_json({**done.to_dict(), "findings": listed})
+        plain_findings = [
+            {"kind": f.kind, "joint": f.joint, "message": f.message} for f in findings
+        ]
+        print_json({**recorded.to_dict(), "findings": plain_findings})
         return
     print(
-        f"{done.path}: {done.samples} samples, {done.seconds:.2f} s, {done.lost} lost, "
-        f"{done.duplicated} duplicated"
+        f"{recorded.path}: {recorded.samples} samples, {recorded.seconds:.2f} s, {recorded.lost} "
+        f"lost, "
+        f"{recorded.duplicated} duplicated"
     )
     for finding in findings:
         print(f"  {finding}")
-    if done.ended:
-        print(f"Ended early: {done.ended}", file=sys.stderr)
-    print(f"Next: taufit convert {done.path} --report")
+    if recorded.ended:
+        print(f"Ended early: {recorded.ended}", file=sys.stderr)
+    print(f"Next: taufit convert {recorded.path} --report")

@@ -1,4 +1,4 @@
-"""`taufit report`: one HTML page about a fitted model."""
+"""`taufit report`: HTML page about a fitted model."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from taufit.cli.common import print_json, progress
-from taufit.cli.options import Cutoff, Json, Model, RecordingOptions, cutoff_given
+from taufit.cli.options import Cutoff, Json, Model, RecordingOptions, require_cutoff
 
 
 def command(
@@ -16,18 +16,18 @@ def command(
     source: RecordingOptions,
     recording: Annotated[
         list[Path] | None,
-        typer.Argument(help="Recordings to show it on; the first in full.", metavar="RECORDING"),
+        typer.Argument(help="Recordings to show; the first in detail.", metavar="RECORDING"),
     ] = None,
     cutoff_hz: Cutoff = None,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="The page.", metavar="FILE.html")
+        Path, typer.Option("--output", "-o", help="HTML page to write.", metavar="FILE.html")
     ] = Path("report.html"),
     as_json: Json = False,
 ) -> None:
-    """Write one self-contained HTML page about a fitted model.
+    """Write a self-contained HTML page about a fitted model.
 
-    The verdict comes first, then measured and predicted torque, residuals, friction, parameters
-    with intervals, identifiability, and provenance. The page needs no network.
+    The page shows the verdict, measured and predicted torque, residuals, friction, parameters with
+    intervals, identifiability, and provenance. It needs no network.
 
     Next: open the page in a browser.
     """
@@ -38,7 +38,7 @@ def command(
     from taufit.validation.score_breakdown import score_breakdown
     from taufit.workflow import condition_like
 
-    cutoff_given(cutoff_hz)
+    require_cutoff(cutoff_hz)
     fitted = read_model(model)
     runs = []
     with progress("report") as bar:
@@ -46,8 +46,8 @@ def command(
         for path in recording or []:
             recordings = source.read(path)
             samples = condition_like(fitted, recordings, cutoff_hz=cutoff_hz, name=str(path))
-            one = score_breakdown(fitted, samples, score(fitted, samples, file=str(path)))
-            runs.append(ReportRun(path.name, samples, one))
+            breakdown = score_breakdown(fitted, samples, score(fitted, samples, file=str(path)))
+            runs.append(ReportRun(path.name, samples, breakdown))
             bar.advance(task)
         text = model_page(fitted, runs)
         write_text(output, text)

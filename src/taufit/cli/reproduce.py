@@ -1,4 +1,4 @@
-"""`taufit reproduce`: a paper's tables and figures beside ours."""
+"""`taufit reproduce`: tables and figures of a paper beside reproduced ones."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 
 def command(
-    paper: Annotated[str, typer.Argument(help="xu2024, kr5, raviola2021 or luo2024.")],
+    paper: Annotated[str, typer.Argument(help="Paper: xu2024, kr5, raviola2021 or luo2024.")],
     report: Report = None,
     as_json: Json = False,
 ) -> None:
-    """Make the tables and figures of a paper again and print them beside the paper's own.
+    """Reproduce the tables and figures of a paper and print them beside the published ones.
 
     Four papers: xu2024 (payload, UR10), kr5 (unknown torque signs), raviola2021 (temperature and
     mounting, UR3 and UR5), luo2024 (friction and excitation, Franka). Experiments run on simulated
-    arms; what was measured on a real robot and cannot be made again says so. Seconds to minutes.
+    robots; measurements that cannot be repeated are marked. Takes seconds to minutes.
 
-    Exits with 1 when a number that must agree does not.
+    Exits with 1 if a number that must agree does not.
 
     Next: `taufit reproduce kr5 --report kr5.html`, and open the page.
     """
@@ -34,11 +34,11 @@ def command(
 
     require_choice(paper, tuple(PAPERS), "PAPER")
     start = time.process_time()
-    asked = read_paper(paper)
+    publication = read_paper(paper)
     exhibits = []
     with progress("reproduce") as bar:
-        task = bar.add_task(paper, total=len(asked.steps))
-        for label, make in asked.steps:
+        task = bar.add_task(paper, total=len(publication.steps))
+        for label, make in publication.steps:
             bar.update(task, description=label)
             exhibits.append(make())
             bar.advance(task)
@@ -47,13 +47,13 @@ def command(
     if report is not None:
         from taufit.core.files import write_text
 
-        write_text(report, paper_page(asked, exhibits))
+        write_text(report, paper_page(publication, exhibits))
     if as_json:
         print_json(
             {
-                "paper": asked.key,
-                "title": asked.title,
-                "errata": list(asked.errata),
+                "paper": publication.key,
+                "title": publication.title,
+                "errata": list(publication.errata),
                 "exhibits": [exhibit.to_dict() for exhibit in exhibits],
                 "differing": len(differing),
                 "cpu_seconds": time.process_time() - start,
@@ -61,12 +61,12 @@ def command(
             }
         )
     else:
-        _print(asked.title, exhibits, report)
+        _show(publication.title, exhibits, report)
     if differing:
         raise typer.Exit(1)
 
 
-def _print(title: str, exhibits: list[Exhibit], report: Path | None) -> None:
+def _show(title: str, exhibits: list[Exhibit], report: Path | None) -> None:
     from rich.table import Table
 
     from taufit.cli.common import plain_console

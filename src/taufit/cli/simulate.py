@@ -1,4 +1,4 @@
-"""`taufit simulate`: a recording of an arm that does not exist, and the truth beside it."""
+"""`taufit simulate`: simulated recording with its ground truth."""
 
 from __future__ import annotations
 
@@ -9,8 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from taufit.cli.common import print_json, progress
-from taufit.cli.options import Json, RobotName, mounting_given, require_choice, usage_error
-from taufit.cli.parts.serve import Served, ServeOptions, serve
+from taufit.cli.options import Json, RobotName, require_choice, require_mounting, usage_error
+from taufit.cli.parts.virtual_controller import (
+    ServeOptions,
+    VirtualControllerConfig,
+    run_virtual_controller,
+)
 
 if TYPE_CHECKING:
     from taufit.excitation import Motion
@@ -20,36 +24,37 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TwinOptions:
-    """The arm that is simulated: its bodies, its controller and what is not ideal about it."""
+    """Simulated robot: dynamics, controller and imperfections."""
 
     preset: Annotated[
-        str, typer.Option(help="clean, typical, or a preset of this robot; `list` shows them.")
+        str, typer.Option(help="Preset: clean, typical, or one of this robot; `list` shows them.")
     ] = "typical"
     effects: Annotated[
-        Path | None, typer.Option(help="YAML with effects; each replaces the preset's.")
+        Path | None, typer.Option(help="YAML of effects; each replaces that of the preset.")
     ] = None
     model: Annotated[
-        Path | None, typer.Option(help="Fitted model whose parameters and friction are the truth.")
+        Path | None, typer.Option(help="Fitted model with parameters and friction to simulate.")
     ] = None
     arm: Annotated[
         int | None,
         typer.Option(
-            help="Which arm of its kind: another number has its ripple elsewhere. Every seed is "
-            "the same arm.",
+            help="Number of the individual robot; robots differ in the phase of torque ripple. "
+            "Independent of the seed.",
             min=1,
             max=1_000_000,
         ),
     ] = None
     bandwidth_hz: Annotated[
-        float | None, typer.Option(help="Of the controller's position loop.", min=0.1, max=10000)
+        float | None,
+        typer.Option(help="Bandwidth of the position controller [Hz].", min=0.1, max=10000),
     ] = None
     mounting: Annotated[
-        str | None, typer.Option(help="ground, ceiling, wall or ROLL,PITCH,YAW in degrees.")
+        str | None, typer.Option(help="Mounting: ground, ceiling, wall or ROLL,PITCH,YAW [deg].")
     ] = None
     after: Annotated[
         Path | None,
         typer.Option(
-            help="Go on at the temperatures this earlier run ended at; for arms with heat.",
+            help="Earlier run whose final temperatures are the initial ones.",
             metavar="RUN",
         ),
     ] = None
@@ -57,29 +62,32 @@ class TwinOptions:
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """What is played, how often, and how it is recorded."""
+    """Motion, payload and recording."""
 
     payload: Annotated[
         list[str] | None,
         typer.Option(
-            help="MASS[,CX,CY,CZ][@PICK[:DROP]]: kg, m in the last link's frame, s. Repeatable."
+            help="Payload MASS[,CX,CY,CZ][@PICK[:DROP]]: kg, m in the last link's frame, s. "
+            "Repeatable."
         ),
     ] = None
     rate_hz: Annotated[
         float | None,
-        typer.Option(help="Rows per second, up to 1000; default the preset's or 500.", min=1),
+        typer.Option(help="Recording rate [Hz], up to 1000; default of the preset or 500.", min=1),
     ] = None
     periods: Annotated[
-        float | None, typer.Option(help="How often the motion is played.", min=0.01, max=1000)
+        float | None, typer.Option(help="Number of periods played.", min=0.01, max=1000)
     ] = None
     rest: Annotated[
         float, typer.Option(help="Standstill before and after the motion [s].", min=0, max=3600)
     ] = 0.5
-    seed: Annotated[int, typer.Option(help="Of everything random.", min=0)] = 0
+    seed: Annotated[int, typer.Option(help="Seed of all random values.", min=0)] = 0
     runs: Annotated[
         int,
         typer.Option(
-            help="Recordings to write, seeds counting up; numbered files.", min=1, max=100_000
+            help="Number of recordings, with increasing seeds and numbered files.",
+            min=1,
+            max=100_000,
         ),
     ] = 1
 
@@ -91,28 +99,26 @@ def command(
     server: ServeOptions,
     motion: Annotated[
         str,
-        typer.Argument(
-            help="A motion file, a recording to play again, `fourier` (random), or `preset`."
-        ),
+        typer.Argument(help="Motion file, recording to replay, `fourier` (random), or `preset`."),
     ] = "fourier",
     output: Annotated[Path, typer.Option("--output", "-o", help="Recording to write.")] = Path(
         "recording.parquet"
     ),
     as_json: Json = False,
 ) -> None:
-    """Record a simulated arm: MuJoCo's bodies, a controller, friction, heat, noise.
+    """Simulate a recording: rigid-body dynamics (MuJoCo), controller, friction, heat, noise.
 
-    The recording is the file a robot would give. What was true (parameters, friction, gains,
-    payload) goes to NAME.truth.json beside it, which no other verb reads. With --serve
-    it is no recording but a virtual controller on this computer that clients of the real one talk
-    to, `taufit record` among them.
+    The recording has the format of a real one. The ground truth (parameters, friction, gains,
+    payload) is written to NAME.truth.json beside it, which no other command reads. With --serve a
+    virtual controller on this computer is started instead, for clients of the real one such as
+    `taufit record`.
 
-    Next: `taufit fit ROBOT RECORDING` fits a model; the truth file says how well.
+    Next: `taufit fit ROBOT RECORDING` fits a model; compare it with the truth file.
     """
     import time
 
     from taufit.cli.common import to_plain_data
-    from taufit.cli.parts.simulated_files import numbered, truth_path
+    from taufit.cli.parts.simulated_files import number_file, truth_path
     from taufit.core.files import write_json
     from taufit.recording import write_recording
     from taufit.sim.batch import run_many
@@ -121,33 +127,35 @@ def command(
     if arm.preset == "list":
         _list(as_json)
         return
-    twin, given = _twin(robot, arm)
-    carried = tuple(_payload(text) for text in play.payload or ())
+    twin, preset = _twin(robot, arm)
+    payloads = tuple(_payload(text) for text in play.payload or ())
     import_mujoco()
     if server.serve:
-        chosen = _motion(twin, motion, given)
-        played = lambda: chosen(play.seed, play.periods)  # noqa: E731
-        serve(Served(twin, carried, play.seed, played, server), as_json)
+        make_motion = _motion(twin, motion, preset)
+        motion_source = lambda: make_motion(play.seed, play.periods)  # noqa: E731
+        run_virtual_controller(
+            VirtualControllerConfig(twin, payloads, play.seed, motion_source, server), as_json
+        )
         return
-    path = _motion(twin, motion, given)
+    path = _motion(twin, motion, preset)
     files: list[dict[str, Any]] = []
     wall, cpu = 0.0, time.process_time()
     with progress("simulating") as bar:
         task = bar.add_task("simulating", total=float(play.runs))
-        many = run_many(
+        runs = run_many(
             twin,
-            lambda chosen: path(chosen, play.periods),
+            lambda make_motion: path(make_motion, play.periods),
             range(play.seed, play.seed + play.runs),
-            payload=carried,
+            payload=payloads,
             rate_hz=play.rate_hz,
             rest=(play.rest, play.rest),
             progress=(lambda share: bar.update(task, completed=share)) if play.runs == 1 else None,
         )
         for number in range(play.runs):
-            before = time.perf_counter()
-            run = next(many)
-            wall += time.perf_counter() - before
-            target = output if play.runs == 1 else numbered(output, number + 1)
+            start_time = time.perf_counter()
+            run = next(runs)
+            wall += time.perf_counter() - start_time
+            target = output if play.runs == 1 else number_file(output, number + 1)
             write_recording(run.recording, target)
             truth = truth_path(target)
             write_json(truth, to_plain_data(run.truth))
@@ -182,44 +190,44 @@ def _list(as_json: bool) -> None:
         print(f"{name}\n  {text.strip()}")
 
 
-def _twin(robot: str, chosen: TwinOptions) -> tuple[Twin, Any]:
-    """The arm, and its preset where it has one."""
+def _twin(robot: str, options: TwinOptions) -> tuple[Twin, Any]:
+    """Simulated robot, and its preset if it has one."""
     from taufit.sim import presets, read_preset
 
-    require_choice(chosen.preset, ("clean", "typical", *presets()), "--preset")
-    given = None
-    if chosen.preset in ("clean", "typical"):
-        twin = _plain_twin(robot, chosen.preset)
+    require_choice(options.preset, ("clean", "typical", *presets()), "--preset")
+    preset = None
+    if options.preset in ("clean", "typical"):
+        twin = _generic_twin(robot, options.preset)
     else:
-        given = read_preset(chosen.preset)
-        twin = given.twin
+        preset = read_preset(options.preset)
+        twin = preset.twin
         if robot != twin.robot.name:
             usage_error(
                 "--preset",
-                f"{chosen.preset!r} is a {twin.robot.name}, not {robot!r}: use `taufit simulate "
-                f"{twin.robot.name} ... --preset {chosen.preset}`.",
+                f"{options.preset!r} is a {twin.robot.name}, not {robot!r}: use `taufit simulate "
+                f"{twin.robot.name} ... --preset {options.preset}`.",
             )
-    if chosen.model is not None:
-        twin = _from_model(twin, chosen.model)
-    if chosen.mounting is not None:
-        twin = _mounted(twin, mounting_given(chosen.mounting))
-    if chosen.effects is not None:
-        twin = replace(twin, effects=_merged(twin, chosen.effects))
-    if chosen.arm is not None and twin.effects.ripple is not None:
-        ripple = replace(twin.effects.ripple, arm=float(chosen.arm))
+    if options.model is not None:
+        twin = _from_model(twin, options.model)
+    if options.mounting is not None:
+        twin = _with_mounting(twin, require_mounting(options.mounting))
+    if options.effects is not None:
+        twin = replace(twin, effects=_merge_effects(twin, options.effects))
+    if options.arm is not None and twin.effects.ripple is not None:
+        ripple = replace(twin.effects.ripple, arm=float(options.arm))
         twin = replace(twin, effects=replace(twin.effects, ripple=ripple))
-    if chosen.after is not None:
-        from taufit.cli.parts.simulated_files import going_on
+    if options.after is not None:
+        from taufit.cli.parts.simulated_files import continue_run
 
-        twin = going_on(twin, chosen.after)
-    if chosen.bandwidth_hz is not None:
-        controller = replace(twin.controller, bandwidth_hz=chosen.bandwidth_hz)
+        twin = continue_run(twin, options.after)
+    if options.bandwidth_hz is not None:
+        controller = replace(twin.controller, bandwidth_hz=options.bandwidth_hz)
         twin = replace(twin, controller=controller)
-    return twin, given
+    return twin, preset
 
 
-def _plain_twin(robot: str, preset: str) -> Twin:
-    """Any arm: ideal ("clean"), or with rotors and effects of its size ("typical")."""
+def _generic_twin(robot: str, preset: str) -> Twin:
+    """Any robot: ideal ("clean"), or with rotors and typical effects ("typical")."""
     from taufit.robot import read_robot
     from taufit.sim import Twin, typical_effects, typical_rotor
 
@@ -230,14 +238,14 @@ def _plain_twin(robot: str, preset: str) -> Twin:
     return replace(Twin(arm, name=preset), effects=typical_effects(arm))
 
 
-def _mounted(twin: Twin, mounting: str) -> Twin:
-    """The arm, and what its controller takes it for, mounted another way."""
+def _with_mounting(twin: Twin, mounting: str) -> Twin:
+    """Copy with robot and controller model in another mounting."""
     twin = replace(twin, robot=twin.robot.with_mounting(mounting))
-    assumed = twin.controller.model
-    if assumed is None:
+    controller_model = twin.controller.model
+    if controller_model is None:
         return twin
-    moved = replace(twin.controller, model=assumed.with_mounting(mounting))
-    return replace(twin, controller=moved)
+    remounted = replace(twin.controller, model=controller_model.with_mounting(mounting))
+    return replace(twin, controller=remounted)
 
 
 def _from_model(twin: Twin, path: Path) -> Twin:
@@ -251,41 +259,41 @@ def _from_model(twin: Twin, path: Path) -> Twin:
             f"{path} is a model of {fitted.robot.joints} joints; {twin.robot.name} has "
             f"{twin.robot.joints}."
         )
-    made = Twin.from_model(fitted, twin.effects)
+    model_twin = Twin.from_model(fitted, twin.effects)
     drives = twin.robot.drives
     return replace(
         twin,
-        robot=replace(made.robot, drives=drives, limits=twin.robot.limits),
-        effects=made.effects,
+        robot=replace(model_twin.robot, drives=drives, limits=twin.robot.limits),
+        effects=model_twin.effects,
         controller=replace(twin.controller, model=None),
     )
 
 
-def _merged(twin: Twin, path: Path) -> Any:
-    """The twin's effects with those of a file in their place; `name: null` switches one off."""
+def _merge_effects(twin: Twin, path: Path) -> Any:
+    """Effects of the twin, replaced by those of a file; `name: null` removes one."""
     from dataclasses import fields
 
     from taufit.core.plain_data import parse_yaml, read_text
     from taufit.sim import Effects, effects_from_dict
 
     data = parse_yaml(read_text(path, "YAML"), path, "YAML")
-    new = effects_from_dict(data or {}, str(path))
-    named = [item.name for item in fields(Effects) if item.name in (data or {})]
-    return replace(twin.effects, **{name: getattr(new, name) for name in named})
+    file_effects = effects_from_dict(data or {}, str(path))
+    names = [item.name for item in fields(Effects) if item.name in (data or {})]
+    return replace(twin.effects, **{name: getattr(file_effects, name) for name in names})
 
 
-def _motion(twin: Twin, text: str, given: Any) -> Any:
+def _motion(twin: Twin, text: str, preset: Any) -> Any:
     from taufit.core.errors import TaufitError
     from taufit.excitation import read_motion
     from taufit.sim import random_fourier
 
     if text == "preset":
-        if given is None:
+        if preset is None:
             usage_error("--preset", "motion `preset` plays a preset's own motion: name one.")
-        return lambda seed, periods: given.motion(seed, periods)
+        return lambda seed, periods: preset.motion(seed, periods)
     if text == "fourier":
-        if given is not None and given.sources.get("kind") == "random":
-            return lambda seed, periods: given.motion(seed, periods)
+        if preset is not None and preset.sources.get("kind") == "random":
+            return lambda seed, periods: preset.motion(seed, periods)
         return lambda seed, periods: random_fourier(twin.robot, seed=seed, periods=periods or 1.0)
     path = Path(text)
     if not path.exists():
@@ -297,18 +305,18 @@ def _motion(twin: Twin, text: str, given: Any) -> Any:
         fixed: Motion = read_motion(path)
     else:
         from taufit.recording import read_recording
-        from taufit.sim.replay import replay
+        from taufit.sim.replay import motion_of_recording
 
-        fixed = replay(read_recording(path))
+        fixed = motion_of_recording(read_recording(path))
 
-    def played(seed: int, periods: float | None) -> Motion:
+    def repeat_motion(seed: int, periods: float | None) -> Motion:
         if periods is None:
             return fixed
         if not hasattr(fixed, "periods"):
             raise TaufitError(f"{text} is not a periodic motion; --periods does not apply.")
         return replace(fixed, periods=periods)  # type: ignore[type-var]
 
-    return played
+    return repeat_motion
 
 
 def _payload(text: str) -> CarriedPayload:
@@ -317,37 +325,38 @@ def _payload(text: str) -> CarriedPayload:
 
     from taufit.sim import CarriedPayload
 
-    body, _, when = text.partition("@")
-    pick, _, drop = when.partition(":")
+    mass_text, _, times_text = text.partition("@")
+    pick, _, drop = times_text.partition(":")
     try:
-        numbers = [float(x) for x in body.split(",")]
+        values = [float(x) for x in mass_text.split(",")]
         times = [float(x) if x else None for x in (pick, drop)]
     except ValueError:
-        numbers, times = [], []
-    known = [x for x in (*numbers, *times) if x is not None]
-    # Beyond a hundred tonnes squares of it are no numbers any more.
-    if len(numbers) not in (1, 4) or not np.all(np.abs(known) < 1e5):
+        values, times = [], []
+    finite_values = [x for x in (*values, *times) if x is not None]
+    # Squares of values above a hundred tonnes would overflow.
+    if len(values) not in (1, 4) or not np.all(np.abs(finite_values) < 1e5):
         raise typer.BadParameter(
             f"{text!r} is not MASS[,CX,CY,CZ][@PICK[:DROP]], for example 2.5,0,0,0.05@3:8",
             param_hint="--payload",
         )
-    centre = np.array(numbers[1:] or [0.0, 0.0, 0.0])
-    return CarriedPayload.lump(numbers[0], centre, pick=times[0], drop=times[1])
+    centre = np.array(values[1:] or [0.0, 0.0, 0.0])
+    return CarriedPayload.lump(values[0], centre, pick=times[0], drop=times[1])
 
 
-def _beyond(run: SimulatedRun, robot: Robot) -> list[str]:
-    """A sentence where the motors gave more torque than the robot's can."""
+def _torque_warnings(run: SimulatedRun, robot: Robot) -> list[str]:
+    """Warning if motor torques exceed the limits of the robot."""
     import numpy as np
 
-    reached = np.abs(run.trace.motor_torque).max(axis=0)
-    over = np.flatnonzero(reached > robot.limits.torque)
-    if not len(over):
+    largest = np.abs(run.trace.motor_torque).max(axis=0)
+    exceeded = np.flatnonzero(largest > robot.limits.torque)
+    if not len(exceeded):
         return []
-    listed = ", ".join(
-        f"joint {j + 1} {reached[j]:.4g} N m (limit {robot.limits.torque[j]:.4g})" for j in over
+    joint_list = ", ".join(
+        f"joint {j + 1} {largest[j]:.4g} N m (limit {robot.limits.torque[j]:.4g})" for j in exceeded
     )
     return [
-        f"the motion asks for more torque than {robot.name}'s drives give: {listed}. Use another "
+        f"the motion asks for more torque than {robot.name}'s drives give: {joint_list}. Use "
+        f"another "
         "seed or a slower motion, or let the drives saturate (`saturation: 1` in --effects)"
     ]
 
@@ -357,7 +366,7 @@ def _summary(run: SimulatedRun, target: Path, truth: Path, robot: Robot) -> dict
 
     recording = run.recording
     return {
-        "warnings": _beyond(run, robot),
+        "warnings": _torque_warnings(run, robot),
         "file": str(target),
         "truth": str(truth),
         "samples": len(recording),

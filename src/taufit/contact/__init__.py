@@ -1,6 +1,6 @@
-"""What the arm feels. In: a `FittedModel` and samples. Out: external torque, contacts, forces.
+"""Contact detection. In: a `FittedModel` and samples. Out: external torque, contacts, forces.
 
-Left to others: what it carries (payload), what to do about a contact (the controller).
+Not here: payload estimation (payload), the reaction to a contact (the controller).
 """
 
 from typing import TYPE_CHECKING
@@ -9,7 +9,7 @@ from taufit.core.lazy import lazy_room
 
 if TYPE_CHECKING:
     from taufit.contact.contact import (
-        KINDS as KINDS,
+        EVENT_KINDS as EVENT_KINDS,
         Contact as Contact,
         ContactEvent as ContactEvent,
         ContactReading as ContactReading,
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
         inject_contacts as inject_contacts,
         sensitivity as sensitivity,
     )
-    from taufit.contact.noise import (
-        default_noise as default_noise,
-        learn_contact_free_noise as learn_contact_free_noise,
-        training_noise as training_noise,
-    )
-    from taufit.contact.run import (
+    from taufit.contact.recording_contacts import (
         ContactRun as ContactRun,
         detectable_torque_steps as detectable_torque_steps,
         find_contacts as find_contacts,
         refine_noise as refine_noise,
+    )
+    from taufit.contact.regime_noise import (
+        default_noise as default_noise,
+        learn_contact_free_noise as learn_contact_free_noise,
+        training_noise as training_noise,
     )
     from taufit.contact.settings import ContactSettings as ContactSettings
 

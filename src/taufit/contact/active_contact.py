@@ -1,8 +1,8 @@
-"""A contact while it lasts: how far external torque is from its level before, and whether it ended.
+"""Active contact: change of external torque from its level before, and detection of the end.
 
-The level before the contact is frozen and grows less sure by its wandering; the change is the mean
-of the last moments against it. A contact has ended when the change is no larger than chance, for
-joints that stand no larger than what friction holds.
+The level before the contact is frozen and its variance grows by the random walk; the change is the
+mean of the last bins minus that level. A contact has ended when the change is within noise, for
+standing joints within the stiction band.
 """
 
 from __future__ import annotations
@@ -17,39 +17,39 @@ from taufit.contact.change_test import TimeBin
 from taufit.contact.settings import ContactSettings
 from taufit.core.arrays import Array, Bool, Float
 
-# Friction that a standing joint may keep after a push, in friction levels.
-_KEPT = 0.8
-# ... and a push that has ended is this much smaller than it was.
-_FALLEN = 0.6
-# Cells at the beginning that may be before it, and from how many on they are left out.
-_ONSET, _ENOUGH = 2, 8
-# Variance of a change in motion unlike that noise was learnt from, relative.
-_UNLIKE = 1.3
-# Cells in a row that must show nothing.
-_QUIET_CELLS = 3
+# Torque that friction of a standing joint may hold after a push, in friction levels.
+_STICTION_FRACTION = 0.8
+# Upper limit of the remaining change after the end, relative to its largest value.
+_END_FRACTION = 0.6
+# Bins at the beginning that may precede the contact; from this number of bins on they are left out.
+_ONSET_BINS, _MIN_BINS = 2, 8
+# Variance factor for motion unlike the data of the noise model.
+_VARIANCE_FACTOR = 1.3
+# Consecutive bins without change that end a contact.
+_END_BINS = 3
 
 
 class ContactSample(NamedTuple):
-    """One cell, and where the joints were."""
+    """Time bin with joint positions."""
 
     position: Float[Array, " j"]
-    cell: TimeBin
+    time_bin: TimeBin
 
     @property
     def torque(self) -> Float[Array, " j"]:
-        """External [N m]."""
-        return self.cell.residual
+        """External torque [N m]."""
+        return self.time_bin.residual
 
 
 class ActiveContact:
     """External torque since the start of a contact.
 
     Args:
-        level, variance: Of external torque before it, per joint.
-        past: The cells since it began.
-        friction: Level of each joint's friction [N m].
-        step: Between two cells [s].
-        settings: Times.
+        level, variance: Level of external torque before it and its variance, per joint.
+        past: Samples since it began.
+        friction: Friction level of each joint [N m].
+        step: Time between two bins [s].
+        settings: Settings of contact detection.
     """
 
     def __init__(
@@ -63,85 +63,89 @@ class ActiveContact:
     ) -> None:
         self.level, self.variance = level, variance
         self._friction, self._step = friction, step
-        self._most = max(round(settings.look_back / step), 3)
-        self._end = max(round(settings.end / step), 3)
-        self._recent: deque[ContactSample] = deque(maxlen=self._most)
-        self._wandered = np.zeros_like(level)
-        self._moved = np.zeros(len(level), bool)
-        self._quiet = 0
-        self._largest = 0.0
-        self.cells = 0
-        for moment in past:
-            self._take(moment)
+        self._averaging_bins = max(round(settings.averaging_time / step), 3)
+        self._end_bins = max(round(settings.end_window / step), 3)
+        self._recent: deque[ContactSample] = deque(maxlen=self._averaging_bins)
+        self._level_growth = np.zeros_like(level)
+        self._regime_changed = np.zeros(len(level), bool)
+        self._end_count = 0
+        self._max_chi_square = 0.0
+        self.bins = 0
+        for sample in past:
+            self._append(sample)
 
     @property
-    def seconds(self) -> float:
-        """Since it began."""
-        return self.cells * self._step
+    def duration_s(self) -> float:
+        """Duration so far [s]."""
+        return self.bins * self._step
 
-    def _take(self, moment: ContactSample) -> None:
-        self._recent.append(moment)
-        self._wandered = self._wandered + moment.cell.walk
-        self.cells += 1
+    def _append(self, sample: ContactSample) -> None:
+        self._recent.append(sample)
+        self._level_growth = self._level_growth + sample.time_bin.level_growth
+        self.bins += 1
 
     def add(
-        self, moment: ContactSample, standing: Bool[Array, " j"], loose: Bool[Array, " j"]
+        self, sample: ContactSample, standing: Bool[Array, " j"], unreliable: Bool[Array, " j"]
     ) -> None:
-        """The next cell.
+        """Add the next sample.
 
         Args:
-            moment: Of it.
+            sample: Time bin with joint positions.
             standing: Joints that stand.
-            loose: Joints that have begun or ceased to stand, or creep: friction may do anything.
+            unreliable: Joints that have begun or ceased to stand, or creep: friction is unknown.
         """
-        self._take(moment)
-        self._moved = self._moved | loose
-        change, covariance = self.over(self._end)
+        self._append(sample)
+        self._regime_changed = self._regime_changed | unreliable
+        change, covariance = self.change(self._end_bins)
         variance = np.diag(covariance)
-        held = np.where(standing, _KEPT * self._friction, 0.0)
-        size = float(np.sum(change**2 / variance))
-        self._largest = max(self._largest, size)
+        stiction = np.where(standing, _STICTION_FRACTION * self._friction, 0.0)
+        chi_square = float(np.sum(change**2 / variance))
+        self._max_chi_square = max(self._max_chi_square, chi_square)
         joints = len(change)
-        chance = joints + 3.0 * np.sqrt(2.0 * joints)
-        # Where joints stand friction holds part of a push, but what is held is less than it was.
-        within = float(np.sum(change**2 / (variance + held**2))) < chance
-        fallen = size < max(chance, _FALLEN**2 * self._largest)
-        self._quiet = self._quiet + 1 if within and fallen else 0
+        chance_limit = joints + 3.0 * np.sqrt(2.0 * joints)
+        # Friction of standing joints holds part of a push, but less than the push itself.
+        is_within_noise = float(np.sum(change**2 / (variance + stiction**2))) < chance_limit
+        has_dropped = chi_square < max(chance_limit, _END_FRACTION**2 * self._max_chi_square)
+        self._end_count = self._end_count + 1 if is_within_noise and has_dropped else 0
 
     @property
-    def ended(self) -> bool:
-        """Whether nothing is left of it."""
-        return self._quiet >= _QUIET_CELLS
+    def is_ended(self) -> bool:
+        """Whether the contact has ended."""
+        return self._end_count >= _END_BINS
 
-    def over(self, cells: int | None = None) -> tuple[Float[Array, " j"], Float[Array, "j j"]]:
-        """Change of external torque over the last cells, and its covariance."""
+    def change(self, bins: int | None = None) -> tuple[Float[Array, " j"], Float[Array, "j j"]]:
+        """Change of external torque over the last bins, and its covariance."""
         recent = list(self._recent)
-        # When it began is known to a few cells.
-        begun = len(recent) == self.cells and len(recent) >= _ENOUGH
-        recent = recent[_ONSET if begun else 0 :][-(cells or self._most) :]
+        # The start is known to within a few bins.
+        includes_onset = len(recent) == self.bins and len(recent) >= _MIN_BINS
+        recent = recent[_ONSET_BINS if includes_onset else 0 :][-(bins or self._averaging_bins) :]
         n = len(recent)
-        torque = np.mean([one.torque for one in recent], axis=0)
-        white = np.mean([one.cell.white for one in recent], axis=0)
-        # A level that wanders is off by a third of its growth on average over the time itself.
-        share = max(1.0 - 2.0 * n / (3.0 * max(self.cells, 1)), 1.0 / 3.0)
-        alone = white * (1.0 - 0.5 / n) / n + self.variance + share * self._wandered
-        alone = _UNLIKE * alone + np.where(self._moved, self._friction**2, 0.0)
-        # Velocity noise is that of the two ends.
-        first, last = recent[0].cell.velocity, recent[-1].cell.velocity
-        shaken = (first @ first.T + last @ last.T) / n**2
-        return torque - self.level, _UNLIKE * shaken + np.diag(alone)
+        torque = np.mean([sample.torque for sample in recent], axis=0)
+        white = np.mean([sample.time_bin.white for sample in recent], axis=0)
+        # On average over its own time, a random walk has a third of its growth.
+        growth_fraction = max(1.0 - 2.0 * n / (3.0 * max(self.bins, 1)), 1.0 / 3.0)
+        joint_variance = (
+            white * (1.0 - 0.5 / n) / n + self.variance + growth_fraction * self._level_growth
+        )
+        joint_variance = _VARIANCE_FACTOR * joint_variance + np.where(
+            self._regime_changed, self._friction**2, 0.0
+        )
+        # Velocity noise comes from the two ends only.
+        first, last = recent[0].time_bin.velocity, recent[-1].time_bin.velocity
+        velocity_covariance = (first @ first.T + last @ last.T) / n**2
+        return torque - self.level, _VARIANCE_FACTOR * velocity_covariance + np.diag(joint_variance)
 
     @property
     def position(self) -> Float[Array, " j"]:
-        """Of the joints, averaged over the time that `over` looks back."""
-        return np.mean([one.position for one in self._recent], axis=0)
+        """Joint positions, averaged over the bins of `change`."""
+        return np.mean([sample.position for sample in self._recent], axis=0)
 
     @property
-    def now(self) -> Float[Array, " j"]:
-        """External torque of the last moments [N m]."""
-        return np.mean([one.torque for one in list(self._recent)[-self._end :]], axis=0)
+    def recent_torque(self) -> Float[Array, " j"]:
+        """Mean external torque of the last bins [N m]."""
+        return np.mean([sample.torque for sample in list(self._recent)[-self._end_bins :]], axis=0)
 
     @property
-    def walked(self) -> Float[Array, " j"]:
-        """By how much the variance of the level has grown [(N m)^2]."""
-        return self._wandered
+    def level_growth(self) -> Float[Array, " j"]:
+        """Growth of the variance of the level [(N m)^2]."""
+        return self._level_growth

@@ -1,17 +1,17 @@
-"""What noise a cell has: by the joints' friction states, the arm's pose, and beyond the training.
+"""Noise of a time bin by friction regime, pose, and acceleration outside the training range.
 
-White noise, wandering and velocity noise of each joint are those of its friction state. Velocity
-noise s of the joints acts through the inertia of the pose, M(q) diag(s) / h. Accelerations beyond
-the training's bring friction and flexibility that no training has shown: variances grow by them at
-the joint that accelerates, at joints that slide fast by what its inertia carries there, |M_ij| a_j,
-and at all others as much as where it happens: arms that stop shake.
+White noise, random walk and velocity noise of each joint are those of its friction regime. Velocity
+noise s acts through the mass matrix, M(q) diag(s) / h. Accelerations above the training range bring
+friction and flexibility not in the training data: variances grow at the accelerating joint, at fast
+joints by its inertial torque there, |M_ij| a_j, and at all others as much as at the joint itself,
+since a stop excites vibration of the whole robot.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from taufit.contact.change_test import CLIP, CLIP_AT_REST, TimeBin
+from taufit.contact.change_test import INNOVATION_LIMIT, INNOVATION_LIMIT_AT_REST, TimeBin
 from taufit.contact.external_torque import ExternalTorque, ExternalTorqueBlock
 from taufit.core.arrays import Array, Float
 from taufit.model.noise_by_state import NoiseByState
@@ -22,97 +22,112 @@ try:
 except ImportError:  # no compiler when this was installed
     _kernel = None
 
-# Friction that an acceleration beyond the training's may bring, in friction levels.
-_ROUGH = 0.3
-# ... and what of it reaches other joints, in inertial torques of the training's acceleration.
-_SHAKES = 0.5
-# A joint's own friction jumps by this much, in friction levels, by state.
-_JUMPS = (0.06, 0.06, 0.1, 0.3, 0.01)
-# Inertia is that of a pose as long as no joint is further from it [rad or m].
-_SAME_POSE = 0.02
+# Friction due to acceleration above the training range, in friction levels.
+_EXCESS_FRICTION = 0.3
+# Its effect on other joints, relative to the inertial torque of the training acceleration.
+_EXCESS_INERTIA = 0.5
+# Jumps of a joint's friction by regime, in friction levels.
+_FRICTION_JUMPS = (0.06, 0.06, 0.1, 0.3, 0.01)
+# Largest joint displacement for which the mass matrix is reused [rad or m].
+_POSE_TOLERANCE = 0.02
 
 
 class BinNoise:
-    """Makes a `Cell` of a step of external torque.
+    """Builds a `TimeBin` from external torque.
 
     Args:
-        felt: Where external torque comes from.
-        noise: Residuals by friction state.
-        friction: Level of each joint's friction [N m].
+        external_torque: Source of the external torque.
+        noise: Residual noise by friction regime.
+        friction: Friction level of each joint [N m].
     """
 
     def __init__(
-        self, felt: ExternalTorque, noise: NoiseByState, friction: Float[Array, " j"]
+        self, external_torque: ExternalTorque, noise: NoiseByState, friction: Float[Array, " j"]
     ) -> None:
-        self._felt, self._every = felt, np.arange(felt.joints)
-        clip = np.full(len(STATES), CLIP)
-        clip[REST] = CLIP_AT_REST
-        # In the order of a cell's rows; velocity noise stands where the residual will.
+        self._external_torque, self._joint_index = (
+            external_torque,
+            np.arange(external_torque.joints),
+        )
+        limits = np.full(len(STATES), INNOVATION_LIMIT)
+        limits[REST] = INNOVATION_LIMIT_AT_REST
+        # Order of the rows of a bin; velocity noise takes the place of the residual.
         self._tables = np.stack(
             [
-                noise.velocity / felt.step,
+                noise.velocity / external_torque.step,
                 noise.white**2,
-                noise.walk**2 * felt.step,
-                (np.array(_JUMPS)[:, None] * friction) ** 2,
+                noise.walk**2 * external_torque.step,
+                (np.array(_FRICTION_JUMPS)[:, None] * friction) ** 2,
                 noise.level,
-                np.repeat(clip[:, None], felt.joints, axis=1),
+                np.repeat(limits[:, None], external_torque.joints, axis=1),
             ]
         )
-        self._rough = 2.0 * np.minimum(noise.level[TURNING], _ROUGH * friction)
-        fastest = felt.fastest
-        self._shaking = np.where(np.isfinite(fastest), _SHAKES * fastest, 0.0)
-        self._posed: Array | None = None
-        self._compiled = _kernel is not None and felt.compiled
-        if self._compiled:
+        self._excess_friction = 2.0 * np.minimum(noise.level[TURNING], _EXCESS_FRICTION * friction)
+        max_acceleration = external_torque.max_acceleration
+        self._excess_inertia = np.where(
+            np.isfinite(max_acceleration), _EXCESS_INERTIA * max_acceleration, 0.0
+        )
+        self._pose: Array | None = None
+        self._is_compiled = _kernel is not None and external_torque.is_compiled
+        if self._is_compiled:
             self._loop = _kernel.CellNoise(
-                self._tables, self._rough, self._shaking, felt.turning, _SAME_POSE
+                self._tables,
+                self._excess_friction,
+                self._excess_inertia,
+                external_torque.rotor_matrix,
+                _POSE_TOLERANCE,
             )
 
-    def forget(self) -> None:
-        """The arm's inertia is another one from now on."""
-        self._posed = None
-        if self._compiled:
+    def clear_mass_matrix(self) -> None:
+        """Drop the stored mass matrix after a change of payload."""
+        self._pose = None
+        if self._is_compiled:
             self._loop.forget()
 
-    def cell(self, felt: ExternalTorqueBlock, i: int, *, blind: bool = False) -> TimeBin:
-        """Of one step.
+    def time_bin(
+        self, block: ExternalTorqueBlock, i: int, *, unobservable: bool = False
+    ) -> TimeBin:
+        """Time bin with its noise.
 
         Args:
-            felt: Steps.
-            i: Which of them.
-            blind: Whether nothing can be said about the outside.
+            block: External torque.
+            i: Index of the bin in the block.
+            unobservable: Whether no joint is observable.
         """
-        joints = len(self._every)
-        sure = np.zeros(joints, bool) if blind else felt.sure[i]
-        if self._compiled:
+        joints = len(self._joint_index)
+        observable = np.zeros(joints, bool) if unobservable else block.observable[i]
+        if self._is_compiled:
             rows, velocity = np.empty((6, joints)), np.empty((joints, joints))
-            at, torque, state = felt.position[i], felt.torque[i], felt.state[i]
-            kernel = self._felt.engine.kernel
-            self._loop.fill(kernel, at, torque, state, felt.jolts[i], rows, velocity)
-            return TimeBin(rows, velocity, sure)
-        return self._filled(felt, i, sure)
+            position, torque, state = block.position[i], block.torque[i], block.state[i]
+            kernel = self._external_torque.engine.kernel
+            self._loop.fill(
+                kernel, position, torque, state, block.acceleration_excess[i], rows, velocity
+            )
+            return TimeBin(rows, velocity, observable)
+        return self._numpy_bin(block, i, observable)
 
-    def _filled(self, felt: ExternalTorqueBlock, i: int, sure: Array) -> TimeBin:
-        """The same as the kernel, in NumPy."""
-        state = felt.state[i]
+    def _numpy_bin(self, block: ExternalTorqueBlock, i: int, observable: Array) -> TimeBin:
+        """NumPy equivalent of the kernel."""
+        state = block.state[i]
         if (state != FAST).all() and (state == TURNING).any():
-            # An arm that comes to a stop or turns as a whole shakes all its joints.
+            # A robot that stops or reverses as a whole excites vibration of all joints.
             state = np.where(state == SLOW, TURNING, state)
-        rows = np.ascontiguousarray(self._tables[:, state, self._every])
-        mass = self._inertia(felt.position[i])
-        velocity = mass * rows[0]
-        rows[0] = felt.torque[i]
-        jolts = felt.jolts[i]
-        reach = mass * self._shaking * jolts
-        np.fill_diagonal(reach, self._rough * np.where(state == FAST, jolts, jolts.max()))
-        rough = np.sum(reach**2, axis=1)
-        rows[1] += 4.0 * rough
-        rows[2] += rough
-        return TimeBin(rows, velocity, sure)
+        rows = np.ascontiguousarray(self._tables[:, state, self._joint_index])
+        mass_matrix = self._mass_matrix_at(block.position[i])
+        velocity = mass_matrix * rows[0]
+        rows[0] = block.torque[i]
+        excess = block.acceleration_excess[i]
+        coupling = mass_matrix * self._excess_inertia * excess
+        np.fill_diagonal(
+            coupling, self._excess_friction * np.where(state == FAST, excess, excess.max())
+        )
+        excess_variance = np.sum(coupling**2, axis=1)
+        rows[1] += 4.0 * excess_variance
+        rows[2] += excess_variance
+        return TimeBin(rows, velocity, observable)
 
-    def _inertia(self, position: Float[Array, " j"]) -> Float[Array, "j j"]:
-        """Of the arm here or nearby."""
-        if self._posed is None or np.abs(position - self._posed).max() > _SAME_POSE:
-            self._posed = position.copy()
-            self._mass = self._felt.inertia(position[None])[0]
-        return self._mass
+    def _mass_matrix_at(self, position: Float[Array, " j"]) -> Float[Array, "j j"]:
+        """Mass matrix at this pose or close to it."""
+        if self._pose is None or np.abs(position - self._pose).max() > _POSE_TOLERANCE:
+            self._pose = position.copy()
+            self._mass_matrix = self._external_torque.mass_matrix(position[None])[0]
+        return self._mass_matrix

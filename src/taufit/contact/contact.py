@@ -1,4 +1,4 @@
-"""What comes out: a contact, what is felt at one moment, and what happened on the way."""
+"""Results of contact detection: contacts, readings and events."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from taufit.core.arrays import Array, Bool, Float, Int
 from taufit.core.statistics import NORMAL_95
 from taufit.terms.friction.states import STATES
 
-KINDS = ("contact", "pick or contact", "contact ended", "gap", "stop beyond training")
+EVENT_KINDS = ("contact", "pick or contact", "contact ended", "gap", "stop beyond training")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Contact:
-    """Something touches the arm.
+    """A contact with the robot.
 
     Attributes:
-        since: When it began, as far as can be told [s].
-        noticed: When the evidence was enough [s].
-        evidence: 2 ln B for a change of external torque against none, when it was noticed.
-        change: Of external joint torque since before the contact [N m].
-        variance: Of `change` [(N m)^2].
-        position: Of the joints, averaged over the time `change` is.
-        joint: The last joint it loads, 1 for the first.
-        links: That it can be on, 1 for the first.
-        force: Under its stated assumption.
+        start_time: Estimated start [s].
+        detection_time: Time when the evidence reached the threshold [s].
+        evidence: 2 ln B of a change of external torque against none, at detection.
+        change: Change of external joint torque since before the contact [N m].
+        variance: Variance of `change` [(N m)^2].
+        position: Joint positions, averaged over the time of `change`.
+        joint: Last loaded joint, 1 for the first.
+        links: Candidate links, 1 for the first.
+        force: Contact force with its assumption.
         kind: "contact", or "pick or contact" while the force may be a weight.
-        until: When it ended [s], or None.
+        end_time: End [s]; None while active.
         peak: Largest force so far [N].
     """
 
-    since: float
-    noticed: float
+    start_time: float
+    detection_time: float
     evidence: float
     change: Float[Array, " j"]
     variance: Float[Array, " j"]
@@ -44,7 +44,7 @@ class Contact:
     links: tuple[int, ...]
     force: Force
     kind: str
-    until: float | None = None
+    end_time: float | None = None
     peak: float = 0.0
 
     @property
@@ -55,20 +55,24 @@ class Contact:
 
     @property
     def link(self) -> str:
-        """In words: "link 5 or 6"."""
+        """Candidate links as text: "link 5 or 6"."""
         return "link " + " or ".join(str(k) for k in self.links)
 
     @property
-    def blind(self) -> tuple[str, ...]:
-        """Directions of the base in which no joint would feel a force there."""
-        return direction_names(self.force.blind)
+    def unobservable_directions(self) -> tuple[str, ...]:
+        """Directions of the base frame in which a force there is unobservable."""
+        return direction_names(self.force.unobservable)
 
     def __str__(self) -> str:
         low, high = self.force.size_interval
-        blind = f", blind along {' and '.join(self.blind)}" if self.blind else ""
+        directions = (
+            f", blind along {' and '.join(self.unobservable_directions)}"
+            if self.unobservable_directions
+            else ""
+        )
         return (
-            f"{self.kind} on {self.link} since {self.since:.2f} s: {self.force.size:.0f} N "
-            f"({low:.0f} to {high:.0f}), {self.force.assumption}{blind}"
+            f"{self.kind} on {self.link} since {self.start_time:.2f} s: {self.force.size:.0f} N "
+            f"({low:.0f} to {high:.0f}), {self.force.assumption}{directions}"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -76,9 +80,9 @@ class Contact:
         low, high = self.force.interval
         size = self.force.size_interval
         return {
-            "t": self.since,
-            "until": self.until,
-            "noticed": self.noticed,
+            "t": self.start_time,
+            "until": self.end_time,
+            "noticed": self.detection_time,
             "kind": self.kind,
             "joint": self.joint,
             "link": self.link,
@@ -93,7 +97,7 @@ class Contact:
             },
             "peak_force": self.peak,
             "assumption": self.force.assumption,
-            "blind": list(self.blind),
+            "blind": list(self.unobservable_directions),
             "change": self.change.tolist(),
             "change_std": np.sqrt(self.variance).tolist(),
         }
@@ -101,20 +105,20 @@ class Contact:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ContactReading:
-    """What is felt at one moment.
+    """Result of contact detection at one time.
 
     Attributes:
-        time: Of the newest sample [s].
-        torque: External joint torque, behind the momentum observer [N m].
-        torque_std: Its standard deviation in the joint's friction state [N m].
-        change: Against the level before the contact, or against the level followed so far where
-            there is none [N m].
+        time: Time of the newest sample [s].
+        torque: External joint torque from the momentum observer [N m].
+        torque_std: Its standard deviation in the joint's friction regime [N m].
+        change: Change from the level before the contact, or from the tracked level without contact
+            [N m].
         change_std: Its standard deviation [N m].
-        state: Friction state of each joint, an index into `STATES`.
-        sure: Joints whose change says something.
-        evidence: 2 ln B for a contact.
-        threshold: That an alarm needs.
-        contact: What touches the arm, or None.
+        state: Friction regime of each joint, an index into `STATES`.
+        observable: Joints whose torque change is due to external torque, not to friction.
+        evidence: 2 ln B of a contact.
+        threshold: Detection threshold of `evidence`.
+        contact: Active contact, or None.
     """
 
     time: float
@@ -123,7 +127,7 @@ class ContactReading:
     change: Float[Array, " j"]
     change_std: Float[Array, " j"]
     state: Int[Array, " j"]
-    sure: Bool[Array, " j"]
+    observable: Bool[Array, " j"]
     evidence: float
     threshold: float
     contact: Contact | None = None
@@ -142,19 +146,19 @@ class ContactReading:
 
     @property
     def states(self) -> tuple[str, ...]:
-        """Friction state of each joint by name."""
+        """Friction regime of each joint by name."""
         return tuple(STATES[k] for k in self.state)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ContactEvent:
-    """Something that happened on the way.
+    """An event during contact detection.
 
     Attributes:
-        time: When it was noticed [s].
-        kind: One of `KINDS`.
-        text: In words.
-        contact: Where it is about one.
+        time: Time of the event [s].
+        kind: One of `EVENT_KINDS`.
+        text: Description.
+        contact: Contact of the event, or None.
     """
 
     time: float

@@ -1,13 +1,13 @@
-"""The arm's sense of touch: fed sample by sample, it says what the outside does to the joints.
+"""Contact detection: external joint torque and contacts, sample by sample.
 
-Samples go onto a grid; each step of it gives external torque (`external_torque`), the joints'
-friction states, and the evidence for a change (`change_test`). Evidence beyond the threshold of the
-accepted rate of false alarms is a contact; from then on the level before it is frozen (`touch`) and
-a force is found (`force`). A file is fed to the same class, so both say the same.
+Samples are averaged in time bins; each gives external torque (`external_torque`), the friction
+regime of the joints and the evidence of a change (`change_test`). Evidence above the threshold of
+the accepted false alarm rate is a contact; then the torque level before it is frozen
+(`active_contact`) and a force is estimated (`force`). Recordings use the same class as live robots.
 
-This is no safety function: it is not rated, needs tens of milliseconds, and is blind to forces
-through the axes and to what friction holds at standstill. For 0.3 s after a start it hardly feels
-anything.
+Not a safety function: not rated, detection takes tens of milliseconds, forces through the joint
+axes and within the stiction band at standstill are unobservable. Sensitivity is low for 0.3 s after
+start-up.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from dataclasses import replace
 import numpy as np
 
 from taufit.contact.active_contact import ActiveContact, ContactSample
+from taufit.contact.alarm_calibration import DEFAULT_TAIL
 from taufit.contact.bin_noise import BinNoise
-from taufit.contact.calibrate import DEFAULT_TAIL
 from taufit.contact.change_test import ChangeTest, TimeBin, TorqueStep
 from taufit.contact.contact import Contact, ContactEvent, ContactReading
 from taufit.contact.external_torque import ExternalTorque, ExternalTorqueBlock
 from taufit.contact.force import candidate_links, find_force
-from taufit.contact.noise import default_noise
+from taufit.contact.regime_noise import default_noise
 from taufit.contact.settings import ContactSettings
 from taufit.contact.standstill import StandstillTest
 from taufit.core.arrays import Array, Float
@@ -36,37 +36,38 @@ from taufit.payload.filter.time_grid import TimeGrid
 from taufit.signals.stream import StreamConditioner
 from taufit.terms.friction.states import FAST, TURNING
 
-# Size of contacts before anything is known, in friction levels and in levels of noise.
+# Prior standard deviation of a contact, in friction levels and in noise levels.
 _PRIOR_FRICTION, _PRIOR_NOISE = 0.7, 3.0
-# A stop beyond training is said again only after this long [s].
-_SAY_AGAIN_S = 1.0
-# Acceleration beyond the training's, relative, that is worth saying.
-_JOLT = 0.25
-# An arm that begins to go where its motors push starts within this time [s].
-_STARTS_S = 0.6
-# Commanded velocities beyond this are a motion: motors push long before anything moves [rad/s]. A
-# command that passes through zero has not ended [s].
-_COMMANDED, _COMMAND_LASTS_S = 1e-5, 0.15
-# After a push at standstill friction unwinds for this long at least [s].
-_UNWINDS_S = 1.0
-# Settling after a start or a gap [s].
-_SETTLE_S = 0.3
+# Shortest time between two messages about acceleration outside the training range [s].
+_MESSAGE_INTERVAL_S = 1.0
+# Relative excess over the training acceleration that is reported.
+_MAX_ACCELERATION_EXCESS = 0.25
+# Longest time from the rise of motor torque to the start of motion [s].
+_START_DURATION_S = 0.6
+# Commanded velocity above which motion is commanded [rad/s]; a command ends after this time at
+# zero [s].
+_COMMANDED_VELOCITY, _COMMAND_TIMEOUT_S = 1e-5, 0.15
+# Relaxation time of friction after a push at standstill [s].
+_RELAXATION_S = 1.0
+# Start-up time of the detection after a start or a gap [s].
+_STARTUP_S = 0.3
 
 
 class ContactDetector:
-    """External torque and contacts of an arm, sample by sample.
+    """Detects contacts and estimates external torque, sample by sample.
 
-    Feed it with `update`; the torque is that of the joints in newton metres, from the same drives
-    and with the same gains as the model's training data.
+    Feed it with `update`. Torque is joint torque [N m] from the same drives and with the same gains
+    as the model's training data.
 
     Attributes:
-        model: Of the arm with all that is on it.
-        settings: How it works.
-        noise: Residuals by friction state, of the model or as given.
-        threshold: Evidence that an alarm needs.
-        events: What happened so far.
-        contacts: All contacts so far, the last may still last.
-        felt: The steps of the grid that the last sample has completed, or None.
+        model: Model of the robot including its tool.
+        settings: Settings of the detection.
+        noise: Residual noise by friction regime, of the model or as given.
+        threshold: Detection threshold of the evidence 2 ln B.
+        events: Events so far.
+        contacts: Contacts so far; the last may be active.
+        last_block: External torque of the time bins completed by the newest sample, or None.
+        last_reading: Newest reading, None before the first.
     """
 
     def __init__(
@@ -84,36 +85,36 @@ class ContactDetector:
         self.settings = settings
         self.noise = noise = noise or model.training.noise or default_noise(model)
         self.tail = noise.tail or DEFAULT_TAIL
-        self.threshold = settings.margin * self.tail.threshold(settings.alarms_per_hour)
+        self.threshold = settings.threshold_factor * self.tail.threshold(settings.alarms_per_hour)
         self.joints = model.robot.joints
         self.step = 1.0 / noise.rate_hz
         self.friction = np.maximum(friction_level(model), 1e-3)
-        self._felt = ExternalTorque.of(model, noise)
+        self._external_torque = ExternalTorque.from_noise(model, noise)
         self._grid = TimeGrid(
-            self.step, self._felt.channels, max(0.1, 3.5 * self.step), capacity=64
+            self.step, self._external_torque.channels, max(0.1, 3.5 * self.step), capacity=64
         )
-        self._row = np.empty(self._felt.channels)
+        self._row = np.empty(self._external_torque.channels)
         self.intake: StreamConditioner | None = None
         self._prior = np.maximum(_PRIOR_FRICTION * self.friction, _PRIOR_NOISE * noise.level[FAST])
-        self._usual = noise.level[FAST]
-        self._noise = BinNoise(self._felt, noise, self.friction)
-        self._rest = StandstillTest(self.friction, settings)
+        self._fast_noise = noise.level[FAST]
+        self._noise = BinNoise(self._external_torque, noise, self.friction)
+        self._standstill_test = StandstillTest(self.friction, settings)
         self.events: list[ContactEvent] = []
         self.contacts: list[Contact] = []
-        self.seen: ContactReading | None = None
-        self.felt: ExternalTorqueBlock | None = None
+        self.last_reading: ContactReading | None = None
+        self.last_block: ExternalTorqueBlock | None = None
         self.samples = 0
-        self._commanded: bool | None = None
-        self._said = -np.inf
-        self._settling, self._starting = 0, False
-        self._restart()
+        self._is_commanded: bool | None = None
+        self._last_message_time = -np.inf
+        self._bins_to_skip, self._is_starting = 0, False
+        self._reset()
 
     @property
-    def share(self) -> float:
-        """Of a new step in what the momentum observer shows."""
-        return self._felt.share
+    def observer_step_response(self) -> float:
+        """Fraction of a torque step that the momentum observer shows after one time bin."""
+        return self._external_torque.step_response
 
-    # ---- what comes in -------------------------------------------------------------------------
+    # ---- samples -------------------------------------------------------------------------------
 
     def update(
         self,
@@ -124,27 +125,27 @@ class ContactDetector:
         temperature: Float[Array, " j"] | None = None,
         commanded_velocity: Float[Array, " j"] | None = None,
     ) -> ContactReading | None:
-        """One sample as it comes, and what is felt then; None before the first step of the grid.
+        """Process one raw sample; return the newest reading, None before the first time bin.
 
-        It goes through an intake (`taufit.signals.stream`): what is no measurement, late or a spike
-        is left out, noisy velocity is replaced, and motion is shifted by the model's delay.
+        Stream conditioning (`taufit.signals.stream`) drops invalid, late and spike samples,
+        replaces noisy velocity and shifts motion by the model's delay.
 
         Args:
-            time: [s].
-            position, velocity: Of the joints.
-            torque: Of the joints [N m].
-            temperature: Of the joints [degC], where friction depends on it.
-            commanded_velocity: What the joints were told to do: with it a push at standstill is
-                told from a start at once.
+            time: Time stamp [s].
+            position, velocity: Joint positions and velocities.
+            torque: Joint torques [N m].
+            temperature: Joint temperatures [degC], required if friction depends on them.
+            commanded_velocity: Commanded joint velocities. With them, a push at standstill is
+                distinguished from a start of motion immediately.
         """
         if self.intake is None:
             self.intake = stream_conditioner(self.model)
-        given = (time, position, velocity, torque, temperature, commanded_velocity)
-        for sample in self.intake.push(*given):
-            self.feed(*sample[:6])
-        return self.seen
+        raw_sample = (time, position, velocity, torque, temperature, commanded_velocity)
+        for sample in self.intake.push(*raw_sample):
+            self.update_clean(*sample[:6])
+        return self.last_reading
 
-    def feed(
+    def update_clean(
         self,
         time: float,
         position: Float[Array, " j"],
@@ -153,142 +154,148 @@ class ContactDetector:
         temperature: Float[Array, " j"] | None = None,
         commanded_velocity: Float[Array, " j"] | None = None,
     ) -> ContactReading | None:
-        """One clean sample, later than the last, as an intake hands it on."""
+        """Process one conditioned sample, later than the last."""
         row, joints = self._row, self.joints
         row[:joints] = position
         row[joints : 2 * joints] = velocity
         row[2 * joints : 3 * joints] = torque
-        if self._felt.warm:
+        if self._external_torque.uses_temperature:
             row[3 * joints :] = require_temperature(temperature)
-        since = self._grid.gap_before(time)
-        if since is not None:
-            self._gap(since, time)
+        last_time = self._grid.gap_before(time)
+        if last_time is not None:
+            self._handle_gap(last_time, time)
         self.samples += 1
         if commanded_velocity is not None:
-            if float(np.abs(commanded_velocity).max()) > _COMMANDED:
-                self._ordered = time
-            self._commanded = time - self._ordered < _COMMAND_LASTS_S
+            if float(np.abs(commanded_velocity).max()) > _COMMANDED_VELOCITY:
+                self._last_command_time = time
+            self._is_commanded = time - self._last_command_time < _COMMAND_TIMEOUT_S
         self._grid.push(time, row)
-        self.felt = None
+        self.last_block = None
         if self._grid.complete_bins:
-            self.felt = felt = self._felt(*self._grid.take())
-            if felt is not None:
-                for i in range(len(felt)):
-                    self._feel(felt, i, time)
-        return self.seen
+            self.last_block = block = self._external_torque(*self._grid.take())
+            if block is not None:
+                for i in range(len(block)):
+                    self._process_bin(block, i, time)
+        return self.last_reading
 
-    def carry(self, payload: Float[Array, " 10"], *, anew: bool = False) -> None:
-        """The arm carries this body from now on: its torque comes from inside.
+    def set_payload(self, payload: Float[Array, " 10"], *, is_new: bool = False) -> None:
+        """Add a payload to the model: its torque is no longer external.
 
         Args:
             payload: Ten inertial parameters in the last link's frame.
-            anew: It is another body than before: a contact that lasts was it, and what the outside
-                does is learnt anew.
+            is_new: Whether it replaces another payload. An active contact is then taken for the
+                payload, and the external torque level is estimated again.
         """
-        self._felt.carry(payload)
-        self._noise.forget()
-        if anew:
-            self.accept()
-            self._test.lose(np.ones(self.joints, bool))
-            self._test.forget()
-            self._settling = max(self._settling, round(_SETTLE_S / self.step))
+        self._external_torque.set_payload(payload)
+        self._noise.clear_mass_matrix()
+        if is_new:
+            self.accept_as_payload()
+            self._test.reset_level(np.ones(self.joints, bool))
+            self._test.restart()
+            self._bins_to_skip = max(self._bins_to_skip, round(_STARTUP_S / self.step))
 
-    def accept(self) -> None:
-        """What touches the arm is something it carries: its torque is the new level."""
-        if self._touch is not None and self.seen is not None:
-            self._end(self.seen.time, lasting=True)
+    def accept_as_payload(self) -> None:
+        """End the active contact and take its torque as the new level, as that of a payload."""
+        if self._active is not None and self.last_reading is not None:
+            self._end_contact(self.last_reading.time, is_lasting=True)
 
-    def _gap(self, last: float, time: float) -> None:
+    def _handle_gap(self, last: float, time: float) -> None:
         text = f"no samples from {last:.2f} s to {time:.2f} s: the watch starts anew"
-        if self._touch is not None:
-            self._end(last)
+        if self._active is not None:
+            self._end_contact(last)
         self.events.append(ContactEvent(time, "gap", text))
         self._grid.clear()
-        self._felt.clear()
-        self._restart()
+        self._external_torque.clear()
+        self._reset()
 
-    def _restart(self) -> None:
+    def _reset(self) -> None:
         self._test = ChangeTest(self._prior, self.step)
-        self._past: deque[ContactSample] = deque(maxlen=self._test.longest)
-        self._touch: ActiveContact | None = None
-        self._rest.clear()
-        self._commanded, self._ordered = None, -np.inf
-        self._settling, self._starting = round(_SETTLE_S / self.step), False
-        self._stands = False
+        self._past: deque[ContactSample] = deque(maxlen=self._test.max_window)
+        self._active: ActiveContact | None = None
+        self._standstill_test.clear()
+        self._is_commanded, self._last_command_time = None, -np.inf
+        self._bins_to_skip, self._is_starting = round(_STARTUP_S / self.step), False
+        self._was_standing = False
 
-    # ---- one step of the grid ------------------------------------------------------------------
+    # ---- one time bin --------------------------------------------------------------------------
 
-    def _feel(self, felt: ExternalTorqueBlock, i: int, time: float) -> None:
-        jolt = felt.jolts[i].max()
-        if jolt > _JOLT:
-            self._say_jolt(float(jolt), time)
-        standing = bool(felt.standing[i].all())
-        if self._starting and not standing:
-            # It has started: from now on its friction states say what can be told.
-            self._settling, self._starting = 0, False
-        settling = self._settling > 0
-        cell = self._noise.cell(felt, i, blind=settling)
+    def _process_bin(self, block: ExternalTorqueBlock, i: int, time: float) -> None:
+        excess = block.acceleration_excess[i].max()
+        if excess > _MAX_ACCELERATION_EXCESS:
+            self._report_excess_acceleration(float(excess), time)
+        standing = bool(block.standing[i].all())
+        if self._is_starting and not standing:
+            # Motion has begun: its friction regimes decide.
+            self._bins_to_skip, self._is_starting = 0, False
+        settling = self._bins_to_skip > 0
+        time_bin = self._noise.time_bin(block, i, unobservable=settling)
         if settling:
-            self._settling -= 1
+            self._bins_to_skip -= 1
             if standing:
-                # Friction that a push or a start has wound up unwinds.
-                self._test.lose(felt.standing[i], cell.residual)
-        moment = ContactSample(felt.position[i], cell)
-        self._past.append(moment)
-        switched = felt.switched[i]
-        if self._stands and not standing:
-            # Motors have pushed against friction before the arm went: that is no change.
-            self._test.forget()
-            self._test.lose(np.ones(self.joints, bool), cell.residual)
+                # Friction relaxes after a push or a start.
+                self._test.reset_level(block.standing[i], time_bin.residual)
+        sample = ContactSample(block.position[i], time_bin)
+        self._past.append(sample)
+        switched = block.regime_changed[i]
+        if self._was_standing and not standing:
+            # Motor torque rose against friction before the start: no external change.
+            self._test.restart()
+            self._test.reset_level(np.ones(self.joints, bool), time_bin.residual)
         elif switched.any():
-            self._test.lose(switched, cell.residual)
-        self._stands = standing
-        if self._touch is None:
-            evidence = self._test.advance(cell)
-            alarm = self._alarm(standing, evidence, time)
+            self._test.reset_level(switched, time_bin.residual)
+        self._was_standing = standing
+        if self._active is None:
+            evidence = self._test.advance(time_bin)
+            alarm = self._detect(standing, evidence, time)
             if alarm is not None:
-                self._begin(alarm, felt, i, time)
+                self._start_contact(alarm, block, i, time)
         else:
             evidence = self.contacts[-1].evidence
-            self._touch.add(moment, felt.standing[i], switched | ~felt.sure[i])
-            self._follow(time)
-        self._see(felt, i, time, evidence, cell)
+            self._active.add(sample, block.standing[i], switched | ~block.observable[i])
+            self._update_contact(time)
+        self._set_reading(block, i, time, evidence, time_bin)
 
-    def _say_jolt(self, jolt: float, time: float) -> None:
-        if time - self._said > _SAY_AGAIN_S:
+    def _report_excess_acceleration(self, excess: float, time: float) -> None:
+        if time - self._last_message_time > _MESSAGE_INTERVAL_S:
             text = (
-                f"acceleration is {100 * (1 + jolt):.0f} % of the training's: nothing is said "
+                f"acceleration is {100 * (1 + excess):.0f} % of the training's: nothing is said "
                 "about contact until it has settled"
             )
             self.events.append(ContactEvent(time, "stop beyond training", text))
-        self._said = time
+        self._last_message_time = time
 
-    def _alarm(self, standing: bool, evidence: float, time: float) -> tuple[TorqueStep, int] | None:
-        """A step to be told, and cells that have passed since its evidence was enough."""
-        if not standing or self._commanded is not None:
-            self._rest.clear()
-            starts = bool(self._commanded) and standing
-            step = self._test.found() if evidence > self.threshold and not starts else None
+    def _detect(
+        self, standing: bool, evidence: float, time: float
+    ) -> tuple[TorqueStep, int] | None:
+        """Torque step to report, and time bins since its evidence reached the threshold."""
+        if not standing or self._is_commanded is not None:
+            self._standstill_test.clear()
+            is_starting = bool(self._is_commanded) and standing
+            step = (
+                self._test.most_likely_step()
+                if evidence > self.threshold and not is_starting
+                else None
+            )
             return None if step is None else (step, 0)
-        may_be = evidence > self.settings.sign * self.threshold
-        step = self._test.found() if may_be else None
-        found = self._rest.judge(self._past, step, self.threshold, time)
-        if found.creeps is not None:
-            self._test.forget()
-            self._test.lose(np.ones(self.joints, bool), found.creeps)
-        elif found.starts:
-            self._test.forget()
-            self._settling, self._starting = round(_STARTS_S / self.step), True
-        return found.push
+        is_candidate = evidence > self.settings.first_sign * self.threshold
+        step = self._test.most_likely_step() if is_candidate else None
+        decision = self._standstill_test.decide(self._past, step, self.threshold, time)
+        if decision.creep_level is not None:
+            self._test.restart()
+            self._test.reset_level(np.ones(self.joints, bool), decision.creep_level)
+        elif decision.is_start:
+            self._test.restart()
+            self._bins_to_skip, self._is_starting = round(_START_DURATION_S / self.step), True
+        return decision.push
 
     # ---- contacts ------------------------------------------------------------------------------
 
-    def _begin(
-        self, alarm: tuple[TorqueStep, int], felt: ExternalTorqueBlock, i: int, time: float
+    def _start_contact(
+        self, alarm: tuple[TorqueStep, int], block: ExternalTorqueBlock, i: int, time: float
     ) -> None:
-        step, cells = alarm
-        age = min(step.age + cells, len(self._past))
-        self._touch = ActiveContact(
+        step, bins_since = alarm
+        age = min(step.age + bins_since, len(self._past))
+        self._active = ActiveContact(
             step.level,
             step.variance,
             list(self._past)[-age:],
@@ -296,17 +303,19 @@ class ContactDetector:
             self.step,
             self.settings,
         )
-        since = float(felt.time[i]) - (age - 0.5) * self.step
-        contact = self._contact(since, time, step.evidence)
+        start_time = float(block.time[i]) - (age - 0.5) * self.step
+        contact = self._estimate_contact(start_time, time, step.evidence)
         self.contacts.append(contact)
         self.events.append(ContactEvent(time, contact.kind, str(contact), contact))
 
-    def _contact(self, since: float, noticed: float, evidence: float) -> Contact:
-        assert self._touch is not None
-        change, covariance = self._touch.over()
+    def _estimate_contact(
+        self, start_time: float, detection_time: float, evidence: float
+    ) -> Contact:
+        assert self._active is not None
+        change, covariance = self._active.change()
         variance = np.diag(covariance)
-        # Where the arm was while the change was averaged, not where it is by now.
-        robot, position = self.model.robot, self._touch.position
+        # Pose while the change was averaged, not the present one.
+        robot, position = self.model.robot, self._active.position
         force = find_force(
             robot,
             position,
@@ -314,16 +323,18 @@ class ContactDetector:
             covariance,
             tool=self.settings.tool,
             force_std=self.settings.force_std,
-            blind_std=self.settings.blind_std,
+            unobservable_std=self.settings.unobservable_std,
         )
-        wide = self._prior**2
-        parts = change**2 / variance * wide / (wide + variance) - np.log1p(wide / variance)
-        joint, links = candidate_links(robot, position, parts)
-        excluded = force.vertical_misfit > self.settings.off_vertical
-        kind = "contact" if excluded else "pick or contact"
+        prior_variance = self._prior**2
+        joint_evidence = change**2 / variance * prior_variance / (
+            prior_variance + variance
+        ) - np.log1p(prior_variance / variance)
+        joint, links = candidate_links(robot, position, joint_evidence)
+        not_vertical = force.vertical_misfit > self.settings.vertical_chi_square
+        kind = "contact" if not_vertical else "pick or contact"
         return Contact(
-            since,
-            noticed,
+            start_time,
+            detection_time,
             evidence,
             change,
             variance,
@@ -335,63 +346,73 @@ class ContactDetector:
             peak=force.size,
         )
 
-    def _follow(self, time: float) -> None:
-        touch, known = self._touch, self.contacts[-1]
-        assert touch is not None
-        if touch.ended:
-            self._end(time - self.settings.end)
+    def _update_contact(self, time: float) -> None:
+        active, contact = self._active, self.contacts[-1]
+        assert active is not None
+        if active.is_ended:
+            self._end_contact(time - self.settings.end_window)
             return
-        if touch.seconds > self.settings.longest:
-            self._end(time, lasting=True)
+        if active.duration_s > self.settings.max_duration:
+            self._end_contact(time, is_lasting=True)
             return
-        now = self._contact(known.since, known.noticed, known.evidence)
-        # What has been excluded stays so.
-        kind = "contact" if known.kind == "contact" else now.kind
-        now = replace(now, kind=kind, peak=max(known.peak, now.force.size))
-        if kind != known.kind:
-            self.events.append(ContactEvent(time, kind, str(now), now))
-        self.contacts[-1] = now
+        updated = self._estimate_contact(
+            contact.start_time, contact.detection_time, contact.evidence
+        )
+        # An excluded pick stays excluded.
+        kind = "contact" if contact.kind == "contact" else updated.kind
+        updated = replace(updated, kind=kind, peak=max(contact.peak, updated.force.size))
+        if kind != contact.kind:
+            self.events.append(ContactEvent(time, kind, str(updated), updated))
+        self.contacts[-1] = updated
 
-    def _end(self, until: float, *, lasting: bool = False) -> None:
-        touch, known = self._touch, self.contacts[-1]
-        assert touch is not None
-        done = replace(known, until=until)
-        self.contacts[-1] = done
-        text = f"contact since {known.since:.2f} s ended after {until - known.since:.2f} s"
-        if lasting:
+    def _end_contact(self, end_time: float, *, is_lasting: bool = False) -> None:
+        active, contact = self._active, self.contacts[-1]
+        assert active is not None
+        ended_contact = replace(contact, end_time=end_time)
+        self.contacts[-1] = ended_contact
+        text = (
+            f"contact since {contact.start_time:.2f} s ended after "
+            f"{end_time - contact.start_time:.2f} s"
+        )
+        if is_lasting:
             text = (
-                f"the change since {known.since:.2f} s lasts: a payload, or a load that stays. It "
+                f"the change since {contact.start_time:.2f} s lasts: a payload, or a load that "
+                f"stays. It "
                 "is the new level"
             )
-        self.events.append(ContactEvent(until, "contact ended", text, done))
-        self._test.forget()
-        self._test.wait(touch.walked)
-        stays = np.ones(self.joints, bool) if lasting else self._stood()
-        self._test.lose(stays, touch.now)
-        self._touch = None
-        pause = _UNWINDS_S if stays.all() else self.settings.end
-        self._settling = max(self._settling, round(pause / self.step))
+        self.events.append(ContactEvent(end_time, "contact ended", text, ended_contact))
+        self._test.restart()
+        self._test.skip_bin(active.level_growth)
+        level_lost = np.ones(self.joints, bool) if is_lasting else self._joints_in_stiction()
+        self._test.reset_level(level_lost, active.recent_torque)
+        self._active = None
+        pause = _RELAXATION_S if level_lost.all() else self.settings.end_window
+        self._bins_to_skip = max(self._bins_to_skip, round(pause / self.step))
 
-    def _stood(self) -> Array:
-        """Joints whose friction may hold what is left of a push."""
-        return np.ones(self.joints, bool) if self.seen is None else self.seen.state >= TURNING
+    def _joints_in_stiction(self) -> Array:
+        """Joints whose friction may hold the rest of a push."""
+        return (
+            np.ones(self.joints, bool)
+            if self.last_reading is None
+            else self.last_reading.state >= TURNING
+        )
 
-    def _see(
-        self, felt: ExternalTorqueBlock, i: int, time: float, evidence: float, cell: TimeBin
+    def _set_reading(
+        self, block: ExternalTorqueBlock, i: int, time: float, evidence: float, time_bin: TimeBin
     ) -> None:
-        contact = None if self._touch is None else self.contacts[-1]
+        contact = None if self._active is None else self.contacts[-1]
         if contact is None:
-            change, spread = felt.smooth[i] - self._test.level, self._test.std + self._usual
+            change, std = block.smooth[i] - self._test.level, self._test.std + self._fast_noise
         else:
-            change, spread = contact.change, np.sqrt(contact.variance)
-        self.seen = ContactReading(
+            change, std = contact.change, np.sqrt(contact.variance)
+        self.last_reading = ContactReading(
             time,
-            felt.smooth[i],
-            cell.spread,
+            block.smooth[i],
+            time_bin.observer_std,
             change,
-            spread,
-            felt.state[i],
-            felt.sure[i],
+            std,
+            block.state[i],
+            block.observable[i],
             evidence,
             self.threshold,
             contact,

@@ -1,19 +1,19 @@
-"""The torque that the outside puts on the joints, from the balance of momentum over each cell.
+"""External joint torque from the balance of momentum over each time bin.
 
-With generalised momentum p = M(q) v, over the step h from one cell of the grid to the next
+With generalised momentum p = M(q) v, over the step h from one time bin to the next
 
     p' - p = h (tau - friction - offset + C(q, v)' v - g(q) + tau_ext),
 
-so tau_ext, its average over the step, needs no acceleration: only the change of velocity. With
+so the mean tau_ext over the step needs no acceleration, only the change of velocity. With
 (M' - M)/h for dM/dt = C + C' the balance is inverse dynamics at the middle of the step,
 
     tau_ext = M (v' - v)/h + C v + g + rotors (v' - v)/h + friction + offset - tau.
 
-Sign: what the outside does to the arm. A mass hung on the tool gives J' m g, a hand that lifts the
-tool the opposite.
+Sign: torque of the environment on the robot. A mass hung on the tool gives J' m g, a hand that
+lifts the tool the opposite.
 
-Where a joint stands its friction may be anything within its band; friction is then left out of the
-balance, and only changes say something.
+At standstill friction lies anywhere within its stiction band; friction is then left out of the
+balance, and only changes are informative.
 """
 
 from __future__ import annotations
@@ -36,43 +36,43 @@ try:
 except ImportError:  # no compiler when this was installed
     _kernel = None
 
-# Cells are not longer than this: 125 Hz sees everything that a joint torque tells.
-FASTEST_HZ = 125.0
-# Corner of the first-order observer, in cut-offs of a fourth-order low-pass that passes as much
-# noise: its noise bandwidth is pi/2 corners, that of Butterworth's 1.026.
-_CORNER = 1.026 / (0.5 * np.pi)
-WIDEST_HZ = 10.0
-# Rows that are gone through one by one rather than by a filter.
-_FEW = 8
-# For how long an acceleration beyond the training's counts [s].
-_JOLT_S = 0.4
-_LARGEST_JOLT = 20.0
-# Accelerations are taken over as many cells as make that of noise this small beside the training's
-# largest, and twice that. Differences of velocity below so many standard deviations are noise; more
-# of them where one cell is not enough, for a difference beyond counts for 0.4 s.
-_SMALL, _MOST_CELLS = 0.15, 8
-_NOISE, _MUCH_NOISE = 2.1, 5.6
+# Upper limit of the rate of time bins: joint torque carries no information above [Hz].
+MAX_RATE_HZ = 125.0
+# Corner of the first-order observer relative to the cut-off of a 4th-order low-pass with equal
+# noise: noise bandwidth pi/2 corners against 1.026 cut-offs (Butterworth).
+_CORNER_RATIO = 1.026 / (0.5 * np.pi)
+MAX_CUTOFF_HZ = 10.0
+# Up to this number of rows a loop is used instead of a filter.
+_LOOP_ROWS = 8
+# Time for which an acceleration above the training range counts [s].
+_EXCESS_HOLD_S = 0.4
+_MAX_EXCESS = 20.0
+# Accelerations are taken over the number of bins at which noise is this fraction of the largest
+# training acceleration, and twice that number. Differences of velocity below this many standard
+# deviations are noise; more if one bin is not enough, since an excess counts for 0.4 s.
+_NOISE_FRACTION, _MAX_BINS = 0.15, 8
+_NOISE_LIMIT, _HIGH_NOISE_LIMIT = 2.1, 5.6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExternalTorqueBlock:
-    """External torque of consecutive steps, and what the joints were doing.
+    """External torque of consecutive time bins, with the motion of the joints.
 
     Attributes:
-        time: Middle of each step [s].
-        position, velocity: Of the joints there.
-        torque: External joint torque over the step; friction left out where the joint stands [N m].
-        smooth: The same through the momentum observer, friction left out likewise [N m].
-        state: Friction state of each joint.
+        time: Middle of each bin [s].
+        position, velocity: Joint positions and velocities there.
+        torque: External joint torque over the bin, without friction at standstill [N m].
+        smooth: `torque` filtered by the momentum observer [N m].
+        state: Friction regime of each joint.
         standing: Whether the joint stands.
-        sure: Whether a change says something about the outside.
-        switched: Whether the joint has begun or ceased to stand with this step.
-        jolts: By how much each joint's acceleration exceeds the training's, relative, within the
-            last 0.4 s.
-        acceleration: Of the joints over the step.
-        measured: Torque of the joints as measured [N m].
-        rigid: What the model expects of the links, what they carry and what balances them [N m].
-        friction: What it expects of friction, also where the joint stands [N m].
+        observable: Whether a change is due to external torque, not to friction.
+        regime_changed: Whether the joint has begun or ceased to stand in this bin.
+        acceleration_excess: Relative excess of each joint's acceleration over the training range,
+            largest within the last 0.4 s.
+        acceleration: Joint accelerations over the bin.
+        measured: Measured joint torques [N m].
+        rigid: Model torque of links, payload and gravity compensators [N m].
+        friction: Model friction, also at standstill [N m].
     """
 
     time: Float[Array, " n"]
@@ -82,119 +82,134 @@ class ExternalTorqueBlock:
     smooth: Float[Array, "n j"]
     state: Int[Array, "n j"]
     standing: Bool[Array, "n j"]
-    sure: Bool[Array, "n j"]
-    switched: Bool[Array, "n j"]
-    jolts: Float[Array, "n j"]
+    observable: Bool[Array, "n j"]
+    regime_changed: Bool[Array, "n j"]
+    acceleration_excess: Float[Array, "n j"]
     acceleration: Float[Array, "n j"]
     measured: Float[Array, "n j"]
     rigid: Float[Array, "n j"]
     friction: Float[Array, "n j"]
 
     @property
-    def predicted(self) -> Float[Array, "n j"]:
-        """Torque that the model expects to be measured [N m]."""
+    def model_torque(self) -> Float[Array, "n j"]:
+        """Model prediction of the measured torque [N m]."""
         return self.torque + self.measured + np.where(self.standing, self.friction, 0.0)
 
     @property
-    def jolt(self) -> Float[Array, " n"]:
-        """The largest of `jolts`."""
-        out: Array = self.jolts.max(axis=1)
+    def max_excess(self) -> Float[Array, " n"]:
+        """Largest `acceleration_excess` of all joints."""
+        out: Array = self.acceleration_excess.max(axis=1)
         return out
 
     def __len__(self) -> int:
         return len(self.time)
 
     @classmethod
-    def joined(cls, parts: list[ExternalTorqueBlock]) -> ExternalTorqueBlock:
-        """Chunks one after the other."""
+    def concatenate(cls, parts: list[ExternalTorqueBlock]) -> ExternalTorqueBlock:
+        """Concatenate consecutive blocks."""
         return cls(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(cls)))
 
 
 def observer_gain(cutoff_hz: float) -> float:
-    """K of the observer r' = K (tau_ext - r) that passes as much noise as a low-pass [1/s]."""
-    return float(2.0 * np.pi * _CORNER * min(cutoff_hz, WIDEST_HZ))
+    """Gain K of the observer r' = K (tau_ext - r) with the noise bandwidth of a low-pass [1/s]."""
+    return float(2.0 * np.pi * _CORNER_RATIO * min(cutoff_hz, MAX_CUTOFF_HZ))
 
 
 class ExternalTorque:
-    """External torque of an arm, chunk by chunk.
+    """Computes external torque from time bins.
 
     Args:
-        model: Of the arm with all that is on it.
-        rate_hz: Of the cells.
-        cutoff_hz: Bandwidth of the observer.
-        states: When joints are in which friction state.
-        velocity_noise: Of a cell, in fast motion [rad/s or m/s].
+        model: Model of the robot including its tool.
+        rate_hz: Rate of the time bins [Hz].
+        cutoff_hz: Bandwidth of the observer [Hz]. Lower values reduce noise and add delay.
+        states: Limits of the friction regimes.
+        velocity_noise: Standard deviation of the velocity of a bin in fast motion [rad/s or m/s].
     """
 
     def __init__(
         self,
         model: FittedModel,
         rate_hz: float,
-        cutoff_hz: float = WIDEST_HZ,
+        cutoff_hz: float = MAX_CUTOFF_HZ,
         states: StateSettings | None = None,
         velocity_noise: Float[Array, " j"] | None = None,
     ) -> None:
         self.model = model
         self.joints = model.robot.joints
         self.step = 1.0 / rate_hz
-        self.warm = needs(model.term_sum, "temperature")
-        self.channels = self.joints * (4 if self.warm else 3)
+        self.uses_temperature = needs(model.term_sum, "temperature")
+        self.channels = self.joints * (4 if self.uses_temperature else 3)
         self.engine = RegressorEngine(model.robot)
         parts = model.layout.split(np.asarray(model.values, float))
-        # Conservative torque is no friction: it acts on a standing joint too, so it is taken off
-        # the measured torque.
+        # Conservative torque acts on a standing joint too and is subtracted from the measured
+        # torque.
         self._friction = FrictionTape(model.only(DISSIPATIVE, INERTIAL, CONSTANT), self.step)
         self._rotors, self._offsets = parts.rotors, parts.offsets
         self._coupling = model.columns.coupling
         self.states = FrictionStates(self.joints, self.step, states)
-        self.share = -float(np.expm1(-observer_gain(cutoff_hz) * self.step))
-        reach = model.training.ranges.acceleration
-        fastest = np.full(self.joints, np.inf) if reach is None else reach.largest
-        self._base = _cells_of(velocity_noise, np.asarray(fastest, float) * self.step)
-        many = np.where(self._base > 1.0, _MUCH_NOISE, _NOISE)
-        noise = 0.0 if velocity_noise is None else many * velocity_noise
-        unsure = np.maximum(noise, 2.0 * self.states.settings.standstill)
-        # What a chunk leaves to the next: observer, who stood, the last velocities; whether
-        # there was a step, the place in the ring of jolts, whether friction has a path.
-        self._memory = np.zeros((2 + 2 * _MOST_CELLS, self.joints))
-        self._lag, self._stood = self._memory[:2]
-        self._clock = np.zeros(3)
-        self._over = np.zeros((round(_JOLT_S / self.step) + 1, self.joints))
-        self._unsure, self.fastest = unsure * np.ones(self.joints), np.asarray(fastest, float)
-        self.turning = np.diag(self._rotors)
+        self.step_response = -float(np.expm1(-observer_gain(cutoff_hz) * self.step))
+        training_range = model.training.ranges.acceleration
+        max_acceleration = (
+            np.full(self.joints, np.inf) if training_range is None else training_range.largest
+        )
+        self._acceleration_bins = _acceleration_bins(
+            velocity_noise, np.asarray(max_acceleration, float) * self.step
+        )
+        noise_limit = np.where(self._acceleration_bins > 1.0, _HIGH_NOISE_LIMIT, _NOISE_LIMIT)
+        noise = 0.0 if velocity_noise is None else noise_limit * velocity_noise
+        velocity_limit = np.maximum(noise, 2.0 * self.states.settings.standstill)
+        # State between calls: observer, standing joints, last velocities; whether there was a step,
+        # index in the ring of excesses, whether friction has a path.
+        self._memory = np.zeros((2 + 2 * _MAX_BINS, self.joints))
+        self._observer, self._was_standing = self._memory[:2]
+        self._counters = np.zeros(3)
+        self._excess_ring = np.zeros((round(_EXCESS_HOLD_S / self.step) + 1, self.joints))
+        self._velocity_noise_limit, self.max_acceleration = (
+            velocity_limit * np.ones(self.joints),
+            np.asarray(max_acceleration, float),
+        )
+        self.rotor_matrix = np.diag(self._rotors)
         if self._coupling is not None:
-            self.turning = self._coupling.T @ self.turning @ self._coupling
-        self._last: Array | None = None
-        self.compiled = _kernel is not None and self._friction.compiled
-        if self.compiled:
+            self.rotor_matrix = self._coupling.T @ self.rotor_matrix @ self._coupling
+        self._last_bin: Array | None = None
+        self.is_compiled = _kernel is not None and self._friction.compiled
+        if self.is_compiled:
             self._loop = _kernel.ExternalTorque(
                 *self._friction.parts,
                 self.states.numbers,
                 self.states.memory,
                 self.states.arm,
-                np.stack([self._rotors, self._offsets, self._unsure, self.fastest, self._base]),
+                np.stack(
+                    [
+                        self._rotors,
+                        self._offsets,
+                        self._velocity_noise_limit,
+                        self.max_acceleration,
+                        self._acceleration_bins,
+                    ]
+                ),
                 self._memory,
-                self._clock,
-                self._over,
+                self._counters,
+                self._excess_ring,
                 self.step,
-                self.share,
+                self.step_response,
             )
         self.clear()
 
     @classmethod
-    def of(cls, model: FittedModel, noise: NoiseByState) -> ExternalTorque:
-        """With the cells and states that noise by state was learnt from."""
+    def from_noise(cls, model: FittedModel, noise: NoiseByState) -> ExternalTorque:
+        """Use the time bins and friction regimes of the given noise."""
         return cls(model, noise.rate_hz, noise.cutoff_hz, noise.states, noise.velocity[FAST])
 
     def clear(self) -> None:
-        """The next chunk follows on none."""
+        """Reset all states; the next bins start a new run."""
         self.states.clear()
         self._friction.clear()
-        self._last = None
-        self._memory[:], self._clock[:], self._over[:] = 0.0, 0.0, 0.0
+        self._last_bin = None
+        self._memory[:], self._counters[:], self._excess_ring[:] = 0.0, 0.0, 0.0
 
-    def carry(self, payload: Float[Array, " 10"]) -> None:
-        """The last link carries a body with these inertial parameters from now on."""
+    def set_payload(self, payload: Float[Array, " 10"]) -> None:
+        """Add a payload with these inertial parameters to the last link."""
         links = np.array(self.model.robot.parameters, float)
         links[self.model.robot.layout.link(-1)] += payload
         self.engine = RegressorEngine(self.model.robot, parameters=links)
@@ -202,39 +217,41 @@ class ExternalTorque:
     def __call__(
         self, time: Float[Array, " n"], cells: Float[Array, "n c"]
     ) -> ExternalTorqueBlock | None:
-        """The steps up to the next cells; None where there is no step yet.
+        """External torque up to the next time bins; None before the first step.
 
         Args:
-            time: Centres of the cells [s].
-            cells: Positions, velocities, torques and, where friction needs them, temperatures.
+            time: Centres of the bins [s].
+            cells: Positions, velocities, torques and, if friction needs them, temperatures.
         """
-        if self._last is None:
-            self._last = cells[0]
+        if self._last_bin is None:
+            self._last_bin = cells[0]
             time, cells = time[1:], cells[1:]
         n = len(time)
         if n == 0:
             return None
         ends = np.empty((n + 1, self.channels))
-        ends[0], ends[1:] = self._last, cells
-        self._last = np.array(ends[-1]) if self.model.has_conservative_terms else ends[-1]
+        ends[0], ends[1:] = self._last_bin, cells
+        self._last_bin = np.array(ends[-1]) if self.model.has_conservative_terms else ends[-1]
         time = time - 0.5 * self.step
         j = self.joints
         if self.model.has_conservative_terms:
             ends[:, 2 * j : 3 * j] -= self.model.conservative_torque(ends[:, :j])
-        felt = self._repeat(time, ends) if self.compiled else self._steps(time, ends)
+        block = self._kernel_steps(time, ends) if self.is_compiled else self._steps(time, ends)
         if self.model.has_conservative_terms:
-            static = self.model.conservative_torque(felt.position)
-            felt.measured[:] += static
-            felt.rigid[:] += static
-        return felt
+            conservative = self.model.conservative_torque(block.position)
+            block.measured[:] += conservative
+            block.rigid[:] += conservative
+        return block
 
-    def _repeat(self, time: Float[Array, " n"], ends: Float[Array, "m c"]) -> ExternalTorqueBlock:
-        """`_steps`, compiled."""
+    def _kernel_steps(
+        self, time: Float[Array, " n"], ends: Float[Array, "m c"]
+    ) -> ExternalTorqueBlock:
+        """Compute `_steps` with the compiled kernel."""
         n, j = len(time), self.joints
-        out, jolts = np.empty((8, n, j)), np.empty((n, j))
+        out, excess = np.empty((8, n, j)), np.empty((n, j))
         state, flags = np.empty((n, j), np.int64), np.empty((3, n, j), bool)
-        self._loop.advance(self.engine.kernel, ends, out, jolts, state, flags)
-        q, v, torque, smooth, change, measured, rigid, friction = out
+        self._loop.advance(self.engine.kernel, ends, out, excess, state, flags)
+        q, v, torque, smooth, acceleration, measured, rigid, friction = out
         return ExternalTorqueBlock(
             time,
             q,
@@ -245,31 +262,31 @@ class ExternalTorque:
             flags[0],
             flags[1],
             flags[2],
-            jolts,
-            change,
+            excess,
+            acceleration,
             measured,
             rigid,
             friction,
         )
 
     def _steps(self, time: Float[Array, " n"], ends: Float[Array, "m c"]) -> ExternalTorqueBlock:
-        """Steps between consecutive cells; the kernel does the same."""
+        """Compute the steps between consecutive time bins; equal to the kernel."""
         j, h = self.joints, self.step
         middle = 0.5 * (ends[1:] + ends[:-1])
         q, v = np.ascontiguousarray(middle[:, :j]), np.ascontiguousarray(middle[:, j : 2 * j])
-        change = (ends[1:, j : 2 * j] - ends[:-1, j : 2 * j]) / h
-        rigid = self.engine.inverse_dynamics(q, v, change)
+        acceleration = (ends[1:, j : 2 * j] - ends[:-1, j : 2 * j]) / h
+        rigid = self.engine.inverse_dynamics(q, v, acceleration)
         measured = middle[:, 2 * j : 3 * j]
-        bare = rigid + self._inertia(change) + self._offsets - measured
+        without_friction = rigid + self._rotor_torque(acceleration) + self._offsets - measured
         states = self.states(q, v)
-        friction = self._friction_of(q, v, rigid, middle)
-        torque = bare + np.where(states.standing, 0.0, friction)
-        smooth, switched, jolts = (
-            self._smooth(torque),
-            self._switched(states.standing),
-            self._jolts(v),
+        friction = self._step_friction(q, v, rigid, middle)
+        torque = without_friction + np.where(states.standing, 0.0, friction)
+        smooth, regime_changed, excess = (
+            self._observe(torque),
+            self._find_regime_changes(states.standing),
+            self._find_excess(v),
         )
-        self._clock[0] = 1.0
+        self._counters[0] = 1.0
         return ExternalTorqueBlock(
             time,
             q,
@@ -277,96 +294,103 @@ class ExternalTorque:
             torque,
             smooth,
             *states,
-            switched,
-            jolts,
-            change,
+            regime_changed,
+            excess,
+            acceleration,
             measured,
             rigid,
             friction,
         )
 
-    def _inertia(self, change: Float[Array, "n j"]) -> Float[Array, "n j"]:
-        """Torque of the rotors, which turn with the motors."""
+    def _rotor_torque(self, acceleration: Float[Array, "n j"]) -> Float[Array, "n j"]:
+        """Torque of the rotor inertias."""
         if self._coupling is None:
-            return self._rotors * change
-        return (self._rotors * (change @ self._coupling.T)) @ self._coupling
+            return self._rotors * acceleration
+        return (self._rotors * (acceleration @ self._coupling.T)) @ self._coupling
 
-    def _friction_of(
+    def _step_friction(
         self,
         q: Float[Array, "n j"],
         v: Float[Array, "n j"],
         load: Float[Array, "n j"],
         cells: Float[Array, "n c"],
     ) -> Float[Array, "n j"]:
-        """Friction at the joints over each step; it remembers the steps before."""
+        """Friction at the joints over each step, with its state."""
         out = np.empty_like(q)
         for i in range(len(q)):
-            warm = cells[i, 3 * self.joints :] if self.warm else None
-            out[i] = self._friction(v[i], q[i], load[i], warm)
+            temperature = cells[i, 3 * self.joints :] if self.uses_temperature else None
+            out[i] = self._friction(v[i], q[i], load[i], temperature)
         return out if self._coupling is None else out @ self._coupling
 
-    def _smooth(self, torque: Float[Array, "n j"]) -> Float[Array, "n j"]:
-        """The momentum observer r' = K (tau_ext - r)."""
-        share = self.share
-        lag = self._lag.copy() if self._clock[0] else torque[0]
-        if len(torque) < _FEW:
+    def _observe(self, torque: Float[Array, "n j"]) -> Float[Array, "n j"]:
+        """Apply the momentum observer r' = K (tau_ext - r)."""
+        response = self.step_response
+        observer = self._observer.copy() if self._counters[0] else torque[0]
+        if len(torque) < _LOOP_ROWS:
             out = np.empty_like(torque)
             for i in range(len(torque)):
-                lag = out[i] = lag + share * (torque[i] - lag)
+                observer = out[i] = observer + response * (torque[i] - observer)
         else:
-            b, a = np.array([share, 0.0]), np.array([1.0, share - 1.0])
-            out = filter_rows(b, a, torque.T, ((1.0 - share) * lag)[:, None])[0].T
-        self._lag[:] = out[-1]
+            b, a = np.array([response, 0.0]), np.array([1.0, response - 1.0])
+            out = filter_rows(b, a, torque.T, ((1.0 - response) * observer)[:, None])[0].T
+        self._observer[:] = out[-1]
         return out
 
-    def _switched(self, standing: Bool[Array, "n j"]) -> Bool[Array, "n j"]:
+    def _find_regime_changes(self, standing: Bool[Array, "n j"]) -> Bool[Array, "n j"]:
         earlier = np.empty_like(standing)
-        earlier[0] = self._stood > 0.0 if self._clock[0] else standing[0]
+        earlier[0] = self._was_standing > 0.0 if self._counters[0] else standing[0]
         earlier[1:] = standing[:-1]
-        self._stood[:] = standing[-1]
+        self._was_standing[:] = standing[-1]
         return standing != earlier
 
-    def _jolts(self, velocity: Float[Array, "n j"]) -> Float[Array, "n j"]:
-        """Acceleration beyond the training's, the largest within the last moments, per joint."""
-        n, longest = len(velocity), 2 * _MOST_CELLS
-        path = np.empty((n + longest, self.joints))
-        # In memory the newest comes first.
-        path[:longest] = self._memory[:1:-1] if self._clock[0] else velocity[0]
-        path[longest:] = velocity
-        self._memory[2:] = path[: -longest - 1 : -1]
-        over = np.full(velocity.shape, -1.0)
+    def _find_excess(self, velocity: Float[Array, "n j"]) -> Float[Array, "n j"]:
+        """Relative excess of acceleration over the training range, largest of recent bins, per "
+        "joint."""
+        n, history = len(velocity), 2 * _MAX_BINS
+        velocities = np.empty((n + history, self.joints))
+        # The memory holds the newest velocity first.
+        velocities[:history] = self._memory[:1:-1] if self._counters[0] else velocity[0]
+        velocities[history:] = velocity
+        self._memory[2:] = velocities[: -history - 1 : -1]
+        excess = np.full(velocity.shape, -1.0)
         for j in range(self.joints):
-            for cells in (int(self._base[j]), 2 * int(self._base[j])):
-                off = np.abs(velocity[:, j] - path[longest - cells : len(path) - cells, j])
-                # Less what noise may be.
-                rate = (off - self._unsure[j]) / cells / self.fastest[j]
-                over[:, j] = np.maximum(over[:, j], rate / self.step - 1.0)
-        out = np.empty_like(over)
-        for i, value in enumerate(over):
-            place = int(self._clock[1])
-            self._over[place] = value
-            self._clock[1] = (place + 1) % len(self._over)
-            out[i] = self._over.max(axis=0)
-        return np.clip(out, 0.0, _LARGEST_JOLT)
+            for bins in (int(self._acceleration_bins[j]), 2 * int(self._acceleration_bins[j])):
+                difference = np.abs(
+                    velocity[:, j] - velocities[history - bins : len(velocities) - bins, j]
+                )
+                # Subtract the possible noise.
+                rate = (
+                    (difference - self._velocity_noise_limit[j]) / bins / self.max_acceleration[j]
+                )
+                excess[:, j] = np.maximum(excess[:, j], rate / self.step - 1.0)
+        out = np.empty_like(excess)
+        for i, value in enumerate(excess):
+            ring_index = int(self._counters[1])
+            self._excess_ring[ring_index] = value
+            self._counters[1] = (ring_index + 1) % len(self._excess_ring)
+            out[i] = self._excess_ring.max(axis=0)
+        return np.clip(out, 0.0, _MAX_EXCESS)
 
-    def inertia(self, position: Float[Array, "n j"]) -> Float[Array, "n j j"]:
-        """Change of external torque per acceleration of the joints, rotors included."""
+    def mass_matrix(self, position: Float[Array, "n j"]) -> Float[Array, "n j j"]:
+        """Mass matrix including rotors: external torque per joint acceleration."""
         n, j = position.shape
         rows = np.repeat(position, j + 1, axis=0)
         units = np.tile(np.eye(j + 1, j), (n, 1))
         torque = self.engine.inverse_dynamics(rows, np.zeros_like(rows), units)
         torque = torque.reshape(n, j + 1, j)
-        return np.swapaxes(torque[:, :j] - torque[:, j:], 1, 2) + self.turning
+        return np.swapaxes(torque[:, :j] - torque[:, j:], 1, 2) + self.rotor_matrix
 
 
-def _cells_of(noise: Float[Array, " j"] | None, most: Float[Array, " j"]) -> Float[Array, " j"]:
-    """Cells over which accelerations are taken, so that noise is small beside them.
+def _acceleration_bins(
+    noise: Float[Array, " j"] | None, max_change: Float[Array, " j"]
+) -> Float[Array, " j"]:
+    """Number of bins per acceleration at which its noise is small.
 
     Args:
         noise: Standard deviation of velocities.
-        most: Largest change of velocity from cell to cell in training.
+        max_change: Largest change of velocity between bins in the training data.
     """
     if noise is None:
-        return np.ones(len(most))
-    cells = np.ceil(np.sqrt(2.0) * noise / (_SMALL * most))
-    return np.clip(cells, 1.0, float(_MOST_CELLS))
+        return np.ones(len(max_change))
+    bins = np.ceil(np.sqrt(2.0) * noise / (_NOISE_FRACTION * max_change))
+    return np.clip(bins, 1.0, float(_MAX_BINS))

@@ -1,8 +1,8 @@
-"""Contacts put into contact-free recordings: what would have been found, and how soon.
+"""Contact injection into contact-free recordings, to measure detection rate and delay.
 
-A force f at a point of the arm takes J' f off what the motors must give, so -J' f is added to the
-recorded torque. In motion that is what a closed loop does (the simulated arm agrees within 2 %); at
-standstill friction would carry part of it, so contacts are put into motion only.
+A force f at a point of the robot reduces the motor torque by J' f, so -J' f is added to the
+recorded torque. In motion a closed loop does the same (a simulated robot agrees within 2 %); at
+standstill friction would carry part of it, so contacts are injected in motion only.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from taufit.payload.stream import Stream, stream
 from taufit.recording import Recording
 from taufit.robot import Robot
 
-# The arm moves where some joint is faster than this [rad/s or m/s].
-_MOVES = 0.05
-# A contact that is told later than this was not found [s].
-_LATE = 0.5
+# Speed of the fastest joint above which the robot moves [rad/s or m/s].
+_MOTION_SPEED = 0.05
+# Longest delay of a detection [s].
+_MAX_DELAY_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class ContactKind:
-    """A kind of contact.
+    """Kind of injected contact.
 
     Attributes:
-        force: Its height [N].
-        seconds: How long.
+        force: Peak force [N].
+        seconds: Duration [s].
         shape: "pulse" (half sine) or "step".
-        link: On whose far end, 1 for the first; 0 for the tool.
+        link: Link at whose far end it acts, 1 for the first; 0 for the tool.
     """
 
     force: float = 20.0
@@ -49,7 +49,7 @@ class ContactKind:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Injection:
-    """One contact that was put in: when, its force at its height, and the joint torque of that."""
+    """An injected contact: start [s], peak force, and joint torque of that force."""
 
     time: float
     force: Float[Array, " 3"]
@@ -58,13 +58,13 @@ class Injection:
 
 @dataclass(frozen=True, slots=True)
 class Sensitivity:
-    """What of one kind of contact was found.
+    """Detection of one kind of injected contact.
 
     Attributes:
-        kind: Of contact.
-        count: How many there were.
-        share: Of them that were found.
-        median, late: Delay of those found, and that of nine in ten [s].
+        kind: Kind of contact.
+        count: Number of contacts.
+        share: Fraction detected.
+        median, late: Median and 90 % quantile of the detection delay [s].
     """
 
     kind: ContactKind
@@ -90,56 +90,61 @@ def inject_contacts(
     rng: np.random.Generator,
     *,
     gap: float = 2.5,
-    first: float = 1.5,
+    first_time: float = 1.5,
 ) -> tuple[Stream, list[Injection]]:
-    """A stream with contacts in random directions at random times of its motion.
+    """Inject contacts in random directions at random times of the motion.
 
     Args:
-        model: Of the arm.
-        source: Without contact.
-        kind: Of contact.
-        rng: Of times and directions.
-        gap: Between two contacts, at least [s].
-        first: Before the first [s].
+        model: Model of the robot.
+        source: Stream without contact.
+        kind: Kind of contact.
+        rng: Random generator of times and directions.
+        gap: Shortest time between two contacts [s].
+        first_time: Time before the first contact [s].
     """
     robot, time = model.robot, source.time
     torque, out = source.torque.copy(), []
-    moving = np.abs(source.velocity).max(axis=1) > _MOVES
-    start = first + rng.uniform(0.0, gap)
+    moving = np.abs(source.velocity).max(axis=1) > _MOTION_SPEED
+    start = first_time + rng.uniform(0.0, gap)
     while start < time[-1] - 0.8:
-        during = (time >= start) & (time < start + 0.3)
-        if during.any() and moving[during].mean() > 0.9:
+        window = (time >= start) & (time < start + 0.3)
+        if window.any() and moving[window].mean() > 0.9:
             force = rng.normal(size=3)
             force *= kind.force / np.linalg.norm(force)
-            shape = _shape(kind, time - start)
+            shape = _force_profile(kind, time - start)
             rows = np.flatnonzero(shape)
-            # The force stays as it is while the arm moves on.
-            load = _levers(robot, source.position[rows], (kind.link or robot.joints) - 1) @ force
+            # The force is constant in base axes while the robot moves.
+            load = (
+                _jacobian_transposes(robot, source.position[rows], (kind.link or robot.joints) - 1)
+                @ force
+            )
             torque[rows] -= shape[rows, None] * load
             out.append(Injection(float(start), force, load[0]))
         start += gap + rng.uniform(0.0, 1.0)
     return replace(source, torque=torque), out
 
 
-def _levers(robot: Robot, position: Float[Array, "n j"], link: int) -> Float[Array, "n j 3"]:
-    """J' of the far end of a link, sample by sample."""
+def _jacobian_transposes(
+    robot: Robot, position: Float[Array, "n j"], link: int
+) -> Float[Array, "n j 3"]:
+    """J' of the far end of a link, for each sample."""
     poses = forward_kinematics(robot, position)
-    return np.array([point_jacobian(robot, one, link, one[link + 1, :3, 3]).T for one in poses])
+    return np.array([point_jacobian(robot, pose, link, pose[link + 1, :3, 3]).T for pose in poses])
 
 
-def _shape(kind: ContactKind, since: Float[Array, " n"]) -> Float[Array, " n"]:
-    during = (since >= 0.0) & (since < kind.seconds)
-    wave = np.sin(np.pi * np.clip(since / kind.seconds, 0.0, 1.0))
-    return during * (wave if kind.shape == "pulse" else 1.0)
+def _force_profile(kind: ContactKind, elapsed: Float[Array, " n"]) -> Float[Array, " n"]:
+    is_active = (elapsed >= 0.0) & (elapsed < kind.seconds)
+    wave = np.sin(np.pi * np.clip(elapsed / kind.seconds, 0.0, 1.0))
+    return is_active * (wave if kind.shape == "pulse" else 1.0)
 
 
 def detection_delay(contacts: Sequence[Contact], injection: Injection) -> float:
-    """How long after its start a contact was told [s]; nan where it was not, or one was before."""
+    """Detection delay of an injected contact [s]; nan if missed, or during another contact."""
     t = injection.time
-    if any(c.noticed < t and (c.until is None or c.until > t) for c in contacts):
+    if any(c.detection_time < t and (c.end_time is None or c.end_time > t) for c in contacts):
         return float("nan")
-    told = [c.noticed - t for c in contacts if t <= c.noticed <= t + _LATE]
-    return min(told, default=float("nan"))
+    delays = [c.detection_time - t for c in contacts if t <= c.detection_time <= t + _MAX_DELAY_S]
+    return min(delays, default=float("nan"))
 
 
 def sensitivity(
@@ -152,40 +157,45 @@ def sensitivity(
     count: int = 50,
     seed: int = 0,
 ) -> Sensitivity:
-    """Share of contacts put into contact-free recordings that are found.
+    """Measure the detection of contacts injected into contact-free recordings.
 
     Args:
-        model: Of the arm.
-        recordings: Without contact.
-        kind: Of contact; 20 N for 100 ms at the tool by default.
-        noise: By friction state; the model's by default.
-        settings: Rate of false alarms.
-        count: At least so many contacts, where the recordings move at all.
-        seed: Of times and directions.
+        model: Model of the robot.
+        recordings: Recordings without contact.
+        kind: Kind of contact; default 20 N for 100 ms at the tool.
+        noise: Noise by friction regime; default that of the model.
+        settings: Settings of contact detection.
+        count: Smallest number of contacts, if the recordings contain motion.
+        seed: Seed of times and directions.
     """
     kind = kind or ContactKind()
     rng = np.random.default_rng(seed)
-    sources = [one if isinstance(one, Stream) else stream(model, one) for one in recordings]
+    sources = [
+        recording if isinstance(recording, Stream) else stream(model, recording)
+        for recording in recordings
+    ]
     delays: list[float] = []
     for _ in range(20):
         for source in sources:
-            hurt, put = inject_contacts(model, source, kind, rng)
-            if not put:
+            with_contacts, injections = inject_contacts(model, source, kind, rng)
+            if not injections:
                 continue
-            watch = ContactDetector(model, noise, settings=settings)
-            for sample in hurt.samples():
-                watch.feed(*sample)
-            delays += [detection_delay(watch.contacts, one) for one in put]
+            detector = ContactDetector(model, noise, settings=settings)
+            for sample in with_contacts.samples():
+                detector.update_clean(*sample)
+            delays += [detection_delay(detector.contacts, recording) for recording in injections]
             if len(delays) >= count:
                 break
         if len(delays) >= count or not delays:
             break
-    return _summed(kind, np.array(delays))
+    return _summarise(kind, np.array(delays))
 
 
-def _summed(kind: ContactKind, delays: Array) -> Sensitivity:
-    told = delays[np.isfinite(delays)]
-    if len(told) == 0:
+def _summarise(kind: ContactKind, delays: Array) -> Sensitivity:
+    detected = delays[np.isfinite(delays)]
+    if len(detected) == 0:
         return Sensitivity(kind, len(delays), 0.0, float("nan"), float("nan"))
-    late = float(np.quantile(told, 0.9))
-    return Sensitivity(kind, len(delays), len(told) / len(delays), float(np.median(told)), late)
+    late_delay = float(np.quantile(detected, 0.9))
+    return Sensitivity(
+        kind, len(delays), len(detected) / len(delays), float(np.median(detected)), late_delay
+    )

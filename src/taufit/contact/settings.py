@@ -1,4 +1,4 @@
-"""What a user may set about contact; the defaults fit any arm."""
+"""Settings of contact detection; the defaults suit any robot."""
 
 from __future__ import annotations
 
@@ -9,37 +9,42 @@ from taufit.core.errors import TaufitError
 
 @dataclass(frozen=True, slots=True)
 class ContactSettings:
-    """How contacts are found.
+    """Settings of contact detection.
 
     Attributes:
-        alarms_per_hour: False alarms that are accepted.
-        tool: Where forces are taken to act, in the frame of the tip [m].
-        margin: Factor on the evidence that an alarm needs, for motion unlike any seen so far.
-        wait: At standstill an alarm waits this long: motors push before an arm starts [s].
-        sign: That wait begins at this share of the evidence that an alarm needs.
-        least: In friction levels: smaller changes at standstill are friction that unwinds.
-        band: In friction levels: at standstill a change beyond this is no start of a motion.
-        longest: A change that lasts longer becomes the new level [s].
-        look_back: Over which the change of a contact is averaged [s].
-        end: Over which its end is looked for [s].
-        off_vertical: Evidence against a vertical force that excludes a pick: chi-squared.
-        force_std: Of forces before anything is known [N].
-        blind_std: Directions in which a force is known no better than this are blind [N].
+        alarms_per_hour: Accepted false alarm rate [1/h]. A larger rate lowers the threshold: weaker
+            contacts are detected, and sooner.
+        tool: Assumed point of contact at the tool, in the tip frame [m].
+        threshold_factor: Factor on the detection threshold, for motion unlike the training data.
+        standstill_wait: Delay of alarms at standstill [s]: motor torque rises before a robot
+            starts. Larger values avoid false alarms at slow starts.
+        first_sign: Fraction of the threshold at which that delay begins.
+        min_standstill_change: Smallest change of torque at standstill, in friction levels; smaller
+            ones are relaxing friction.
+        max_start_change: Largest change of torque before a start of motion, in friction levels;
+            larger ones are contacts at once.
+        max_duration: Duration after which a lasting change becomes the new torque level [s].
+        averaging_time: Time over which the torque of a contact is averaged [s].
+        end_window: Time over which the end of a contact is tested [s].
+        vertical_chi_square: Chi-square of a vertical force above which a pick is excluded.
+        force_std: Prior standard deviation of each force component [N].
+        unobservable_std: Standard deviation of a force component above which its direction is
+            unobservable [N].
     """
 
     alarms_per_hour: float = 1.0
     tool: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    margin: float = 1.0
-    wait: float = 0.08
-    sign: float = 0.4
-    least: float = 0.45
-    band: float = 3.2
-    longest: float = 10.0
-    look_back: float = 0.2
-    end: float = 0.08
-    off_vertical: float = 12.0
+    threshold_factor: float = 1.0
+    standstill_wait: float = 0.08
+    first_sign: float = 0.4
+    min_standstill_change: float = 0.45
+    max_start_change: float = 3.2
+    max_duration: float = 10.0
+    averaging_time: float = 0.2
+    end_window: float = 0.08
+    vertical_chi_square: float = 12.0
     force_std: float = 60.0
-    blind_std: float = 100.0
+    unobservable_std: float = 100.0
 
     def __post_init__(self) -> None:
         if not 1e-4 <= self.alarms_per_hour <= 3600.0:
@@ -49,6 +54,13 @@ class ContactSettings:
             )
         if len(self.tool) != 3:
             raise TaufitError("a tool point is three lengths in metres, X,Y,Z.")
-        for name in ("margin", "longest", "look_back", "end", "force_std", "blind_std"):
+        for name in (
+            "threshold_factor",
+            "max_duration",
+            "averaging_time",
+            "end_window",
+            "force_std",
+            "unobservable_std",
+        ):
             if not getattr(self, name) > 0.0:
                 raise TaufitError(f"contact setting {name} is positive, not {getattr(self, name)}.")

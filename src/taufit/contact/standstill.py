@@ -1,10 +1,10 @@
-"""An arm that stands, and torque that changes: a push, a start, or friction that creeps.
+"""Test of torque changes at standstill: contact, start of motion, or creeping friction.
 
-Motors push before an arm starts. An arm that is pushed gives way: the outside does work on it. One
-that starts goes where its motors push, which looks like an outside that takes work. Where neither
-shows within a moment it is called a push. That moment begins with the first sign of a change, a
-share of the evidence that an alarm needs: hands push slowly. A motion that begins so gently that
-its motors push for longer before anything moves needs the commanded velocity to be told from one.
+Motor torque rises before a robot starts. A pushed robot yields: external torque does positive work.
+A starting robot moves in the direction of its motor torque: apparent external work is negative. If
+neither shows within a short time, the change is a contact. That time begins with the first sign of
+a change, a fraction of the threshold, since hands push slowly. A start so slow that motor torque
+rises for longer before motion can be distinguished only with the commanded velocity.
 """
 
 from __future__ import annotations
@@ -19,56 +19,56 @@ from taufit.contact.change_test import TorqueStep
 from taufit.contact.settings import ContactSettings
 from taufit.core.arrays import Array, Float
 
-# A change that is still small this long after its first sign, or after its evidence was enough, is
-# friction that creeps [s].
-_CREEPS_S, _CREEPS_SURE_S = 0.15, 0.1
-# A standing joint that is this far from where it stood has given way [rad or m].
-_GIVEN_WAY = 1e-4
-# Averaged over this many cells; noise beyond this many standard deviations of that is none.
-_CELLS, _NOISE = 3, 2.0
+# Time after the first sign, or after the threshold, at which a change that is still small is
+# creeping friction [s].
+_CREEP_S, _CREEP_AFTER_THRESHOLD_S = 0.15, 0.1
+# Displacement of a standing joint that counts as yielding [rad or m].
+_YIELD = 1e-4
+# Number of bins averaged, and noise limit of their mean in standard deviations.
+_MEAN_BINS, _NOISE_LIMIT = 3, 2.0
 
 
 class PendingChange(NamedTuple):
-    """A change without a verdict.
+    """A change without a decision.
 
     Attributes:
-        since: When it showed first [s].
-        sure: When its evidence was enough for an alarm, inf before [s].
-        level: Of external torque before it showed [N m]; that of a slow push follows it.
-        step: The best one.
-        cells: Since it was seen best.
+        since: Time of its first sign [s].
+        sure: Time when its evidence reached the threshold [s], inf before.
+        level: External torque before the first sign [N m]; later levels follow a slow push.
+        step: Torque step with the largest evidence.
+        cells: Time bins since then.
     """
 
-    since: float
-    sure: float
+    first_sign: float
+    threshold_time: float
     level: Float[Array, " j"]
     step: TorqueStep
-    cells: int
+    bins: int
 
 
 class StandstillDecision(NamedTuple):
-    """What has become of a change.
+    """Decision about a torque change at standstill.
 
     Attributes:
-        push: The step to be told and cells since its evidence was enough, or None.
-        starts: The arm starts.
-        creeps: Friction creeps, and this is the new level [N m].
+        push: Contact: its torque step and the bins since its largest evidence, or None.
+        starts: Whether the robot starts to move.
+        creeps: New torque level if friction creeps [N m], or None.
     """
 
     push: tuple[TorqueStep, int] | None = None
-    starts: bool = False
-    creeps: Array | None = None
+    is_start: bool = False
+    creep_level: Array | None = None
 
 
-_NOTHING = StandstillDecision()
+_NO_DECISION = StandstillDecision()
 
 
 class StandstillTest:
-    """Judges changes of external torque while the arm stands.
+    """Decides about changes of external torque at standstill.
 
     Args:
-        friction: Level of each joint's friction [N m].
-        settings: Times and sizes.
+        friction: Friction level of each joint [N m].
+        settings: Settings of contact detection.
     """
 
     def __init__(self, friction: Float[Array, " j"], settings: ContactSettings) -> None:
@@ -76,63 +76,69 @@ class StandstillTest:
         self._pending: PendingChange | None = None
 
     def clear(self) -> None:
-        """Nothing waits for a verdict."""
+        """Drop the pending change."""
         self._pending = None
 
-    def judge(
-        self, past: Sequence[ContactSample], step: TorqueStep | None, enough: float, time: float
+    def decide(
+        self, past: Sequence[ContactSample], step: TorqueStep | None, threshold: float, time: float
     ) -> StandstillDecision:
-        """After the next cell.
+        """Decide after the next time bin.
 
         Args:
-            past: The last cells, this one included.
-            step: A change that may be one, or None.
-            enough: Evidence that an alarm needs.
-            time: Now [s].
+            past: Last samples, the newest included.
+            step: Possible torque step, or None.
+            threshold: Detection threshold.
+            time: Present time [s].
         """
         if self._pending is None:
             if step is None:
-                return _NOTHING
+                return _NO_DECISION
             self._pending = PendingChange(time, np.inf, step.level, step, 0)
-        since, sure, level, best, cells = self._pending
+        first_sign, threshold_time, level, best, bins_since = self._pending
         if step is not None and step.evidence > best.evidence:
-            best, cells = step, 0
+            best, bins_since = step, 0
         else:
-            cells += 1
-        sure = min(sure, time) if best.evidence > enough else np.inf
-        self._pending = PendingChange(since, sure, level, best, cells)
+            bins_since += 1
+        threshold_time = min(threshold_time, time) if best.evidence > threshold else np.inf
+        self._pending = PendingChange(first_sign, threshold_time, level, best, bins_since)
         past = list(past)
-        last = past[-_CELLS:]
-        mean = np.mean([one.torque for one in last], axis=0)
-        age = min(best.age + cells, len(past))
-        way = past[-1].position - past[-age].position
+        recent = past[-_MEAN_BINS:]
+        mean = np.mean([sample.torque for sample in recent], axis=0)
+        age = min(best.age + bins_since, len(past))
+        displacement = past[-1].position - past[-age].position
         change = mean - level
-        # In friction levels, less what noise may be.
-        beyond = np.maximum(np.abs(change) - _NOISE * _noise_of(last), 0.0) / self._friction
-        size = float(beyond.max())
-        work = float(np.sum(np.where(np.abs(way) > _GIVEN_WAY, way * change, 0.0)))
-        if size < self._settings.least:
-            if time - since > _CREEPS_S or time - sure > _CREEPS_SURE_S:
+        # In friction levels, above the noise.
+        excess = (
+            np.maximum(np.abs(change) - _NOISE_LIMIT * _mean_noise(recent), 0.0) / self._friction
+        )
+        size = float(excess.max())
+        work = float(np.sum(np.where(np.abs(displacement) > _YIELD, displacement * change, 0.0)))
+        if size < self._settings.min_standstill_change:
+            if time - first_sign > _CREEP_S or time - threshold_time > _CREEP_AFTER_THRESHOLD_S:
                 self._pending = None
-                return StandstillDecision(creeps=mean)
+                return StandstillDecision(creep_level=mean)
             if step is None:
                 self._pending = None
-            return _NOTHING
-        if time < sure:
+            return _NO_DECISION
+        if time < threshold_time:
             if step is None:
                 self._pending = None
-            return _NOTHING
-        if work > 0.0 or size > self._settings.band:
+            return _NO_DECISION
+        if work > 0.0 or size > self._settings.max_start_change:
             self._pending = None
-            return StandstillDecision((best, cells))
-        if time - since < self._settings.wait:
-            return _NOTHING
+            return StandstillDecision((best, bins_since))
+        if time - first_sign < self._settings.standstill_wait:
+            return _NO_DECISION
         self._pending = None
-        return StandstillDecision((best, cells)) if work == 0.0 else StandstillDecision(starts=True)
+        return (
+            StandstillDecision((best, bins_since))
+            if work == 0.0
+            else StandstillDecision(is_start=True)
+        )
 
 
-def _noise_of(cells: Sequence[ContactSample]) -> Float[Array, " j"]:
-    """Standard deviation of the mean of consecutive cells [N m]."""
-    n, newest = len(cells), cells[-1].cell
-    shaken = 2.0 * np.sum(newest.velocity**2, axis=1) / n**2
-    return np.sqrt(newest.white * (1.0 - 0.5 / n) / n + shaken)
+def _mean_noise(samples: Sequence[ContactSample]) -> Float[Array, " j"]:
+    """Standard deviation of the mean torque of consecutive bins [N m]."""
+    n, newest = len(samples), samples[-1].time_bin
+    velocity_variance = 2.0 * np.sum(newest.velocity**2, axis=1) / n**2
+    return np.sqrt(newest.white * (1.0 - 0.5 / n) / n + velocity_variance)

@@ -13,7 +13,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float
 from taufit.recording.finding import Finding
-from taufit.recording.map.remedy import EVERY, SIGNAL, MapEdit, Remedy
+from taufit.recording.map.remedy import ALL_QUANTITIES, SIGNAL, MapEdit, Remedy
 from taufit.recording.quantity import MOTIONS, QUANTITIES
 from taufit.robot import Robot
 
@@ -209,7 +209,7 @@ def reorder_joints(order: list[int], summary: str) -> Correction:
             torque=(rows.torque / rows.gain)[:, order] * rows.gain,
             keep=rows.keep[:, order],
         ),
-        remedy=Remedy(edits=(MapEdit(EVERY, "order", tuple(j + 1.0 for j in order)),)),
+        remedy=Remedy(edits=(MapEdit(ALL_QUANTITIES, "order", tuple(j + 1.0 for j in order)),)),
         rank=2.0 if len(moved_joints) == 2 else 1.5,
         concerns=tuple(moved_joints),
     )
@@ -287,9 +287,9 @@ def restore_gravity(gravity: Callable[[Robot, Array], Array]) -> Correction:
         "gravity_removed",
         "the torque carries no gravity: the controller has subtracted it (UR's "
         "actual_current_as_torque and newer drivers do, and external torques have none). Say so "
-        "with --effort torque_without_gravity, or record the torque itself",
+        "with --torque-kind torque_without_gravity, or record the torque itself",
         rows=lambda rows: replace(rows, torque=rows.torque + gravity(rows.robot, rows.position)),
-        remedy=Remedy(("--effort", "torque_without_gravity")),
+        remedy=Remedy(("--torque-kind", "torque_without_gravity")),
         rank=1.0,
     )
 

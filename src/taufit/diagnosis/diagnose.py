@@ -28,7 +28,7 @@ from taufit.diagnosis.unit_advice import (
 from taufit.recording import Recording
 from taufit.recording.finding import Finding
 from taufit.recording.map.remedy import Remedy
-from taufit.recording.units import DEGREES
+from taufit.recording.units import DEGREES_REMEDY
 from taufit.robot import Robot
 from taufit.signals.sample_source import SampleSource
 from taufit.signals.samples import Samples
@@ -71,7 +71,8 @@ class ContradictionError(RecordingError):
                  self.findings]  # fmt: skip
         text = "\n".join(dict.fromkeys(texts))
         super().__init__(
-            f"{text}\nCorrect that, or fit nevertheless with --force (ignore_contradictions=True)."
+            f"{text}\nCorrect that, or fit nevertheless with --ignore-contradictions "
+            f"(ignore_contradictions=True)."
         )
 
 
@@ -338,7 +339,7 @@ def _explain_limits(robot: Robot, recording: Recording, j: int) -> tuple[str, st
         if largest > 2 * np.pi and np.mean(inside) > 0.99 and largest < 800.0:
             if is_explained_in_degrees(robot, recording):
                 text = "positions are in degrees: give `unit: deg` in the column map"
-                return "unit", text, DEGREES
+                return "unit", text, DEGREES_REMEDY
             text = (
                 "angles of the motor? Give `side: motor` and gear_ratio in the column map (in "
                 "degrees, `unit: deg`, they would be within the limits, but the arm would not "

@@ -79,9 +79,10 @@ def _require_torque_kind(robot: Robot, recordings: Sequence[Recording]) -> None:
                     "torque_without_gravity."
                 )
         raise RecordingError(
-            f"{name} does not say what its effort is. Say it with --effort torque (N m), current "
-            f"(A) or torque_without_gravity (N m, gravity subtracted by the controller).{hint} "
-            f"For example: `taufit fit {robot.name} {name} --effort torque --holdout 30%`."
+            f"{name} does not say what its effort is. Say it with --torque-kind torque (N m), "
+            f"current (A) or torque_without_gravity (N m, gravity subtracted by the "
+            f"controller).{hint} "
+            f"For example: `taufit fit {robot.name} {name} --torque-kind torque --holdout 30%`."
         )
 
 

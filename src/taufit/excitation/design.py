@@ -33,7 +33,7 @@ from taufit.excitation.problem import DesignProblem
 from taufit.excitation.scene import Clearances, Scene, find_free_pose
 from taufit.excitation.search import Budget, Candidate, MotionSearch, SearchGoal
 from taufit.model.torque_model import TorqueModel
-from taufit.robot import Limits, Robot
+from taufit.robot import JointLimits, Robot
 from taufit.terms import friction_model
 
 SAMPLES = 200
@@ -99,7 +99,7 @@ class Design:
         return self.certificate.tightest
 
 
-def default_limits(robot: Robot) -> Limits:
+def default_limits(robot: Robot) -> JointLimits:
     """Limits of the robot; where missing, half a turn about zero, 2 rad/s, 10 rad/s^2.
 
     Prismatic joints without limits get half a metre either way, 1 m/s and 10 m/s^2.
@@ -107,7 +107,7 @@ def default_limits(robot: Robot) -> Limits:
     limits = robot.limits
     is_prismatic = np.array([link.prismatic for link in robot.links])
     travel, speed = np.where(is_prismatic, 0.5, np.pi), np.where(is_prismatic, 1.0, 2.0)
-    return Limits(
+    return JointLimits(
         np.where(np.isfinite(limits.lower), limits.lower, -travel),
         np.where(np.isfinite(limits.upper), limits.upper, travel),
         np.where(np.isfinite(limits.velocity), limits.velocity, speed),
@@ -123,7 +123,7 @@ def design(  # noqa: PLR0913 - the public call has one keyword per choice
     model: TorqueModel | None = None,
     criterion: str = "a",
     basis: Basis | None = None,
-    limits: Limits | None = None,
+    limits: JointLimits | None = None,
     jerk: float = np.inf,
     scene: Scene | None = None,
     start: Float[Array, " j"] | None = None,

@@ -17,7 +17,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import InfeasibleError
-from taufit.robot import Limits
+from taufit.robot import JointLimits
 
 _EXPONENT = 8.0
 
@@ -42,7 +42,7 @@ class MotionLimits:
     @classmethod
     def of(
         cls,
-        limits: Limits,
+        limits: JointLimits,
         centre: Float[Array, " j"],
         jerk: Float[Array, " j"] | float = np.inf,
     ) -> MotionLimits:

@@ -15,7 +15,7 @@ from taufit.excitation.objective import MotionInformation
 from taufit.excitation.sampled import Sampled
 from taufit.excitation.scene import Clearances, Scene
 from taufit.model.torque_model import TorqueModel
-from taufit.robot import Limits, Robot
+from taufit.robot import JointLimits, Robot
 from taufit.signals import Samples
 
 
@@ -29,7 +29,7 @@ def payload_columns(model: TorqueModel) -> tuple[Int[Array, " b"], tuple[int, ..
     return columns, tuple(range(4))
 
 
-def limit_arm_speed(limits: Limits, arm_speed: float = 0.5) -> Limits:
+def limit_arm_speed(limits: JointLimits, arm_speed: float = 0.5) -> JointLimits:
     """Halve the speed limits of the first three joints; the wrist keeps its own.
 
     Slow arm joints separate friction from inertia and average ripple; the wrist excites inertia.
@@ -69,7 +69,7 @@ def prior_information(
 
 def warm_up(
     robot: Robot,
-    limits: Limits,
+    limits: JointLimits,
     scene: Scene | None = None,
     *,
     centre: Float[Array, " j"],
@@ -92,7 +92,7 @@ def warm_up(
 
 
 def _swings(
-    robot: Robot, limits: Limits, centre: Float[Array, " j"], minutes: float, scale: float
+    robot: Robot, limits: JointLimits, centre: Float[Array, " j"], minutes: float, scale: float
 ) -> Fourier:
     joints = robot.joints
     frequency = 0.05
@@ -113,10 +113,10 @@ def _swings(
     return Fourier(offset, sine, cosine, frequency, "amplitude", float(periods))
 
 
-def limits_of_motion(motion: Motion, torque: Float[Array, " j"] | None = None) -> Limits:
+def limits_of_motion(motion: Motion, torque: Float[Array, " j"] | None = None) -> JointLimits:
     """Ranges, speeds and accelerations of a motion, as limits for a new one."""
     q, v, a = motion.at(np.linspace(0.0, motion.duration, 20001))
-    return Limits(
+    return JointLimits(
         q.min(0),
         q.max(0),
         np.abs(v).max(0),

@@ -22,7 +22,7 @@ from taufit.excitation.motion_kinds import payload_columns
 from taufit.excitation.objective import MotionInformation
 from taufit.excitation.scene import Scene
 from taufit.model.torque_model import TorqueModel
-from taufit.robot import Limits, Robot
+from taufit.robot import JointLimits, Robot
 
 _MOMENTS = ("Ixx", "Iyy", "Izz")
 _SAMPLES = 2000
@@ -76,7 +76,7 @@ class InertiaPlan:
 
 def plan_inertia(  # noqa: PLR0913 - the public call has one keyword per choice
     model: TorqueModel,
-    limits: Limits,
+    limits: JointLimits,
     scene: Scene,
     goal: InertiaGoal,
     *,
@@ -144,7 +144,7 @@ def _robot_with_payload(model: TorqueModel, goal: InertiaGoal) -> Robot:
     return robot.with_parameters(values)
 
 
-def _noise(model: TorqueModel, limits: Limits) -> Float[Array, " j"]:
+def _noise(model: TorqueModel, limits: JointLimits) -> Float[Array, " j"]:
     """Default noise: 0.5 % of each joint's torque limit [N m]."""
     from taufit.dynamics import inverse_dynamics
 
@@ -155,7 +155,7 @@ def _noise(model: TorqueModel, limits: Limits) -> Float[Array, " j"]:
     return 0.005 * np.maximum(rated_torque, 0.02 * rated_torque.max())
 
 
-def _frequency(limits: Limits) -> float:
+def _frequency(limits: JointLimits) -> float:
     """First harmonic [Hz] whose third multiple reaches the wrist's motion limits."""
     wrist = slice(len(limits.velocity) // 2, None)
     ratio = np.median(limits.acceleration[wrist] / limits.velocity[wrist])

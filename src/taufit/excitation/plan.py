@@ -30,7 +30,7 @@ from taufit.excitation.payload_inertia import InertiaGoal, InertiaPlan, plan_ine
 from taufit.excitation.scene import Scene, mounting_plane, scene_for
 from taufit.excitation.strokes import FrictionTest, friction_test
 from taufit.model.torque_model import TorqueModel
-from taufit.robot import Limits, Robot
+from taufit.robot import JointLimits, Robot
 from taufit.terms import friction_model
 
 CLEARANCE = 0.02
@@ -71,7 +71,7 @@ class Plan:
 
     kind: str
     motion: Motion
-    limits: Limits
+    limits: JointLimits
     design: Design | None = None
     friction_test: FrictionTest | None = None
     inertia: InertiaPlan | None = None
@@ -83,7 +83,7 @@ class _PlanRequest:
     model: TorqueModel
     criterion: str
     basis: Basis
-    limits: Limits
+    limits: JointLimits
     jerk: float
     scene: Scene
     start: Float[Array, " j"] | None
@@ -103,7 +103,7 @@ def plan(  # noqa: PLR0913 - the public call has one keyword per choice
     model: TorqueModel | None = None,
     criterion: str = "a",
     basis: Basis | None = None,
-    limits: Limits | None = None,
+    limits: JointLimits | None = None,
     jerk: float = np.inf,
     scene: Scene | None = None,
     start: Float[Array, " j"] | None = None,

@@ -13,12 +13,12 @@ from taufit.core.names import c_identifier, yaml_scalar
 from taufit.excitation.fourier import Fourier
 from taufit.excitation.motion import Motion
 from taufit.wire.player import (
-    ACCELERATION,
     APPROACH,
+    APPROACH_ACCELERATION,
+    APPROACH_SPEED,
     FINISHED,
     PREPARATION,
     RECORDED,
-    SPEED,
     Approach,
 )
 from taufit.wire.ur_player import approach_lines
@@ -120,7 +120,10 @@ def to_urscript(  # noqa: PLR0913 - the public call has one keyword per choice
 
     lines = [f"def {name}():", *player.head()]
     if approach is None:
-        lines += [*phase(APPROACH), f"  movej({_row(start)}, a={ACCELERATION}, v={SPEED})"]
+        lines += [
+            *phase(APPROACH),
+            f"  movej({_row(start)}, a={APPROACH_ACCELERATION}, v={APPROACH_SPEED})",
+        ]
     else:
         lines += approach_lines(approach)
     lines += ["  sleep(1.0)"]

@@ -17,7 +17,7 @@ from taufit.core.errors import InfeasibleError
 from taufit.excitation.motion_file import MAXIMUM_DURATION_S
 from taufit.excitation.scene import Clearances, Scene
 from taufit.excitation.stroke_motion import Strokes
-from taufit.robot import Limits, Robot
+from taufit.robot import JointLimits, Robot
 from taufit.terms import BREAKAWAY, TermInput, friction_model
 
 # Constant speeds of paper F's friction tests [deg/s].
@@ -143,7 +143,7 @@ def plan_speeds(
 
 def friction_test(
     robot: Robot,
-    limits: Limits,
+    limits: JointLimits,
     scene: Scene,
     *,
     joints: tuple[int, ...],
@@ -219,7 +219,7 @@ def friction_test(
 
 
 def free_travel(
-    limits: Limits, clearances: Clearances, pose: Float[Array, " j"], joint: int
+    limits: JointLimits, clearances: Clearances, pose: Float[Array, " j"], joint: int
 ) -> tuple[float, float]:
     """Free travel of a joint down and up from a pose without collision, at most 1.6 [rad or m]."""
     ranges = []
@@ -245,7 +245,7 @@ def _maximum_speed(room: float, acceleration: float, limit: float) -> float:
 
 
 def _open_pose(
-    robot: Robot, limits: Limits, clearances: Clearances, joints: tuple[int, ...], seed: int
+    robot: Robot, limits: JointLimits, clearances: Clearances, joints: tuple[int, ...], seed: int
 ) -> Float[Array, " j"]:
     """Random pose that maximises the smallest free range of the joints."""
     rng = np.random.default_rng(seed)

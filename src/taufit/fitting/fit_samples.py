@@ -79,6 +79,7 @@ def fit_samples(
             regression = Regression(source, RowBuilder(model, load, dropped), base)
             if stage is estimator:
                 regression.accumulate_by_fold()
+            _require_torque(regression)
             solution, weights, information = solve_rows(regression, model, stage)
             iteration += 1
             if load is None:
@@ -165,6 +166,14 @@ def _load_change(regression: Regression, load: Load, values: Float[Array, " p"])
     )
 
 
+def _require_torque(regression: Regression) -> None:
+    if not np.any(regression.torque.largest > 0.0):
+        raise RecordingError(
+            "the torque of every joint is zero throughout: there is nothing to fit. Name the "
+            "torque columns in the column map, or record torque or motor current."
+        )
+
+
 def solve_rows(
     regression: Regression, model: TorqueModel, estimator: Estimator
 ) -> tuple[EstimatorSolution, Weights, Information]:
@@ -176,11 +185,6 @@ def solve_rows(
     if estimator.weighting not in WEIGHTINGS:
         raise TaufitError(
             f"weighting {estimator.weighting!r} is not known: use {', '.join(WEIGHTINGS)}."
-        )
-    if not np.any(regression.torque.largest > 0.0):
-        raise RecordingError(
-            "the torque of every joint is zero throughout: there is nothing to fit. Name the "
-            "torque columns in the column map, or record torque or motor current."
         )
     rule: Weighting = WEIGHTINGS[estimator.weighting]
     base = regression.base

@@ -1,6 +1,6 @@
-"""Drift and wear, distinguished from temperature. In: a fitted model and runs. Out: verdicts.
+"""Wear detection, compensated for temperature. In: a fitted model and runs. Out: health reports.
 
-Left to others: reading and conditioning recordings (validation), pictures (report).
+Not here: reading and conditioning recordings (validation), plots (report).
 """
 
 from typing import TYPE_CHECKING
@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING
 from taufit.core.lazy import lazy_room
 
 if TYPE_CHECKING:
-    from taufit.health.cusum import cusum as cusum, threshold_for as threshold_for
+    from taufit.health.cusum import cusum as cusum, cusum_threshold as cusum_threshold
+    from taufit.health.friction_index import (
+        FrictionIndex as FrictionIndex,
+        friction_index as friction_index,
+    )
+    from taufit.health.health_report import HealthReport as HealthReport, JointHealth as JointHealth
     from taufit.health.history import (
         History as History,
         HistoryRun as HistoryRun,
@@ -20,8 +25,6 @@ if TYPE_CHECKING:
         read_history as read_history,
         write_history as write_history,
     )
-    from taufit.health.index import FrictionIndex as FrictionIndex, friction_index as friction_index
-    from taufit.health.judgement import HealthReport as HealthReport, JointHealth as JointHealth
     from taufit.health.tracker import (
         FrictionTracker as FrictionTracker,
         TrackerSettings as TrackerSettings,

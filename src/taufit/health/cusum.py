@@ -1,9 +1,9 @@
-"""A sum that forgets small changes and remembers lasting ones, with a known rate of false alarms.
+"""CUSUM test for a lasting increase, with a known false alarm rate.
 
-    S_n = max(0, S_(n-1) + z_n - slack),        alarm where S_n > threshold,
+    S_n = max(0, S_(n-1) + z_n - slack),        alarm if S_n > threshold,
 
-z being the index in standard deviations of healthy runs. After an alarm the sum starts anew. A
-sudden change is found sooner: two runs in a row with z beyond a limit are an alarm by themselves.
+z being the index in standard deviations of healthy runs. After an alarm the sum restarts at zero.
+Sudden changes are detected sooner: two consecutive runs with z above a limit raise an alarm.
 """
 
 from __future__ import annotations
@@ -16,101 +16,107 @@ from scipy.special import ndtr
 from taufit.core.arrays import Array, Float, Int
 
 SLACK = 0.75
-# With more, changes of one and a half standard deviations would never be seen.
-MOST_SLACK = 1.5
-# One strange run is no wear: what it can add is limited [standard deviations].
-LARGEST = 4.0
+# Upper limit of the slack: with more, changes of 1.5 standard deviations are never detected.
+MAX_SLACK = 1.5
+# Limit of the contribution of a single run [standard deviations].
+MAX_Z = 4.0
 
-_GRID = np.linspace(2.0, 14.0, 25)
-_BASELINES = 3000
-_RUNS = 300
+_THRESHOLDS = np.linspace(2.0, 14.0, 25)
+_SIMULATED_BASELINES = 3000
+_SIMULATED_RUNS = 300
 
 
 def cusum(
     z: Float[Array, "n j"], threshold: float, slack: float = SLACK, sudden: float = np.inf
 ) -> tuple[Float[Array, "n j"], tuple[tuple[int, int], ...]]:
-    """The sums run by run, and (run, joint) of every alarm; a sum that alarmed starts anew.
+    """CUSUM of every run, and (run, joint) of every alarm; the sum restarts after an alarm.
 
     Args:
-        z: Index of every run, in standard deviations of healthy ones.
-        threshold: Of the sum.
-        slack: That every run is forgiven.
-        sudden: Two runs in a row beyond this are an alarm.
+        z: Index of every run, in standard deviations of healthy runs.
+        threshold: Alarm threshold of the sum. Larger values give fewer and later alarms.
+        slack: Amount subtracted from every run. Larger values ignore larger changes.
+        sudden: Limit of z for two consecutive runs.
     """
     total = np.zeros(z.shape[1] if z.ndim > 1 else 1)
     sums = np.zeros(z.shape)
     alarms: list[tuple[int, int]] = []
-    before = np.zeros(len(total), bool)
+    was_sudden = np.zeros(len(total), bool)
     for n, row in enumerate(z):
-        total = np.maximum(0.0, total + np.nan_to_num(np.minimum(row, LARGEST)) - slack)
+        total = np.maximum(0.0, total + np.nan_to_num(np.minimum(row, MAX_Z)) - slack)
         sums[n] = total
-        beyond = np.nan_to_num(row) > sudden
-        over = (total > threshold) | (beyond & before)
-        for j in np.flatnonzero(over):
+        is_sudden = np.nan_to_num(row) > sudden
+        is_alarm = (total > threshold) | (is_sudden & was_sudden)
+        for j in np.flatnonzero(is_alarm):
             alarms.append((n, int(j)))
             total[j] = 0.0
-        before = beyond & ~over
+        was_sudden = is_sudden & ~is_alarm
     return sums, tuple(alarms)
 
 
 @cache
-def threshold_for(
+def cusum_threshold(
     rate: float, joints: int, healthy_runs: int, slack: float = SLACK, fitted: int = 1
 ) -> float:
-    """The threshold with this rate of false alarms per run, over all joints together.
+    """Threshold with a given false alarm rate per run, over all joints together.
 
-    Centre and scale are estimated from a limited number of healthy runs, which makes alarms more
-    frequent than textbooks say: the threshold comes from simulating baselines of that length, with
-    a fixed seed, and leaves a factor of two in hand.
+    Centre and scale are estimated from few healthy runs, which makes alarms more frequent than with
+    known values: the threshold comes from a simulation of baselines of that length, with a fixed
+    seed and a safety factor of two.
 
     Args:
         rate: False alarms per healthy run, e.g. 0.001.
-        joints: Watched at the same time.
-        healthy_runs: In the baseline.
-        slack: Of the sum.
-        fitted: Parameters estimated per joint besides the scale.
+        joints: Number of joints monitored together.
+        healthy_runs: Number of runs in the baseline.
+        slack: Slack of the CUSUM.
+        fitted: Number of parameters estimated per joint besides the scale.
     """
     rng = np.random.default_rng(1)
-    centre, scale = _baselines(rng, healthy_runs, fitted)
-    total = np.zeros((_BASELINES, len(_GRID)))
-    count: Int[Array, " h"] = np.zeros(len(_GRID), np.int64)
-    for _ in range(_RUNS):
-        z = np.minimum((rng.normal(size=_BASELINES) - centre) / scale, LARGEST)
+    centre, scale = _simulate_baselines(rng, healthy_runs, fitted)
+    total = np.zeros((_SIMULATED_BASELINES, len(_THRESHOLDS)))
+    count: Int[Array, " h"] = np.zeros(len(_THRESHOLDS), np.int64)
+    for _ in range(_SIMULATED_RUNS):
+        z = np.minimum((rng.normal(size=_SIMULATED_BASELINES) - centre) / scale, MAX_Z)
         total = np.maximum(0.0, total + (z - slack)[:, None])
-        over = total > _GRID
-        count += over.sum(axis=0)
-        total[over] = 0.0
-    found = np.maximum(count, 0.5) / (_BASELINES * _RUNS)
-    wanted = 0.5 * rate / joints
-    # The logarithm of the rate falls nearly linearly; beyond what was counted it goes on so.
-    seen = count >= 10
-    if np.count_nonzero(seen) < 2:
-        return float(_GRID[0])
-    slope, start = np.polyfit(_GRID[seen][-6:], np.log(found[seen][-6:]), 1)
-    if wanted < found[seen][-1]:
-        return float((np.log(wanted) - start) / slope)
-    return float(np.interp(-np.log(wanted), -np.log(found[seen]), _GRID[seen]))
+        is_alarm = total > _THRESHOLDS
+        count += is_alarm.sum(axis=0)
+        total[is_alarm] = 0.0
+    simulated_rate = np.maximum(count, 0.5) / (_SIMULATED_BASELINES * _SIMULATED_RUNS)
+    required_rate = 0.5 * rate / joints
+    # The logarithm of the rate is nearly linear in the threshold: extrapolate.
+    is_counted = count >= 10
+    if np.count_nonzero(is_counted) < 2:
+        return float(_THRESHOLDS[0])
+    slope, start = np.polyfit(
+        _THRESHOLDS[is_counted][-6:], np.log(simulated_rate[is_counted][-6:]), 1
+    )
+    if required_rate < simulated_rate[is_counted][-1]:
+        return float((np.log(required_rate) - start) / slope)
+    return float(
+        np.interp(
+            -np.log(required_rate), -np.log(simulated_rate[is_counted]), _THRESHOLDS[is_counted]
+        )
+    )
 
 
 @cache
-def sudden_limit_for(rate: float, joints: int, healthy_runs: int, fitted: int = 1) -> float:
-    """Beyond which two healthy runs in a row hardly ever are: a tenth of the rate, all together.
+def sudden_limit(rate: float, joints: int, healthy_runs: int, fitted: int = 1) -> float:
+    """Limit that two consecutive healthy runs exceed at a tenth of the rate, all joints together.
 
-    Over baselines of that length, with centre c and scale s estimated from them, the chance of a
-    pair is the mean of P(x > c + s limit)^2.
+    Over baselines of that length, with estimated centre c and scale s, the probability of a pair is
+    the mean of P(x > c + s limit)^2.
     """
-    centre, scale = _baselines(np.random.default_rng(2), healthy_runs, fitted)
+    centre, scale = _simulate_baselines(np.random.default_rng(2), healthy_runs, fitted)
     limits = np.linspace(2.0, 30.0, 281)
-    chance = np.array([np.mean(ndtr(-(centre + scale * limit)) ** 2) for limit in limits])
-    low = np.flatnonzero(chance <= 0.1 * rate / joints)
-    return float(limits[low[0]]) if len(low) else float(limits[-1])
+    probability = np.array([np.mean(ndtr(-(centre + scale * limit)) ** 2) for limit in limits])
+    allowed = np.flatnonzero(probability <= 0.1 * rate / joints)
+    return float(limits[allowed[0]]) if len(allowed) else float(limits[-1])
 
 
-def _baselines(
+def _simulate_baselines(
     rng: np.random.Generator, healthy_runs: int, fitted: int
 ) -> tuple[Float[Array, " b"], Float[Array, " b"]]:
-    """Centres and scales as baselines of that length estimate them, where 0 and 1 are true."""
-    free = max(healthy_runs - fitted, 1)
-    centre = rng.normal(size=_BASELINES) / np.sqrt(healthy_runs)
-    spread = np.sqrt(rng.chisquare(free, _BASELINES) / free)
-    return centre, spread * np.sqrt(1.0 + fitted / healthy_runs)
+    """Estimated centres and scales of simulated baselines with true values 0 and 1."""
+    degrees_of_freedom = max(healthy_runs - fitted, 1)
+    centre = rng.normal(size=_SIMULATED_BASELINES) / np.sqrt(healthy_runs)
+    scale = np.sqrt(rng.chisquare(degrees_of_freedom, _SIMULATED_BASELINES) / degrees_of_freedom)
+    return centre, scale * np.sqrt(1.0 + fitted / healthy_runs)

@@ -1,4 +1,4 @@
-"""A robot's friction, run by run: the model, the healthy runs, and every run since."""
+"""Friction history of a robot: model, healthy baseline, and all later runs."""
 
 from __future__ import annotations
 
@@ -10,37 +10,37 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import RecordingError, TaufitError
-from taufit.health.cusum import MOST_SLACK, SLACK, cusum, sudden_limit_for, threshold_for
-from taufit.health.index import FrictionIndex, friction_index
-from taufit.health.judgement import HealthReport, JointHealth, trend_of
+from taufit.health.cusum import MAX_SLACK, SLACK, cusum, cusum_threshold, sudden_limit
+from taufit.health.friction_index import FrictionIndex, friction_index
+from taufit.health.health_report import HealthReport, JointHealth, linear_trend
 from taufit.model.fitted_model import FittedModel, require_fitted
 from taufit.signals.samples import Samples
 
-# A scale needs some runs; with fewer than the second number the threshold is noticeably higher.
-FEWEST = 8
-RECOMMENDED = 30
-# What temperature still does to the index is a line, fitted where the baseline spans this [K].
+# Smallest number of healthy runs; below the recommended number the threshold is clearly higher.
+MIN_RUNS = 8
+RECOMMENDED_RUNS = 30
+# Temperature range of the baseline from which a temperature slope of the index is fitted [K].
 _TEMPERATURE_RANGE = 3.0
-# A rise counts beyond this many standard deviations of that line; where the baseline cannot show
-# one, the model is taken to be off by this share of friction per kelvin.
-_BEYOND = 2.0
-_UNKNOWN_SLOPE = 0.002
-_LAST = 10
+# An increase counts beyond this many standard deviations of that slope; without a fitted slope,
+# its standard deviation is this fraction of friction per kelvin.
+_UNCERTAINTY_FACTOR = 2.0
+_DEFAULT_SLOPE_STD = 0.002
+_RECENT_RUNS = 10
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HistoryRun:
-    """One run in a history.
+    """One run of a history.
 
     Attributes:
-        name: Of its recording.
-        index: Friction beyond what the model expects, per joint [N m].
-        std: Of the index, from the run alone.
-        temperature: Mean per joint [degC], nan where unknown.
-        speed: Mean per joint [rad/s].
-        load: Root mean square of the links' torque [N m].
-        sha256: Of the file, "" where there is none.
-        added: When it was added, ISO 8601.
+        name: Name of the recording.
+        index: Friction above the model's, per joint [N m].
+        std: Standard deviation of the index, from this run.
+        temperature: Mean temperature per joint [degC], nan if unknown.
+        speed: Mean speed per joint [rad/s].
+        load: RMS torque of the links [N m].
+        sha256: Hash of the file, "" without one.
+        added: Time of addition, ISO 8601.
     """
 
     name: str
@@ -55,16 +55,16 @@ class HistoryRun:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class History:
-    """A robot's friction over its runs.
+    """Friction of a robot over its runs.
 
     Attributes:
-        model: Fitted while the robot was healthy; it says what to expect.
-        healthy: How many of the first runs are the baseline.
-        speed: At which friction is compared, per joint [rad/s].
-        level: Friction expected in the baseline, per joint [N m].
+        model: Model fitted while the robot was healthy.
+        healthy: Number of baseline runs; they are the first.
+        speed: Speed at which friction is compared, per joint [rad/s].
+        level: Model friction in the baseline, per joint [N m].
         rate: False alarms per healthy run, all joints together.
-        slack: Of the CUSUM.
-        runs: All of them, in order.
+        slack: Slack of the CUSUM.
+        runs: All runs in order.
     """
 
     model: FittedModel
@@ -80,13 +80,13 @@ class History:
         return self.model.robot.joints
 
     def with_run(self, name: str, samples: Samples, *, sha256: str = "") -> History:
-        """The history with one more run at its end."""
+        """Copy of the history with one more run."""
         if sha256 and any(run.sha256 == sha256 and run.name == name for run in self.runs):
             raise RecordingError(
                 f"{name} is in this history already (same file). Give recordings made since."
             )
-        found = friction_index(self.model, samples, speed=self.speed)
-        return replace(self, runs=(*self.runs, _run(name, found, sha256)))
+        index = friction_index(self.model, samples, speed=self.speed)
+        return replace(self, runs=(*self.runs, _make_run(name, index, sha256)))
 
 
 def start_history(
@@ -97,148 +97,161 @@ def start_history(
     slack: float = SLACK,
     sha256: Sequence[str] = (),
 ) -> History:
-    """A history from healthy runs.
+    """Start a history from healthy runs.
 
     Args:
-        model: Fitted, best with friction that follows temperature.
-        runs: Names and samples, conditioned like the model's training data; 30 are a good number.
-        rate: False alarms per healthy run that are acceptable, all joints together.
-        slack: Smaller changes, in standard deviations of a run, are forgiven for ever.
-        sha256: Of the files, to notice one that is given twice.
+        model: Fitted model, preferably with temperature-dependent friction.
+        runs: Names and samples, conditioned like the training data; 30 are recommended.
+        rate: Accepted false alarms per healthy run, all joints together. Lower values detect wear
+            later.
+        slack: Changes below this many standard deviations of a run are ignored.
+        sha256: Hashes of the files, to detect repeated ones.
     """
     require_fitted(model, "start a health history")
-    if len(runs) < FEWEST:
+    if len(runs) < MIN_RUNS:
         raise TaufitError(
-            f"{len(runs)} healthy runs are too few to know what is normal: give at least {FEWEST}, "
-            f"better {RECOMMENDED}, at the temperatures the robot works at."
+            f"{len(runs)} healthy runs are too few to know what is normal: give at least "
+            f"{MIN_RUNS}, "
+            f"better {RECOMMENDED_RUNS}, at the temperatures the robot works at."
         )
     if not 0.0 < rate <= 0.1:
         raise TaufitError("a false-alarm rate lies between 0 and 0.1 per run, for example 0.001.")
-    if not 0.0 < slack <= MOST_SLACK:
-        raise TaufitError(f"the slack lies between 0 and {MOST_SLACK:g} standard deviations.")
-    first = [friction_index(model, samples) for _, samples in runs]
-    speed = np.mean([one.speed for one in first], axis=0)
-    level = np.mean([one.level for one in first], axis=0)
+    if not 0.0 < slack <= MAX_SLACK:
+        raise TaufitError(f"the slack lies between 0 and {MAX_SLACK:g} standard deviations.")
+    indices = [friction_index(model, samples) for _, samples in runs]
+    speed = np.mean([run_index.speed for run_index in indices], axis=0)
+    level = np.mean([run_index.level for run_index in indices], axis=0)
     hashes = list(sha256) or [""] * len(runs)
-    made = tuple(
-        _run(
+    history_runs = tuple(
+        _make_run(
             name,
-            replace(one, index=one.coulomb + one.viscous * speed),
+            replace(run_index, index=run_index.coulomb + run_index.viscous * speed),
             digest,
         )
-        for (name, _), one, digest in zip(runs, first, hashes, strict=True)
+        for (name, _), run_index, digest in zip(runs, indices, hashes, strict=True)
     )
-    return History(model, len(made), speed, level, rate, slack, made)
+    return History(model, len(history_runs), speed, level, rate, slack, history_runs)
 
 
 def judge(history: History) -> HealthReport:
-    """What the history says about each joint.
+    """Assess the health of each joint from a history.
 
-    The index x is centred and scaled on the healthy runs. What temperature T still does to it, the
-    model's slopes being known only so well, is a line m(T) through those runs, and a run counts by
-    what it has beyond the uncertainty u(T) of that line's slope, so far from the healthy
-    temperatures as it is:
+    The index x is centred and scaled on the healthy runs. Its remaining dependence on temperature T
+    is a line m(T) through those runs; u(T) is the uncertainty of the line due to its slope, growing
+    with the distance from the healthy temperatures:
 
         z = (x - m(T) - 2 u(T)) / scale.
     """
     joints, healthy = history.joints, history.healthy
     index = np.stack([run.index for run in history.runs])
-    warm = np.stack([run.temperature for run in history.runs])
+    temperature = np.stack([run.temperature for run in history.runs])
     z, expected = np.zeros(index.shape), np.zeros(index.shape)
     scale, fitted = np.zeros(joints), 1
     for j in range(joints):
-        line = _line(index[:healthy, j], warm[:healthy, j], history.level[j])
-        fitted = max(fitted, line.count)
-        expected[:, j] = line.at(warm[:, j])
-        scale[j] = line.scale
-        beyond = index[:, j] - expected[:, j] - _BEYOND * line.uncertainty(warm[:, j])
-        z[:, j] = beyond / (line.scale * np.sqrt(1.0 + line.count / healthy))
-    threshold = threshold_for(history.rate, joints, healthy, history.slack, fitted)
-    sudden = sudden_limit_for(history.rate, joints, healthy, fitted)
-    sums, alarms = cusum(z[healthy:], threshold, history.slack, sudden)
+        baseline = _fit_baseline(index[:healthy, j], temperature[:healthy, j], history.level[j])
+        fitted = max(fitted, baseline.count)
+        expected[:, j] = baseline.index_at(temperature[:, j])
+        scale[j] = baseline.scale
+        excess = (
+            index[:, j]
+            - expected[:, j]
+            - _UNCERTAINTY_FACTOR * baseline.uncertainty(temperature[:, j])
+        )
+        z[:, j] = excess / (baseline.scale * np.sqrt(1.0 + baseline.count / healthy))
+    threshold = cusum_threshold(history.rate, joints, healthy, history.slack, fitted)
+    sudden_z = sudden_limit(history.rate, joints, healthy, fitted)
+    sums, alarms = cusum(z[healthy:], threshold, history.slack, sudden_z)
     percent = 100.0 * (index - expected) / np.maximum(history.level, 1e-12)
-    since: dict[int, str] = {}
+    first_alarms: dict[int, str] = {}
     for n, j in alarms:
-        since.setdefault(j, history.runs[healthy + n].name)
-    out = []
+        first_alarms.setdefault(j, history.runs[healthy + n].name)
+    joint_reports = []
     for j in range(joints):
-        later = percent[healthy:, j]
+        recent_change = percent[healthy:, j]
         unit = 100.0 * scale[j] / max(history.level[j], 1e-12)
-        last = later[-_LAST:]
-        slope, slope_std = trend_of(later, unit)
-        out.append(
+        latest = recent_change[-_RECENT_RUNS:]
+        slope, slope_std = linear_trend(recent_change, unit)
+        joint_reports.append(
             JointHealth(
                 joint=j + 1,
-                alarm=j in since,
-                since=since.get(j),
-                change=float(last.mean()) if len(last) else float("nan"),
-                change_std=unit * float(np.sqrt(1.0 / max(len(last), 1) + 1.0 / healthy)),
+                alarm=j in first_alarms,
+                alarm_run=first_alarms.get(j),
+                change=float(latest.mean()) if len(latest) else float("nan"),
+                change_std=unit * float(np.sqrt(1.0 / max(len(latest), 1) + 1.0 / healthy)),
                 trend=slope,
                 trend_std=slope_std,
-                sum=float(sums[-1, j]) if len(sums) else 0.0,
+                cusum=float(sums[-1, j]) if len(sums) else 0.0,
             )
         )
-    named = tuple((history.runs[healthy + n].name, j + 1) for n, j in alarms)
-    return HealthReport(tuple(out), named, z, percent, sums, threshold, history.rate)
+    alarm_names = tuple((history.runs[healthy + n].name, j + 1) for n, j in alarms)
+    return HealthReport(
+        tuple(joint_reports), alarm_names, z, percent, sums, threshold, history.rate
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _HealthyBaseline:
-    """What the index is in healthy runs: a level, and a slope in temperature where they show it.
+    """Index of healthy runs: a level, and a slope over temperature if they determine it.
 
     Attributes:
-        level: At the middle temperature.
-        slope: Per kelvin; 0 where the runs cannot show it.
-        slope_std: Of that, the same where it is 0.
-        scale: Of a run around the line.
+        level: Index at the mean temperature.
+        slope: Slope per kelvin; 0 if not determined.
+        slope_std: Standard deviation of the slope, also if it is 0.
+        scale: Standard deviation of a run about the line.
         middle: Mean temperature of the runs, or nan.
-        reach: How far from it the uncertainty begins [K].
-        count: Parameters fitted.
+        reach: Distance from it at which the uncertainty begins [K].
+        count: Number of fitted parameters.
     """
 
     level: float
     slope: float
     slope_std: float
     scale: float
-    middle: float
-    reach: float
+    mean_temperature: float
+    covered_range: float
     count: int
 
-    def _above(self, warm: Float[Array, " n"]) -> Float[Array, " n"]:
-        return np.nan_to_num(warm - self.middle)
+    def _temperature_offset(self, temperature: Float[Array, " n"]) -> Float[Array, " n"]:
+        return np.nan_to_num(temperature - self.mean_temperature)
 
-    def at(self, warm: Float[Array, " n"]) -> Float[Array, " n"]:
-        return self.level + self.slope * self._above(warm)
+    def index_at(self, temperature: Float[Array, " n"]) -> Float[Array, " n"]:
+        return self.level + self.slope * self._temperature_offset(temperature)
 
-    def uncertainty(self, warm: Float[Array, " n"]) -> Float[Array, " n"]:
-        """Standard deviation of the line, as far as temperature makes it."""
-        return self.slope_std * np.maximum(np.abs(self._above(warm)) - self.reach, 0.0)
+    def uncertainty(self, temperature: Float[Array, " n"]) -> Float[Array, " n"]:
+        """Standard deviation of the line due to temperature."""
+        return self.slope_std * np.maximum(
+            np.abs(self._temperature_offset(temperature)) - self.covered_range, 0.0
+        )
 
 
-def _line(index: Float[Array, " n"], warm: Float[Array, " n"], level: float) -> _HealthyBaseline:
+def _fit_baseline(
+    index: Float[Array, " n"], temperature: Float[Array, " n"], level: float
+) -> _HealthyBaseline:
     n, mean = len(index), float(np.mean(index))
     floor = 1e-9 + 1e-6 * level
-    middle = float(np.mean(warm))
-    if not np.isfinite(middle) or np.ptp(warm) < _TEMPERATURE_RANGE:
+    mean_temperature = float(np.mean(temperature))
+    if not np.isfinite(mean_temperature) or np.ptp(temperature) < _TEMPERATURE_RANGE:
         scale = max(float(np.std(index, ddof=1)), floor)
-        reach = 0.5 * float(np.ptp(warm)) if np.isfinite(middle) else 0.0
-        return _HealthyBaseline(mean, 0.0, _UNKNOWN_SLOPE * level, scale, middle, reach, 1)
-    above = warm - middle
-    size = float(above @ above)
-    slope = float(above @ index) / size
-    left = index - mean - slope * above
-    scale = max(float(np.sqrt(left @ left / (n - 2))), floor)
-    return _HealthyBaseline(mean, slope, scale / np.sqrt(size), scale, middle, 0.0, 2)
+        covered_range = 0.5 * float(np.ptp(temperature)) if np.isfinite(mean_temperature) else 0.0
+        return _HealthyBaseline(
+            mean, 0.0, _DEFAULT_SLOPE_STD * level, scale, mean_temperature, covered_range, 1
+        )
+    offset = temperature - mean_temperature
+    size = float(offset @ offset)
+    slope = float(offset @ index) / size
+    residual = index - mean - slope * offset
+    scale = max(float(np.sqrt(residual @ residual / (n - 2))), floor)
+    return _HealthyBaseline(mean, slope, scale / np.sqrt(size), scale, mean_temperature, 0.0, 2)
 
 
-def _run(name: str, found: FrictionIndex, sha256: str) -> HistoryRun:
+def _make_run(name: str, index: FrictionIndex, sha256: str) -> HistoryRun:
     return HistoryRun(
         name,
-        found.index,
-        found.std,
-        found.temperature,
-        found.speed,
-        found.load,
+        index.index,
+        index.std,
+        index.temperature,
+        index.speed,
+        index.load,
         sha256,
         datetime.now(UTC).isoformat(timespec="seconds"),
     )

@@ -1,7 +1,7 @@
-"""The history as a file that grows run by run and is safe with several writers.
+"""Health history file, which grows run by run and allows several writers.
 
 `add_runs` reads the newest state and writes the next one under the file's lock; each state is
-flushed to disk before it takes the old one's place. A writer that dies loses its own runs at most.
+flushed to disk before it replaces the old one. A writer that is killed loses its own runs only.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from taufit.core.errors import TaufitError
 from taufit.core.fields import Field
 from taufit.core.files import is_stream, lock_file, write_text
 from taufit.core.plain_data import read_json
-from taufit.health.cusum import MOST_SLACK
-from taufit.health.history import FEWEST, History, HistoryRun
+from taufit.health.cusum import MAX_SLACK
+from taufit.health.history import MIN_RUNS, History, HistoryRun
 from taufit.model.model_file import model_from_dict, model_to_dict
 from taufit.signals.samples import Samples
 
 FORMAT = "taufit-health"
 VERSION = 1
-_LARGEST = 1e9
+_MAX_VALUE = 1e9
 
 
 def write_history(history: History, path: str | os.PathLike[str]) -> None:
-    """Write the history; the file is replaced whole or not at all."""
-    there = os.path.exists(path) and not os.path.isdir(path) and not is_stream(path)
-    with lock_file(path) if there else nullcontext():
-        _write(history, path)
+    """Write the history; the file is replaced completely or not at all."""
+    exists = os.path.exists(path) and not os.path.isdir(path) and not is_stream(path)
+    with lock_file(path) if exists else nullcontext():
+        _write_file(history, path)
 
 
 def add_runs(
@@ -44,13 +44,13 @@ def add_runs(
     sha256: Sequence[str] = (),
     expected: History | None = None,
 ) -> History:
-    """Add runs to the history as it is now, whoever else adds to it; returns what was written.
+    """Add runs to a history file, safe against other writers; return the written history.
 
     Args:
-        path: The history.
+        path: History file.
         runs: Names and samples, conditioned like the model's training data.
-        sha256: Of the files, to notice one that is given twice.
-        expected: What the samples were conditioned for; another model there is refused.
+        sha256: Hashes of the files, to detect repeated ones.
+        expected: History the samples were conditioned for; raises if the file has another model.
     """
     read_history(path)
     with lock_file(path):
@@ -62,12 +62,12 @@ def add_runs(
             )
         for (name, samples), digest in zip(runs, sha256 or [""] * len(runs), strict=True):
             history = history.with_run(name, samples, sha256=digest)
-        _write(history, path)
+        _write_file(history, path)
     return history
 
 
 def read_history(path: str | os.PathLike[str]) -> History:
-    """Read a history."""
+    """Read a history file."""
     if not Path(path).exists():
         raise TaufitError(
             f"there is no history {path}. `taufit health baseline MODEL RECORDING... -o {path}` "
@@ -87,48 +87,50 @@ def read_history(path: str | os.PathLike[str]) -> History:
     file = Field(data, str(path))
     model = model_from_dict(file["model"].required().mapping(), f"the model in {path}")
     joints = model.robot.joints
-    runs = tuple(_run(entry, joints) for entry in file["runs"].required().items())
+    runs = tuple(_read_run(entry, joints) for entry in file["runs"].required().items())
     healthy = file["healthy"].required().number()
-    if not FEWEST <= healthy <= len(runs) or healthy != int(healthy):
-        file["healthy"].fail(f"a count between {FEWEST} and the {len(runs)} runs")
+    if not MIN_RUNS <= healthy <= len(runs) or healthy != int(healthy):
+        file["healthy"].fail(f"a count between {MIN_RUNS} and the {len(runs)} runs")
     rate = file["rate"].required().number(above=0.0)
     slack = file["slack"].required().number(above=0.0)
-    if slack > MOST_SLACK:
-        file["slack"].fail(f"at most {MOST_SLACK:g} standard deviations")
+    if slack > MAX_SLACK:
+        file["slack"].fail(f"at most {MAX_SLACK:g} standard deviations")
     if rate > 0.1:
         file["rate"].fail("at most 0.1 false alarms per run")
     return History(
         model,
         int(healthy),
-        _bounded(file["speed"].required(), joints),
-        _bounded(file["level"].required(), joints),
+        _read_joint_values(file["speed"].required(), joints),
+        _read_joint_values(file["level"].required(), joints),
         rate,
         slack,
         runs,
     )
 
 
-def _bounded(data: Field, joints: int, missing: float | None = None) -> Float[Array, " j"]:
-    """One number per joint, far from what arithmetic cannot hold."""
+def _read_joint_values(
+    data: Field, joints: int, missing: float | None = None
+) -> Float[Array, " j"]:
+    """One number per joint, of limited size."""
     limits = {} if missing is None else {"missing": missing}
     values = data.numbers(joints, **limits)
-    if np.any(np.abs(np.nan_to_num(values)) > _LARGEST):
-        data.fail(f"numbers of at most {_LARGEST:g}")
+    if np.any(np.abs(np.nan_to_num(values)) > _MAX_VALUE):
+        data.fail(f"numbers of at most {_MAX_VALUE:g}")
     return values
 
 
-def _same_model(one: History, other: History) -> bool:
-    a, b = one.model, other.model
+def _same_model(history: History, other: History) -> bool:
+    a, b = history.model, other.model
     return (
         a.values is not None
         and b.values is not None
         and np.array_equal(a.values, b.values)
-        and np.array_equal(one.speed, other.speed)
+        and np.array_equal(history.speed, other.speed)
     )
 
 
-def _write(history: History, path: str | os.PathLike[str]) -> None:
-    """One line per run."""
+def _write_file(history: History, path: str | os.PathLike[str]) -> None:
+    """Write the file, one line per run."""
     head = {
         "format": FORMAT,
         "version": VERSION,
@@ -140,23 +142,23 @@ def _write(history: History, path: str | os.PathLike[str]) -> None:
         "model": model_to_dict(history.model),
     }
     lines = [f" {json.dumps(key)}: {json.dumps(value)}" for key, value in head.items()]
-    runs = ",\n  ".join(json.dumps(_to_dict(run), allow_nan=False) for run in history.runs)
+    runs = ",\n  ".join(json.dumps(_run_to_dict(run), allow_nan=False) for run in history.runs)
     write_text(path, "{\n" + ",\n".join(lines) + f',\n "runs": [\n  {runs}\n ]\n}}\n')
 
 
 _ARRAYS = ("index", "std", "temperature", "speed", "load")
 
 
-def _to_dict(run: HistoryRun) -> dict[str, Any]:
+def _run_to_dict(run: HistoryRun) -> dict[str, Any]:
     out: dict[str, Any] = {"name": run.name, "added": run.added, "sha256": run.sha256}
     for key in _ARRAYS:
         out[key] = [float(x) if np.isfinite(x) else None for x in getattr(run, key)]
     return out
 
 
-def _run(entry: Field, joints: int) -> HistoryRun:
+def _read_run(entry: Field, joints: int) -> HistoryRun:
     arrays = {
-        key: _bounded(entry[key].required(), joints, None if key == "index" else np.nan)
+        key: _read_joint_values(entry[key].required(), joints, None if key == "index" else np.nan)
         for key in _ARRAYS
     }
     return HistoryRun(

@@ -1,16 +1,15 @@
-"""Friction that is followed while the arm moves: level, slope and offset of every joint, causally.
+"""Friction tracking while the robot moves: level, slope and offset of every joint, causally.
 
-The residual of the model is taken as
+The residual of the model is
 
     e = dFc f / Fc + dFv v + d0 + noise,
 
-with f the friction torque that the model expects, Fc its level at creeping speed, and (dFc, dFv,
-d0) a slow random walk per joint. How far these are from zero when a run begins differs from day to
-day: Kalman filters that expect next to nothing, little, the usual and much run side by side, and
-each counts as much as what it expected before has come true. They work in cells of a twentieth of a
-second; noise counts as long as it is correlated. What is known at a moment is used a delay later,
-longer than the low-pass looks ahead, so that no torque helps to predict itself. Fed sample by
-sample or chunk by chunk, the course is the same.
+with f the model's friction torque, Fc its level at creeping speed, and (dFc, dFv, d0) a slow random
+walk per joint. Their size at the start of a run differs from day to day: Kalman filters with
+different initial standard deviations run in parallel, weighted by their likelihood. They are
+updated in time bins of 0.05 s; noise counts by its correlation time. A state is used after a delay
+longer than the low-pass looks ahead, so that no torque predicts itself. The result does not depend
+on how the samples are split.
 """
 
 from __future__ import annotations
@@ -27,125 +26,140 @@ from taufit.model.intervals import coulomb_level
 from taufit.model.predict import friction_torque, predicted_torque
 from taufit.signals.samples import Samples
 
-# What is followed, in the order of the state.
-FOLLOWED = ("coulomb", "viscous", "offset")
+# Tracked parameters, in the order of the state.
+TRACKED_PARAMETERS = ("coulomb", "viscous", "offset")
 
 
 @dataclass(frozen=True, slots=True)
 class TrackerSettings:
-    """How far friction may be from the model, and how fast it moves.
+    """Settings of friction tracking.
 
     Attributes:
-        scatters: Standard deviations of every part when a run begins, over the friction level, of
-            the filters that run side by side.
-        seconds: In which a part walks as far as that.
-        delay_s: After which what is known is used.
-        cell_s: Between two corrections.
+        scatters: Initial standard deviations of the parallel filters, relative to the friction
+            level. Larger values follow larger differences from the model.
+        seconds: Time in which a parameter's random walk reaches that standard deviation [s].
+            Smaller values follow faster changes and more noise.
+        delay_s: Delay after which a state is used [s].
+        cell_s: Width of a time bin, one update each [s].
     """
 
-    scatters: tuple[float, ...] = (0.003, 0.01, 0.03, 0.1)
-    seconds: float = 100.0
+    initial_stds: tuple[float, ...] = (0.003, 0.01, 0.03, 0.1)
+    walk_time_s: float = 100.0
     delay_s: float = 0.5
-    cell_s: float = 0.05
+    bin_s: float = 0.05
 
 
 class FrictionTracker:
-    """Follows the friction of an arm beside its model.
+    """Tracks the friction of a robot relative to its model.
 
     Args:
-        model: Fitted; its residuals say how noisy torque is.
-        rate_hz: Of the samples to come.
-        settings: Replaces the usual ones.
+        model: Fitted model; its residuals give the torque noise.
+        rate_hz: Rate of the samples [Hz].
+        settings: Settings; default `TrackerSettings()`.
 
     Attributes:
         state: dFc [N m], dFv [N m s/rad] and d0 [N m] of every joint.
-        covariance: Of these.
-        odds: Logarithms of how likely each filter's expectation is, joint by joint.
+        covariance: Covariance of the state.
+        log_likelihood: Log-likelihood of each parallel filter, per joint.
     """
 
     def __init__(
         self, model: FittedModel, rate_hz: float, settings: TrackerSettings | None = None
     ) -> None:
-        self.settings = own = settings or TrackerSettings()
+        self.settings = tracker_settings = settings or TrackerSettings()
         self.joints = joints = model.robot.joints
         self._level = level = np.maximum(coulomb_level(model), 1e-3)
         span = model.training.ranges.velocity
         speed = np.ones(joints) if span is None else np.maximum(-span.low, span.high)
         score = model.training.score
         rms = 0.1 * level if score is None else np.maximum(score.rmse, 1e-6)
-        self._every = max(1, round(own.cell_s * rate_hz))
-        self._delay = max(1, round(own.delay_s * rate_hz))
-        alike = max(model.training.residuals.correlation_s * rate_hz / self._every, 1.0)
-        self._noise = rms**2 * alike
+        self._samples_per_bin = max(1, round(tracker_settings.bin_s * rate_hz))
+        self._delay_samples = max(1, round(tracker_settings.delay_s * rate_hz))
+        correlation_bins = max(
+            model.training.residuals.correlation_s * rate_hz / self._samples_per_bin, 1.0
+        )
+        self._noise = rms**2 * correlation_bins
         unit = np.stack([level, level / np.maximum(speed, 1e-3), level], -1)
-        scale: Float[Array, "f j 3"] = np.multiply.outer(np.array(own.scatters), unit)
-        self._start = scale[..., None] ** 2 * np.eye(3)
-        self._walk = self._start * (self._every / rate_hz / own.seconds)
+        scale: Float[Array, "f j 3"] = np.multiply.outer(
+            np.array(tracker_settings.initial_stds), unit
+        )
+        self._initial_covariance = scale[..., None] ** 2 * np.eye(3)
+        self._walk = self._initial_covariance * (
+            self._samples_per_bin / rate_hz / tracker_settings.walk_time_s
+        )
         self.clear()
 
     def clear(self) -> None:
-        """The next sample begins another run: friction is the model's again."""
-        self._states = np.zeros(self._start.shape[:3])
-        self._covariances = self._start.copy()
-        self.odds = np.zeros(self._start.shape[:2])
-        self._mix()
+        """Start another run: friction is the model's again."""
+        self._states = np.zeros(self._initial_covariance.shape[:3])
+        self._covariances = self._initial_covariance.copy()
+        self.log_likelihood = np.zeros(self._initial_covariance.shape[:2])
+        self._combine_filters()
         self._count = 0
-        self._known: deque[Float[Array, "j 3"]] = deque()
+        self._delayed_states: deque[Float[Array, "j 3"]] = deque()
 
     def correct(
         self,
         friction: Float[Array, " j"],
         velocity: Float[Array, " j"],
         residual: Float[Array, " j"],
-        moves: Bool[Array, " j"],
+        in_motion: Bool[Array, " j"],
     ) -> tuple[Float[Array, " j"], Float[Array, "j 3"]]:
-        """What to add to the model's torque at this sample, and the parts it is made of.
+        """Torque correction of the model at this sample, and the tracked state used.
 
         Args:
-            friction: What the model expects of friction at this sample [N m].
-            velocity: Of the joints.
-            residual: Measured torque less the model's at this sample; it is used later.
-            moves: Joints whose friction can be seen; a standing one says nothing.
+            friction: Model friction at this sample [N m].
+            velocity: Joint velocities.
+            residual: Measured minus model torque at this sample; used later.
+            in_motion: Joints in motion; standing joints are not informative.
         """
         columns = np.ones((self.joints, 3))
         columns[:, 0], columns[:, 1] = friction / self._level, velocity
-        used = self._known.popleft() if len(self._known) >= self._delay else np.zeros_like(columns)
-        if self._count % self._every == 0:
-            self._update(columns, residual, moves & np.isfinite(residual))
+        delayed_state = (
+            self._delayed_states.popleft()
+            if len(self._delayed_states) >= self._delay_samples
+            else np.zeros_like(columns)
+        )
+        if self._count % self._samples_per_bin == 0:
+            self._update(columns, residual, in_motion & np.isfinite(residual))
         self._count += 1
-        self._known.append(self.state)
-        return (columns * used).sum(axis=1), used
+        self._delayed_states.append(self.state)
+        return (columns * delayed_state).sum(axis=1), delayed_state
 
     def _update(
-        self, columns: Float[Array, "j 3"], residual: Float[Array, " j"], seen: Bool[Array, " j"]
+        self, columns: Float[Array, "j 3"], residual: Float[Array, " j"], is_used: Bool[Array, " j"]
     ) -> None:
         covariance = self._covariances + self._walk
-        reach = (covariance @ columns[:, :, None])[..., 0]
-        spread = (columns * reach).sum(axis=-1) + self._noise
-        gain = reach * (seen / spread)[..., None]
-        error = np.where(seen, residual - (columns * self._states).sum(axis=-1), 0.0)
-        self.odds -= np.where(seen, 0.5 * (np.log(spread) + error**2 / spread), 0.0)
+        cross_covariance = (covariance @ columns[:, :, None])[..., 0]
+        innovation_variance = (columns * cross_covariance).sum(axis=-1) + self._noise
+        gain = cross_covariance * (is_used / innovation_variance)[..., None]
+        error = np.where(is_used, residual - (columns * self._states).sum(axis=-1), 0.0)
+        self.log_likelihood -= np.where(
+            is_used, 0.5 * (np.log(innovation_variance) + error**2 / innovation_variance), 0.0
+        )
         self._states = self._states + gain * error[..., None]
-        self._covariances = covariance - gain[..., :, None] * reach[..., None, :]
-        self._mix()
+        self._covariances = covariance - gain[..., :, None] * cross_covariance[..., None, :]
+        self._combine_filters()
 
-    def _mix(self) -> None:
-        """State and covariance of all filters together, each by its odds."""
-        share = np.exp(self.odds - self.odds.max(axis=0))
-        share /= share.sum(axis=0)
-        self.state: Float[Array, "j 3"] = (share[..., None] * self._states).sum(axis=0)
-        apart = self._states - self.state
-        within = self._covariances + apart[..., :, None] * apart[..., None, :]
-        self.covariance: Float[Array, "j 3 3"] = (share[..., None, None] * within).sum(axis=0)
+    def _combine_filters(self) -> None:
+        """Combine state and covariance of all filters, weighted by likelihood."""
+        weights = np.exp(self.log_likelihood - self.log_likelihood.max(axis=0))
+        weights /= weights.sum(axis=0)
+        self.state: Float[Array, "j 3"] = (weights[..., None] * self._states).sum(axis=0)
+        deviation = self._states - self.state
+        covariances = self._covariances + deviation[..., :, None] * deviation[..., None, :]
+        self.covariance: Float[Array, "j 3 3"] = (weights[..., None, None] * covariances).sum(
+            axis=0
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FrictionCourse:
-    """Friction followed through samples.
+    """Friction tracked over samples.
 
     Attributes:
-        correction: What it adds to the model's torque [N m].
-        parts: dFc [N m], dFv [N m s/rad] and d0 [N m] as they were used.
+        correction: Correction of the model torque [N m].
+        parts: dFc [N m], dFv [N m s/rad] and d0 [N m] as used.
     """
 
     correction: Float[Array, "n j"]
@@ -154,13 +168,13 @@ class FrictionCourse:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrackingScore:
-    """How much better a model predicts with its friction followed.
+    """Score of a model with tracked friction.
 
     Attributes:
-        nrmse: Per joint, over the samples in motion.
-        second_half: Mean nrmse over the second half of the motion, when friction is known.
-        second_half_before: The same without following it.
-        parts: dFc [N m], dFv [N m s/rad], d0 [N m] when the recording ends.
+        nrmse: nrmse per joint, over the samples in motion.
+        second_half: Mean nrmse over the second half of the motion, after convergence.
+        second_half_before: Mean nrmse over the second half without tracking.
+        parts: dFc [N m], dFv [N m s/rad], d0 [N m] at the end of the recording.
     """
 
     nrmse: Float[Array, " j"]
@@ -179,28 +193,30 @@ class TrackingScore:
             "mean_nrmse": self.mean_nrmse,
             "second_half": self.second_half,
             "second_half_before": self.second_half_before,
-            **{name: self.parts[:, k].tolist() for k, name in enumerate(FOLLOWED)},
+            **{name: self.parts[:, k].tolist() for k, name in enumerate(TRACKED_PARAMETERS)},
         }
 
 
-def tracked_score(
+def score_tracking(
     samples: Samples, predicted: Float[Array, "n j"], course: FrictionCourse
 ) -> TrackingScore:
-    """Errors with and without the followed friction."""
+    """Score a model with and without tracked friction."""
     rows = np.flatnonzero(samples.in_motion)
-    late = rows[len(rows) // 2 :]
+    second_half = rows[len(rows) // 2 :]
     measured = samples.torque
-    spread = measured[rows].std(axis=0)
-    spread = np.where(spread > 0.0, spread, np.nan)
+    torque_std = measured[rows].std(axis=0)
+    torque_std = np.where(torque_std > 0.0, torque_std, np.nan)
 
-    def nrmse(expected: Float[Array, "n j"], at: Array) -> Float[Array, " j"]:
-        return np.sqrt(np.mean((measured[at] - expected[at]) ** 2, axis=0)) / spread
+    def nrmse(expected: Float[Array, "n j"], rows_used: Array) -> Float[Array, " j"]:
+        return (
+            np.sqrt(np.mean((measured[rows_used] - expected[rows_used]) ** 2, axis=0)) / torque_std
+        )
 
-    followed = predicted + course.correction
+    corrected = predicted + course.correction
     return TrackingScore(
-        nrmse(followed, rows),
-        float(np.nanmean(nrmse(followed, late))),
-        float(np.nanmean(nrmse(predicted, late))),
+        nrmse(corrected, rows),
+        float(np.nanmean(nrmse(corrected, second_half))),
+        float(np.nanmean(nrmse(predicted, second_half))),
         course.parts[-1],
     )
 
@@ -212,25 +228,25 @@ def track(
     predicted: Float[Array, "n j"] | None = None,
     settings: TrackerSettings | None = None,
 ) -> FrictionCourse:
-    """Friction of conditioned samples followed from the first to the last, run by run.
+    """Track friction over conditioned samples, run by run.
 
     Args:
-        model: Fitted.
-        samples: Conditioned like its training data.
-        predicted: Its torque, where that is at hand.
-        settings: Replaces the usual ones.
+        model: Fitted model.
+        samples: Samples conditioned like its training data.
+        predicted: Model torque of the samples, if already computed.
+        settings: Settings; default `TrackerSettings()`.
     """
     predicted = predicted_torque(model, samples) if predicted is None else predicted
     residual: Array = samples.torque - predicted
     friction = friction_torque(model, samples)
-    moves = samples.keep & samples.in_motion[:, None]
-    out = np.zeros_like(residual)
+    in_motion = samples.keep & samples.in_motion[:, None]
+    correction = np.zeros_like(residual)
     parts = np.zeros((*residual.shape, 3))
     tracker = FrictionTracker(model, samples.rate_hz, settings)
     for run in samples.run_slices():
         tracker.clear()
         for i in range(run.start, run.stop):
-            out[i], parts[i] = tracker.correct(
-                friction[i], samples.velocity[i], residual[i], moves[i]
+            correction[i], parts[i] = tracker.correct(
+                friction[i], samples.velocity[i], residual[i], in_motion[i]
             )
-    return FrictionCourse(out, parts)
+    return FrictionCourse(correction, parts)

@@ -287,12 +287,12 @@ class Monitor:
         """A clean sample, to everybody."""
         self._handed += 1
         self._mute()
-        seen = self.watch.feed(*sample[:6])
+        seen = self.watch.update_clean(*sample[:6])
         if self.payload is not None:
             read = self.payload.feed(*sample[:5])
             if read is not None:
                 self._read(read)
-        felt = self.watch.felt
+        felt = self.watch.last_block
         if felt is not None:
             for i in range(len(felt)):
                 self._step(felt, i)
@@ -334,13 +334,13 @@ class Monitor:
     # ---- one step of the grid ------------------------------------------------------------------
 
     def _step(self, felt: ExternalTorqueBlock, i: int) -> None:
-        measured, predicted = felt.measured[i], felt.predicted[i]
+        measured, predicted = felt.measured[i], felt.model_torque[i]
         if self._lag is not None:
-            share, (m, p) = self.watch.share, self._lag
+            share, (m, p) = self.watch.observer_step_response, self._lag
             measured, predicted = m + share * (measured - m), p + share * (predicted - p)
         self._lag = measured, predicted
         self._half = self._prediction.half_width(felt, i)
-        seen = self.watch.seen
+        seen = self.watch.last_reading
         quiet = seen is None or seen.contact is None
         changed = self._friction.add(felt, i, known=quiet and self._payload_known)
         for j in changed:
@@ -365,7 +365,7 @@ class Monitor:
 
     @property
     def _standing(self) -> bool:
-        seen = self.watch.seen
+        seen = self.watch.last_reading
         return seen is None or bool((seen.state >= _STANDING).all())
 
     # ---- what happened -------------------------------------------------------------------------
@@ -376,7 +376,7 @@ class Monitor:
             return
         if not self._known:
             self._tell_ready(found)
-        self.watch.carry(found.parameters, anew=not self._known)
+        self.watch.set_payload(found.parameters, is_new=not self._known)
         self._prediction.carry(found)
         self._known = True
 
@@ -399,7 +399,7 @@ class Monitor:
             elif self._with_contact:
                 touch = event.contact
                 force = None if touch is None else touch.force.size
-                since = None if touch is None else touch.since
+                since = None if touch is None else touch.start_time
                 self._tell(MonitorEvent(event.time, event.kind, event.text, since, None, force))
         self._told_contact = len(self.watch.events)
         if self.payload is not None:
@@ -423,7 +423,7 @@ class Monitor:
                 continue
             if decided:
                 self._known = False
-                self.watch.accept()
+                self.watch.accept_as_payload()
             since = None if event.kind == "pick or contact" else event.time
             self._tell(MonitorEvent(live.time, event.kind, event.text, since, event.change))
 

@@ -87,7 +87,7 @@ def _payload(reading: Reading) -> dict[str, Any] | None:
 
 
 def _contact(contact: Any) -> dict[str, Any]:
-    return {"since": float(contact.since), "link": contact.link, "kind": contact.kind}
+    return {"since": float(contact.start_time), "link": contact.link, "kind": contact.kind}
 
 
 def chain(robot: Robot) -> dict[str, Any]:

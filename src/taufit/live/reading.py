@@ -27,7 +27,7 @@ class MonitorEvent:
 
     Attributes:
         time: When it was noticed [s].
-        kind: One of `KINDS`.
+        kind: One of `EVENT_KINDS`.
         text: In words.
         since: When it began, where that is another time [s].
         mass_change: Of the payload, once it is known [kg].

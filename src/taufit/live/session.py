@@ -16,7 +16,7 @@ from taufit.recording import Recording, RecordingWriter
 
 if TYPE_CHECKING:
     from taufit.live.monitor import Monitor, Reading
-    from taufit.wire.source import Block, Description, Gap, Source
+    from taufit.wire.source import Gap, SampleBlock, Source, SourceDescription
 
 # Between two batches [s]: the page draws once per batch.
 BATCH = 0.04
@@ -32,13 +32,13 @@ class StreamRecorder:
     def __init__(self, path: Path | None = None) -> None:
         self._path, self._lock = path, threading.Lock()
         self._writer: RecordingWriter | None = None
-        self._description: Description | None = None
+        self._description: SourceDescription | None = None
         self._since: float | None = None
         self._until = 0.0
         self.written: list[Path] = []
         self.problem = ""
 
-    def describe(self, description: Description) -> None:
+    def describe(self, description: SourceDescription) -> None:
         """What will come: nothing can be recorded before."""
         with self._lock:
             self._description = description
@@ -57,7 +57,7 @@ class StreamRecorder:
                 fields=[name for name in given.fields if name not in ("position", "signal")],
                 signal_unit=given.signal_unit,
                 torque_source=given.torque_source,
-                meta={**given.meta, "effort": given.effort},
+                meta={**given.meta, "effort": given.torque_kind},
             )
             self._since = None
             self.problem = ""
@@ -75,7 +75,7 @@ class StreamRecorder:
             writer.close()
             self.written.append(writer.path)
 
-    def add(self, block: Block) -> None:
+    def add(self, block: SampleBlock) -> None:
         """Write samples, where a file is open."""
         with self._lock:
             if self._writer is None or not len(block) or self._description is None:
@@ -130,14 +130,14 @@ class _Tapped:
     def messages(self) -> list[str]:
         return self._source.messages
 
-    def connect(self) -> Description:
+    def connect(self) -> SourceDescription:
         description = self._source.connect()
         self._session.tape.describe(description)
         if self._session.record_at_once:
             self._session.tape.start()
         return description
 
-    def read(self, seconds: float) -> Block | None:
+    def read(self, seconds: float) -> SampleBlock | None:
         self._session.flush()
         if self._session.stopping.is_set():
             raise _StoppedError

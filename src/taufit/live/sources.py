@@ -14,7 +14,7 @@ from taufit.payload.stream import playback, require_side
 from taufit.recording import Recording
 from taufit.recording.joint_order import require_joints
 from taufit.signals.stream import StreamConditioner
-from taufit.wire.source import Description, Source
+from taufit.wire.source import Source, SourceDescription
 
 # Samples of a robot are asked for this often [s].
 _READ_S = 0.05
@@ -63,17 +63,18 @@ def open_rows(model: FittedModel, source: Recording | Source | Iterable[Any], un
 
 
 def _checked(
-    model: FittedModel, description: Description
+    model: FittedModel, description: SourceDescription
 ) -> tuple[StreamConditioner, Float[Array, " j"] | None]:
     robot = model.robot
     require_joints(description.joints, robot.joints, name="the source", robot=robot.name)
     require_side(model, description.torque_source, "the source")
-    if description.effort not in ("torque", "current"):
+    if description.torque_kind not in ("torque", "current"):
         raise RecordingError(
-            f"the source's torque channel is {description.effort!r}; torque or current with the "
+            f"the source's torque channel is {description.torque_kind!r}; torque or current with "
+            "the "
             "arm's own weight in it is needed. Choose another channel of the controller."
         )
-    if description.effort == "torque":
+    if description.torque_kind == "torque":
         return stream_conditioner(model), None
     return stream_conditioner(model, unit="A"), model.training.conditioning.relative_gain_std
 

@@ -178,7 +178,7 @@ def _figure_2(own: Kr5) -> Exhibit:
             f"{'certified' if exact.certified else 'not certified'} optimal",
         ),
     )
-    sign = exact.found.sample_sign
+    sign = exact.recovery.sample_sign
     figures = tuple(
         chart(
             s.time,

@@ -17,7 +17,7 @@ from taufit.recording import Recording
 from taufit.recording.crop import crop
 from taufit.signals import Samples, condition
 from taufit.sim import CarriedPayload, SimulatedRun, Twin, read_preset
-from taufit.sim.hand_guiding import Guiding
+from taufit.sim.hand_guiding import GuidedMotion
 from taufit.terms import friction_model
 from taufit.workflow import identify
 
@@ -103,7 +103,7 @@ class Xu2024:
         return self.twin.run(motion, seed=13, payload=self.payload).recording
 
     @cached_property
-    def guided(self) -> tuple[Guiding, Guiding]:
+    def guided(self) -> tuple[GuidedMotion, GuidedMotion]:
         """Led by hand, without and with the payload compensated."""
         return xu2024_payload.guided(self, False), xu2024_payload.guided(self, True)
 

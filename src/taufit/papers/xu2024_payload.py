@@ -17,7 +17,7 @@ from taufit.payload.parameter_difference import RecursiveLeastSquares, paper_rel
 from taufit.payload.stream import stream
 from taufit.report.charts import Series, chart
 from taufit.sim import CarriedPayload
-from taufit.sim.hand_guiding import Guiding, guide
+from taufit.sim.hand_guiding import GuidedMotion, simulate_hand_guiding
 
 if TYPE_CHECKING:
     from taufit.papers.xu2024 import Xu2024
@@ -231,7 +231,7 @@ def table_7(own: Xu2024) -> Exhibit:
     return Exhibit("Table VII", "The payload by three methods, and by ours", tuple(entries))
 
 
-def guided(own: Xu2024, compensated: bool) -> Guiding:
+def guided(own: Xu2024, compensated: bool) -> GuidedMotion:
     """The arm led round a rectangle, with what was identified of its payload compensated or not."""
     application = own.paper["application_payload"]
     true = own.payload.parameters * (application["true_mass_kg"] / own.payload.parameters[0])
@@ -241,7 +241,7 @@ def guided(own: Xu2024, compensated: bool) -> Guiding:
     assert friction is not None
     coefficients, powers = np.asarray(friction.coefficients), np.asarray(friction.shape)[:, 0]
     level = coefficients[:, 0] + coefficients[:, 1] * 0.2**powers
-    return guide(
+    return simulate_hand_guiding(
         own.twin.robot,
         true,
         compensated=found.parameters if compensated else None,
@@ -255,9 +255,9 @@ def figure_10(own: Xu2024) -> Exhibit:
     """The path of the hand."""
     path = own.guided[1]
     picture = chart(
-        path.wanted[:, 1],
+        path.target[:, 1],
         [
-            Series("wanted", path.wanted[:, 0]),
+            Series("wanted", path.target[:, 0]),
             Series("led", path.position[:, 0], x=path.position[:, 1], dash=(4, 4)),
         ],
         caption="Grip in the horizontal plane",

@@ -14,7 +14,7 @@ from taufit.core.arrays import Array, Float, Int
 from taufit.core.errors import RecordingError
 from taufit.model.fitted_model import FittedModel
 from taufit.model.model_stream import stream_conditioner
-from taufit.recording import Recording, in_order
+from taufit.recording import Recording, reorder_joints
 from taufit.signals.cleaning import check_channels
 from taufit.signals.drive_gains import Gains, joint_gains
 from taufit.signals.outliers import interpolate_outliers
@@ -113,7 +113,7 @@ def playback(model: FittedModel, recording: Recording) -> RecordingPlayback:
     A recording in amperes without numeric gains in its column map gets the model's gains.
     """
     name, robot = recording.name, model.robot
-    recording = in_order(recording, robot.joint_names, robot=robot.name)
+    recording = reorder_joints(recording, robot.joint_names, robot=robot.name)
     if recording.signed is not None and not np.all(recording.signed):
         raise RecordingError(
             f"{name} has torques without a sign. `taufit payload` finds the signs of a whole "

@@ -18,13 +18,13 @@ from taufit.core.parameters import PER_LINK
 from taufit.dynamics import engine
 from taufit.model.fitted_model import FittedModel
 from taufit.payload.estimate import PayloadEstimate
-from taufit.recording import Recording, in_order
+from taufit.recording import Recording, reorder_joints
 from taufit.robot.inertia import tensor_entries
 from taufit.signals import Samples, condition
-from taufit.signs.folded_normal import folded_likelihood
+from taufit.signs.folded_normal import joint_log_likelihood
 from taufit.signs.information import information_share
-from taufit.signs.refined_search import unfiltered_torque
-from taufit.signs.samples import magnitudes, recorded_joints
+from taufit.signs.refined_search import torque_before_lowpass
+from taufit.signs.samples import joints_with_signs, magnitudes
 
 # Initial masses as fractions of the robot's mass.
 _INITIAL_MASSES = (0.0, 0.03, 0.08, 0.15, 0.25, 0.4)
@@ -99,7 +99,7 @@ def recover_payload_signs(model: FittedModel, recording: Recording) -> PayloadSi
             joints with recorded signs.
     """
     robot = model.robot
-    recording = in_order(recording, robot.joint_names, robot=robot.name)
+    recording = reorder_joints(recording, robot.joint_names, robot=robot.name)
     if model.columns.coupling is not None or recording.coupling is not None:
         raise RecordingError(
             f"{recording.name} has torques of coupled motors without a sign; which joint they "
@@ -164,12 +164,12 @@ class _PayloadSignFit:
                 f"{samples.names[0]} has joints without a usable sample. Record a motion of every "
                 "joint."
             )
-        self.model_torque = unfiltered_torque(model, samples)
+        self.model_torque = torque_before_lowpass(model, samples)
         last = model.layout.link(-1)
         self.rows = engine(model.robot).regressor(
             samples.position, samples.velocity, samples.acceleration
         )[..., last]
-        self.signed = np.broadcast_to(recorded_joints(samples), self.model_torque.shape)
+        self.signed = np.broadcast_to(joints_with_signs(samples), self.model_torque.shape)
         raw = samples.torque if samples.raw_torque is None else samples.raw_torque
         self.values = np.where(self.signed, raw, magnitudes(samples))
         self.count = np.maximum(self.keep.sum(0), 1)
@@ -198,7 +198,7 @@ class _PayloadSignFit:
                 np.mean((predicted / noise) ** 2)
             ):
                 break
-        likelihoods = folded_likelihood(self.values, self.signed, self.keep, predicted, noise)
+        likelihoods = joint_log_likelihood(self.values, self.signed, self.keep, predicted, noise)
         return _LikelihoodMaximum(phi, predicted, noise, float(likelihoods.sum()))
 
     def torque_expectation(
@@ -248,7 +248,7 @@ def _apply_signs(
     time = np.asarray(recording.time, float) - delay_s
     order = np.argsort(samples.time, kind="stable")
     signal = np.array(recording.signal, float)
-    signed_joints = recorded_joints(samples)
+    signed_joints = joints_with_signs(samples)
     gain = np.ones(signal.shape[1])
     if samples.gain is not None:
         gain = np.asarray(samples.gain, float)

@@ -1,6 +1,6 @@
-"""What was measured. In: a file a robot or a logger wrote. Out: a `Recording`, row by row credible.
+"""Recordings: reading, checking and writing measured data. In: a file. Out: a `Recording`.
 
-Left to others: resampling, filtering, derivatives and gains (signals).
+Not here: resampling, filtering, derivatives and gains (signals).
 """
 
 from typing import TYPE_CHECKING
@@ -12,17 +12,20 @@ if TYPE_CHECKING:
     from taufit.recording.column_map import ColumnMap as ColumnMap, read_map as read_map
     from taufit.recording.crop import (
         crop as crop,
-        share_of_runs as share_of_runs,
         split as split,
         tail as tail,
+        training_or_holdout_part as training_or_holdout_part,
     )
     from taufit.recording.finding import Finding as Finding
-    from taufit.recording.joint_order import in_order as in_order, require_joints as require_joints
+    from taufit.recording.joint_order import (
+        reorder_joints as reorder_joints,
+        require_joints as require_joints,
+    )
     from taufit.recording.live import RecordingWriter as RecordingWriter, compact as compact
     from taufit.recording.quality import (
-        Quality as Quality,
-        in_motion as in_motion,
-        quality as quality,
+        RecordingQuality as RecordingQuality,
+        motion_mask as motion_mask,
+        recording_quality as recording_quality,
     )
     from taufit.recording.read import (
         READERS as READERS,

@@ -1,4 +1,4 @@
-"""Table + column map -> Recording: units, sides, gains; then the screening of its rows."""
+"""Table + column map -> Recording: units, torque side, gains, row checks."""
 
 from __future__ import annotations
 
@@ -13,38 +13,40 @@ from taufit.recording.column_map import ColumnEntry, ColumnMap, locate
 from taufit.recording.finding import Finding
 from taufit.recording.quantity import MOTIONS, QUANTITIES, SIGNAL_UNITS, SIGNALS, unit_factor
 from taufit.recording.recording import Recording
-from taufit.recording.row_checks import screen
+from taufit.recording.row_checks import check_rows
 from taufit.recording.table import Table
 
 
 def assemble(table: Table, column_map: ColumnMap, *, name: str = "") -> list[Recording]:
-    """One recording per run of a table, in the order in which the runs first appear."""
-    raw, places, findings = _quantities(table, column_map)
+    """Create one recording per run of a table, in the order in which runs first appear."""
+    raw, column_indices, findings = _quantities(table, column_map)
     run = raw.pop("run", None)
     if run is None:
-        return [_recording(table, column_map, raw, places, findings, np.arange(len(table.rows)))]
+        return [
+            _recording(table, column_map, raw, column_indices, findings, np.arange(len(table.rows)))
+        ]
     run = run[:, 0]
-    sound = np.isfinite(run)
-    if not sound.any():
+    is_valid = np.isfinite(run)
+    if not is_valid.any():
         raise RecordingError(f"{table.source}: the run column holds no number.")
-    lost = tuple(int(row) for row in table.rows[~sound])
-    if lost:
+    dropped_rows = tuple(int(row) for row in table.rows[~is_valid])
+    if dropped_rows:
         findings = [
             *findings,
             Finding(
                 "corrupt_rows",
                 "warning",
-                f"{len(lost)} rows do not say which run they belong to",
+                f"{len(dropped_rows)} rows do not say which run they belong to",
                 "rows dropped",
-                rows=lost,
+                rows=dropped_rows,
             ),
         ]
-    _, first = np.unique(run[sound], return_index=True)
+    _, first_rows = np.unique(run[is_valid], return_index=True)
     recordings = []
-    for key in run[sound][np.sort(first)]:
+    for key in run[is_valid][np.sort(first_rows)]:
         rows = np.flatnonzero(run == key)
         recordings.append(
-            _recording(table, column_map, raw, places, findings, rows, run=float(key))
+            _recording(table, column_map, raw, column_indices, findings, rows, run=float(key))
         )
     return recordings
 
@@ -52,11 +54,11 @@ def assemble(table: Table, column_map: ColumnMap, *, name: str = "") -> list[Rec
 def _quantities(
     table: Table, column_map: ColumnMap
 ) -> tuple[dict[str, Float[Array, "n c"]], dict[str, list[int]], list[Finding]]:
-    """Every quantity of the map in SI, which columns it came from, and what was missing."""
+    """All quantities of the map in SI, their column indices, and findings."""
     findings = list(table.findings)
     raw: dict[str, Float[Array, "n c"]] = {}
-    places: dict[str, list[int]] = {}
-    taken: dict[int, str] = {}
+    column_indices: dict[str, list[int]] = {}
+    used_by: dict[int, str] = {}
     for entry in column_map.columns:
         indices = locate(entry, table.names, table.source)
         if indices is None:
@@ -72,66 +74,70 @@ def _quantities(
             )
             continue
         for index in indices:
-            if index in taken:
+            if index in used_by:
                 raise RecordingError(
                     f"{column_map.source} uses column {table.labels[index]} twice, as "
-                    f"{taken[index]} and as {entry.quantity}."
+                    f"{used_by[index]} and as {entry.quantity}."
                 )
-            taken[index] = entry.quantity
+            used_by[index] = entry.quantity
         raw[entry.quantity] = table.values[:, list(indices)]
-        places[entry.quantity] = list(indices)
-    unread = [label for index, label in enumerate(table.labels) if index not in taken]
+        column_indices[entry.quantity] = list(indices)
+    unread = [label for index, label in enumerate(table.labels) if index not in used_by]
     if unread:
-        shown = ", ".join(unread[:20]) + (f" and {len(unread) - 20} more" if unread[20:] else "")
+        unread_text = ", ".join(unread[:20]) + (
+            f" and {len(unread) - 20} more" if unread[20:] else ""
+        )
         findings.append(
-            Finding("unread_columns", "info", f"the map does not use columns {shown}", "not read")
+            Finding(
+                "unread_columns", "info", f"the map does not use columns {unread_text}", "not read"
+            )
         )
     joints = raw["position"].shape[1]
     for quantity, values in raw.items():
         if QUANTITIES[quantity].per_joint and values.shape[1] != joints:
-            found = ", ".join(table.labels[index] for index in places[quantity])
+            label_text = ", ".join(table.labels[index] for index in column_indices[quantity])
             raise RecordingError(
                 f"{table.source}: there are {joints} position columns and {values.shape[1]} of "
-                f"{quantity} ({found}). Every joint needs one of each."
+                f"{quantity} ({label_text}). Every joint needs one of each."
             )
     for entry in column_map.columns:
         if entry.quantity in raw:
             raw[entry.quantity] = _to_si(raw[entry.quantity], entry, column_map)
-    return raw, places, findings
+    return raw, column_indices, findings
 
 
 def _to_si(
     cells: Float[Array, "n c"], entry: ColumnEntry, column_map: ColumnMap
 ) -> Float[Array, "n c"]:
-    """sign * scale * unit * cell, from the motor's side to the joint's, + offset."""
+    """Convert cells to SI at the joint: sign * scale * unit * cell, gear and coupling, + offset."""
     width = cells.shape[1]
 
-    def spread(values: Any, what: str) -> Float[Array, " c"]:
+    def per_joint(values: Any, key: str) -> Float[Array, " c"]:
         values = np.asarray(values, float).ravel()
         if len(values) not in (1, width):
             raise RecordingError(
-                f"{column_map.source}: {what} has {len(values)} numbers for {width} joints."
+                f"{column_map.source}: {key} has {len(values)} numbers for {width} joints."
             )
         return np.broadcast_to(values, (width,))
 
-    where = f"columns.{entry.quantity}"
-    factor = spread(entry.sign, f"{where}.sign") * spread(entry.scale, f"{where}.scale")
+    path = f"columns.{entry.quantity}"
+    factor = per_joint(entry.sign, f"{path}.sign") * per_joint(entry.scale, f"{path}.scale")
     factor = factor * unit_factor(entry.quantity, entry.unit)
     with np.errstate(over="ignore", invalid="ignore"):
         values = cells * factor if not (factor == 1.0).all() else cells.copy()
         if entry.unit == "K":
             values = values - 273.15
         if entry.side == "motor":
-            # q_m / N are the motors referred to their joints, and those are C q.
-            values = values / spread(column_map.gear_ratio, "gear_ratio")
-            coupling = _square(column_map, width)
+            # q_m / N are motor positions referred to the joints, which equal C q.
+            values = values / per_joint(column_map.gear_ratio, "gear_ratio")
+            coupling = _coupling_matrix(column_map, width)
             if coupling is not None:
                 values = values @ np.linalg.inv(coupling).T
-        offset = spread(entry.offset, f"{where}.offset")
+        offset = per_joint(entry.offset, f"{path}.offset")
         return values + offset if offset.any() else values
 
 
-def _square(column_map: ColumnMap, joints: int) -> Float[Array, "j j"] | None:
+def _coupling_matrix(column_map: ColumnMap, joints: int) -> Float[Array, "j j"] | None:
     coupling = column_map.coupling
     if coupling is not None and len(coupling) != joints:
         raise RecordingError(
@@ -142,10 +148,10 @@ def _square(column_map: ColumnMap, joints: int) -> Float[Array, "j j"] | None:
 
 
 # Quantities of one column.
-_SINGLE = ("time", "payload")
+_SINGLE_COLUMN = ("time", "payload")
 
 
-def _signed(column_map: ColumnMap, joints: int) -> Bool[Array, " j"]:
+def _sign_mask(column_map: ColumnMap, joints: int) -> Bool[Array, " j"]:
     signed = np.asarray(column_map.signed)
     if signed.ndim and len(signed) != joints:
         raise RecordingError(
@@ -154,24 +160,24 @@ def _signed(column_map: ColumnMap, joints: int) -> Bool[Array, " j"]:
     return np.broadcast_to(signed, (joints,)).copy()
 
 
-def _synthesised(column_map: ColumnMap, count: int) -> tuple[Float[Array, " n"], str]:
-    """Time of a file that has none, and a note for its page."""
+def _synthesise_time(column_map: ColumnMap, count: int) -> tuple[Float[Array, " n"], str]:
+    """Time stamps of a file without time column, and a note for its metadata."""
     rate = column_map.rate_hz
     assert rate is not None
     return np.arange(count) / rate, f"synthesised at {rate:g} Hz"
 
 
 def _bad_cells(
-    table: Table, rows: Array, places: Mapping[str, list[int]]
+    table: Table, rows: Array, column_indices: Mapping[str, list[int]]
 ) -> list[tuple[int, int, str]]:
-    """Cells of these rows and of columns in use that could not be read."""
+    """Unreadable cells of these rows, in the columns in use."""
     if not table.bad_cells:
         return []
-    used, here = {-1}.union(*places.values()), set(table.rows[rows].tolist())
-    return [cell for cell in table.bad_cells if cell[0] in here and cell[1] in used]
+    used, row_numbers = {-1}.union(*column_indices.values()), set(table.rows[rows].tolist())
+    return [cell for cell in table.bad_cells if cell[0] in row_numbers and cell[1] in used]
 
 
-def _targets_missing(column_map: ColumnMap, raw: Mapping[str, Any]) -> list[Finding]:
+def _missing_target_findings(column_map: ColumnMap, raw: Mapping[str, Any]) -> list[Finding]:
     auto = isinstance(column_map.gains, str) and column_map.gains == "auto"
     if not auto or {"target_current", "target_torque"} <= raw.keys():
         return []
@@ -186,70 +192,74 @@ def _recording(
     table: Table,
     column_map: ColumnMap,
     raw: dict[str, Float[Array, "n c"]],
-    places: dict[str, list[int]],
+    column_indices: dict[str, list[int]],
     findings: list[Finding],
     rows: Array,
     run: float | None = None,
 ) -> Recording:
     joints = raw["position"].shape[1]
     signal = next(name for name in SIGNALS if name in raw)
-    gain, gain_std, torque_source, remarks = _gain(column_map, signal, joints)
+    gain, gain_std, torque_source, gain_findings = _gain(column_map, signal, joints)
     meta = _meta(table, column_map, joints)
     meta["torque_side"] = "link" if torque_source == "joint_torque_sensor" else "motor"
     if run is not None:
         meta["run"] = int(run) if float(run).is_integer() else run
-    remarks += _targets_missing(column_map, raw)
-    single = {name: raw[name][rows, 0] for name in _SINGLE if name in raw}
+    gain_findings += _missing_target_findings(column_map, raw)
+    single_columns = {name: raw[name][rows, 0] for name in _SINGLE_COLUMN if name in raw}
     per_joint = [name for name in raw if QUANTITIES[name].per_joint]
     fields = {QUANTITIES[name].field: raw[name][rows] for name in per_joint}
     if "time" not in raw:
-        single["time"], meta["time"] = _synthesised(column_map, len(rows))
-    of_field = {QUANTITIES[name].field: indices for name, indices in places.items()}
+        single_columns["time"], meta["time"] = _synthesise_time(column_map, len(rows))
+    field_columns = {QUANTITIES[name].field: indices for name, indices in column_indices.items()}
 
     def cells(field: str, index: int) -> Float[Array, " c"]:
-        return table.values[rows[index], of_field[field]]
+        return table.values[rows[index], field_columns[field]]
 
     recording = Recording(
-        time=single["time"],
+        time=single_columns["time"],
         **fields,
         signal_unit=SIGNAL_UNITS[signal],
         torque_source=torque_source,
-        signed=_signed(column_map, joints),
+        signed=_sign_mask(column_map, joints),
         gain=gain,
         gain_std=gain_std,
-        coupling=_square(column_map, joints),
+        coupling=_coupling_matrix(column_map, joints),
         payload=column_map.payload,
         meta=meta,
-        findings=(*findings, *remarks),
+        findings=(*findings, *gain_findings),
     )
-    return screen(
+    return check_rows(
         recording,
         source=table.source,
         rows=table.rows[rows],
-        labels={name: np.take(table.labels, own).tolist() for name, own in of_field.items()},
+        labels={
+            name: np.take(table.labels, indices_of_field).tolist()
+            for name, indices_of_field in field_columns.items()
+        },
         cells=cells,
-        bad_cells=_bad_cells(table, rows, places),
+        bad_cells=_bad_cells(table, rows, column_indices),
         names=table.labels,
-        payload=single.get("payload"),
+        payload=single_columns.get("payload"),
     )
 
 
 def _meta(table: Table, column_map: ColumnMap, joints: int) -> dict[str, Any]:
-    """What the file and the map say about the recording as a whole."""
+    """Metadata of the recording from the file and the column map."""
     meta: dict[str, Any] = {**table.meta, "file": table.source.rsplit("/", 1)[-1]}
     if column_map.source != "map":
         meta["map"] = column_map.source.rsplit("/", 1)[-1]
     for key in ("robot", "mounting", "notes"):
         if getattr(column_map, key) is not None:
             meta[key] = getattr(column_map, key)
-    names = column_map.joint_names
-    if names is not None:
-        if len(names) != joints:
+    joint_names = column_map.joint_names
+    if joint_names is not None:
+        if len(joint_names) != joints:
             raise RecordingError(
-                f"{column_map.source}: joint_names has {len(names)} names; the file has {joints} "
+                f"{column_map.source}: joint_names has {len(joint_names)} names; the file has "
+                f"{joints} "
                 "joints."
             )
-        meta["joint_names"] = list(names)
+        meta["joint_names"] = list(joint_names)
     if isinstance(column_map.gains, str):
         meta["gains"] = column_map.gains
     if column_map.gravity_removed:
@@ -260,13 +270,14 @@ def _meta(table: Table, column_map: ColumnMap, joints: int) -> dict[str, Any]:
 
 
 def _gain(column_map: ColumnMap, signal: str, joints: int) -> tuple[Any, Any, str, list[Finding]]:
-    """Joint torque per unit of signal, its deviation, the torque's source, and what was assumed."""
+    """Joint torque per unit of signal, its std, the torque source, and findings about
+    assumptions."""
 
-    def spread(values: Any, what: str) -> Float[Array, " j"]:
+    def per_joint(values: Any, key: str) -> Float[Array, " j"]:
         values = np.asarray(values, float).ravel()
         if len(values) not in (1, joints):
             raise RecordingError(
-                f"{column_map.source}: {what} has {len(values)} numbers for {joints} joints."
+                f"{column_map.source}: {key} has {len(values)} numbers for {joints} joints."
             )
         return np.broadcast_to(values, (joints,)).copy()
 
@@ -280,17 +291,17 @@ def _gain(column_map: ColumnMap, signal: str, joints: int) -> tuple[Any, Any, st
             )
     else:
         source = "joint_torque_sensor" if side == "link" else "motor_torque"
-    std = None if column_map.gains_std is None else spread(column_map.gains_std, "gains.std")
+    std = None if column_map.gains_std is None else per_joint(column_map.gains_std, "gains.std")
     if isinstance(column_map.gains, str):
         return None, None, source, []
     if column_map.gains is not None:
-        return spread(column_map.gains, "gains"), std, source, []
+        return per_joint(column_map.gains, "gains"), std, source, []
     if column_map.gear_ratio is not None and side == "motor":
-        ratio = spread(column_map.gear_ratio, "gear_ratio")
+        ratio = per_joint(column_map.gear_ratio, "gear_ratio")
         if signal == "torque":
             return ratio, std, source, []
         if column_map.torque_constant is not None:
-            constant = spread(column_map.torque_constant, "torque_constant")
+            constant = per_joint(column_map.torque_constant, "torque_constant")
             return ratio * constant, std, source, []
     if signal == "torque":
         remark = Finding(

@@ -1,8 +1,8 @@
-"""taufit's own form of a recording: named columns and one JSON page, whatever the container.
+"""taufit's file format of a recording: named columns and JSON metadata, in any container.
 
 Columns are t, then one per joint counted from 1: q_1, v_1, a_1, q_cmd_1, v_cmd_1, a_cmd_1,
 current_1 or torque_1 or signal_1, target_current_1, target_torque_1, temperature_1; and payload
-where it is known. SI units throughout.
+if known. SI units.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from taufit.core.plain_data import parse_json
 from taufit.recording.finding import Finding
 from taufit.recording.quantity import QUANTITIES, SIGNAL_UNITS, SIGNALS
 from taufit.recording.recording import Recording
-from taufit.recording.row_checks import screen
+from taufit.recording.row_checks import check_rows
 from taufit.recording.timing import timing
 
 SCHEMA = "taufit.recording"
@@ -33,7 +33,7 @@ def _per_joint() -> tuple[str, ...]:
 
 
 def to_columns(recording: Recording) -> tuple[dict[str, Float[Array, " n"]], dict[str, Any]]:
-    """The columns and the JSON page of a recording."""
+    """Columns and JSON metadata of a recording."""
     unit = next((name for name, u in SIGNAL_UNITS.items() if u == recording.signal_unit), "signal")
     columns = {"t": np.ascontiguousarray(recording.time, float)}
     for name in _per_joint():
@@ -50,12 +50,12 @@ def to_columns(recording: Recording) -> tuple[dict[str, Float[Array, " n"]], dic
 
 
 def describe(recording: Recording) -> dict[str, Any]:
-    """The JSON page: everything about a recording but its columns."""
+    """JSON metadata of a recording: everything except its columns."""
 
-    def plain(values: Array | None) -> Any:
+    def to_list(values: Array | None) -> Any:
         return None if values is None else np.asarray(values).tolist()
 
-    clock = timing(recording.time)
+    sampling = timing(recording.time)
     meta = dict(recording.meta)
     page = {
         "schema": SCHEMA,
@@ -67,14 +67,14 @@ def describe(recording: Recording) -> dict[str, Any]:
         "signal_unit": recording.signal_unit,
         "torque_source": recording.torque_source,
         "torque_side": "link" if recording.torque_source == "joint_torque_sensor" else "motor",
-        "signed": plain(recording.signed),
-        "gain": plain(recording.gain),
-        "gain_std": plain(recording.gain_std),
-        "coupling": plain(recording.coupling),
+        "signed": to_list(recording.signed),
+        "gain": to_list(recording.gain),
+        "gain_std": to_list(recording.gain_std),
+        "coupling": to_list(recording.coupling),
         "payload": recording.payload,
         "samples": len(recording),
-        "rate_hz": clock.mean_hz,
-        "lost_samples": clock.lost,
+        "rate_hz": sampling.mean_hz,
+        "lost_samples": sampling.lost,
         "findings": [finding.to_dict() for finding in recording.findings],
         "provenance": meta,
     }
@@ -90,8 +90,8 @@ def checksum(columns: dict[str, Float[Array, " n"]]) -> int:
     return crc
 
 
-def looks_canonical(names: tuple[str, ...] | list[str]) -> bool:
-    """Whether columns are named as ours are."""
+def has_canonical_names(names: tuple[str, ...] | list[str]) -> bool:
+    """Whether columns are named as in taufit's files."""
     names = list(names)
     signal = any(f"{QUANTITIES[name].prefix}_1" in names for name in SIGNALS)
     return "t" in names and "q_1" in names and signal
@@ -100,7 +100,7 @@ def looks_canonical(names: tuple[str, ...] | list[str]) -> bool:
 def from_columns(
     columns: dict[str, Float[Array, " n"]], page: dict[str, Any] | None, source: str
 ) -> Recording:
-    """Inverse of `to_columns`; what was changed since, or was never ours, is screened again."""
+    """Inverse of `to_columns`; rows are checked again if the checksum differs."""
     names = tuple(columns)
     signals = _signals(names, source)
     joints = sum(re.fullmatch(r"q_\d+", name) is not None for name in names)
@@ -109,36 +109,40 @@ def from_columns(
         name: [f"{QUANTITIES[name].prefix}_{joint + 1}" for joint in range(joints)]
         for name in _per_joint()
     }
-    known = {"t", "payload"}.union(*labels.values())
+    known_names = {"t", "payload"}.union(*labels.values())
     recording = Recording(
         time=np.asarray(columns["t"], float),
         **_fields(columns, labels, source),
         signal_unit=SIGNAL_UNITS[signals[0]],
         findings=(
-            *_stored_findings(page, source),
-            *_new_findings(page, intact, [name for name in names if name not in known]),
+            *_findings_from_metadata(page, source),
+            *_new_findings(page, intact, [name for name in names if name not in known_names]),
         ),
         **_page_fields(page or {}, joints, signals[0], source),
     )
     if intact:
         return recording
-    other = {*SIGNALS} - {*signals}
-    own = {QUANTITIES[n].field: mine for n, mine in labels.items() if n not in other}
-    return screen(
+    other_signals = {*SIGNALS} - {*signals}
+    field_labels = {
+        QUANTITIES[n].field: columns_of_field
+        for n, columns_of_field in labels.items()
+        if n not in other_signals
+    }
+    return check_rows(
         recording,
         source=source,
         rows=np.arange(1, len(recording) + 1),
-        labels={**own, "time": ["t"]},
+        labels={**field_labels, "time": ["t"]},
         payload=columns.get("payload"),
     )
 
 
 def _signals(names: tuple[str, ...], source: str) -> list[str]:
-    """The torque channel of columns as taufit names them."""
-    if not looks_canonical(names):
+    """Torque channel among canonical column names."""
+    if not has_canonical_names(names):
         raise RecordingError(
             f"{source} has no columns t, q_1, ... and current_1 or torque_1 as taufit writes them "
-            f"(it has {', '.join(names[:20]) or 'none'}). Give a column map: map=..., --map."
+            f"(it has {', '.join(names[:20]) or 'none'}). Give a column map: column_map=..., --map."
         )
     signals = [name for name in SIGNALS if f"{QUANTITIES[name].prefix}_1" in names]
     if len(signals) != 1:
@@ -152,33 +156,33 @@ def _signals(names: tuple[str, ...], source: str) -> list[str]:
 def _fields(
     columns: dict[str, Float[Array, " n"]], labels: dict[str, list[str]], source: str
 ) -> dict[str, Any]:
-    """Columns of every quantity that the file has, joint by joint."""
+    """Arrays (n, j) of every quantity in the file."""
     fields = {}
-    for name, mine in labels.items():
-        gone = [column for column in mine if column not in columns]
-        if gone and len(gone) < len(mine):
-            text = f"{source} has {len(mine)} joints but no column {', '.join(gone)}."
+    for name, joint_columns in labels.items():
+        missing = [column for column in joint_columns if column not in columns]
+        if missing and len(missing) < len(joint_columns):
+            text = f"{source} has {len(joint_columns)} joints but no column {', '.join(missing)}."
             raise RecordingError(text)
-        if not gone:
-            fields[QUANTITIES[name].field] = np.column_stack([columns[c] for c in mine])
+        if not missing:
+            fields[QUANTITIES[name].field] = np.column_stack([columns[c] for c in joint_columns])
     return fields
 
 
 def _new_findings(page: dict[str, Any] | None, intact: bool, extra: list[str]) -> list[Finding]:
-    """Metadata that is gone, numbers that were changed, columns that are not read."""
-    found = []
+    """Findings about missing metadata, changed values and unread columns."""
+    findings = []
     if page is None:
         text = "the file's columns are taufit's but its metadata is gone"
-        done = "SI units and a signed motor-side signal are assumed; gains are unknown"
-        found.append(Finding("metadata", "warning", text, done))
-    # A live recording has no checksum: its rows were never looked at.
+        action = "SI units and a signed motor-side signal are assumed; gains are unknown"
+        findings.append(Finding("metadata", "warning", text, action))
+    # A live recording has no checksum: its rows have not been checked.
     elif not intact and "checksum" in page:
         text = "the numbers are not those taufit wrote (the checksum differs)"
-        found.append(Finding("changed", "warning", text, "all rows were screened again"))
+        findings.append(Finding("changed", "warning", text, "all rows were screened again"))
     if extra:
         text = f"columns {', '.join(extra[:20])} are not taufit's"
-        found.append(Finding("unread_columns", "info", text, "not read"))
-    return found
+        findings.append(Finding("unread_columns", "info", text, "not read"))
+    return findings
 
 
 def _page_numbers(
@@ -209,7 +213,7 @@ def _page_payload(page: dict[str, Any], source: str) -> float | None:
     return float(payload)
 
 
-def _check_form(page: dict[str, Any], source: str) -> None:
+def _require_version(page: dict[str, Any], source: str) -> None:
     if page.get("schema") != SCHEMA:
         raise RecordingError(f"{source}: its metadata is not a taufit recording's.")
     if not isinstance(page.get("version"), int) or page["version"] > VERSION:
@@ -220,9 +224,9 @@ def _check_form(page: dict[str, Any], source: str) -> None:
 
 
 def _page_fields(page: dict[str, Any], joints: int, signal: str, source: str) -> dict[str, Any]:
-    """What the JSON page says, checked: it may have been written by anybody."""
+    """Fields from the JSON metadata, validated, since the file is untrusted."""
     if page:
-        _check_form(page, source)
+        _require_version(page, source)
     default = "motor_current" if signal == "current" else "motor_torque"
     torque_source = page.get("torque_source", default)
     if torque_source not in TORQUE_SOURCES:
@@ -234,8 +238,8 @@ def _page_fields(page: dict[str, Any], joints: int, signal: str, source: str) ->
     stored = page.get("findings") or []
     if not isinstance(provenance, dict) or not isinstance(stored, list):
         raise RecordingError(f"{source}: its metadata is damaged.")
-    own = {key: page.get(key) for key in ("robot", "joint_names", "mounting")}
-    meta = {**provenance, **{key: value for key, value in own.items() if value is not None}}
+    page_meta = {key: page.get(key) for key in ("robot", "joint_names", "mounting")}
+    meta = {**provenance, **{key: value for key, value in page_meta.items() if value is not None}}
     result: dict[str, Any] = {
         "torque_source": torque_source,
         "signed": _page_numbers(page, "signed", (joints,), source, bool),
@@ -248,8 +252,8 @@ def _page_fields(page: dict[str, Any], joints: int, signal: str, source: str) ->
     return result
 
 
-def _stored_findings(page: dict[str, Any] | None, source: str) -> list[Finding]:
-    """Findings of whoever read the run first."""
+def _findings_from_metadata(page: dict[str, Any] | None, source: str) -> list[Finding]:
+    """Findings stored in the metadata."""
     stored = (page or {}).get("findings") or []
     try:
         return [Finding.from_dict(item) for item in stored]
@@ -258,12 +262,12 @@ def _stored_findings(page: dict[str, Any] | None, source: str) -> list[Finding]:
 
 
 def to_text(page: dict[str, Any]) -> str:
-    """The page as one line of JSON that carries its own checksum."""
+    """Metadata as one line of JSON with a checksum."""
     return json.dumps({**page, "seal": _seal(page)}, default=str)
 
 
 def from_text(text: str | bytes, source: str) -> dict[str, Any]:
-    """Inverse of `to_text`; a page somebody edited is read and flagged."""
+    """Inverse of `to_text`; edited metadata are read and reported."""
     page = parse_json(text, f"the metadata of {source}", "intact", error=RecordingError)
     if not isinstance(page, dict):
         raise RecordingError(f"{source}: its metadata is damaged and cannot be read.")

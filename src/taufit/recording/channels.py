@@ -1,4 +1,4 @@
-"""Further quantities of a recording by name: temperatures, commands, targets, other sensors."""
+"""Further channels of a recording by name: temperatures, commands, targets, other sensors."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from taufit.recording.quantity import QUANTITIES
 class Channels(Mapping[str, Any]):
     """Values by channel name, one column per joint, in the SI unit of the channel.
 
-    A channel is an entry of `QUANTITIES` that is neither time, motion nor torque signal. Whoever
-    carries channels carries all of them, so a further sensor is one entry there.
+    A channel is an entry of `QUANTITIES` that is neither time, motion nor torque signal. All
+    channels are passed on together, so a new sensor needs one entry there only.
 
     Attributes:
         arrays: Values (n, j) by name; absent channels are not listed.
@@ -46,9 +46,9 @@ class Channels(Mapping[str, Any]):
         """Copy with a function applied to the values of every channel."""
         return Channels({name: function(values) for name, values in self.arrays.items()})
 
-    def rows(self, chosen: Any) -> Channels:
+    def rows(self, selection: Any) -> Channels:
         """Channels at some samples: an index, slice or mask."""
-        return self.map(lambda values: values[chosen])
+        return self.map(lambda values: values[selection])
 
     @staticmethod
     def unit(name: str) -> str:
@@ -56,8 +56,8 @@ class Channels(Mapping[str, Any]):
         return next(iter(QUANTITIES[name].units)) if name in QUANTITIES else ""
 
     @staticmethod
-    def joined(parts: list[Channels]) -> Channels:
-        """Channels of several runs, one after the other; those that every run has."""
+    def concatenate(parts: list[Channels]) -> Channels:
+        """Concatenate the channels that all runs have."""
         common = [name for name in parts[0] if all(name in part for part in parts)]
         return Channels({name: np.concatenate([part[name] for part in parts]) for name in common})
 
@@ -70,6 +70,6 @@ class Channels(Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self.arrays)
 
-    # Arrays have no single truth value: two channels are equal where they are the same object.
+    # Arrays have no single truth value: equality of channels is identity.
     __eq__ = object.__eq__
     __hash__ = object.__hash__

@@ -1,4 +1,4 @@
-"""What the columns of a file are: a small YAML page the user writes once per logger.
+"""Column map: YAML description of the columns of a file, written once per logger.
 
 robot: my_arm
 columns:
@@ -19,16 +19,16 @@ from typing import Any
 from taufit.core.errors import RecordingError
 from taufit.core.plain_data import parse_yaml, read_text
 from taufit.recording.columns import ColumnEntry, ColumnMap, locate
-from taufit.recording.map.page import parse_map
+from taufit.recording.map.parser import parse_map
 
 
 def read_map(source: str | os.PathLike[str] | Mapping[str, Any] | ColumnMap) -> ColumnMap:
-    """A column map from a YAML file, from data of the same shape, or as it is."""
+    """Read a column map from a YAML file or a mapping; a `ColumnMap` is returned as it is."""
     if isinstance(source, ColumnMap):
         return source
     if isinstance(source, Mapping):
         return parse_map(source, "map")
-    path = _find(Path(source))
+    path = _find_map(Path(source))
     try:
         return parse_map(read_page(path), str(path))
     except RecursionError:
@@ -36,12 +36,12 @@ def read_map(source: str | os.PathLike[str] | Mapping[str, Any] | ColumnMap) -> 
 
 
 def read_page(source: str | os.PathLike[str]) -> Mapping[str, Any]:
-    """A column map's file, or the shipped one of that name, as data."""
-    path = _find(Path(source))
+    """Content of a column map file, or of the shipped one of that name."""
+    path = _find_map(Path(source))
     try:
         path.stat()
     except FileNotFoundError:
-        raise RecordingError(f"there is no column map {path}.{_neighbours(path)}") from None
+        raise RecordingError(f"there is no column map {path}.{_available_maps(path)}") from None
     except OSError as error:
         raise RecordingError(f"column map {path} cannot be read: {error.strerror}.") from None
     text = read_text(path, "a column map", error=RecordingError)
@@ -55,29 +55,31 @@ def read_page(source: str | os.PathLike[str]) -> Mapping[str, Any]:
 
 
 def shipped_maps() -> dict[str, Path]:
-    """Maps by name: those of common loggers in the package, and examples/columns of a checkout."""
-    here = Path(__file__).resolve()
-    folders = [folder / "examples" / "columns" for folder in (here.parents[3], Path.cwd())]
-    found = {
+    """Column maps by name: common loggers in the package, and examples/columns of a checkout."""
+    module_path = Path(__file__).resolve()
+    folders = [folder / "examples" / "columns" for folder in (module_path.parents[3], Path.cwd())]
+    checkout_maps = {
         path.stem: path for folder in folders if folder.is_dir() for path in folder.glob("*.yaml")
     }
-    return found | {path.stem: path for path in (here.parent / "loggers").glob("*.yaml")}
+    return checkout_maps | {
+        path.stem: path for path in (module_path.parent / "loggers").glob("*.yaml")
+    }
 
 
-def _find(path: Path) -> Path:
-    """The map itself, or the shipped one of that bare name."""
+def _find_map(path: Path) -> Path:
+    """Path of the map, or of the shipped one of that name."""
     if path.exists():
         return path
-    named = path if path.suffix in (".yaml", ".yml") else path.with_name(path.name + ".yaml")
-    if not named.exists() and len(path.parts) == 1:
-        return shipped_maps().get(named.stem, named)
-    return named
+    yaml_path = path if path.suffix in (".yaml", ".yml") else path.with_name(path.name + ".yaml")
+    if not yaml_path.exists() and len(path.parts) == 1:
+        return shipped_maps().get(yaml_path.stem, yaml_path)
+    return yaml_path
 
 
-def _neighbours(path: Path) -> str:
-    beside = path.parent.glob("*.yaml") if path.parent.is_dir() else ()
-    shipped = {found.name for found in shipped_maps().values()}
-    names = sorted({*shipped, *(found.name for found in beside)} - {path.name})
+def _available_maps(path: Path) -> str:
+    nearby = path.parent.glob("*.yaml") if path.parent.is_dir() else ()
+    shipped = {map_path.name for map_path in shipped_maps().values()}
+    names = sorted({*shipped, *(map_path.name for map_path in nearby)} - {path.name})
     return f" Maps beside it or shipped: {', '.join(names)}." if names else ""
 
 

@@ -1,4 +1,4 @@
-"""Where the quantities of a recording are in a file: the noun a column map is read into."""
+"""Column map: locations, units and signs of the quantities in a file."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ Key = int | str
 
 @dataclass(frozen=True, slots=True)
 class ColumnEntry:
-    """Where one quantity is and how it becomes SI: value = sign * scale * unit * cell + offset.
+    """Location of one quantity and its conversion: value = sign * scale * unit * cell + offset.
 
     Attributes:
         quantity: One of `QUANTITIES`.
         keys: Column numbers from 1 or names, joint after joint; or one pattern with {joint}
             (counts from 1) or {joint0} (counts from 0).
-        unit: Of the file.
+        unit: Unit in the file.
         sign, scale, offset: One number, or one per joint; the offset is in SI.
-        side: "motor" where a motion is the motor's own, before gear and coupling.
+        side: "motor" for motor motion, before gear and coupling; else "joint".
         optional: Whether a file may lack these columns.
     """
 
@@ -39,25 +39,24 @@ class ColumnEntry:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ColumnMap:
-    """Everything a file of numbers does not say about itself.
+    """Description of the columns of a file and of the robot that was recorded.
 
     Attributes:
-        source: Where the map was read from, for messages.
+        source: Origin of the map, used in messages.
         columns: One entry per quantity.
-        robot, mounting, joint_names: Of the arm, or None.
-        gains: Joint torque per unit of signal, "auto" (found later from the controller's own
-            target torque and current), "unknown" (fit in the signal's own unit), or None where the
-            file does not need or say it.
-        gains_std: Their standard deviation, or None.
+        robot, mounting, joint_names: Properties of the robot, or None.
+        gains: Joint torque per unit of signal; "auto" (estimated from the controller's target
+            torque and current), "unknown" (fit in the signal's unit), or None if not needed.
+        gains_std: Standard deviation of the gains, or None.
         gear_ratio: Motor turns per joint turn, sign included, or None.
-        torque_constant: Motor torque per ampere, or None.
-        torque_side: "motor" where the signal is taken before the gear and contains the drive's
-            friction, "link" behind it, None to take what the quantity suggests.
-        signed: Whether the signal carries its sign, one value or one per joint.
+        torque_constant: Motor torque per ampere [N m/A], or None.
+        torque_side: "motor" if the signal is taken before the gear and contains the drive's
+            friction, "link" after it, None for the default of the quantity.
+        signed: Whether the signal has a sign; one value or one per joint.
         coupling: C with q_m = C q, motors referred to their joints, or None.
-        payload: Mass the robot carried [kg], or None.
-        header, delimiter, decimal, skip_rows: Of text files; None is found out.
-        rate_hz: Sampling rate of files without a time column.
+        payload: Payload mass [kg], or None.
+        header, delimiter, decimal, skip_rows: Layout of text files; None is detected.
+        rate_hz: Sampling rate of files without a time column [Hz].
         gravity_removed: Whether the controller subtracted gravity from the torque it logs.
         notes: Free text that goes into the recording's provenance.
     """
@@ -83,8 +82,8 @@ class ColumnMap:
     gravity_removed: bool = False
     notes: str | None = None
 
-    def of(self, quantity: str) -> ColumnEntry | None:
-        """The entry of one quantity, or None."""
+    def entry(self, quantity: str) -> ColumnEntry | None:
+        """Entry of a quantity, or None."""
         return next((entry for entry in self.columns if entry.quantity == quantity), None)
 
     @property
@@ -94,17 +93,17 @@ class ColumnMap:
 
 
 def is_pattern(key: Key) -> bool:
-    """Whether a key stands for one column per joint."""
+    """Whether a key is a pattern for one column per joint."""
     return isinstance(key, str) and ("{joint}" in key or "{joint0}" in key)
 
 
 def locate(entry: ColumnEntry, names: Sequence[str], source: str) -> tuple[int, ...] | None:
-    """Indices (from 0) of an entry's columns in a file; None where an optional one is absent."""
+    """Indices (from 0) of an entry's columns in a file; None if an optional entry is absent."""
     if len(entry.keys) == 1 and is_pattern(entry.keys[0]):
-        found = _match(entry, names, source)
-        if found or entry.optional:
-            return found or None
-        raise _missing(entry, str(entry.keys[0]), names, source)
+        matches = _match_pattern(entry, names, source)
+        if matches or entry.optional:
+            return matches or None
+        raise _missing_column_error(entry, str(entry.keys[0]), names, source)
     indices: list[int] = []
     for key in entry.keys:
         if isinstance(key, int):
@@ -114,44 +113,47 @@ def locate(entry: ColumnEntry, names: Sequence[str], source: str) -> tuple[int, 
         if index is None:
             if entry.optional:
                 return None
-            raise _missing(entry, key, names, source)
+            raise _missing_column_error(entry, key, names, source)
         indices.append(index)
     return tuple(indices)
 
 
-def _match(entry: ColumnEntry, names: Sequence[str], source: str) -> tuple[int, ...]:
-    """Columns of a pattern, joint after joint; a hole in the numbers is an error."""
+def _match_pattern(entry: ColumnEntry, names: Sequence[str], source: str) -> tuple[int, ...]:
+    """Column indices of a pattern, joint by joint; raises if joint numbers have gaps."""
     pattern = str(entry.keys[0])
     parts = re.split(r"(\{joint0?\})", pattern)
-    first = 0 if "{joint0}" in parts else 1
+    first_number = 0 if "{joint0}" in parts else 1
     regex = "".join(
         "(\\d+)" if part in ("{joint}", "{joint0}") else re.escape(part) for part in parts
     )
-    found = {}
+    index_by_joint = {}
     for index, name in enumerate(names):
         match = re.fullmatch(regex, name)
         if match and match[1] == str(int(match[1])) and len(set(match.groups())) == 1:
-            found[int(match[1]) - first] = index
-    joints = sorted(found)
+            index_by_joint[int(match[1]) - first_number] = index
+    joints = sorted(index_by_joint)
     if joints != list(range(len(joints))):
-        have = ", ".join(names[found[joint]] for joint in joints)
+        existing = ", ".join(names[index_by_joint[joint]] for joint in joints)
         raise RecordingError(
-            f"{source} has {have} for {entry.quantity} ({pattern}): joints are numbered from "
-            f"{first} without holes. Give the columns one by one in the column map."
+            f"{source} has {existing} for {entry.quantity} ({pattern}): joints are numbered from "
+            f"{first_number} without holes. Give the columns one by one in the column map."
         )
-    return tuple(found[joint] for joint in joints)
+    return tuple(index_by_joint[joint] for joint in joints)
 
 
-def _missing(entry: ColumnEntry, key: Key, names: Sequence[str], source: str) -> RecordingError:
-    named = [name for name in names if name]
+def _missing_column_error(
+    entry: ColumnEntry, key: Key, names: Sequence[str], source: str
+) -> RecordingError:
+    nonempty = [name for name in names if name]
     if isinstance(key, int):
-        found = f"the file has {len(names)} columns"
-    elif named:
-        shown = ", ".join(named[:40]) + (", ..." if len(named) > 40 else "")
-        found = f"the file has {shown}"
+        available = f"the file has {len(names)} columns"
+    elif nonempty:
+        name_text = ", ".join(nonempty[:40]) + (", ..." if len(nonempty) > 40 else "")
+        available = f"the file has {name_text}"
     else:
-        found = "the file has no header; give columns by number"
+        available = "the file has no header; give columns by number"
     return RecordingError(
-        f"{source} has no column {key!r} for {entry.quantity}; {found}. Correct the column map, "
+        f"{source} has no column {key!r} for {entry.quantity}; {available}. Correct the column "
+        "map, "
         "or mark the entry `optional: true`."
     )

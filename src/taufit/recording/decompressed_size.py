@@ -1,7 +1,7 @@
-"""What packed containers unpack to, found without unpacking them into memory.
+"""Decompressed size of container files, checked without holding their content in memory.
 
-Sizes that a file declares are trusted only where a reader is bound by them; everything else is
-unpacked piece by piece, counted and thrown away, up to the limit.
+Declared sizes are trusted only if the reader enforces them; otherwise the data are decompressed in
+blocks and counted, up to the limit.
 """
 
 from __future__ import annotations
@@ -21,13 +21,15 @@ from taufit.core.decompression_limits import limits_are_lifted, require_unpacked
 from taufit.core.errors import RecordingError
 from taufit.core.plain_data import MAX_YAML
 
-_PIECE = 1 << 14
-_FRAME_HEAD = 18
+_BLOCK_BYTES = 1 << 14
+_FRAME_HEADER_BYTES = 18
 Count = Callable[[bytes], Iterator[int]]
 
 
-def check_counted(source: object, data: bytes, count: Count) -> None:
-    """Refuse packed bytes that unpack to too much; `count` yields sizes until it is done."""
+def require_decompressed_size(source: object, data: bytes, count: Count) -> None:
+    """Raise a `RecordingError` if compressed bytes exceed the size limit; `count` yields block
+    sizes.
+    """
     total = 0
     for size in count(data):
         total += size
@@ -35,35 +37,35 @@ def check_counted(source: object, data: bytes, count: Count) -> None:
 
 
 def gzip_sizes(data: bytes) -> Iterator[int]:
-    """Sizes of the pieces all members of a gzip file unpack to, up to the first damage."""
-    at = 0
-    while data[at : at + 2] == b"\x1f\x8b":
+    """Decompressed block sizes of all members of a gzip file, up to the first damage."""
+    offset = 0
+    while data[offset : offset + 2] == b"\x1f\x8b":
         unzip = zlib.decompressobj(wbits=31)
-        while at < len(data) and not unzip.eof:
-            piece = data[at : at + _PIECE]
+        while offset < len(data) and not unzip.eof:
+            block = data[offset : offset + _BLOCK_BYTES]
             try:
-                yield len(unzip.decompress(piece))
+                yield len(unzip.decompress(block))
             except zlib.error:
                 return
-            at += len(piece) - len(unzip.unused_data)
+            offset += len(block) - len(unzip.unused_data)
         if not unzip.eof:
             return
 
 
 def zlib_sizes(data: bytes) -> Iterator[int]:
-    """Sizes of the pieces a zlib stream unpacks to, up to the first damage."""
+    """Decompressed block sizes of a zlib stream, up to the first damage."""
     unzip = zlib.decompressobj()
-    for start in range(0, len(data), _PIECE):
+    for start in range(0, len(data), _BLOCK_BYTES):
         try:
-            yield len(unzip.decompress(data[start : start + _PIECE]))
+            yield len(unzip.decompress(data[start : start + _BLOCK_BYTES]))
         except zlib.error:
             return
         if unzip.eof:
             return
 
 
-def check_mat(path: Path) -> None:
-    """Refuse a MATLAB file whose packed parts unpack to too much."""
+def require_mat_size(path: Path) -> None:
+    """Raise a `RecordingError` if compressed parts of a MATLAB file are too large."""
     if limits_are_lifted():
         return
     with path.open("rb") as file:
@@ -72,13 +74,13 @@ def check_mat(path: Path) -> None:
         while len(tag := file.read(8)) == 8:
             kind, size = struct.unpack(order + "II", tag)
             if kind == 15:
-                check_counted(path, file.read(size), zlib_sizes)
+                require_decompressed_size(path, file.read(size), zlib_sizes)
             else:
                 file.seek(size, 1)
 
 
-def check_bag(path: Path) -> None:
-    """Refuse a bag one part of which unpacks to too much; bags are read part by part."""
+def require_bag_size(path: Path) -> None:
+    """Raise a `RecordingError` if a chunk of a bag is too large; bags are read chunk by chunk."""
     for file in path.iterdir() if path.is_dir() else ():
         require_file(file, error=RecordingError)
     if limits_are_lifted():
@@ -110,7 +112,7 @@ def _metadata(path: Path) -> str:
 
 
 def _check_mcap(path: Path) -> None:
-    """MCAP: chunks of opcode, length, times, size, checksum, kind of packing and packed records."""
+    """Check MCAP chunks: opcode, length, times, size, checksum, compression, compressed records."""
     end = path.stat().st_size
     with path.open("rb") as file:
         file.seek(8)
@@ -125,30 +127,34 @@ def _check_mcap(path: Path) -> None:
 
 
 def _check_chunk(path: Path, file: BinaryIO, end: int) -> None:
-    fixed = file.read(32)
-    (size,) = struct.unpack_from("<Q", fixed, 16)
-    (letters,) = struct.unpack_from("<I", fixed, 28)
-    if letters > 100:
+    header = file.read(32)
+    (size,) = struct.unpack_from("<Q", header, 16)
+    (name_length,) = struct.unpack_from("<I", header, 28)
+    if name_length > 100:
         return
-    packing = file.read(letters)
+    compression = file.read(name_length)
     file.seek(8, 1)
-    packed = end - file.tell()
-    if packed < 0:
+    compressed_size = end - file.tell()
+    if compressed_size < 0:
         return
-    require_unpacked_size(path, size, packed, error=RecordingError)
-    if packing == b"zstd":
-        _check_zstd(path, file.read(packed))
-    elif packing == b"lz4":
-        # At most 255 times as much, and no part of a bag may be large already.
-        require_unpacked_size(path, 255 * packed if packed > 10_000_000 else 0, packed)
+    require_unpacked_size(path, size, compressed_size, error=RecordingError)
+    if compression == b"zstd":
+        _check_zstd(path, file.read(compressed_size))
+    elif compression == b"lz4":
+        # LZ4 expands at most 255 times.
+        require_unpacked_size(
+            path, 255 * compressed_size if compressed_size > 10_000_000 else 0, compressed_size
+        )
 
 
 def _check_zstd(source: object, data: bytes) -> None:
-    """The size in a zstd frame's head binds who unpacks it; without one it is counted."""
+    """Check the size in the header of a zstd frame, which binds the decompressor; count without
+    one.
+    """
     from rosbags.rosbag2.reader import zstd
 
     try:
-        declared = zstd.get_frame_info(data[:_FRAME_HEAD]).decompressed_size
+        declared = zstd.get_frame_info(data[:_FRAME_HEADER_BYTES]).decompressed_size
     except zstd.ZstdError:
         return
     if declared is not None:
@@ -156,29 +162,29 @@ def _check_zstd(source: object, data: bytes) -> None:
 
     def count(data: bytes) -> Iterator[int]:
         unpack = zstd.ZstdDecompressor()
-        fed = data
+        chunk = data
         while not unpack.eof:
             try:
-                out = unpack.decompress(fed, 1 << 20)
+                out = unpack.decompress(chunk, 1 << 20)
             except zstd.ZstdError:
                 return
-            fed = b""
+            chunk = b""
             yield len(out)
             if not out and unpack.needs_input:
                 return
 
     if declared is None:
-        check_counted(source, data, count)
+        require_decompressed_size(source, data, count)
 
 
 def _check_messages(path: Path) -> None:
-    """A database whose messages are packed one by one."""
+    """Check a database whose messages are compressed one by one."""
     from rosbags.rosbag2.reader import zstd
 
     try:
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as base:
             rows = base.execute(
-                f"SELECT substr(data, 1, {_FRAME_HEAD}), length(data) FROM messages"
+                f"SELECT substr(data, 1, {_FRAME_HEADER_BYTES}), length(data) FROM messages"
             )
             for head, length in rows:
                 size = zstd.get_frame_info(bytes(head)).decompressed_size
@@ -190,7 +196,7 @@ def _check_messages(path: Path) -> None:
 
 
 def _check_ros1(path: Path) -> None:
-    """ROS 1: records of a header with named fields, and data."""
+    """Check ROS 1 records: a header with named fields, and data."""
     end = path.stat().st_size
     with path.open("rb") as file:
         file.readline(100)
@@ -204,19 +210,19 @@ def _check_ros1(path: Path) -> None:
             if length > end - start:
                 return
             if b"op=\x05" in fields and b"compression=bz2" in fields:
-                check_counted(path, file.read(length), _bz2_sizes)
+                require_decompressed_size(path, file.read(length), _bz2_sizes)
             file.seek(start + length)
 
 
 def _bz2_sizes(data: bytes) -> Iterator[int]:
     unpack = bz2.BZ2Decompressor()
-    fed = data
+    chunk = data
     while not unpack.eof:
         try:
-            out = unpack.decompress(fed, 1 << 20)
+            out = unpack.decompress(chunk, 1 << 20)
         except (OSError, EOFError):
             return
-        fed = b""
+        chunk = b""
         yield len(out)
         if not out and unpack.needs_input:
             return

@@ -1,4 +1,4 @@
-"""Recordings in files that are read one at a time, very long ones section by section."""
+"""Lists of recording files, read one at a time; long files section by section."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from taufit.recording.readers.from_parquet import row_count
 from taufit.recording.recording import Recording
 from taufit.recording.repeats import repeated_files
 
-# Longer files are read in sections of so many rows.
-LONGEST, SECTION = 3 * 2**15, 2**16
-# Rows read before a section, on which friction with memory runs in, and behind it, for filters.
-LEAD, TAIL = 2**12, 2**9
-# Smaller files are not looked into: they have no more rows than that [bytes].
-_SMALL = 2**22
+# Rows above which files are read in sections, and rows per section.
+MAX_ROWS, SECTION_ROWS = 3 * 2**15, 2**16
+# Rows read before a section for the friction state, and after it for filters.
+LEAD_ROWS, TAIL_ROWS = 2**12, 2**9
+# Files below this size have no more rows than that and are not opened [bytes].
+_MIN_BYTES = 2**22
 
 
-# Endings that files in a folder are taken for recordings by; text of any kind has to be named.
+# File endings that are not searched for in folders; such files must be named.
 _NOT_IN_FOLDERS = (".txt", ".dat", ".log")
-# Repeats that a refusal names.
-_NAMED = 10
+# Largest number of repeats listed in an error.
+_MAX_LISTED = 10
 
 
-class FoundRecordings(NamedTuple):
-    """Files that were looked for.
+class RecordingPaths(NamedTuple):
+    """Result of a search for recording files.
 
     Attributes:
-        paths: Those of a folder or pattern sorted by name.
-        folder: The first that was looked through; None where files were named one by one.
-        findings: Repeats that are counted, and links that were not followed.
+        paths: Paths of recordings; those of a folder or pattern sorted by name.
+        folder: First folder that was searched; None if files were named one by one.
+        findings: Findings about repeats and links that were not followed.
     """
 
     paths: tuple[Path, ...]
@@ -46,46 +46,47 @@ class FoundRecordings(NamedTuple):
     findings: tuple[Finding, ...] = ()
 
 
-def find_recordings(given: Sequence[Path], *, allow_repeats: bool = False) -> FoundRecordings:
-    """Files, and all recordings in folders and patterns.
+def find_recordings(sources: Sequence[Path], *, allow_repeats: bool = False) -> RecordingPaths:
+    """Find recordings given as files, folders and patterns.
 
     Every folder is visited once and links to folders are not followed, so no recording is found
-    twice; one that lies there twice is refused.
+    twice. Files with equal content are an error.
 
     Args:
-        given: Files; folders, whose recordings are found at any depth; patterns such as
-            days/*/run_*.parquet. Bags and datasets that are folders count as files.
-        allow_repeats: Count a recording as often as it is there.
+        sources: Files; folders, searched at any depth; patterns such as days/*/run_*.parquet. Bags
+            and datasets that are folders count as files.
+        allow_repeats: Accept recordings with equal content.
 
     Raises:
-        RecordingError: There is none, a folder cannot be read, or recordings have equal contents.
+        RecordingError: Nothing was found, a folder cannot be read, or recordings are equal.
     """
     paths: list[Path] = []
     links: list[Path] = []
     top: Path | None = None
-    for one in given:
-        if one.is_dir() and not _is_recording(one):
-            found, folder = sorted(_inside(one, links)), one
-        elif not one.exists() and glob.has_magic(str(one)):
-            found, folder = sorted(_matching(one, links)), _before_pattern(one)
+    for source in sources:
+        if source.is_dir() and not _is_recording(source):
+            matches, folder = sorted(_recordings_in_folder(source, links)), source
+        elif not source.exists() and glob.has_magic(str(source)):
+            matches, folder = sorted(_recordings_by_pattern(source, links)), _pattern_root(source)
         else:
-            paths.append(one)
+            paths.append(source)
             continue
-        if not found:
+        if not matches:
             raise RecordingError(
-                f"{one}: there is no recording{_linked(links)}. Name files, or a folder or pattern "
+                f"{source}: there is no recording{_link_note(links)}. Name files, or a folder or "
+                "pattern "
                 "that has some."
             )
-        paths += found
+        paths += matches
         top = top or folder
-    repeats = _repeats(paths)
+    repeats = _repeat_findings(paths)
     if repeats and not allow_repeats:
-        raise RecordingError(refusal(repeats))
+        raise RecordingError(repeat_error_text(repeats))
     findings = [*(_link_finding(link) for link in dict.fromkeys(links)), *repeats]
-    return FoundRecordings(tuple(paths), top, tuple(findings))
+    return RecordingPaths(tuple(paths), top, tuple(findings))
 
 
-def _repeats(paths: Sequence[Path]) -> list[Finding]:
+def _repeat_findings(paths: Sequence[Path]) -> list[Finding]:
     def message(repeat: Path, first: Path) -> str:
         if repeat == first:
             return f"{repeat} is given twice"
@@ -97,17 +98,17 @@ def _repeats(paths: Sequence[Path]) -> list[Finding]:
     ]
 
 
-def refusal(repeats: Sequence[Finding]) -> str:
-    """Why recordings with equal contents are not fitted, and what to do."""
-    texts = [finding.message for finding in repeats[:_NAMED]]
-    more = f"\nand {len(repeats) - _NAMED} more" if len(repeats) > _NAMED else ""
+def repeat_error_text(repeats: Sequence[Finding]) -> str:
+    """Error text for recordings with equal content, with the remedy."""
+    texts = [finding.message for finding in repeats[:_MAX_LISTED]]
+    omitted = f"\nand {len(repeats) - _MAX_LISTED} more" if len(repeats) > _MAX_LISTED else ""
     return (
-        "\n".join(texts) + more + ".\nA recording that counts twice makes intervals too narrow: "
+        "\n".join(texts) + omitted + ".\nA recording that counts twice makes intervals too narrow: "
         "remove the repeats, or give --allow-repeats (allow_repeats=True) if they are meant."
     )
 
 
-def _linked(links: Sequence[Path]) -> str:
+def _link_note(links: Sequence[Path]) -> str:
     return f" ({links[0]} is a link to a folder and not followed)" if links else ""
 
 
@@ -121,37 +122,37 @@ def _is_recording(folder: Path) -> bool:
 
 
 def is_recording_name(path: PurePath) -> bool:
-    """Whether a file in a folder is taken for a recording, by its ending."""
+    """Whether a file in a folder counts as a recording, by its ending."""
     from taufit.recording.read import READERS
 
-    kinds = [suffix.lower() for suffix in path.suffixes]
-    ending = kinds[-2] if kinds[-1:] == [".gz"] and kinds[:-1] else "".join(kinds[-1:])
-    hidden = path.name.startswith(".")
-    return ending in READERS and ending not in _NOT_IN_FOLDERS and not hidden
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    ending = suffixes[-2] if suffixes[-1:] == [".gz"] and suffixes[:-1] else "".join(suffixes[-1:])
+    is_hidden = path.name.startswith(".")
+    return ending in READERS and ending not in _NOT_IN_FOLDERS and not is_hidden
 
 
-def _inside(top: Path, links: list[Path]) -> Iterator[Path]:
-    """Recordings in a folder at any depth; links to folders are noted and not followed."""
+def _recordings_in_folder(top: Path, links: list[Path]) -> Iterator[Path]:
+    """Recordings in a folder at any depth; links to folders are collected and not followed."""
     visited: set[tuple[int, int]] = set()
-    waiting = [top]
-    while waiting:
-        folder = waiting.pop()
+    pending = [top]
+    while pending:
+        folder = pending.pop()
         try:
             status = os.stat(folder)
             if (status.st_dev, status.st_ino) in visited:
                 continue
             visited.add((status.st_dev, status.st_ino))
             with os.scandir(folder) as entries:
-                listed = [entry for entry in entries if not entry.name.startswith(".")]
+                visible = [entry for entry in entries if not entry.name.startswith(".")]
         except OSError as error:
             raise RecordingError(
                 f"{folder} cannot be looked through: {error.strerror}. Make it readable, or name "
                 "the recordings that are to be used."
             ) from None
-        for entry in listed:
+        for entry in visible:
             path = folder / entry.name
             if not entry.is_dir():
-                # Devices and pipes are no recordings; a link to nothing is named when it is read.
+                # Devices and pipes are no recordings; a broken link is reported when it is read.
                 if is_recording_name(path) and (entry.is_file() or not path.exists()):
                     yield path
             elif entry.is_symlink():
@@ -159,28 +160,30 @@ def _inside(top: Path, links: list[Path]) -> Iterator[Path]:
             elif _is_recording(path):
                 yield path
             else:
-                waiting.append(path)
+                pending.append(path)
 
 
-def _matching(pattern: Path, links: list[Path]) -> Iterator[Path]:
-    """Files a pattern stands for, but those behind links to folders."""
-    top = _before_pattern(pattern)
-    below = pattern.relative_to(top)
-    hidden = any(part.startswith(".") for part in below.parts)
-    for path in set(top.glob(str(below))):
+def _recordings_by_pattern(pattern: Path, links: list[Path]) -> Iterator[Path]:
+    """Files that match a pattern, except those behind links to folders."""
+    top = _pattern_root(pattern)
+    relative_pattern = pattern.relative_to(top)
+    matches_hidden = any(part.startswith(".") for part in relative_pattern.parts)
+    for path in set(top.glob(str(relative_pattern))):
         inner = path.relative_to(top)
-        if not hidden and any(part.startswith(".") for part in inner.parts):
+        if not matches_hidden and any(part.startswith(".") for part in inner.parts):
             continue
-        behind = [top / one for one in inner.parents[:-1] if (top / one).is_symlink()]
-        if behind:
-            links.append(behind[-1])
+        linked_parents = [
+            top / parent for parent in inner.parents[:-1] if (top / parent).is_symlink()
+        ]
+        if linked_parents:
+            links.append(linked_parents[-1])
         elif path.is_symlink() and path.is_dir():
             links.append(path)
         elif not path.is_dir() or _is_recording(path):
             yield path
 
 
-def _before_pattern(pattern: Path) -> Path:
+def _pattern_root(pattern: Path) -> Path:
     first = next(i for i, part in enumerate(pattern.parts) if glob.has_magic(part))
     return Path(*pattern.parts[:first])
 
@@ -191,8 +194,8 @@ class FileSection:
 
     Attributes:
         path: The file.
-        first, last: Rows that count, the last not included.
-        rows: How many there are.
+        first, last: Rows of the section, the last not included.
+        rows: Number of rows of the file.
     """
 
     path: Path
@@ -202,23 +205,23 @@ class FileSection:
 
     @property
     def name(self) -> str:
-        """For messages and tables."""
+        """Name used in messages and tables."""
         return f"{self.path.name} (rows {self.first} to {self.last - 1})"
 
 
 @dataclass(frozen=True, slots=True)
 class RecordingFiles:
-    """Files of one robot, in order; each is read when it is asked for and then forgotten.
+    """Files of one robot, in order; each is read on demand and not cached.
 
     Attributes:
-        paths: The files.
-        read: Gives the runs of one; a function that other processes can be handed.
-        read_rows: Gives some rows of one, from the first to the last not included; where it is
-            given, long Parquet files are gone through in sections.
-        settings: What decides, beside its content, what is read from a file; None where that is
-            not known, and nothing can be kept of what was found in it.
-        parts: Files and sections of files, as they are gone through.
-        findings: About the files together.
+        paths: Paths of the files.
+        read: Function that reads the runs of a file; must be picklable.
+        read_rows: Function that reads rows first <= i < last of a file; if given, long Parquet
+            files are read in sections.
+        settings: Reading settings that, with the file content, determine the result; None disables
+            caching.
+        parts: Files and sections of files, in order.
+        findings: Findings about the set of files.
     """
 
     paths: tuple[Path, ...]
@@ -233,8 +236,8 @@ class RecordingFiles:
             parts = [part for path in self.paths for part in self._parts_of(path)]
             object.__setattr__(self, "parts", tuple(parts))
 
-    def only(self, k: int) -> RecordingFiles:
-        """One part by itself."""
+    def single_part(self, k: int) -> RecordingFiles:
+        """Copy with one part."""
         part = self.parts[k]
         path = part.path if isinstance(part, FileSection) else part
         return replace(self, paths=(path,), parts=(part,))
@@ -243,45 +246,52 @@ class RecordingFiles:
         return len(self.parts)
 
     def __getitem__(self, k: int) -> list[Recording]:
-        """The runs of one part, each with the file's name where it has none of its own.
+        """Read the runs of one part.
 
-        A section comes with rows before and behind it; `counted_s` in its meta says from when to
-        when it counts, in seconds after the first row.
+        A section includes rows before and after it; `counted_s` in its meta is the time interval to
+        be scored [s after the first row].
         """
         part = self.parts[k]
         if isinstance(part, FileSection):
             return self._section(part)
-        return [replace(one, meta={"file": part.name, **one.meta}) for one in self.read(part)]
+        return [
+            replace(recording, meta={"file": part.name, **recording.meta})
+            for recording in self.read(part)
+        ]
 
     def _parts_of(self, path: Path) -> list[Path | FileSection]:
         rows = None
-        if self.read_rows is not None and path.is_file() and path.stat().st_size > _SMALL:
+        if self.read_rows is not None and path.is_file() and path.stat().st_size > _MIN_BYTES:
             rows = row_count(path)
-        if rows is None or rows <= LONGEST:
+        if rows is None or rows <= MAX_ROWS:
             return [path]
-        count = -(-rows // SECTION)
+        count = -(-rows // SECTION_ROWS)
         edges = [rows * i // count for i in range(count + 1)]
         return [FileSection(path, first, last, rows) for first, last in pairwise(edges)]
 
     def _section(self, part: FileSection) -> list[Recording]:
         assert self.read_rows is not None
-        start, stop = max(0, part.first - LEAD), min(part.rows, part.last + TAIL)
+        start, stop = max(0, part.first - LEAD_ROWS), min(part.rows, part.last + TAIL_ROWS)
         runs = self.read_rows(part.path, start, stop)
         if len(runs) != 1 or not np.all(np.diff(runs[0].time) > 0.0):
-            # Runs that end inside, or clocks that jump: nothing beside the section is of use.
+            # A run ends inside, or time jumps: rows outside the section cannot be used.
             runs = self.read_rows(part.path, part.first, part.last)
-            return [replace(one, meta={**one.meta, "file": part.name}) for one in runs]
-        one = runs[0]
-        elapsed = one.time - one.time[0]
+            return [
+                replace(recording, meta={**recording.meta, "file": part.name}) for recording in runs
+            ]
+        recording = runs[0]
+        elapsed = recording.time - recording.time[0]
         low = float(elapsed[min(part.first - start, len(elapsed) - 1)]) if start else 0.0
-        behind = part.last - start
-        high = float(elapsed[behind]) if behind < len(elapsed) else float("inf")
-        return [replace(one, meta={**one.meta, "file": part.name, "counted_s": [low, high]})]
+        end_row = part.last - start
+        high = float(elapsed[end_row]) if end_row < len(elapsed) else float("inf")
+        return [
+            replace(recording, meta={**recording.meta, "file": part.name, "counted_s": [low, high]})
+        ]
 
 
 @dataclass(frozen=True, slots=True)
 class HoldoutFiles(Mapping[str, list[Recording]]):
-    """Recordings by name, read when they are asked for."""
+    """Recordings by name, read on demand."""
 
     readers: Mapping[str, Callable[[], list[Recording]]]
 

@@ -1,4 +1,4 @@
-"""What a reader or a check noticed in a recording, and what was done about it."""
+"""Findings of readers and checks about a recording, with their handling."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from typing import Any
 from taufit.core.names import printable
 from taufit.recording.map.remedy import Remedy
 
-# From harmless to grave; an "error" is something a fit should not be built on.
+# In increasing order; a fit should not use data with an "error".
 SEVERITIES = ("info", "warning", "error")
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing the user should know about a recording.
+    """Finding about a recording for the user.
 
     Attributes:
-        kind: Its name for machines, e.g. "corrupt_rows", "gaps", "saturation".
+        kind: Machine-readable name, e.g. "corrupt_rows", "gaps", "saturation".
         severity: "info", "warning" or "error".
-        message: What was found, in the user's words.
-        action: What was done about it; "" where nothing was.
-        joint: The joint it concerns, counted from 1, or None for all.
-        column: The file's column (name, or number from 1), or None.
-        rows: Rows of the file it concerns, counted from 1 without the header.
-        time: When it happened [s], or None.
-        value: The number or text that was found, or None.
-        remedy: What would put it right, for machines; None where nobody but the user can.
+        message: Description of the problem.
+        action: Handling by taufit; "" for none.
+        joint: Joint concerned, counted from 1; None for all.
+        column: Column of the file (name, or number from 1), or None.
+        rows: Rows of the file, counted from 1 without the header.
+        time: Time of the problem [s], or None.
+        value: Value found, or None.
+        remedy: Machine-readable correction; None if there is none.
     """
 
     kind: str
@@ -43,7 +43,7 @@ class Finding:
 
     def __post_init__(self) -> None:
         assert self.severity in SEVERITIES, self.severity
-        # Names in them come from files.
+        # They may contain names from untrusted files.
         for name in ("message", "action", "column", "value"):
             text = getattr(self, name)
             if isinstance(text, str) and not text.isprintable():
@@ -54,7 +54,7 @@ class Finding:
         return f"{text}: {self.action}" if self.action else text
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON, without what is empty; `from_dict` returns the same finding."""
+        """Plain data for JSON without empty fields."""
         data = asdict(self)
         data["rows"] = list(self.rows)
         data["remedy"] = None if self.remedy is None else self.remedy.to_dict()
@@ -73,14 +73,14 @@ class Finding:
         return cls(**{"kind": "unknown", "message": "", **fields})
 
 
-def ranges(rows: tuple[int, ...], most: int = 12) -> str:
-    """(1, 2, 3, 7) as "1-3, 7"; long lists end in how many more there are."""
-    spans: list[list[int]] = []
+def format_ranges(rows: tuple[int, ...], max_ranges: int = 12) -> str:
+    """Text of row numbers: (1, 2, 3, 7) as "1-3, 7"; long lists are shortened."""
+    intervals: list[list[int]] = []
     for row in sorted(rows):
-        if spans and row == spans[-1][1] + 1:
-            spans[-1][1] = row
+        if intervals and row == intervals[-1][1] + 1:
+            intervals[-1][1] = row
         else:
-            spans.append([row, row])
-    texts = [str(a) if a == b else f"{a}-{b}" for a, b in spans[:most]]
-    hidden = sum(b - a + 1 for a, b in spans[most:])
-    return ", ".join(texts) + (f" and {hidden} more" if hidden else "")
+            intervals.append([row, row])
+    texts = [str(a) if a == b else f"{a}-{b}" for a, b in intervals[:max_ranges]]
+    omitted = sum(b - a + 1 for a, b in intervals[max_ranges:])
+    return ", ".join(texts) + (f" and {omitted} more" if omitted else "")

@@ -1,9 +1,8 @@
-"""A recording while it is being made: an Arrow stream that stays readable after any crash.
+"""Recording in progress: an Arrow stream that stays readable after a crash.
 
-A Parquet file without its end is lost, so the live form is the append-only one of the same library:
-an Arrow IPC stream of record batches, each with a CRC-32 of its numbers in its metadata, and the
-JSON page in the schema. Whatever was flushed stays readable, by taufit and by every Arrow reader; a
-batch cut short or changed ends the recording before it.
+A Parquet file without its footer is lost, so the live format is append-only: an Arrow IPC stream of
+record batches, each with a CRC-32 in its metadata, and the JSON metadata in the schema. All flushed
+data are readable, by taufit and any Arrow reader; a truncated or changed batch ends the recording.
 """
 
 from __future__ import annotations
@@ -36,20 +35,21 @@ _CRC = b"crc32"
 
 
 class RecordingWriter:
-    """Writes samples as they come and survives being killed.
+    """Writes samples of a running robot, safe against crashes.
 
     with RecordingWriter("run.parquet", joints=6, fields=("velocity",), signal_unit="A") as writer:
         writer.append(t, position, signal, velocity=velocity)
 
-    While it runs, the samples are in `run.live` beside the target, flushed to disk twice within
-    `flush_seconds` whether or not more samples come; leaving the block turns them into Parquet.
+    Samples are written to `run.live` next to the target and flushed to disk twice within
+    `flush_seconds`; leaving the block converts them to Parquet.
 
     Args:
-        path: The Parquet file to make in the end.
-        joints: Of the arm.
-        fields: What will be given besides time, position and signal; names as in `Recording`.
-        flush_seconds: Samples older than this are on disk.
-        about: What else `Recording` holds: signal_unit, torque_source, signed, gain, payload, meta.
+        path: Path of the Parquet file.
+        joints: Number of joints.
+        fields: Fields given besides time, position and signal; names as in `Recording`.
+        flush_seconds: Longest time until a sample is on disk [s].
+        about: Further fields of `Recording`: signal_unit, torque_source, signed, gain, payload,
+            meta.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class RecordingWriter:
         names = [name for name in to_columns(template)[0] if name != "payload"]
         self._names = names
         self._row = struct.Struct(f"<{len(names)}d")
-        # Where each field's first joint stands in a row: time first, then in the columns' order.
+        # Fields in the order of their columns.
         self._order = _field_order(template)
         self._pending = bytearray()
         self._lock = threading.Lock()
@@ -94,7 +94,7 @@ class RecordingWriter:
         )
         self._sink = _Sink()
         self._stream = pa.ipc.new_stream(pa.PythonFile(self._sink, "w"), schema)
-        # Arrow writes the schema with the first batch: an empty one makes the file whole now.
+        # Arrow writes the schema with the first batch: an empty one makes the file valid now.
         self._write(np.zeros((0, len(names))))
         self._thread = threading.Thread(
             target=self._flush_regularly, args=(flush_seconds / 2,), daemon=True
@@ -122,14 +122,14 @@ class RecordingWriter:
         time: float,
         position: Float[Array, " j"] | Sequence[float],
         signal: Float[Array, " j"] | Sequence[float],
-        **more: Float[Array, " j"] | Sequence[float],
+        **further: Float[Array, " j"] | Sequence[float],
     ) -> None:
-        """One sample. `more` must hold every field named when the writer was made."""
-        given = {"position": position, "signal": signal, **more}
-        self._check(given)
+        """Append one sample with all fields named at construction."""
+        fields = {"position": position, "signal": signal, **further}
+        self._check(fields)
         numbers = [float(time)]
         for name in self._order:
-            values = [float(x) for x in given[name]]
+            values = [float(x) for x in fields[name]]
             if len(values) != self.joints:
                 raise RecordingError(f"{name} has {len(values)} numbers for {self.joints} joints.")
             numbers += values
@@ -140,24 +140,24 @@ class RecordingWriter:
         time: Float[Array, " n"],
         position: Float[Array, "n j"],
         signal: Float[Array, "n j"],
-        **more: Float[Array, "n j"],
+        **further: Float[Array, "n j"],
     ) -> None:
-        """Several samples at once; fields as for `append`."""
-        given = {"position": position, "signal": signal, **more}
-        self._check(given)
-        for name, values in given.items():
+        """Append several samples; fields as for `append`."""
+        fields = {"position": position, "signal": signal, **further}
+        self._check(fields)
+        for name, values in fields.items():
             if np.shape(values) != (len(time), self.joints):
                 raise RecordingError(
                     f"{name} has the shape {np.shape(values)}; expected {len(time)} rows of "
                     f"{self.joints} joints."
                 )
-        parts = [np.asarray(time, float)[:, None], *(given[name] for name in self._order)]
+        parts = [np.asarray(time, float)[:, None], *(fields[name] for name in self._order)]
         self._add(np.hstack(parts).astype("<f8").tobytes())
 
-    def _check(self, given: dict[str, Any]) -> None:
-        if given.keys() != set(self.fields):
+    def _check(self, fields: dict[str, Any]) -> None:
+        if fields.keys() != set(self.fields):
             raise RecordingError(
-                f"a sample needs {', '.join(self.fields)}; it has {', '.join(given)}."
+                f"a sample needs {', '.join(self.fields)}; it has {', '.join(fields)}."
             )
 
     def _add(self, data: bytes) -> None:
@@ -172,7 +172,7 @@ class RecordingWriter:
             self._pending += data
 
     def flush(self) -> None:
-        """Put on disk what has come so far."""
+        """Write all pending samples to disk."""
         with self._lock:
             if self._pending:
                 rows = np.frombuffer(bytes(self._pending), "<f8").reshape(-1, len(self._names))
@@ -180,7 +180,7 @@ class RecordingWriter:
                 self._write(rows)
 
     def _write(self, rows: Float[Array, "n c"]) -> None:
-        """One batch, in one piece and on disk when this returns."""
+        """Write one batch atomically to disk."""
         import pyarrow as pa
 
         columns = np.ascontiguousarray(rows.T)
@@ -201,11 +201,11 @@ class RecordingWriter:
     def close(
         self, *, findings: Sequence[Finding] = (), meta: dict[str, Any] | None = None
     ) -> Recording:
-        """Finish: Parquet in place, the live file gone; the recording as it can be read.
+        """Finish: write Parquet, remove the live file, return the recording.
 
         Args:
-            findings: Of the recorder, added to those of the reader.
-            meta: Added to the recording's provenance.
+            findings: Findings of the recorder, added to those of the reader.
+            meta: Metadata added to the recording's.
         """
         self._finish()
         recording = compact(self.live_path, self.path, findings=findings, meta=meta)
@@ -224,7 +224,7 @@ class RecordingWriter:
         if kind is None:
             self.close()
         else:
-            # The live file stays: it has everything up to the failure.
+            # The live file stays: it contains all samples up to the failure.
             self._finish()
 
     def _finish(self) -> None:
@@ -245,7 +245,7 @@ class RecordingWriter:
 
 
 class _Sink:
-    """Collects what Arrow writes, so that a batch reaches the file in one piece."""
+    """Buffer for Arrow's output, so that a batch is written to the file at once."""
 
     closed = False
 
@@ -274,25 +274,25 @@ def compact(
     findings: Sequence[Finding] = (),
     meta: dict[str, Any] | None = None,
 ) -> Recording:
-    """Turn a live recording into Parquet; the live file is left where it is."""
+    """Convert a live recording to Parquet; the live file stays."""
     (recording,) = read_live(Path(live))
-    # It is finished now: that its writer was still at work is no longer of interest.
-    kept = tuple(f for f in recording.findings if f.kind != "unfinished")
+    # The recording is complete now.
+    reader_findings = tuple(f for f in recording.findings if f.kind != "unfinished")
     recording = replace(
-        recording, findings=(*kept, *findings), meta={**recording.meta, **(meta or {})}
+        recording, findings=(*reader_findings, *findings), meta={**recording.meta, **(meta or {})}
     )
     write_parquet(recording, path)
     return recording
 
 
 def read_live(path: Path, column_map: ColumnMap | None = None) -> list[Recording]:
-    """What a writer has flushed, whether it still runs, has crashed or was killed."""
+    """Read the flushed samples of a live recording, whether finished or not."""
     if column_map is not None:
         raise RecordingError(f"{path} is taufit's own form and needs no column map.")
     data = read_bytes(path, error=RecordingError)
     if not data:
         raise RecordingError(f"{path} was started but holds no samples yet.")
-    page, names, blocks, left = _batches(data, str(path))
+    page, names, blocks, damaged_bytes = _batches(data, str(path))
     if not blocks:
         raise RecordingError(f"{path} was started but holds no samples yet.")
     values = np.concatenate(blocks, axis=1)
@@ -302,8 +302,8 @@ def read_live(path: Path, column_map: ColumnMap | None = None) -> list[Recording
         page["provenance"] = {"started": started, **page["provenance"]}
     recording = from_columns(columns, page, str(path))
     message = f"the recording was not finished; {values.shape[1]} samples were flushed"
-    if left:
-        message += f" and a batch of {left} bytes is cut short or changed"
+    if damaged_bytes:
+        message += f" and a batch of {damaged_bytes} bytes is cut short or changed"
     unfinished = Finding(
         "unfinished",
         "warning",
@@ -317,7 +317,7 @@ def read_live(path: Path, column_map: ColumnMap | None = None) -> list[Recording
 def _batches(
     data: bytes, source: str
 ) -> tuple[dict[str, Any], list[str], list[Float[Array, "c n"]], int]:
-    """Page, names and whole batches in order, and how many bytes follow the last of them."""
+    """Metadata, column names and valid batches, and the number of bytes after the last one."""
     import pyarrow as pa
 
     try:
@@ -349,7 +349,7 @@ def _batches(
 
 
 def _field_order(template: Recording) -> tuple[str, ...]:
-    """The fields in the order of their columns."""
+    """Fields in the order of their columns."""
     from taufit.recording.quantity import QUANTITIES
 
     prefixes = {spec.prefix: spec.field for spec in QUANTITIES.values() if spec.per_joint}

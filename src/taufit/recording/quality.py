@@ -1,4 +1,4 @@
-"""What a recording looks like before anybody fits anything: clock, rest and motion, findings."""
+"""Summary of a recording: sampling, standstill, motion, findings."""
 
 from __future__ import annotations
 
@@ -12,23 +12,22 @@ from taufit.recording.finding import Finding
 from taufit.recording.recording import Recording
 from taufit.recording.timing import Timing, timing
 
-# Below this speed [rad/s or m/s] a joint counts as resting; sensors of resting arms stay under it.
-REST_SPEED = 0.01
-# Shorter stops are turning points, not rest [s].
-SHORTEST_REST = 0.3
+# Speed below which a joint stands still, above the noise of velocity sensors [rad/s or m/s].
+STANDSTILL_SPEED = 0.01
+# Shorter stops are reversals, not standstill [s].
+MIN_STANDSTILL_S = 0.3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Quality:
-    """Of one recording.
+class RecordingQuality:
+    """Sampling, standstill intervals and travel of a recording.
 
     Attributes:
-        timing: Of its time stamps.
+        timing: Sampling statistics.
         rest: (first, last) time stamp of every interval in which no joint moves [s].
-        motion: (first, last) time stamp of the longest interval between rests, or None where
-            nothing moves.
-        travel: Range each joint covers [rad or m].
-        findings: The reader's.
+        motion: (first, last) time stamp of the longest interval in motion [s], or None.
+        travel: Range of each joint's position [rad or m].
+        findings: Findings of the reader.
     """
 
     timing: Timing
@@ -39,39 +38,43 @@ class Quality:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
-        clock = self.timing
+        sampling = self.timing
         return {
-            "rate_hz": clock.mean_hz,
-            "nominal_rate_hz": clock.nominal_hz,
-            "duration_s": clock.duration,
-            "jitter_s": clock.jitter,
-            "shortest_step_s": clock.shortest,
-            "longest_step_s": clock.longest,
-            "gaps": len(clock.gaps),
-            "lost_samples": clock.lost,
+            "rate_hz": sampling.mean_hz,
+            "nominal_rate_hz": sampling.nominal_hz,
+            "duration_s": sampling.duration,
+            "jitter_s": sampling.jitter,
+            "shortest_step_s": sampling.shortest,
+            "longest_step_s": sampling.longest,
+            "gaps": len(sampling.gaps),
+            "lost_samples": sampling.lost,
             "rest": [list(window) for window in self.rest],
             "motion": None if self.motion is None else list(self.motion),
             "travel": self.travel.tolist(),
         }
 
 
-def quality(recording: Recording) -> Quality:
-    """Clock, rest windows and travel of a recording."""
-    moving = in_motion(recording)
+def recording_quality(recording: Recording) -> RecordingQuality:
+    """Compute sampling statistics, standstill intervals and travel."""
+    moving = motion_mask(recording)
     time = recording.time
-    resting = [
+    standstill = [
         (first, last)
         for first, last in _intervals(~moving)
-        if time[last] - time[first] >= SHORTEST_REST
+        if time[last] - time[first] >= MIN_STANDSTILL_S
     ]
-    busy = np.ones(len(recording), bool)
-    for first, last in resting:
-        busy[first : last + 1] = False
-    motions = [span for span in _intervals(busy) if moving[span[0] : span[1] + 1].any()]
-    longest = max(motions, key=lambda span: time[span[1]] - time[span[0]], default=None)
-    return Quality(
+    is_moving = np.ones(len(recording), bool)
+    for first, last in standstill:
+        is_moving[first : last + 1] = False
+    motions = [
+        interval
+        for interval in _intervals(is_moving)
+        if moving[interval[0] : interval[1] + 1].any()
+    ]
+    longest = max(motions, key=lambda interval: time[interval[1]] - time[interval[0]], default=None)
+    return RecordingQuality(
         timing=timing(time),
-        rest=tuple((float(time[first]), float(time[last])) for first, last in resting),
+        rest=tuple((float(time[first]), float(time[last])) for first, last in standstill),
         motion=None if longest is None else (float(time[longest[0]]), float(time[longest[1]])),
         travel=np.ptp(recording.position, axis=0),
         findings=recording.findings,
@@ -79,16 +82,16 @@ def quality(recording: Recording) -> Quality:
 
 
 def _intervals(mask: Bool[Array, " n"]) -> list[tuple[int, int]]:
-    """First and last index of every interval in which the mask is true."""
+    """First and last index of every interval of True."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(int)))
     return [(int(first), int(end) - 1) for first, end in zip(edges[::2], edges[1::2], strict=True)]
 
 
-def in_motion(recording: Recording, speed: float = REST_SPEED) -> Bool[Array, " n"]:
-    """Per sample, whether any joint moves faster than `speed`.
+def motion_mask(recording: Recording, speed: float = STANDSTILL_SPEED) -> Bool[Array, " n"]:
+    """Samples in which any joint is faster than `speed`.
 
-    From the recorded velocity where there is one; otherwise from the change of position over
-    100 ms, long enough for encoder steps not to count as motion.
+    Uses recorded velocity, else the change of position over 100 ms, so that encoder steps do not
+    count as motion.
     """
     if recording.velocity is not None:
         return np.asarray((np.abs(recording.velocity) > speed).any(1))

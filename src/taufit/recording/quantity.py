@@ -1,4 +1,4 @@
-"""The quantities a recording holds, their units, and what they are called in our files."""
+"""Quantities of a recording, their units and column names."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ _ACCELERATION = _per(_ANGLE, ("/s^2", "/s2"))
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """One kind of column.
+    """Kind of column.
 
     Attributes:
-        field: Of `Recording` that holds it; a channel is held under its own name.
-        prefix: Of its columns in our files: prefix_1, prefix_2, ...; the whole name where
-            there is one column for the whole arm.
+        field: Field of `Recording`; for a channel its name.
+        prefix: Column prefix in taufit's files: prefix_1, prefix_2, ...; the whole name for a
+            single column.
         units: Accepted units and their factor to SI; the first is SI.
-        per_joint: One column per joint, or one in all.
-        largest: A magnitude (SI) no robot arm reaches; beyond it a number is corrupt.
-        slow: Sensor that changes slowly: `Samples` carry it, interpolated and not low-passed, and
-            a joint without a reading has zeros.
+        per_joint: Whether there is one column per joint.
+        largest: Largest valid magnitude (SI); larger values are corrupt.
+        slow: Whether it changes slowly: interpolated, not low-passed, in `Samples`; zero for
+            joints without a sensor.
     """
 
     field: str
@@ -52,8 +52,8 @@ class Quantity:
     slow: bool = False
 
 
-# Bounds are three to four decades above what arms do, so that only impossible numbers pass
-# them: 1e4 rad is 1,600 turns, 1e6 N m lifts 50 t at 2 m.
+# Bounds are three to four decades above usual values: 1e4 rad is 1,600 turns, 1e6 N m lifts 50 t
+# at 2 m.
 QUANTITIES = {
     "time": Quantity("time", "t", _TIME, False, 1e18),
     "run": Quantity("run", "run", {"": 1.0}, False, 2.0**53),
@@ -76,28 +76,28 @@ QUANTITIES = {
     "payload": Quantity("payload", "payload", {"kg": 1.0, "g": 1e-3}, False, 1e5),
 }
 SIGNALS = ("current", "torque", "signal")
-# Fields of a recording with one column per joint that every recording has a place for.
+# Fields of `Recording` with one column per joint.
 MEASUREMENTS = ("position", "velocity", "acceleration", "signal")
 
 
 def is_channel(name: str) -> bool:
-    """Whether a name is one of a further quantity, held in `Recording.channels`."""
+    """Whether a name is a further channel, stored in `Recording.channels`."""
     spec = QUANTITIES.get(name)
     return spec is not None and spec.per_joint and spec.field == name and name not in MEASUREMENTS
 
 
 def slow_channels() -> tuple[str, ...]:
-    """Channels that samples carry."""
+    """Names of slow channels, which are passed on to samples."""
     return tuple(name for name, spec in QUANTITIES.items() if spec.slow)
 
 
 def channel_names() -> tuple[str, ...]:
-    """Channels a recording may have, in the order of their columns."""
+    """Names of all channels of a recording, in the order of their columns."""
     return tuple(name for name in QUANTITIES if is_channel(name))
 
 
 SIGNAL_UNITS = {"current": "A", "torque": "N m", "signal": ""}
-# Measured against the motor's frame these need the gear and the coupling to reach the joint.
+# Motion quantities; if measured at the motor, gear ratio and coupling convert them.
 MOTIONS = tuple(
     name
     for name in QUANTITIES
@@ -123,14 +123,14 @@ _SPELLINGS = {
 
 
 def unit_factor(quantity: str, unit: str) -> float:
-    """SI per `unit`, or an error that lists the units this quantity has."""
+    """Factor from `unit` to SI; raises with the list of valid units."""
     units = QUANTITIES[quantity].units
-    spelled = _SPELLINGS.get(unit, unit)
-    for short, long in (("degrees/", "deg/"), ("°/", "deg/")):
-        spelled = spelled.replace(short, long)
-    if spelled not in units:
+    unit_name = _SPELLINGS.get(unit, unit)
+    for alias, canonical in (("degrees/", "deg/"), ("°/", "deg/")):
+        unit_name = unit_name.replace(alias, canonical)
+    if unit_name not in units:
         raise RecordingError(
             f"unit {unit!r} is not known for {quantity}: use one of "
             f"{', '.join(name or '(none)' for name in units)}."
         )
-    return units[spelled]
+    return units[unit_name]

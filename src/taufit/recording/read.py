@@ -1,4 +1,4 @@
-"""Any file a robot or a logger wrote -> Recording."""
+"""Reading of recordings in any supported file format."""
 
 from __future__ import annotations
 
@@ -41,21 +41,21 @@ def read_recording(
     start: float | None = None,
     end: float | None = None,
 ) -> Recording:
-    """Read one run, in SI units, with findings about everything that was not as it should be.
+    """Read one run, in SI units, with findings about irregularities.
 
     Args:
         path: .parquet, .csv, .tsv, .txt (also .gz), .npz, .mat, .h5, .mcap, .bag, a ROS 2 bag
             or LeRobot directory, or a .live file of a recording that was not finished; or a
             pandas or polars frame or an Arrow table.
-        column_map: Column map: a YAML file, a dict with its content, or a `ColumnMap`. taufit's
-            own files, UR RTDE records and joint states need none.
-        run: Which run, where the file holds several.
-        topic: Of the joint states, for bags that have several.
+        column_map: Column map: a YAML file, a dict with its content, or a `ColumnMap`. Not
+            needed for taufit's files, UR RTDE records and joint states.
+        run: Number of the run, if the file contains several.
+        topic: Topic of the joint states, if a bag has several.
         torque_kind: Meaning of the torque channel: "torque" (N m), "current" (A),
-            "torque_without_gravity" (N m, gravity subtracted by the controller) or "raw". Bags do
-            not say it; elsewhere it goes before what the file or map says.
-        payload: Mass the robot carried [kg]; goes before what the file or map says.
-        start, end: Only what was recorded between them [s after the first sample].
+            "torque_without_gravity" (N m, gravity subtracted by the controller) or "raw". Required
+            for bags; overrides file and map elsewhere.
+        payload: Payload mass [kg]; overrides file and map.
+        start, end: Time interval to read [s after the first sample].
 
     Example:
         >>> import pandas, taufit
@@ -79,8 +79,10 @@ def read_recording(
             if recording.meta.get("run") == run:
                 return recording
         runs = [recording.meta.get("run") for recording in recordings]
-        have = f"runs {runs[0]} to {runs[-1]}" if runs[0] is not None else "one run, unnumbered"
-        raise RecordingError(f"{path} has {have}; there is no run {run}.")
+        available = (
+            f"runs {runs[0]} to {runs[-1]}" if runs[0] is not None else "one run, unnumbered"
+        )
+        raise RecordingError(f"{path} has {available}; there is no run {run}.")
     if len(recordings) > 1:
         first, last = recordings[0].meta["run"], recordings[-1].meta["run"]
         raise RecordingError(
@@ -102,17 +104,20 @@ def read_recordings(
     end: float | None = None,
     rows: tuple[int, int] | None = None,
 ) -> list[Recording]:
-    """Read every run of a file; one recording each, never mixed.
+    """Read every run of a file, one recording each.
 
-    Arguments as `read_recording`; `rows` (first, last not included) reads part of a Parquet file.
+    Arguments as `read_recording`; `rows` (first, last not included) selects rows of a Parquet file.
     """
     parsed_map = None if column_map is None else read_map(column_map)
     if rows is not None:
-        recordings = _rows_of_file(_existing(path), parsed_map, rows, torque_kind)
+        recordings = _read_rows(_require_path(path), parsed_map, rows, torque_kind)
     elif is_frame(path):
-        recordings = [with_torque_kind(one, torque_kind) for one in read_frame(path, parsed_map)]
+        recordings = [
+            with_torque_kind(recording_read, torque_kind)
+            for recording_read in read_frame(path, parsed_map)
+        ]
     else:
-        recordings = _from_file(_existing(path), parsed_map, topic, torque_kind)
+        recordings = _read_file(_require_path(path), parsed_map, topic, torque_kind)
     if payload is not None:
         if not 0 <= payload < 1e5:
             raise RecordingError(f"a payload of {payload:g} kg is not possible.")
@@ -122,15 +127,18 @@ def read_recordings(
     return recordings
 
 
-def _rows_of_file(
-    path: Path, column_map: ColumnMap | None, rows: tuple[int, int], effort: str | None
+def _read_rows(
+    path: Path, column_map: ColumnMap | None, rows: tuple[int, int], torque_kind: str | None
 ) -> list[Recording]:
-    if _ending(path) != ".parquet":
+    if _reader_suffix(path) != ".parquet":
         raise RecordingError(f"{path} is no Parquet file: it is read as a whole, not by rows.")
-    return [with_torque_kind(one, effort) for one in _reader(path)(path, column_map, rows)]
+    return [
+        with_torque_kind(recording, torque_kind)
+        for recording in _reader(path)(path, column_map, rows)
+    ]
 
 
-def _existing(path: object) -> Path:
+def _require_path(path: object) -> Path:
     if not isinstance(path, (str, os.PathLike)):
         raise RecordingError(
             f"a recording is a file, a pandas or polars frame or an Arrow table; got "
@@ -144,41 +152,43 @@ def _existing(path: object) -> Path:
     return file
 
 
-def _from_file(
-    path: Path, column_map: ColumnMap | None, topic: str | None, effort: str | None
+def _read_file(
+    path: Path, column_map: ColumnMap | None, topic: str | None, torque_kind: str | None
 ) -> list[Recording]:
-    read = _reader(path)
-    if _ending(path) in _BAGS:
-        return read(path, column_map, topic=topic, effort=effort)
+    reader = _reader(path)
+    if _reader_suffix(path) in _BAGS:
+        return reader(path, column_map, topic=topic, torque_kind=torque_kind)
     if topic is not None:
         raise RecordingError(f"{path} is not a ROS bag: --topic (topic) does not apply to it.")
-    return [with_torque_kind(one, effort) for one in read(path, column_map)]
+    return [with_torque_kind(recording, torque_kind) for recording in reader(path, column_map)]
 
 
-def with_torque_kind(recording: Recording, effort: str | None) -> Recording:
-    """The recording with its torque channel taken for what the user says it is."""
-    if effort is None:
+def with_torque_kind(recording: Recording, torque_kind: str | None) -> Recording:
+    """Copy of a recording with its torque channel interpreted as `torque_kind`."""
+    if torque_kind is None:
         return recording
-    from taufit.recording.readers.from_bag import EFFORTS
+    from taufit.recording.readers.from_bag import TORQUE_KINDS
 
-    if effort not in EFFORTS:
-        raise RecordingError(f"effort {effort!r} is not known: use {', '.join(EFFORTS)}.")
+    if torque_kind not in TORQUE_KINDS:
+        raise RecordingError(f"effort {torque_kind!r} is not known: use {', '.join(TORQUE_KINDS)}.")
     meta = {**recording.meta}
     meta.pop("gravity_removed", None)
     findings = tuple(f for f in recording.findings if f.kind not in ("effort_unit", "gain_unknown"))
-    if effort == "raw":
+    if torque_kind == "raw":
         return replace(recording, signal_unit="", gain=None, meta=meta)
-    if effort == "current":
-        known = recording.gain if recording.signal_unit == "A" else None
-        if known is None and meta.get("gains") != "auto":
+    if torque_kind == "current":
+        current_gain = recording.gain if recording.signal_unit == "A" else None
+        if current_gain is None and meta.get("gains") != "auto":
             meta["gains"] = "unknown"
         source = "motor_current"
-        return replace(recording, signal_unit="A", gain=known, torque_source=source, meta=meta)
-    if effort == "torque_without_gravity":
+        return replace(
+            recording, signal_unit="A", gain=current_gain, torque_source=source, meta=meta
+        )
+    if torque_kind == "torque_without_gravity":
         meta["gravity_removed"] = True
     meta.pop("gains", None)
-    same = recording.signal_unit == "N m" and recording.gain is not None
-    gain = recording.gain if same else np.ones(recording.joints)
+    is_torque = recording.signal_unit == "N m" and recording.gain is not None
+    gain = recording.gain if is_torque else np.ones(recording.joints)
     source = recording.torque_source
     source = "motor_torque" if source == "motor_current" else source
     return replace(
@@ -192,13 +202,13 @@ def with_torque_kind(recording: Recording, effort: str | None) -> Recording:
 
 
 def read_table(path: str | os.PathLike[str], *, topic: str | None = None) -> Table | None:
-    """What a file holds, before anybody says what it is; None where it says so itself."""
-    path = _existing(path)
-    if _ending(path) in _BAGS:
+    """Table of a file without description; None if the file describes its columns."""
+    path = _require_path(path)
+    if _reader_suffix(path) in _BAGS:
         from taufit.recording.readers.from_bag import bag_table
 
         return bag_table(path, topic)
-    if _ending(path) in _TEXT:
+    if _reader_suffix(path) in _TEXT:
         from taufit.recording.readers.from_csv import read_csv_table
 
         table = read_csv_table(path)
@@ -211,7 +221,7 @@ def read_table(path: str | os.PathLike[str], *, topic: str | None = None) -> Tab
 
 
 def _reader(path: Path) -> _Reader:
-    ending = _ending(path)
+    ending = _reader_suffix(path)
     if not ending:
         from taufit.recording.readers.from_lerobot import read_lerobot
 
@@ -219,8 +229,8 @@ def _reader(path: Path) -> _Reader:
     return READERS[ending]
 
 
-def _ending(path: Path) -> str:
-    """The ending of the reader that a path needs; "" for a LeRobot dataset."""
+def _reader_suffix(path: Path) -> str:
+    """Suffix that selects the reader of a path; "" for a LeRobot dataset."""
     if path.is_dir():
         if (path / "meta" / "info.json").exists():
             return ""

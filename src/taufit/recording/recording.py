@@ -1,4 +1,4 @@
-"""What was measured, as it was measured: time stamps as they came, SI units, nothing filtered."""
+"""Recording: measured data with original time stamps, SI units, unfiltered."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from taufit.recording.quantity import MEASUREMENTS, channel_names, is_channel
 class Recording(NotebookDisplay):
     """One run of one robot.
 
-    Further keywords are channels by name (`temperature=`, `commanded_position=`, ...); they are
-    read as attributes of the same name, None where a channel was not recorded.
+    Further keywords are channels by name (`temperature=`, `commanded_position=`, ...), available as
+    attributes of the same name; None if not recorded.
 
     Attributes:
         time: Time stamps [s], as recorded (jitter and gaps included).
-        position: Measured [rad or m].
-        velocity: Measured [rad/s], or None.
-        acceleration: Measured, or None.
-        signal: The torque channel as recorded, in `signal_unit`.
+        position: Measured joint position [rad or m].
+        velocity: Measured joint velocity [rad/s or m/s], or None.
+        acceleration: Measured joint acceleration, or None.
+        signal: Torque channel as recorded, in `signal_unit`.
         signal_unit: "N m", "A", or "" for raw counts.
         torque_source: "motor_current", "motor_torque" or "joint_torque_sensor".
-        signed: Per joint, whether the torque channel carries its sign.
-        gain: Joint torque per unit of `signal`, gear included, or None where unknown; a map's
-            `auto` is found later, by signals.
+        signed: Per joint, whether the torque channel has a sign.
+        gain: Joint torque per unit of `signal`, gear included, or None if unknown; `auto` gains of
+            a map are estimated by signals.
         gain_std: Standard deviation of `gain`, or None.
         coupling: C with motor positions, referred to the joints, q_m = C q, or None for one
             motor per joint.
-        channels: Further quantities by name: temperatures, commands, the controller's targets.
-        payload: Mass the robot carried [kg], or None where unknown.
+        channels: Further channels by name: temperatures, commands, controller targets.
+        payload: Payload mass [kg], or None if unknown.
         meta: Provenance: robot, joint names, mounting, file, firmware, lost samples, ...
-        findings: What the reader noticed and did about it, in order.
+        findings: Findings of the reader, in order.
 
     Example:
         >>> import numpy as np, taufit
@@ -115,12 +115,12 @@ class Recording(NotebookDisplay):
         raise AttributeError(f"Recording has no attribute {name!r}")
 
     def quantities(self) -> dict[str, Float[Array, "n j"]]:
-        """Everything recorded per joint, by name: motion, signal, channels."""
+        """All arrays (n, j) by name: motion, signal, channels."""
         measured = {name: getattr(self, name) for name in MEASUREMENTS}
         return {k: v for k, v in {**measured, **self.channels}.items() if v is not None}
 
     def with_channels(self, **channels: Float[Array, "n j"] | None) -> Recording:
-        """Copy with some channels exchanged or added; None removes one."""
+        """Copy with channels replaced or added; None removes one."""
         return replace(self, channels=self.channels.replace(**channels))
 
     def map(
@@ -128,11 +128,11 @@ class Recording(NotebookDisplay):
         function: Callable[[Float[Array, "n j"]], Float[Array, "m k"]],
         time: Float[Array, " m"] | None = None,
     ) -> Recording:
-        """Copy with a function applied to everything that was recorded per joint.
+        """Copy with a function applied to all arrays (n, j).
 
         Args:
-            function: From old values to new ones.
-            time: Stamps of the new rows, where they are others.
+            function: Function from old to new values.
+            time: Time stamps of the new rows, if they differ.
         """
         stamps = self.time if time is None else time
         changed: dict[str, Any] = {
@@ -144,7 +144,7 @@ class Recording(NotebookDisplay):
 
     @property
     def name(self) -> str:
-        """What messages call it: its file, or else the name it was given."""
+        """Name in messages: the file, or the given name."""
         return str(self.meta.get("file") or self.meta.get("name") or "the recording")
 
     @property
@@ -164,15 +164,15 @@ class Recording(NotebookDisplay):
 
 
 def _with_clean_names(meta: dict[str, Any]) -> dict[str, Any]:
-    named = {k: meta[k] for k in ("robot", "joint_names") if meta.get(k) is not None}
-    clean = {key: _clean(value) for key, value in named.items()}
-    return meta if clean == named else {**meta, **clean}
+    names = {k: meta[k] for k in ("robot", "joint_names") if meta.get(k) is not None}
+    cleaned = {key: _clean_names(value) for key, value in names.items()}
+    return meta if cleaned == names else {**meta, **cleaned}
 
 
-def _clean(value: Any) -> Any:
-    """Names from a file, without what would act on a terminal."""
+def _clean_names(value: Any) -> Any:
+    """Names from a file without terminal control characters."""
     if isinstance(value, str):
         return clean_name(value)
     if isinstance(value, (list, tuple)):
-        return [_clean(item) for item in value]
+        return [_clean_names(item) for item in value]
     return value

@@ -1,7 +1,6 @@
-"""Recordings that are given more than once, under one name or several.
+"""Detection of recordings given more than once.
 
-A fit counts every row once as if nothing else said the same: a recording that counts twice makes
-intervals narrower than they are.
+A fit treats rows as independent: a recording that counts twice makes intervals too narrow.
 """
 
 from __future__ import annotations
@@ -11,28 +10,30 @@ import os
 from collections.abc import Callable, Hashable, Iterable
 from pathlib import Path
 
-# So much of both ends of a file tells most recordings apart [bytes].
+# Bytes compared at both ends of a file before its whole content.
 _ENDS = 2**16
-_Test = Callable[[Path], Hashable]
+_FileKey = Callable[[Path], Hashable]
 
 
 def repeated_files(paths: Iterable[Path]) -> dict[int, int]:
-    """Files (and folders that are recordings) whose content is that of an earlier one.
+    """Files (and folders that are recordings) with the content of an earlier one.
 
-    Few are read: sizes tell most apart, then both ends.
+    Sizes are compared first, then both ends, then the content.
 
     Returns:
-        Number of the repeat -> number of the first with that content.
+        Index of the repeat -> index of the first file with that content.
     """
     paths = list(paths)
-    tests: tuple[_Test, ...] = (_size, _ends, _content)
+    file_keys: tuple[_FileKey, ...] = (_size, _ends, _content)
     groups = [list(range(len(paths)))]
-    for test in tests:
-        groups = [part for group in groups for part in _parted(group, paths, test) if len(part) > 1]
+    for key in file_keys:
+        groups = [
+            part for group in groups for part in _split_group(group, paths, key) if len(part) > 1
+        ]
     return {k: group[0] for group in groups for k in group[1:]}
 
 
-def _parted(group: list[int], paths: list[Path], test: _Test) -> list[list[int]]:
+def _split_group(group: list[int], paths: list[Path], key: _FileKey) -> list[list[int]]:
     parts: dict[Hashable, list[int]] = {}
     results: dict[tuple[int, int], Hashable] = {}
     for k in group:
@@ -40,7 +41,7 @@ def _parted(group: list[int], paths: list[Path], test: _Test) -> list[list[int]]
             status = os.stat(paths[k])
             inode = status.st_dev, status.st_ino
             if inode not in results:
-                results[inode] = test(paths[k])
+                results[inode] = key(paths[k])
         except OSError:
             continue  # reading it says why it cannot be read
         parts.setdefault(results[inode], []).append(k)

@@ -1,4 +1,4 @@
-"""Numbers in rows and columns, before anybody has said what they are."""
+"""Table of numbers without description of its columns."""
 
 from __future__ import annotations
 
@@ -14,17 +14,16 @@ from taufit.recording.finding import Finding
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """What a file holds.
+    """Content of a file.
 
     Attributes:
-        source: The file, for messages.
-        names: Of the columns; "" each where the file has no header.
-        values: NaN where a cell holds no number.
+        source: File name, used in messages.
+        names: Column names; "" each without a header.
+        values: Values; NaN for invalid cells.
         rows: Number of each row in the file, from 1, the header not counted.
-        bad_cells: (row, column index, text) of what could not be read; a column index of -1
-            is the whole row.
-        meta: What the file says about itself.
-        findings: What the reader noticed.
+        bad_cells: Unreadable cells (row, column index, text); column index -1 is the whole row.
+        meta: Metadata of the file.
+        findings: Findings of the reader.
     """
 
     source: str
@@ -36,20 +35,20 @@ class Table:
     findings: tuple[Finding, ...] = ()
 
     @classmethod
-    def from_columns(cls, source: str, columns: dict[str, Array], **more: Any) -> Table:
-        """A table of named columns of equal length."""
+    def from_columns(cls, source: str, columns: dict[str, Array], **further: Any) -> Table:
+        """Table of named columns of equal length."""
         values = np.column_stack([np.asarray(column, float) for column in columns.values()])
         rows = np.arange(1, len(values) + 1)
-        return cls(source, tuple(columns), values, rows, **more)
+        return cls(source, tuple(columns), values, rows, **further)
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What to call each column in a message: its name, or its number from 1."""
+        """Column labels for messages: name, or number from 1."""
         return tuple(name or str(i) for i, name in enumerate(self.names, 1))
 
 
 class ColumnMapRequiredError(RecordingError):
-    """The file was read, but what its columns are must be said; `table` is what it holds."""
+    """The file needs a column map; `table` is its content."""
 
     def __init__(self, message: str, table: Table) -> None:
         super().__init__(message)
@@ -57,12 +56,13 @@ class ColumnMapRequiredError(RecordingError):
 
 
 def column_map_required(table: Table) -> ColumnMapRequiredError:
-    """Why a table alone is not enough, with the command that drafts a map for it."""
+    """Error for a table without column map, with the command that drafts one."""
     labels = table.labels
-    shown = ", ".join(labels[:40]) + (", ..." if len(labels) > 40 else "")
+    label_text = ", ".join(labels[:40]) + (", ..." if len(labels) > 40 else "")
     return ColumnMapRequiredError(
-        f"{table.source} does not say what its columns are ({shown}). Give a column map with "
-        f"--map FILE.yaml (map=...). `taufit convert {table.source} --draft map.yaml` writes one "
+        f"{table.source} does not say what its columns are ({label_text}). Give a column map with "
+        f"--map FILE.yaml (column_map=...). `taufit convert {table.source} --draft map.yaml` "
+        "writes one "
         "from the names and numbers of the columns; then add --map map.yaml.",
         table,
     )

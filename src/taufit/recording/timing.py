@@ -1,4 +1,4 @@
-"""How evenly a recording was sampled: nominal period, gaps, lost samples."""
+"""Sampling statistics: nominal period, jitter, gaps, lost samples."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float, Int
 
-# A step longer than this many nominal periods is a gap.
+# Steps above this many nominal periods are gaps.
 GAP_STEPS = 1.5
-# Rates controllers run at; a median within 2 % of one is taken to mean it, because loggers
-# that stamp on arrival shorten every ordinary step a little for every gap.
+# Usual controller rates [Hz]; a median within 2 % is rounded to it, because loggers that stamp on
+# arrival shorten ordinary steps after gaps.
 USUAL_HZ = np.array(
     [
         10,
@@ -40,16 +40,16 @@ USUAL_HZ = np.array(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Timing:
-    """Of one recording.
+    """Sampling statistics of a recording.
 
     Attributes:
-        mean_hz: Samples per second over the whole recording.
-        nominal_hz: What the logger meant to do: the median step, rounded to a usual rate.
-        jitter: Standard deviation of the steps that are no gaps [s].
-        shortest, longest: Step [s].
+        mean_hz: Mean rate over the whole recording [Hz].
+        nominal_hz: Nominal rate of the logger: from the median step, rounded to a usual rate [Hz].
+        jitter: Standard deviation of the time steps without gaps [s].
+        shortest, longest: Smallest and largest time step [s].
         gaps: Index of the sample before each step longer than 1.5 nominal periods.
-        lost: Samples that would fill the gaps.
-        duration: From first to last time stamp [s].
+        lost: Number of samples missing in the gaps.
+        duration: Time from first to last sample [s].
     """
 
     mean_hz: float
@@ -63,14 +63,14 @@ class Timing:
 
 
 def timing(time: Float[Array, " n"]) -> Timing:
-    """What the time stamps, strictly increasing, say about the sampling."""
+    """Compute sampling statistics of strictly increasing time stamps."""
     steps = np.diff(time)
     if not len(steps):
         return Timing(0.0, 0.0, 0.0, 0.0, 0.0, np.zeros(0, int), 0, 0.0)
     period = float(np.median(steps))
-    usual = USUAL_HZ[np.argmin(np.abs(USUAL_HZ * period - 1))]
-    if abs(usual * period - 1) < 0.02:
-        period = 1 / float(usual)
+    usual_rate = USUAL_HZ[np.argmin(np.abs(USUAL_HZ * period - 1))]
+    if abs(usual_rate * period - 1) < 0.02:
+        period = 1 / float(usual_rate)
     gap = steps > GAP_STEPS * period
     duration = float(time[-1] - time[0])
     if not (period > 0.0 and duration > 0.0):

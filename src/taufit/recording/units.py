@@ -1,4 +1,4 @@
-"""Units and clocks that cannot be right, found from position against velocity and by sizes.
+"""Detection of wrong units and clocks, from velocity against position and by magnitude.
 
 With v the recorded velocity and dq/dt the slope of position over the recorded time, their ratio is
 one number for all joints where a unit or the clock is wrong:
@@ -16,35 +16,35 @@ from taufit.recording.map.remedy import MapEdit, Remedy
 from taufit.recording.recording import Recording
 from taufit.recording.timing import USUAL_HZ, timing
 
-# Within this factor of one, velocity and position agree.
-AGREE = 1.15
-# Position and velocity have the same shape above this correlation; below, a ratio means nothing.
-_SHAPE = 0.9
-# No logger of joint torques is slower or faster [Hz]; milliseconds taken for seconds are.
+# Largest ratio of velocity to slope of position that counts as agreement.
+AGREEMENT_RATIO = 1.15
+# Minimum correlation of velocity and slope of position for a valid ratio.
+_MIN_CORRELATION = 0.9
+# Plausible range of logger rates [Hz]; milliseconds read as seconds are outside.
 SLOW_HZ, FAST_HZ = 2.0, 50_000.0
-_NEAR = 0.04
-_TURNS = 4 * np.pi
+_RATIO_TOLERANCE = 0.04
+_MAX_ANGLE = 4 * np.pi
 
 
 def unit_findings(recording: Recording) -> list[Finding]:
-    """One finding for all joints on time, velocity and position units; nothing where they agree."""
-    found = _clock(recording)
+    """Findings about units of time, velocity and position; empty if they agree."""
+    findings = _clock_findings(recording)
     if recording.velocity is not None and len(recording) >= 10:
-        found += _velocity(recording)
-    if not found:
-        found = _turns(recording)
-    return found
+        findings += _velocity_findings(recording)
+    if not findings:
+        findings = _angle_findings(recording)
+    return findings
 
 
 def velocity_ratios(recording: Recording) -> Float[Array, " j"]:
-    """Recorded velocity over the slope of position, per joint; nan where they differ in shape."""
+    """Ratio of recorded velocity to slope of position, per joint; nan if they do not correlate."""
     out = np.full(recording.joints, np.nan)
     if recording.velocity is None or len(recording) < 10:
         return out
     span = np.ptp(recording.position, axis=0)
-    # Change over windows against the integral of velocity: neither noise nor jitter matters.
+    # Comparison over windows is insensitive to noise and jitter.
     time = recording.time
-    area = np.vstack(
+    velocity_integral = np.vstack(
         [
             np.zeros(recording.joints),
             np.cumsum(
@@ -56,24 +56,24 @@ def velocity_ratios(recording: Recording) -> Float[Array, " j"]:
     edges = np.unique(np.linspace(0, len(time) - 1, min(400, len(time))).astype(int))
     step = np.diff(time)
     gaps = np.concatenate([[0], np.cumsum(step > 3.0 * np.median(step))])
-    # Nobody knows the velocity within a gap.
-    whole = np.diff(gaps[edges]) == 0
+    # Velocity is unknown within a gap.
+    without_gap = np.diff(gaps[edges]) == 0
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        change = np.diff(recording.position[edges], axis=0)[whole]
-        integral = np.diff(area[edges], axis=0)[whole]
+        change = np.diff(recording.position[edges], axis=0)[without_gap]
+        integral = np.diff(velocity_integral[edges], axis=0)[without_gap]
         power = np.sum(change**2, axis=0)
         ratio = np.sum(change * integral, axis=0) / power
-        shape = np.abs(ratio) * np.sqrt(power / np.sum(integral**2, axis=0))
-    fine = (span > 0.02) & (shape > _SHAPE) & np.isfinite(ratio)
-    out[fine] = ratio[fine]
+        correlation = np.abs(ratio) * np.sqrt(power / np.sum(integral**2, axis=0))
+    is_valid = (span > 0.02) & (correlation > _MIN_CORRELATION) & np.isfinite(ratio)
+    out[is_valid] = ratio[is_valid]
     return out
 
 
-def _clock(recording: Recording) -> list[Finding]:
-    clock = timing(recording.time)
-    if SLOW_HZ <= clock.nominal_hz <= FAST_HZ or clock.nominal_hz == 0.0:
+def _clock_findings(recording: Recording) -> list[Finding]:
+    sampling = timing(recording.time)
+    if SLOW_HZ <= sampling.nominal_hz <= FAST_HZ or sampling.nominal_hz == 0.0:
         return []
-    step = 1.0 / clock.nominal_hz
+    step = 1.0 / sampling.nominal_hz
     unit = next(
         (
             name
@@ -83,7 +83,8 @@ def _clock(recording: Recording) -> list[Finding]:
         None,
     )
     hint = (
-        f"in {unit} they would be {1 / (step * _TIMES[unit]):.4g} Hz: give `unit: {unit}` at time "
+        f"in {unit} they would be {1 / (step * _TIME_UNITS[unit]):.4g} Hz: give `unit: {unit}` at "
+        "time "
         "in the column map"
         if unit is not None
         else "name the right time column in the column map"
@@ -92,50 +93,54 @@ def _clock(recording: Recording) -> list[Finding]:
         Finding(
             "unit",
             "error",
-            f"the time stamps say {clock.nominal_hz:.3g} samples per second; {hint}",
+            f"the time stamps say {sampling.nominal_hz:.3g} samples per second; {hint}",
             "taken as the map says",
             column="time",
-            value=clock.nominal_hz,
-            remedy=None if unit is None else _unit("time", unit),
+            value=sampling.nominal_hz,
+            remedy=None if unit is None else _unit_remedy("time", unit),
         )
     ]
 
 
-def _unit(quantity: str, unit: str) -> Remedy:
+def _unit_remedy(quantity: str, unit: str) -> Remedy:
     return Remedy(edits=(MapEdit(quantity, "unit", unit),))
 
 
-# Positions and whatever else is counted in the same unit.
-DEGREES = Remedy(
+# Correction for motion in degrees.
+DEGREES_REMEDY = Remedy(
     edits=(
         MapEdit("position", "unit", "deg"),
         MapEdit("velocity", "unit", "deg/s"),
         MapEdit("acceleration", "unit", "deg/s^2"),
     )
 )
-_TIMES = {"ms": 1e-3, "us": 1e-6, "ns": 1e-9, "min": 60.0}
+_TIME_UNITS = {"ms": 1e-3, "us": 1e-6, "ns": 1e-9, "min": 60.0}
 
 
-def _velocity(recording: Recording) -> list[Finding]:
+def _velocity_findings(recording: Recording) -> list[Finding]:
     ratios = velocity_ratios(recording)
-    known = np.flatnonzero(np.isfinite(ratios))
-    off = [j for j in known if not 1 / AGREE < ratios[j] < AGREE]
-    if not off:
+    valid_joints = np.flatnonzero(np.isfinite(ratios))
+    wrong_joints = [
+        j for j in valid_joints if not 1 / AGREEMENT_RATIO < ratios[j] < AGREEMENT_RATIO
+    ]
+    if not wrong_joints:
         return []
-    together = len(off) == len(known) and _alike(ratios[known])
-    if together:
-        factor = float(np.median(ratios[known]))
-        kind, text, remedy = _cause(factor, recording)
-        who = "the recorded velocity" if recording.joints > 1 else "joint 1: the recorded velocity"
-        message = f"{who} is {factor:.4g} times the change of position: {text}"
+    is_common = len(wrong_joints) == len(valid_joints) and _are_equal(ratios[valid_joints])
+    if is_common:
+        factor = float(np.median(ratios[valid_joints]))
+        kind, text, remedy = _ratio_cause(factor, recording)
+        subject = (
+            "the recorded velocity" if recording.joints > 1 else "joint 1: the recorded velocity"
+        )
+        message = f"{subject} is {factor:.4g} times the change of position: {text}"
         return [_mismatch(kind, message, None, factor, remedy)]
     out = []
-    for j in off:
-        kind, text, remedy = _cause(float(ratios[j]), recording, one=True)
+    for j in wrong_joints:
+        kind, text, remedy = _ratio_cause(float(ratios[j]), recording, single_joint=True)
         if remedy is not None:
             # The unit of a quantity is that of every joint; one joint has a factor.
-            single = [1.0 / ratios[j] if k == j else 1.0 for k in range(recording.joints)]
-            scales = tuple(float(f"{x:.4g}") for x in single)
+            joint_scales = [1.0 / ratios[j] if k == j else 1.0 for k in range(recording.joints)]
+            scales = tuple(float(f"{x:.4g}") for x in joint_scales)
             remedy = Remedy(edits=(MapEdit("velocity", "scale", scales),))
         out.append(
             _mismatch(
@@ -157,24 +162,22 @@ def _mismatch(
     return Finding(kind, "error", message, action, joint=joint, value=value, remedy=remedy)
 
 
-def _alike(ratios: Float[Array, " k"]) -> bool:
-    middle = float(np.median(ratios))
-    return bool(np.all(np.abs(ratios / middle - 1.0) < 0.1))
+def _are_equal(ratios: Float[Array, " k"]) -> bool:
+    median = float(np.median(ratios))
+    return bool(np.all(np.abs(ratios / median - 1.0) < 0.1))
 
 
-def _cause(
-    factor: float, recording: Recording, one: bool = False
+def _ratio_cause(
+    factor: float, recording: Recording, single_joint: bool = False
 ) -> tuple[str, str, Remedy | None]:
-    """The kind of finding and what to do, in words and for machines, about one ratio of velocity
-    to position.
-    """
+    """Kind of finding, text and remedy for a ratio of velocity to slope of position."""
     degree = 180.0 / np.pi
-    without = Remedy(edits=(MapEdit("velocity", "drop"),))
+    drop_velocity = Remedy(edits=(MapEdit("velocity", "drop"),))
 
-    def near(value: float) -> bool:
-        return abs(factor / value - 1.0) < _NEAR
+    def is_close(value: float) -> bool:
+        return abs(factor / value - 1.0) < _RATIO_TOLERANCE
 
-    if -AGREE < factor < -1 / AGREE:
+    if -AGREEMENT_RATIO < factor < -1 / AGREEMENT_RATIO:
         return (
             "velocity_sign",
             (
@@ -183,17 +186,21 @@ def _cause(
             ),
             Remedy(edits=(MapEdit("velocity", "sign", -1.0),)),
         )
-    if near(degree):
+    if is_close(degree):
         text = "it is in degrees per second. Give `unit: deg/s` at velocity"
-        return "unit", text, _unit("velocity", "deg/s")
-    if near(1 / degree):
+        return "unit", text, _unit_remedy("velocity", "deg/s")
+    if is_close(1 / degree):
         text = "positions are in degrees. Give `unit: deg` at position"
-        return "unit", text, None if one else _unit("position", "deg")
-    if near(60.0 / (2 * np.pi)):
-        return "unit", "it is in rpm. Give `unit: rpm` at velocity", _unit("velocity", "rpm")
+        return "unit", text, None if single_joint else _unit_remedy("position", "deg")
+    if is_close(60.0 / (2 * np.pi)):
+        return "unit", "it is in rpm. Give `unit: rpm` at velocity", _unit_remedy("velocity", "rpm")
     for unit, scale in (("ms", 1e3), ("us", 1e6), ("ns", 1e9)):
-        if near(scale) and not one:
-            return "unit", f"time is in {unit}. Give `unit: {unit}` at time", _unit("time", unit)
+        if is_close(scale) and not single_joint:
+            return (
+                "unit",
+                f"time is in {unit}. Give `unit: {unit}` at time",
+                _unit_remedy("time", unit),
+            )
     if abs(factor) > 20.0:
         return (
             "unit",
@@ -201,29 +208,29 @@ def _cause(
                 f"it is the motor's own speed (gear ratio about {abs(factor):.4g})? Give `side: "
                 "motor` at velocity and gear_ratio, or leave velocity out of the column map"
             ),
-            without,
+            drop_velocity,
         )
     rate = timing(recording.time).nominal_hz
-    agreed = rate * factor
-    usual = float(USUAL_HZ[np.argmin(np.abs(USUAL_HZ / max(abs(agreed), 1e-9) - 1.0))])
-    agreed = usual if abs(usual / agreed - 1.0) < 0.01 else agreed
-    if one:
+    agreed_rate = rate * factor
+    usual_rate = float(USUAL_HZ[np.argmin(np.abs(USUAL_HZ / max(abs(agreed_rate), 1e-9) - 1.0))])
+    agreed_rate = usual_rate if abs(usual_rate / agreed_rate - 1.0) < 0.01 else agreed_rate
+    if single_joint:
         return (
             "unit",
             (
                 f"wrong unit or scale. Give `scale: {1 / factor:.4g}` for it at velocity, or leave "
                 "velocity out of the column map"
             ),
-            without,
+            drop_velocity,
         )
     if factor < 0:
         text = "wrong sign and scale. Leave velocity out of the column map"
-        return "velocity_sign", text, without
-    scale = float(f"{rate / agreed:.4g}")
+        return "velocity_sign", text, drop_velocity
+    scale = float(f"{rate / agreed_rate:.4g}")
     return (
         "clock_scale",
         (
-            f"rate_hz {agreed:.4g} instead of {rate:.4g} (time with `scale: {scale:g}`) "
+            f"rate_hz {agreed_rate:.4g} instead of {rate:.4g} (time with `scale: {scale:g}`) "
             f"would make them agree, if the clock is wrong; `scale: {1 / factor:.4g}` at velocity, "
             "if its unit is"
         ),
@@ -231,13 +238,13 @@ def _cause(
     )
 
 
-def _turns(recording: Recording) -> list[Finding]:
+def _angle_findings(recording: Recording) -> list[Finding]:
     largest = np.abs(recording.position).max(axis=0)
-    beyond: Bool[Array, " j"] = largest > _TURNS
-    if not beyond.any():
+    is_large: Bool[Array, " j"] = largest > _MAX_ANGLE
+    if not is_large.any():
         return []
-    listed = ", ".join(f"joint {j + 1} reaches {largest[j]:.4g} rad" for j in
-                       np.flatnonzero(beyond)[:3])  # fmt: skip
+    joint_text = ", ".join(f"joint {j + 1} reaches {largest[j]:.4g} rad" for j in
+                       np.flatnonzero(is_large)[:3])  # fmt: skip
     size = float(np.median(largest[largest > 0])) if (largest > 0).any() else 0.0
     guess = (
         "degrees? Give `unit: deg` at position (and deg/s at velocity) in the column map"
@@ -248,9 +255,9 @@ def _turns(recording: Recording) -> list[Finding]:
         Finding(
             "unit",
             "warning",
-            f"{listed}, more than two turns: {guess}",
+            f"{joint_text}, more than two turns: {guess}",
             "taken as the map says",
-            joint=int(np.flatnonzero(beyond)[0]) + 1,
+            joint=int(np.flatnonzero(is_large)[0]) + 1,
             value=float(largest.max()),
         )
     ]

@@ -1,4 +1,4 @@
-"""Recording -> file, by the file's ending."""
+"""Writing of recordings; the format is selected by the file's ending."""
 
 from __future__ import annotations
 
@@ -26,8 +26,7 @@ WRITERS = {
 def write_recording(recording: Recording, path: str | os.PathLike[str]) -> None:
     """Write one run so that `read_recording` returns it unchanged.
 
-    A name without an ending becomes a ROS 2 bag, which is a directory; a device or a pipe without
-    one gets Parquet.
+    A name without an ending gives a ROS 2 bag (a directory); a device or pipe without one Parquet.
 
     Example:
         >>> import taufit

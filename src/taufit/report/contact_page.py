@@ -66,12 +66,21 @@ def _contacts(contacts: tuple[Contact, ...]) -> str:
     rows = []
     for one in contacts:
         low, high = one.force.size_interval
-        until = "lasting" if one.until is None else f"{one.until:.2f}"
-        blind = ", ".join(one.blind) or "–"
+        until = "lasting" if one.end_time is None else f"{one.end_time:.2f}"
+        blind = ", ".join(one.unobservable_directions) or "–"
         force = f"{one.force.size:.0f} ({low:.0f} to {high:.0f})"
-        late = f"{1e3 * (one.noticed - one.since):.0f}"
+        late = f"{1e3 * (one.detection_time - one.start_time):.0f}"
         rows.append(
-            (one.kind, f"{one.since:.2f}", until, late, one.link, force, f"{one.peak:.0f}", blind)
+            (
+                one.kind,
+                f"{one.start_time:.2f}",
+                until,
+                late,
+                one.link,
+                force,
+                f"{one.peak:.0f}",
+                blind,
+            )
         )
     heads = ("kind", "since [s]", "until [s]", "told after [ms]", "on", "force [N]", "peak [N]")
     return table((*heads, "blind along"), rows, text=(0, 4, 7)) + paragraph(
@@ -135,8 +144,8 @@ def _torque(done: ContactRun) -> str:
     ]
     touched = np.zeros(len(done.time), bool)
     for one in done.contacts:
-        until = done.time[-1] if one.until is None else one.until
-        touched |= (done.time >= one.since) & (done.time <= until)
+        until = done.time[-1] if one.end_time is None else one.end_time
+        touched |= (done.time >= one.start_time) & (done.time <= until)
     for j in range(done.torque.shape[1]):
         half = NORMAL_95 * done.torque_std[:, j]
         time, (torque, band, mark) = thin(

@@ -15,7 +15,7 @@ def health_page(history: History) -> str:
     """One page: verdict, friction index and CUSUM per joint, temperatures, runs."""
     found = judge(history)
     later = len(history.runs) - history.healthy
-    worst = max(one.sum for one in found.joints)
+    worst = max(one.cusum for one in found.joints)
     head = verdict(
         "good" if found.healthy else "bad",
         found.headline[0].upper() + found.headline[1:],
@@ -51,8 +51,8 @@ def _table(found: HealthReport) -> str:
             NORMAL_95 * one.change_std,
             one.trend,
             NORMAL_95 * one.trend_std,
-            one.sum,
-            one.since,
+            one.cusum,
+            one.alarm_run,
         )
         for one in found.joints
     ]

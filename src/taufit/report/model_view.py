@@ -14,7 +14,7 @@ from taufit.validation import Score
 from taufit.validation.grades import Grades, achievable_nrmse, grade
 
 if TYPE_CHECKING:
-    from taufit.signs.unknown_signs import FoundSigns
+    from taufit.signs.unknown_signs import RecoveredSigns
     from taufit.validation.nominal_comparison import NominalComparison
 
 
@@ -92,7 +92,7 @@ class ModelView:
     predictions: tuple[TorqueBreakdown, ...]
     warnings: tuple[str, ...] = ()
     nominal: NominalComparison | None = None
-    signs: FoundSigns | None = None
+    signs: RecoveredSigns | None = None
     dropped: tuple[str, ...] = ()
     fitted_to: Samples | None = None
     grades: Grades | None = None
@@ -105,7 +105,7 @@ class ModelView:
         *,
         warnings: tuple[str, ...] = (),
         nominal: NominalComparison | None = None,
-        signs: FoundSigns | None = None,
+        signs: RecoveredSigns | None = None,
         dropped: tuple[str, ...] = (),
         fitted_to: Samples | None = None,
         grades: Grades | None = None,

@@ -12,7 +12,7 @@ import numpy as np
 from taufit.dynamics import forward_kinematics, inverse_dynamics
 from taufit.report.charts import Series, chart
 from taufit.report.page import Section, cards, page, paragraph, table, verdict
-from taufit.robot import Limits, Robot
+from taufit.robot import JointLimits, Robot
 from taufit.robot.mounting import rotation_rpy
 
 if TYPE_CHECKING:
@@ -42,7 +42,9 @@ def arm3d(robot: Robot, motion: Motion, caption: str, frames: int = 240) -> str:
     )
 
 
-def motion_page(robot: Robot, motion: Motion, limits: Limits, design: Design | None = None) -> str:
+def motion_page(
+    robot: Robot, motion: Motion, limits: JointLimits, design: Design | None = None
+) -> str:
     """One self-contained HTML page."""
     sections = [Section("Verdict", _verdict(motion, design))]
     sections.append(
@@ -75,7 +77,7 @@ def _verdict(motion: Motion, design: Design | None) -> str:
     return verdict("good", f"Feasible at {design.certificate.points} moments", text) + figures
 
 
-def _joints(robot: Robot, motion: Motion, limits: Limits) -> str:
+def _joints(robot: Robot, motion: Motion, limits: JointLimits) -> str:
     time = np.linspace(0.0, motion.duration, 600)
     q, v, a = motion.at(time)
     torque = inverse_dynamics(robot, q, v, a)

@@ -8,19 +8,19 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.report.palette import INK, MODEL, OUTLINE, PAPER, RESIDUAL
-from taufit.signs.unknown_signs import FoundSigns, SignedSegment, UnsignedFit
+from taufit.signs.unknown_signs import RecoveredSigns, SignedSegment, UnsignedFit
 
 _POSITIVE, _NEGATIVE, _CURVE, _INK = MODEL, RESIDUAL, OUTLINE, INK
 _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BETWEEN = 960.0, 92.0, 64.0, 12.0, 34.0, 14.0
 _MOST_POINTS = 1200
 
 
-def signs_picture(result: FoundSigns | UnsignedFit) -> str:
+def signs_picture(result: RecoveredSigns | UnsignedFit) -> str:
     """One self-contained SVG: blue is positive, orange negative, hatched is not sure.
 
     Segments carry their sign, joint, time and margin as tooltips.
     """
-    found = result.found if isinstance(result, UnsignedFit) else result
+    found = result.recovery if isinstance(result, UnsignedFit) else result
     samples = found.samples
     torque = samples.torque if samples.raw_torque is None else samples.raw_torque
     shown = sorted({segment.joint for segment in found.segments})
@@ -71,7 +71,7 @@ def signs_picture(result: FoundSigns | UnsignedFit) -> str:
     return "".join(parts)
 
 
-def _run_offsets(found: FoundSigns) -> tuple[Float[Array, " r"], float]:
+def _run_offsets(found: RecoveredSigns) -> tuple[Float[Array, " r"], float]:
     """When each run begins in the picture: one after the other."""
     samples = found.samples
     runs = np.arange(int(samples.run.max(initial=0)) + 1)

@@ -1,6 +1,6 @@
-"""What the arm is. In: a URDF, a DH table, screw axes or a bundled name. Out: a `Robot`.
+"""Robot descriptions. In: a URDF, a DH table, screw axes or a bundled name. Out: a `Robot`.
 
-Left to others: how it moves and what torque that takes (dynamics).
+Not here: kinematics and dynamics (dynamics).
 """
 
 from typing import TYPE_CHECKING
@@ -20,6 +20,11 @@ if TYPE_CHECKING:
         read_robot as read_robot,
         write_robot as write_robot,
     )
-    from taufit.robot.robot import Drives as Drives, Limits as Limits, Link as Link, Robot as Robot
+    from taufit.robot.robot import (
+        Drives as Drives,
+        JointLimits as JointLimits,
+        Link as Link,
+        Robot as Robot,
+    )
 
 lazy_room(__name__)

@@ -1,4 +1,4 @@
-"""What every description must satisfy before it becomes a robot, and what is odd but allowed."""
+"""Validation of robot descriptions, and warnings about incomplete ones."""
 
 from __future__ import annotations
 
@@ -11,46 +11,46 @@ from taufit.core.errors import RobotError
 from taufit.robot.inertia import pseudo_inertia
 from taufit.robot.robot import Drives, Link, Robot
 
-MOST_JOINTS = 100
+MAX_JOINTS = 100
 
 
-def number(value: Any, what: str) -> float:
-    """A finite number, or an error that says where it was expected.
+def number(value: Any, label: str) -> float:
+    """Convert to a finite number; raises an error that names its place.
 
-    Text such as `1e-3` is accepted: YAML reads it as a string.
+    Text such as `1e-3` is accepted, since YAML reads it as a string.
     """
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
-        raise RobotError(f"{what} must be a number, not {abbreviate(value)}.")
+        raise RobotError(f"{label} must be a number, not {abbreviate(value)}.")
     try:
         result = float(value)
     except (ValueError, OverflowError):
-        raise RobotError(f"{what} must be a number, not {abbreviate(value)}.") from None
+        raise RobotError(f"{label} must be a number, not {abbreviate(value)}.") from None
     if not np.isfinite(result) or abs(result) > 1e12:
-        raise RobotError(f"{what} must be a finite number, not {abbreviate(value)}.")
+        raise RobotError(f"{label} must be a finite number, not {abbreviate(value)}.")
     return result
 
 
-def numbers(value: Any, count: int, what: str) -> Float[Array, " count"]:
-    """A list of `count` finite numbers."""
+def numbers(value: Any, count: int, label: str) -> Float[Array, " count"]:
+    """Convert to an array of `count` finite numbers."""
     if not isinstance(value, (list, tuple)) or len(value) != count:
-        raise RobotError(f"{what} must be {count} numbers, not {abbreviate(value)}.")
-    return np.array([number(x, what) for x in value])
+        raise RobotError(f"{label} must be {count} numbers, not {abbreviate(value)}.")
+    return np.array([number(x, label) for x in value])
 
 
 def abbreviate(value: Any) -> str:
-    """The value as it can be shown in one line."""
+    """Text of a value in one line."""
     if isinstance(value, (dict, list, tuple)):
         return f"a {'mapping' if isinstance(value, dict) else 'list'} of {len(value)}"
     text = repr(value)
     return text if len(text) <= 40 else text[:37] + "..."
 
 
-def unit_axis(axis: Float[Array, " 3"], what: str) -> Float[Array, " 3"]:
-    """The direction as a unit vector; components that only rounding left are taken as zero."""
+def normalise_axis(axis: Float[Array, " 3"], label: str) -> Float[Array, " 3"]:
+    """Unit vector of a direction; components from rounding are set to zero."""
     length = float(np.linalg.norm(axis))
     if length < 1e-6:
         raise RobotError(
-            f"{what} has a zero axis: give the direction the joint moves about or along."
+            f"{label} has a zero axis: give the direction the joint moves about or along."
         )
     unit = np.asarray(axis, float) / length
     unit[np.abs(unit) < 1e-5] = 0.0
@@ -58,14 +58,15 @@ def unit_axis(axis: Float[Array, " 3"], what: str) -> Float[Array, " 3"]:
 
 
 def validate_robot(robot: Robot) -> Robot:
-    """The robot itself, if limits are in order, masses not negative and everything is finite."""
+    """Return the robot if limits are ordered, masses nonnegative and all values finite; else
+    raise."""
     if robot.joints == 0:
         raise RobotError(f"{robot.name} has no joint that moves.")
     for kind, names in (("joints", robot.joint_names), ("links", robot.link_names)):
         if len(set(names)) != len(names):
-            twice = next(name for name in names if names.count(name) > 1)
+            duplicate = next(name for name in names if names.count(name) > 1)
             raise RobotError(
-                f"{robot.name} has two {kind} called {twice!r}: give each its own name."
+                f"{robot.name} has two {kind} called {duplicate!r}: give each its own name."
             )
     for i, link in enumerate(robot.links):
         _check_link(link)
@@ -75,9 +76,9 @@ def validate_robot(robot: Robot) -> Robot:
 
 
 def _check_link(link: Link) -> None:
-    where = f"joint {link.joint!r}"
+    label = f"joint {link.joint!r}"
     if not (np.all(np.isfinite(link.placement)) and np.all(np.isfinite(link.screw))):
-        raise RobotError(f"{where} has a pose that is not finite.")
+        raise RobotError(f"{label} has a pose that is not finite.")
     if not np.all(np.isfinite(link.parameters)):
         raise RobotError(f"link {link.name!r} has an inertial parameter that is not finite.")
     if link.parameters[0] < 0.0:
@@ -86,19 +87,19 @@ def _check_link(link: Link) -> None:
             "be zero (unknown) or positive."
         )
     if link.rotor_inertia < 0.0:
-        raise RobotError(f"{where} has a negative rotor inertia ({link.rotor_inertia:g}).")
+        raise RobotError(f"{label} has a negative rotor inertia ({link.rotor_inertia:g}).")
 
 
-def _check_limits(robot: Robot, joint: int, where: str) -> None:
+def _check_limits(robot: Robot, joint: int, label: str) -> None:
     lower, upper = robot.limits.lower[joint], robot.limits.upper[joint]
     if not lower < upper:
         raise RobotError(
-            f"{where} has its lower limit {lower:g} not below its upper limit {upper:g}."
+            f"{label} has its lower limit {lower:g} not below its upper limit {upper:g}."
         )
     for quantity in ("velocity", "acceleration", "torque"):
         value = getattr(robot.limits, quantity)[joint]
         if not value > 0.0:
-            raise RobotError(f"{where} has a {quantity} limit of {value:g}: it must be positive.")
+            raise RobotError(f"{label} has a {quantity} limit of {value:g}: it must be positive.")
 
 
 def _check_drives(drives: Drives) -> None:
@@ -111,11 +112,11 @@ def _check_drives(drives: Drives) -> None:
 
 
 def description_warnings(robot: Robot) -> tuple[str, ...]:
-    """What a user should know about a description that is allowed but incomplete or impossible."""
-    notes = []
+    """Warnings about a valid description that is incomplete or physically inconsistent."""
+    warnings = []
     unknown = [link.name for link in robot.links if not np.any(link.parameters)]
     if unknown:
-        notes.append("no nominal mass for " + ", ".join(unknown))
+        warnings.append("no nominal mass for " + ", ".join(unknown))
     impossible = [
         link.name
         for link in robot.links
@@ -124,12 +125,12 @@ def description_warnings(robot: Robot) -> tuple[str, ...]:
         < -1e-9 * max(1e-6, float(np.abs(link.parameters).max()))
     ]
     if impossible:
-        notes.append("nominal inertia is physically impossible for " + ", ".join(impossible))
-    free = [
+        warnings.append("nominal inertia is physically impossible for " + ", ".join(impossible))
+    unlimited = [
         link.joint
         for i, link in enumerate(robot.links)
         if not np.isfinite(robot.limits.velocity[i])
     ]
-    if free:
-        notes.append("no velocity limit for " + ", ".join(free))
-    return tuple(notes)
+    if unlimited:
+        warnings.append("no velocity limit for " + ", ".join(unlimited))
+    return tuple(warnings)

@@ -1,8 +1,9 @@
-"""A spring or gas cylinder that carries part of an arm's weight at one joint.
+"""Gravity compensator: a spring or gas cylinder that carries part of the weight at one joint.
 
-It is anchored at a distance a from the axis on the link before and at b on the link itself; with x
-the angle between the two arms its length is l(x) = sqrt(a^2 + b^2 - 2 a b cos x), and a force F in
-it, positive where it pulls, asks the joint for the torque F dl/dx = F a b sin(x) / l.
+It is anchored at distance a from the axis on the previous link and at b on the link; with x the
+angle
+between the two arms its length is l(x) = sqrt(a^2 + b^2 - 2 a b cos x), and a tension F causes the
+joint torque F dl/dx = F a b sin(x) / l.
 """
 
 from __future__ import annotations
@@ -18,19 +19,19 @@ KINDS = ("spring", "gas", "unknown")
 
 @dataclass(frozen=True, slots=True)
 class Compensator:
-    """A gravity compensator.
+    """Gravity compensator.
 
     Attributes:
-        joint: It acts on, from 0.
-        kind: "spring" pulls with k (l - l0); "gas" with F0 (1 + (l - l_zero) / g)^-n, l_zero being
+        joint: Index of the joint, from 0.
+        kind: "spring" pulls with k (l - l0); "gas" with F0 (1 + (l - l_zero) / g)^-n, with l_zero
             its length at the joint's zero; "unknown" has no geometry: a torque A sin q + B cos q,
-            which is exact for a spring of no natural length.
-        base_arm: a, from the axis to the anchor on the link before [m].
-        link_arm: b, from the axis to the anchor on the link [m].
-        angle: x at the recorded zero of the joint [rad].
-        gas_length: g, gas volume over piston area at the joint's zero [m]; negative where the gas
-            is compressed by a longer rod.
-        exponent: n of the gas: 1 when slow, 1.4 when fast.
+            exact for a spring of zero natural length.
+        base_arm: Distance a from the axis to the anchor on the previous link [m].
+        link_arm: Distance b from the axis to the anchor on the link [m].
+        angle: Angle x at the recorded zero of the joint [rad].
+        gas_length: Gas volume over piston area g at the joint's zero [m]; negative if a longer rod
+            compresses the gas.
+        exponent: Polytropic exponent n of the gas: 1 if slow, 1.4 if fast.
     """
 
     joint: int
@@ -42,39 +43,40 @@ class Compensator:
     exponent: float = 1.2
 
     def __post_init__(self) -> None:
-        where = f"the compensator of joint {self.joint + 1}"
+        label = f"the compensator of joint {self.joint + 1}"
         if self.kind not in KINDS:
-            raise RobotError(f"{where} is of kind {self.kind!r}: use {', '.join(KINDS)}.")
+            raise RobotError(f"{label} is of kind {self.kind!r}: use {', '.join(KINDS)}.")
         numbers = (self.base_arm, self.link_arm, self.angle, self.gas_length, self.exponent)
         if self.joint < 0 or not np.all(np.isfinite(numbers)):
-            raise RobotError(f"{where} has numbers that are not finite, or no joint.")
+            raise RobotError(f"{label} has numbers that are not finite, or no joint.")
         if self.kind == "unknown":
             return
         if min(self.base_arm, self.link_arm) <= 0.0 or (
             abs(self.base_arm - self.link_arm) < 1e-3 * self.base_arm
         ):
             raise RobotError(
-                f"{where} needs base_arm and link_arm, two lengths above 0 that differ; found "
+                f"{label} needs base_arm and link_arm, two lengths above 0 that differ; found "
                 f"{self.base_arm:g} and {self.link_arm:g} m. Use kind unknown where they are not "
                 "known."
             )
-        longest = self.base_arm + self.link_arm
-        shortest = abs(self.base_arm - self.link_arm)
+        max_length = self.base_arm + self.link_arm
+        min_length = abs(self.base_arm - self.link_arm)
         if self.kind == "gas" and not (
             min(
-                1.0 + (end - self.length_at_zero) / (self.gas_length or 1e-12)
-                for end in (shortest, longest)
+                1.0 + (length - self.length_at_zero) / (self.gas_length or 1e-12)
+                for length in (min_length, max_length)
             )
             > 0.0
         ):
             raise RobotError(
-                f"{where}: with gas_length {self.gas_length:g} m the gas would have no volume left "
-                f"between lengths of {shortest:.3g} and {longest:.3g} m. gas_length is gas volume "
+                f"{label}: with gas_length {self.gas_length:g} m the gas would have no volume left "
+                f"between lengths of {min_length:.3g} and {max_length:.3g} m. gas_length is gas "
+                "volume "
                 "over piston area, and larger than the stroke."
             )
 
     @property
     def length_at_zero(self) -> float:
-        """l at the joint's zero [m]."""
+        """Length l at the joint's zero [m]."""
         a, b = self.base_arm, self.link_arm
         return float(np.sqrt(a**2 + b**2 - 2.0 * a * b * np.cos(self.angle)))

@@ -1,4 +1,4 @@
-"""A robot from the plain data of a file, every value checked and named by its place."""
+"""Robots from plain data of a file; every value is checked, errors name its place."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from taufit.core.arrays import Array, Float
 from taufit.core.errors import RobotError
 from taufit.core.fields import Field
 from taufit.robot.compensator import Compensator
-from taufit.robot.robot import Drives, Limits, Link, Robot
+from taufit.robot.robot import Drives, JointLimits, Link, Robot
 
-MOST_JOINTS = 100
+MAX_JOINTS = 100
 _LARGEST = 1e12
 
 
@@ -22,17 +22,17 @@ def robot_from_field(data: Field) -> Robot:
     """Inverse of `Robot.to_dict`."""
     links = tuple(_link(item) for item in data["links"].required().items())
     joints = len(links)
-    if not 1 <= joints <= MOST_JOINTS:
-        data["links"].fail(f"1 to {MOST_JOINTS} links")
-    for what, names in (("joint", [x.joint for x in links]), ("name", [x.name for x in links])):
+    if not 1 <= joints <= MAX_JOINTS:
+        data["links"].fail(f"1 to {MAX_JOINTS} links")
+    for key, names in (("joint", [x.joint for x in links]), ("name", [x.name for x in links])):
         if len(set(names)) < joints:
-            data["links"].fail(f"links that each have their own {what}")
+            data["links"].fail(f"links that each have their own {key}")
     limits, slopes = data["limits"].required(), data["length_slopes"]
     lengths = tuple(_length(item) for item in data["lengths"].items())
     robot = Robot(
         name=data["name"].text(),
         links=links,
-        limits=Limits(
+        limits=JointLimits(
             limits["lower"].required().numbers(joints, missing=-np.inf),
             *(
                 limits[name].required().numbers(joints, missing=np.inf)
@@ -45,21 +45,21 @@ def robot_from_field(data: Field) -> Robot:
         lengths=lengths,
         source=data["source"].text(""),
         urdf=None if data["urdf"].missing else _urdf(data["urdf"], links),
-        length_slopes=_slopes(slopes, len(lengths), joints),
-        joint_zeros=_zeros(data["joint_zeros"], joints),
-        compensators=compensators_from(data["compensators"], joints),
+        length_slopes=_length_slopes(slopes, len(lengths), joints),
+        joint_zeros=_joint_zeros(data["joint_zeros"], joints),
+        compensators=read_compensators(data["compensators"], joints),
     )
-    _in_order(robot.limits, limits)
+    _require_ordered_limits(robot.limits, limits)
     return robot
 
 
 def robot_from_dict(data: Any, source: str = "this robot") -> Robot:
-    """The same, from data alone."""
+    """Create a robot from data; inverse of `Robot.to_dict`."""
     return robot_from_field(Field(data, source))
 
 
 def _urdf(data: Field, links: Sequence[Link]) -> str:
-    """The description an arm came from; it must be one, of the same links."""
+    """Text of the original URDF; it must contain the robot's links."""
     from taufit.robot.from_urdf import parse_xml
 
     text = data.text()
@@ -67,14 +67,14 @@ def _urdf(data: Field, links: Sequence[Link]) -> str:
         root = parse_xml(text)
     except RobotError as error:
         data.fail(f"a URDF; {str(error).rstrip('.')}")
-    known = {link.get("name") for link in root.findall("link")}
-    wanted = {link.name for link in links}
+    urdf_links = {link.get("name") for link in root.findall("link")}
+    required_links = {link.name for link in links}
     for joint in root.findall("joint"):
         ends = (joint.find("parent"), joint.find("child"))
-        wanted |= {end.get("link", "") for end in ends if end is not None}
-    lacking = sorted(wanted - known)
-    if lacking:
-        data.fail(f"a URDF with a link {lacking[0]!r}")
+        required_links |= {end.get("link", "") for end in ends if end is not None}
+    missing_links = sorted(required_links - urdf_links)
+    if missing_links:
+        data.fail(f"a URDF with a link {missing_links[0]!r}")
     return text
 
 
@@ -82,14 +82,14 @@ def _link(data: Field) -> Link:
     screw = data["screw"].required().numbers(6)
     if np.abs(screw).max() > _LARGEST:
         data["screw"].fail(f"numbers of at most {_LARGEST:g}")
-    size = float(np.linalg.norm(screw[:3])) or float(np.linalg.norm(screw[3:]))
-    if abs(size - 1.0) > 1e-6:
+    axis_length = float(np.linalg.norm(screw[:3])) or float(np.linalg.norm(screw[3:]))
+    if abs(axis_length - 1.0) > 1e-6:
         data["screw"].fail("an axis of length 1")
     parameters = data["parameters"].required().numbers(10)
     if np.abs(parameters).max() > _LARGEST:
         data["parameters"].fail(f"numbers of at most {_LARGEST:g}")
-    rotor = data["rotor_inertia"].number(0.0)
-    if abs(rotor) > _LARGEST:
+    rotor_inertia = data["rotor_inertia"].number(0.0)
+    if abs(rotor_inertia) > _LARGEST:
         data["rotor_inertia"].fail(f"a number of at most {_LARGEST:g}")
     try:
         return Link(
@@ -98,7 +98,7 @@ def _link(data: Field) -> Link:
             _pose(data["placement"]),
             screw,
             parameters,
-            rotor,
+            rotor_inertia,
         )
     except RobotError as error:
         raise RobotError(f"{data.source}: {data.path}: {error}") from None
@@ -106,10 +106,10 @@ def _link(data: Field) -> Link:
 
 def _pose(data: Field) -> Float[Array, "4 4"]:
     pose = data.required().matrix(4, 4)
-    turn = np.clip(pose[:3, :3], -2.0, 2.0)
+    rotation = np.clip(pose[:3, :3], -2.0, 2.0)
     if (
         np.abs(pose).max() > _LARGEST
-        or np.abs(turn @ turn.T - np.eye(3)).max() > 1e-6
+        or np.abs(rotation @ rotation.T - np.eye(3)).max() > 1e-6
         or not np.array_equal(pose[3], [0.0, 0.0, 0.0, 1.0])
     ):
         data.fail("a pose: a rotation, a translation, and a last row of 0 0 0 1")
@@ -147,41 +147,41 @@ def _drives(data: Field, joints: int) -> Drives:
     )
 
 
-def compensators_from(data: Field, joints: int = MOST_JOINTS) -> tuple[Compensator, ...]:
-    """Gravity compensators as `Robot.to_dict` writes them."""
+def read_compensators(data: Field, joints: int = MAX_JOINTS) -> tuple[Compensator, ...]:
+    """Gravity compensators from the data of `Robot.to_dict`."""
     out = []
     for item in () if data.missing else data.items():
         joint = item["joint"].required().number(low=0.0, most=joints - 1)
         numbers = {
-            one.name: item[one.name].number(float(one.default))  # type: ignore[arg-type]
-            for one in fields(Compensator)
-            if one.name not in ("joint", "kind")
+            item_field.name: item[item_field.name].number(float(item_field.default))  # type: ignore[arg-type]
+            for item_field in fields(Compensator)
+            if item_field.name not in ("joint", "kind")
         }
         try:
             out.append(Compensator(int(joint), item["kind"].text("unknown"), **numbers))
         except RobotError as error:
             raise RobotError(f"{item.source}: {item.path}: {error}") from None
-    if len({one.joint for one in out}) < len(out):
+    if len({item_field.joint for item_field in out}) < len(out):
         data.fail("at most one compensator per joint")
     return tuple(out)
 
 
-def _zeros(data: Field, joints: int) -> tuple[float, ...]:
+def _joint_zeros(data: Field, joints: int) -> tuple[float, ...]:
     if data.missing or not data.value:
         return ()
     return tuple(data.numbers(joints, low=-10.0, most=10.0).tolist())
 
 
-def _slopes(data: Field, lengths: int, joints: int) -> Float[Array, "l j 9"]:
+def _length_slopes(data: Field, lengths: int, joints: int) -> Float[Array, "l j 9"]:
     if data.missing or not data.value:
         return np.zeros((0, joints, 9))
-    found = [item.matrix(joints, 9) for item in data.items()]
-    if len(found) != lengths:
+    tables = [item.matrix(joints, 9) for item in data.items()]
+    if len(tables) != lengths:
         data.fail(f"one table for each of {lengths} lengths")
-    return np.array(found, float)
+    return np.array(tables, float)
 
 
-def _in_order(limits: Limits, data: Field) -> None:
+def _require_ordered_limits(limits: JointLimits, data: Field) -> None:
     if not np.all(limits.lower < limits.upper):
         data.fail("each lower limit below its upper one")
     for name in ("velocity", "acceleration", "torque"):

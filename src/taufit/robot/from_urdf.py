@@ -1,6 +1,6 @@
-"""A robot from a URDF: one chain of it, fixed joints folded into the links that carry them.
+"""Robots from URDF: one chain, with fixed joints merged into the links.
 
-Meshes are never opened, so missing ones do not matter.
+Meshes are not opened and may be missing.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import RobotError
-from taufit.robot.checks import MOST_JOINTS, number, unit_axis, validate_robot
+from taufit.robot.checks import MAX_JOINTS, normalise_axis, number, validate_robot
 from taufit.robot.inertia import from_centre_of_mass, transform_parameters
 from taufit.robot.mounting import rotation_rpy
 from taufit.robot.pose import pose_from_rpy
-from taufit.robot.robot import Drives, Limits, Link, Robot
+from taufit.robot.robot import Drives, JointLimits, Link, Robot
 
-_MOVING = ("revolute", "continuous", "prismatic")
-_TYPES = (*_MOVING, "fixed", "floating", "planar")
-_TIPS = ("tool0", "flange", "tool", "ee_link", "ee", "tcp")
+_MOVING_TYPES = ("revolute", "continuous", "prismatic")
+_TYPES = (*_MOVING_TYPES, "fixed", "floating", "planar")
+_TOOL_NAMES = ("tool0", "flange", "tool", "ee_link", "ee", "tcp")
 
-_MOST_ELEMENTS = 500_000
-_DEEPEST = 100
+_MAX_ELEMENTS = 500_000
+_MAX_DEPTH = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,58 +45,59 @@ class _Joint:
 def from_urdf(
     text: str, *, base: str | None = None, tip: str | None = None, source: str = ""
 ) -> Robot:
-    """The chain from link `base` to link `tip` of a URDF.
+    """Create a robot from the chain from link `base` to link `tip` of a URDF.
 
-    Without `base` it starts at the root; without `tip` it is the chain with most moving joints,
-    and a tie is refused. Link frames are the child frames of the joints. Links that hang on the
-    chain by fixed joints, or by joints beside the chain (held at zero), add their inertia.
+    Default `base` is the root; default `tip` ends the chain with most moving joints, and a tie is
+    an
+    error. Link frames are the child frames of the joints. The inertia of links connected by fixed
+    joints, or by joints outside the chain (at zero), is added.
 
-    Angles within 1e-5 of a multiple of 45 degrees are taken as that multiple.
+    Angles within 1e-5 of a multiple of 45 degrees are rounded to it.
     """
     root = parse_xml(text)
     links = _links(root)
     joints = _joints(root, links)
-    start = _base(links, joints, base)
-    last = _tip(links, joints, start, tip)
-    chain = _chain(joints, start, last)
+    start = _base_link(links, joints, base)
+    tip_link = _tip_link(links, joints, start, tip)
+    chain = _chain(joints, start, tip_link)
     moving = [joint for joint in chain if joint.moves]
     if not moving:
-        raise RobotError(f"no joint moves between link {start!r} and link {last!r}.")
-    if len(moving) > MOST_JOINTS:
-        raise RobotError(f"{len(moving)} joints are more than a serial arm has ({MOST_JOINTS}).")
+        raise RobotError(f"no joint moves between link {start!r} and link {tip_link!r}.")
+    if len(moving) > MAX_JOINTS:
+        raise RobotError(f"{len(moving)} joints are more than a serial arm has ({MAX_JOINTS}).")
     for joint in moving:
-        _refuse(joint)
+        _require_single_axis(joint)
 
     on_chain = {joint.name for joint in chain}
-    below: dict[str, list[_Joint]] = {}
+    child_joints: dict[str, list[_Joint]] = {}
     for joint in joints.values():
-        below.setdefault(joint.parent, []).append(joint)
+        child_joints.setdefault(joint.parent, []).append(joint)
 
-    out, limits, since = [], [], np.eye(4)
+    chain_links, limits, placement = [], [], np.eye(4)
     for joint in chain:
-        since = since @ joint.origin
+        placement = placement @ joint.origin
         if not joint.moves:
             continue
-        since[:3, 3][np.abs(since[:3, 3]) < 1e-9] = 0.0
+        placement[:3, 3][np.abs(placement[:3, 3]) < 1e-9] = 0.0
         axis = _axis(joint)
         screw = np.zeros(6)
         screw[slice(3, 6) if joint.kind == "prismatic" else slice(0, 3)] = axis
-        inertia = _carried(joint.child, links, below, on_chain)
-        out.append(Link(joint.child, joint.name, since, screw, inertia))
-        limits.append(_limit(joint))
-        since = np.eye(4)
-    if tip is None and last == moving[-1].child:
-        since = _flange(last, below)
+        inertia = _inertia_with_attachments(joint.child, links, child_joints, on_chain)
+        chain_links.append(Link(joint.child, joint.name, placement, screw, inertia))
+        limits.append(_joint_limits(joint))
+        placement = np.eye(4)
+    if tip is None and tip_link == moving[-1].child:
+        placement = _flange_pose(tip_link, child_joints)
 
-    lengths, slopes = _lengths(out)
+    lengths, slopes = _lengths(chain_links)
     columns = np.array(limits).T
     return validate_robot(
         Robot(
             root.get("name") or "robot",
-            tuple(out),
-            Limits(*(np.array(column) for column in columns)),
-            Drives.direct(len(out)),
-            tip=since,
+            tuple(chain_links),
+            JointLimits(*(np.array(column) for column in columns)),
+            Drives.joint_torque(len(chain_links)),
+            tip=placement,
             lengths=lengths,
             length_slopes=slopes,
             source=source,
@@ -106,11 +107,11 @@ def from_urdf(
 
 
 def parse_xml(text: str) -> ElementTree.Element:
-    """The tree of an XML text without a document type, hence without entities that expand."""
+    """Parse XML without document type, hence without expanding entities."""
     parser = expat.ParserCreate("utf-8")
-    parser.StartDoctypeDeclHandler = _refuse_doctype
-    _bound(parser)
-    # What else is wrong, the tree builder below says in the same words.
+    parser.StartDoctypeDeclHandler = _reject_doctype
+    _limit_size(parser)
+    # Other errors are reported by the tree builder below.
     with suppress(expat.ExpatError):
         parser.Parse(text.encode("utf-8", "replace"), True)
     try:
@@ -122,16 +123,17 @@ def parse_xml(text: str) -> ElementTree.Element:
     return root
 
 
-def _bound(parser: expat.XMLParserType) -> None:
-    """Refuse trees that no arm has; a tree takes far more memory than its text."""
+def _limit_size(parser: expat.XMLParserType) -> None:
+    """Limit number and depth of elements, since a tree needs more memory than its text."""
     count = depth = 0
 
     def start(*_: object) -> None:
         nonlocal count, depth
         count, depth = count + 1, depth + 1
-        if count > _MOST_ELEMENTS or depth > _DEEPEST:
+        if count > _MAX_ELEMENTS or depth > _MAX_DEPTH:
             raise RobotError(
-                f"this XML has more than {_MOST_ELEMENTS} elements, or more than {_DEEPEST} inside "
+                f"this XML has more than {_MAX_ELEMENTS} elements, or more than {_MAX_DEPTH} "
+                "inside "
                 "each other: no robot description has."
             )
 
@@ -143,7 +145,7 @@ def _bound(parser: expat.XMLParserType) -> None:
     parser.EndElementHandler = end
 
 
-def _refuse_doctype(*_: object) -> None:
+def _reject_doctype(*_: object) -> None:
     raise RobotError(
         "this XML declares a document type or entities, which a URDF does not need and which "
         "can expand without end: remove the declaration."
@@ -151,7 +153,7 @@ def _refuse_doctype(*_: object) -> None:
 
 
 def _links(root: ElementTree.Element) -> dict[str, Float[Array, " 10"]]:
-    """Inertial parameters of every link in its own frame."""
+    """Inertial parameters of every link in its frame."""
     out: dict[str, Float[Array, " 10"]] = {}
     for element in root.findall("link"):
         name = element.get("name")
@@ -179,13 +181,13 @@ def _inertial(element: ElementTree.Element, name: str) -> Float[Array, " 10"]:
         _attribute(tensor, f"i{key}", f"i{key} of link {name!r}", 0.0)
         for key in ("xx", "xy", "xz", "yy", "yz", "zz")
     )
-    turn = rotation_rpy(*angles)
-    about = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    return from_centre_of_mass(m, position, turn @ about @ turn.T)
+    rotation_matrix = rotation_rpy(*angles)
+    tensor_at_centre = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    return from_centre_of_mass(m, position, rotation_matrix @ tensor_at_centre @ rotation_matrix.T)
 
 
 def _joints(root: ElementTree.Element, links: dict[str, Float[Array, " 10"]]) -> dict[str, _Joint]:
-    """Every joint by its child link: a tree has one joint above each link."""
+    """Every joint by its child link."""
     out: dict[str, _Joint] = {}
     names: set[str] = set()
     for element in root.findall("joint"):
@@ -217,72 +219,72 @@ def _joints(root: ElementTree.Element, links: dict[str, Float[Array, " 10"]]) ->
             )
         origin = pose_from_rpy(*_origin(element, f"origin of joint {name!r}"))
         out[child] = _Joint(name, kind, parent, child, origin, element)
-    known: set[str] = set()
+    checked_links: set[str] = set()
     for child in out:
         path: set[str] = set()
-        at = child
-        while at in out and at not in known:
-            if at in path:
+        current_link = child
+        while current_link in out and current_link not in checked_links:
+            if current_link in path:
                 raise RobotError(
-                    f"the joints form a loop through link {at!r}: taufit needs a tree."
+                    f"the joints form a loop through link {current_link!r}: taufit needs a tree."
                 )
-            path.add(at)
-            at = out[at].parent
-        known |= path
+            path.add(current_link)
+            current_link = out[current_link].parent
+        checked_links |= path
     return out
 
 
-def _attribute(element: ElementTree.Element | None, key: str, what: str, missing: float) -> float:
+def _attribute(element: ElementTree.Element | None, key: str, label: str, missing: float) -> float:
     value = None if element is None else element.get(key)
-    return missing if value is None else number(value, what)
+    return missing if value is None else number(value, label)
 
 
 def _origin(
-    element: ElementTree.Element, what: str
+    element: ElementTree.Element, label: str
 ) -> tuple[Float[Array, " 3"], Float[Array, " 3"]]:
     origin = element.find("origin")
     if origin is None:
         return np.zeros(3), np.zeros(3)
-    return _triple(origin, "xyz", what), _triple(origin, "rpy", what)
+    return _triple(origin, "xyz", label), _triple(origin, "rpy", label)
 
 
-def _triple(element: ElementTree.Element, key: str, what: str) -> Float[Array, " 3"]:
+def _triple(element: ElementTree.Element, key: str, label: str) -> Float[Array, " 3"]:
     value = element.get(key)
     if value is None:
         return np.zeros(3)
     parts = value.split()
     if len(parts) != 3:
-        raise RobotError(f"{key} of the {what} must be three numbers, not {value[:40]!r}.")
-    return np.array([number(part, f"{key} of the {what}") for part in parts])
+        raise RobotError(f"{key} of the {label} must be three numbers, not {value[:40]!r}.")
+    return np.array([number(part, f"{key} of the {label}") for part in parts])
 
 
 def _axis(joint: _Joint) -> Float[Array, " 3"]:
     element = joint.element.find("axis")
     if element is None or element.get("xyz") is None:
         raise RobotError(f'joint {joint.name!r} has no axis: add one such as <axis xyz="0 0 1"/>.')
-    return unit_axis(
+    return normalise_axis(
         _triple(element, "xyz", f"axis of joint {joint.name!r}"), f"joint {joint.name!r}"
     )
 
 
-def _limit(joint: _Joint) -> tuple[float, float, float, float, float]:
-    """Lower, upper, velocity, acceleration, effort; what is missing or zero is unknown."""
+def _joint_limits(joint: _Joint) -> tuple[float, float, float, float, float]:
+    """Limits: lower, upper, velocity, acceleration, effort; infinite if missing or zero."""
     element = joint.element.find("limit")
-    what = f"limit of joint {joint.name!r}"
+    label = f"limit of joint {joint.name!r}"
     inf = float("inf")
-    lower = _attribute(element, "lower", f"lower {what}", -inf)
-    upper = _attribute(element, "upper", f"upper {what}", inf)
+    lower = _attribute(element, "lower", f"lower {label}", -inf)
+    upper = _attribute(element, "upper", f"upper {label}", inf)
     if joint.kind == "continuous" or lower == upper == 0.0:
         lower, upper = -inf, inf
     rates = [
-        _attribute(element, key, f"{key} {what}", inf)
+        _attribute(element, key, f"{key} {label}", inf)
         for key in ("velocity", "acceleration", "effort")
     ]
     velocity, acceleration, effort = (inf if rate == 0.0 else abs(rate) for rate in rates)
     return lower, upper, velocity, acceleration, effort
 
 
-def _refuse(joint: _Joint) -> None:
+def _require_single_axis(joint: _Joint) -> None:
     if joint.kind in ("floating", "planar"):
         raise RobotError(
             f"joint {joint.name!r} is {joint.kind}: taufit needs joints with one axis. Start the "
@@ -295,11 +297,11 @@ def _refuse(joint: _Joint) -> None:
         )
 
 
-def _base(
+def _base_link(
     links: dict[str, Float[Array, " 10"]], joints: dict[str, _Joint], base: str | None
 ) -> str:
     if base is not None:
-        return _existing(links, base, "base")
+        return _require_link(links, base, "base")
     roots = [name for name in links if name not in joints]
     parents = {joint.parent for joint in joints.values()}
     with_joints = [name for name in roots if name in parents]
@@ -313,39 +315,39 @@ def _base(
     return with_joints[0]
 
 
-def _existing(links: dict[str, Float[Array, " 10"]], name: str, what: str) -> str:
+def _require_link(links: dict[str, Float[Array, " 10"]], name: str, role: str) -> str:
     if name not in links:
         raise RobotError(
-            f"{what} link {name!r} is not in this URDF; it has {', '.join(list(links)[:40])}."
+            f"{role} link {name!r} is not in this URDF; it has {', '.join(list(links)[:40])}."
         )
     return name
 
 
 def _depths(joints: dict[str, _Joint], start: str) -> dict[str, int]:
-    """How many joints move between start and each link below it."""
-    below: dict[str, list[_Joint]] = {}
+    """Number of moving joints between start and each link below it."""
+    child_joints: dict[str, list[_Joint]] = {}
     for joint in joints.values():
-        below.setdefault(joint.parent, []).append(joint)
+        child_joints.setdefault(joint.parent, []).append(joint)
     out = {start: 0}
     stack = [start]
     while stack:
         link = stack.pop()
-        for joint in below.get(link, []):
+        for joint in child_joints.get(link, []):
             out[joint.child] = out[link] + joint.moves
             stack.append(joint.child)
     return out
 
 
-def _tip(
+def _tip_link(
     links: dict[str, Float[Array, " 10"]],
     joints: dict[str, _Joint],
     start: str,
     tip: str | None,
 ) -> str:
-    """The link where the chain ends: the one asked for, or the child of the farthest joint."""
+    """Last link of the chain: the requested one, or the child of the farthest joint."""
     depths = _depths(joints, start)
     if tip is not None:
-        if _existing(links, tip, "tip") not in depths:
+        if _require_link(links, tip, "tip") not in depths:
             raise RobotError(f"link {tip!r} does not hang below link {start!r}.")
         return tip
     depth = {
@@ -355,50 +357,52 @@ def _tip(
     }
     if not depth:
         raise RobotError(f"no joint moves below link {start!r}.")
-    most = max(depth.values())
-    ends = [link for link, count in depth.items() if count == most]
+    max_depth = max(depth.values())
+    ends = [link for link, count in depth.items() if count == max_depth]
     if len(ends) > 1:
         raise RobotError(
             f"this URDF branches into {len(ends)} equally long chains, ending at "
             f"{', '.join(ends[:10])}: choose the end with --tip, for example "
-            f"--tip {_shared(joints, depths, start, ends)}."
+            f"--tip {_common_link(joints, depths, start, ends)}."
         )
     return ends[0]
 
 
-def _shared(joints: dict[str, _Joint], depths: dict[str, int], start: str, ends: list[str]) -> str:
-    """The farthest link that all ends hang on, if a joint moves before it, else the first end."""
+def _common_link(
+    joints: dict[str, _Joint], depths: dict[str, int], start: str, ends: list[str]
+) -> str:
+    """Farthest link common to all ends, if a joint moves before it, else the first end."""
 
-    def above(link: str) -> list[str]:
+    def ancestors(link: str) -> list[str]:
         path = [link]
         while path[-1] != start:
             path.append(joints[path[-1]].parent)
         return path
 
-    common = set(above(ends[0])).intersection(*(above(end) for end in ends[1:20]))
-    first = next(link for link in above(ends[0]) if link in common)
+    common = set(ancestors(ends[0])).intersection(*(ancestors(end) for end in ends[1:20]))
+    first = next(link for link in ancestors(ends[0]) if link in common)
     return first if depths[first] else ends[0]
 
 
 def _chain(joints: dict[str, _Joint], start: str, last: str) -> list[_Joint]:
     out = []
-    at = last
-    while at != start:
-        out.append(joints[at])
-        at = joints[at].parent
+    current_link = last
+    while current_link != start:
+        out.append(joints[current_link])
+        current_link = joints[current_link].parent
     return out[::-1]
 
 
-def _carried(
+def _inertia_with_attachments(
     link: str,
     links: dict[str, Float[Array, " 10"]],
-    below: dict[str, list[_Joint]],
+    child_joints: dict[str, list[_Joint]],
     on_chain: set[str],
 ) -> Float[Array, " 10"]:
-    """The link's own parameters and those of everything it carries besides the next moving link.
+    """Inertial parameters of a link with everything attached to it except the next moving link.
 
-    Fixed joints of the chain are followed, moving ones are not; moving joints beside the chain
-    are held at zero.
+    Fixed joints of the chain are followed, moving ones are not; moving joints outside the chain are
+    at zero.
     """
     total = np.zeros(10)
     stack = [(link, np.eye(4))]
@@ -407,27 +411,27 @@ def _carried(
         total = total + transform_parameters(links[name], pose)
         stack.extend(
             (joint.child, pose @ joint.origin)
-            for joint in below.get(name, [])
+            for joint in child_joints.get(name, [])
             if not (joint.moves and joint.name in on_chain)
         )
     return total
 
 
-def _flange(last: str, below: dict[str, list[_Joint]]) -> Float[Array, "4 4"]:
-    """The tool frame fixed to the last link: a well-known name, else the only end there is."""
+def _flange_pose(last: str, child_joints: dict[str, list[_Joint]]) -> Float[Array, "4 4"]:
+    """Tool frame fixed to the last link: by usual names, else the only end."""
     ends: list[tuple[str, Float[Array, "4 4"]]] = []
-    everything: list[tuple[str, Float[Array, "4 4"]]] = []
+    all_links: list[tuple[str, Float[Array, "4 4"]]] = []
     stack = [(last, np.eye(4))]
     while stack:
         name, pose = stack.pop()
-        everything.append((name, pose))
-        fixed = [joint for joint in below.get(name, []) if not joint.moves]
+        all_links.append((name, pose))
+        fixed = [joint for joint in child_joints.get(name, []) if not joint.moves]
         if not fixed:
             ends.append((name, pose))
         stack += [(joint.child, pose @ joint.origin) for joint in fixed]
-    for wanted in _TIPS:
-        for name, pose in everything:
-            if name == wanted or name.endswith(f"_{wanted}"):
+    for tool_name in _TOOL_NAMES:
+        for name, pose in all_links:
+            if name == tool_name or name.endswith(f"_{tool_name}"):
                 return pose
     return ends[0][1] if len(ends) == 1 else np.eye(4)
 
@@ -435,9 +439,9 @@ def _flange(last: str, below: dict[str, list[_Joint]]) -> Float[Array, "4 4"]:
 def _lengths(
     links: list[Link],
 ) -> tuple[tuple[tuple[str, float], ...], Float[Array, "l j 9"]]:
-    """The distinct non-zero coordinates of the joint origins, named by axis and joint: x2, z3.
+    """Distinct nonzero coordinates of the joint origins as named lengths: x2, z3.
 
-    Equal numbers are one length, as a designer would have it.
+    Equal values are one length.
     """
     lengths: list[tuple[str, float]] = []
     slopes: list[Float[Array, "j 9"]] = []
@@ -446,11 +450,11 @@ def _lengths(
             value = float(link.placement[k, 3])
             if value == 0.0:
                 continue
-            at = next(
+            index = next(
                 (n for n, (_, x) in enumerate(lengths) if abs(abs(value) - x) < 1e-9), len(lengths)
             )
-            if at == len(lengths):
+            if index == len(lengths):
                 lengths.append((f"{'xyz'[k]}{i + 1}", abs(value)))
                 slopes.append(np.zeros((len(links), 9)))
-            slopes[at][i, k] = np.sign(value)
+            slopes[index][i, k] = np.sign(value)
     return tuple(lengths), np.array(slopes).reshape(-1, len(links), 9)

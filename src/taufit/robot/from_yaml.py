@@ -1,4 +1,4 @@
-"""A robot from the project's own YAML: DH tables, screws or frames, with limits and drives."""
+"""Robots from taufit's YAML format: DH tables, screws or frames, with limits and drives."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from taufit.core.arrays import Array, Float
 from taufit.core.errors import RobotError
 from taufit.core.parameters import joint_name, link_name
 from taufit.core.plain_data import parse_yaml
-from taufit.robot.checks import MOST_JOINTS, abbreviate, number, numbers, validate_robot
+from taufit.robot.checks import MAX_JOINTS, abbreviate, number, numbers, validate_robot
 from taufit.robot.compensator import Compensator
 from taufit.robot.from_dh import from_dh
-from taufit.robot.from_screws import from_screws, normal_screw
+from taufit.robot.from_screws import from_screws, normalise_screw
 from taufit.robot.inertia import from_centre_of_mass
 from taufit.robot.mounting import parse_mounting
 from taufit.robot.pose import pose_from_rpy
-from taufit.robot.robot import Drives, Limits, Link, Robot
+from taufit.robot.robot import Drives, JointLimits, Link, Robot
 
 CONVENTIONS = ("standard", "modified", "screws", "frames")
-_TOP = ("name", "source", "convention", "angles", "mounting", "tip", "drives", "joints")
-_COMMON = (
+_TOP_KEYS = ("name", "source", "convention", "angles", "mounting", "tip", "drives", "joints")
+_JOINT_KEYS = (
     *("name", "link", "type", "lower", "upper", "velocity", "acceleration", "torque"),
     *("mass", "com", "inertia", "parameters", "rotor_inertia"),
     *("gear_ratio", "torque_constant", "gain", "gain_std", "zero", "compensator"),
 )
-_COMPENSATOR = ("base_arm", "link_arm", "gas_length", "exponent")
-_GEOMETRY = {
+_COMPENSATOR_KEYS = ("base_arm", "link_arm", "gas_length", "exponent")
+_GEOMETRY_KEYS = {
     "standard": ("theta", "d", "a", "alpha"),
     "modified": ("theta", "d", "a", "alpha"),
     "screws": ("screw",),
@@ -43,9 +43,9 @@ _PI = re.compile(r"^\s*([+-]?)\s*(?:([0-9.]+)\s*\*?\s*)?pi(?:\s*/\s*([0-9.]+))?\
 
 
 def from_yaml(text: str) -> Robot:
-    """The robot a YAML text describes; docs/robots.md lists the keys."""
+    """Create a robot from YAML; docs/robots.md lists the keys."""
     data = load_yaml(text)
-    _known(data, _TOP, "the robot")
+    _require_known_keys(data, _TOP_KEYS, "the robot")
     convention = data.get("convention", "standard")
     if convention not in CONVENTIONS:
         raise RobotError(
@@ -58,35 +58,37 @@ def from_yaml(text: str) -> Robot:
     rows = data.get("joints")
     if not isinstance(rows, list) or not rows:
         raise RobotError("a robot needs a list `joints` with one entry per joint.")
-    if len(rows) > MOST_JOINTS:
-        raise RobotError(f"{len(rows)} joints are more than a serial arm has ({MOST_JOINTS}).")
+    if len(rows) > MAX_JOINTS:
+        raise RobotError(f"{len(rows)} joints are more than a serial arm has ({MAX_JOINTS}).")
     for i, row in enumerate(rows):
         if not isinstance(row, dict):
             raise RobotError(f"joint {i + 1} must be a mapping such as {{d: 0.1, a: 0.4}}.")
-        _known(row, (*_COMMON, *_GEOMETRY[convention]), f"joint {i + 1}")
+        _require_known_keys(row, (*_JOINT_KEYS, *_GEOMETRY_KEYS[convention]), f"joint {i + 1}")
 
-    slides = tuple(_slides(row, i) for i, row in enumerate(rows))
-    robot = _geometry(data, rows, slides, convention, scale)
+    is_prismatic = tuple(_is_prismatic(row, i) for i, row in enumerate(rows))
+    robot = _geometry(data, rows, is_prismatic, convention, scale)
     zeros = [
-        _angle(row.get("zero", 0.0), f"zero of joint {i + 1}", 1.0 if slides[i] else scale)
+        _angle(row.get("zero", 0.0), f"zero of joint {i + 1}", 1.0 if is_prismatic[i] else scale)
         for i, row in enumerate(rows)
     ]
     if any(zeros):
         robot = robot.with_joint_zeros(zeros)
     drives = _drives(rows, data.get("drives", {}))
     mounting = _mounting(data.get("mounting", "ground"), scale)
-    held = _compensators(rows, scale)
-    return validate_robot(replace(robot, drives=drives, mounting=mounting, compensators=held))
+    compensators = _compensators(rows, scale)
+    return validate_robot(
+        replace(robot, drives=drives, mounting=mounting, compensators=compensators)
+    )
 
 
 def _geometry(
     data: dict[str, Any],
     rows: list[dict[str, Any]],
-    slides: tuple[bool, ...],
+    is_prismatic: tuple[bool, ...],
     convention: str,
     scale: float,
 ) -> Robot:
-    """Links, joints and limits of the arm, by the convention of its rows."""
+    """Links, joints and limits, by the convention of the rows."""
     names = [
         (str(row.get("link", link_name(i))), str(row.get("name", joint_name(i))))
         for i, row in enumerate(rows)
@@ -96,9 +98,9 @@ def _geometry(
         "name": str(data.get("name", "arm")),
         "source": str(data.get("source", "")).strip(),
         "tip": _pose(data.get("tip"), scale),
-        "limits": _limits(rows, slides, scale),
+        "limits": _limits(rows, is_prismatic, scale),
     }
-    rotors = np.array([_get(row, "rotor_inertia", i, 0.0) for i, row in enumerate(rows)])
+    rotors = np.array([_joint_number(row, "rotor_inertia", i, 0.0) for i, row in enumerate(rows)])
     if convention == "frames":
         robot = _from_frames(rows, names, parameters, rotors, common)
     elif convention == "screws":
@@ -107,9 +109,9 @@ def _geometry(
                       for i, row in enumerate(rows)]),
             names=names, parameters=parameters, rotor_inertias=rotors, **common,
         )  # fmt: skip
-        declared = tuple(row.get("type") == "prismatic" for row in rows)
+        declared_prismatic = tuple(row.get("type") == "prismatic" for row in rows)
         for i, link in enumerate(robot.links):
-            if "type" in rows[i] and link.prismatic != declared[i]:
+            if "type" in rows[i] and link.prismatic != declared_prismatic[i]:
                 raise RobotError(f"joint {i + 1} is called {rows[i]['type']} but its screw is not.")
     else:
         table = [
@@ -122,7 +124,7 @@ def _geometry(
             for i, row in enumerate(rows)
         ]
         robot = from_dh(
-            np.array(table), convention=convention, prismatic=slides,
+            np.array(table), convention=convention, prismatic=is_prismatic,
             names=names, parameters=parameters, rotor_inertias=rotors, **common,
         )  # fmt: skip
     return robot
@@ -137,50 +139,53 @@ def _compensators(rows: list[dict[str, Any]], scale: float) -> tuple[Compensator
 
 
 def _compensator(value: Any, joint: int, scale: float) -> Compensator:
-    """What a joint's row says of its gravity compensator: a kind, or a mapping."""
+    """Gravity compensator from a joint's row: a kind, or a mapping."""
     data = {"kind": value} if isinstance(value, str) else value
-    what = f"the compensator of joint {joint + 1}"
+    label = f"the compensator of joint {joint + 1}"
     if not isinstance(data, dict):
-        raise RobotError(f"{what} must be a kind or a mapping, not {abbreviate(value)}.")
-    _known(data, ("kind", *_COMPENSATOR, "angle"), what)
-    lengths = {key: number(data[key], f"{key} of {what}") for key in _COMPENSATOR if key in data}
-    angle = _angle(data.get("angle", 0.0), f"angle of {what}", scale)
+        raise RobotError(f"{label} must be a kind or a mapping, not {abbreviate(value)}.")
+    _require_known_keys(data, ("kind", *_COMPENSATOR_KEYS, "angle"), label)
+    lengths = {
+        key: number(data[key], f"{key} of {label}") for key in _COMPENSATOR_KEYS if key in data
+    }
+    angle = _angle(data.get("angle", 0.0), f"angle of {label}", scale)
     return Compensator(joint, str(data.get("kind", "unknown")), angle=angle, **lengths)
 
 
 def load_yaml(text: str) -> dict[Any, Any]:
-    """One mapping of plain data. Aliases are refused: a few of them expand to gigabytes."""
+    """Parse one mapping of plain data; aliases are rejected, since they can expand without
+    limit."""
     data = parse_yaml(text, "this", "valid YAML", error=RobotError)
     if not isinstance(data, dict):
         raise RobotError("a robot description is a mapping with `convention` and `joints`.")
     return data
 
 
-def _known(data: Mapping[Any, Any], keys: tuple[str, ...], what: str) -> None:
+def _require_known_keys(data: Mapping[Any, Any], keys: tuple[str, ...], label: str) -> None:
     for key in data:
         if key not in keys:
-            close = difflib.get_close_matches(str(key), keys, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(keys)}."
-            raise RobotError(f"{what} has an unknown key {abbreviate(key)}: {hint}")
+            similar = difflib.get_close_matches(str(key), keys, n=1)
+            hint = f"did you mean {similar[0]!r}?" if similar else f"known are {', '.join(keys)}."
+            raise RobotError(f"{label} has an unknown key {abbreviate(key)}: {hint}")
 
 
-def _angle(value: Any, what: str, scale: float) -> float:
-    """An angle in radians; `pi/2`, `-pi`, `2*pi` are understood whatever the unit."""
+def _angle(value: Any, label: str, scale: float) -> float:
+    """Angle [rad]; `pi/2`, `-pi`, `2*pi` are accepted in any unit."""
     if isinstance(value, str) and (match := _PI.match(value)):
         sign, factor, divisor = match.groups()
-        top = number(factor, what) if factor else 1.0
-        bottom = number(divisor, what) if divisor else 1.0
+        top = number(factor, label) if factor else 1.0
+        bottom = number(divisor, label) if divisor else 1.0
         if bottom == 0.0:
-            raise RobotError(f"{what} divides by zero.")
+            raise RobotError(f"{label} divides by zero.")
         return (-1.0 if sign == "-" else 1.0) * top * math.pi / bottom
-    return number(value, what) * scale
+    return number(value, label) * scale
 
 
-def _get(row: Mapping[str, Any], key: str, joint: int, default: float) -> float:
+def _joint_number(row: Mapping[str, Any], key: str, joint: int, default: float) -> float:
     return number(row[key], f"{key} of joint {joint + 1}") if key in row else default
 
 
-def _slides(row: Mapping[str, Any], joint: int) -> bool:
+def _is_prismatic(row: Mapping[str, Any], joint: int) -> bool:
     kind = row.get("type", "revolute")
     if kind not in ("revolute", "prismatic"):
         raise RobotError(
@@ -190,42 +195,44 @@ def _slides(row: Mapping[str, Any], joint: int) -> bool:
 
 
 def _inertial(row: Mapping[str, Any], joint: int) -> Float[Array, " 10"]:
-    """Ten parameters from mass, com and inertia about it, or from `parameters` as they are."""
-    what = f"of joint {joint + 1}"
+    """Inertial parameters from mass, com and inertia about it, or from `parameters`."""
+    label = f"of joint {joint + 1}"
     if "parameters" in row:
         if any(key in row for key in ("mass", "com", "inertia")):
-            raise RobotError(f"give either parameters or mass, com and inertia {what}, not both.")
-        return numbers(row["parameters"], 10, f"parameters {what}")
-    mass = _get(row, "mass", joint, 0.0)
+            raise RobotError(f"give either parameters or mass, com and inertia {label}, not both.")
+        return numbers(row["parameters"], 10, f"parameters {label}")
+    mass = _joint_number(row, "mass", joint, 0.0)
     if mass < 0.0:
-        raise RobotError(f"mass {what} is negative ({mass:g} kg): it must be zero or positive.")
-    centre = numbers(row.get("com", [0, 0, 0]), 3, f"com {what}")
+        raise RobotError(f"mass {label} is negative ({mass:g} kg): it must be zero or positive.")
+    centre = numbers(row.get("com", [0, 0, 0]), 3, f"com {label}")
     inertia = row.get("inertia", [0, 0, 0])
     if isinstance(inertia, dict):
-        _known(inertia, ("xx", "xy", "yy", "xz", "yz", "zz"), f"inertia {what}")
+        _require_known_keys(inertia, ("xx", "xy", "yy", "xz", "yz", "zz"), f"inertia {label}")
         xx, xy, yy, xz, yz, zz = (
-            number(inertia.get(key, 0.0), f"inertia {key} {what}")
+            number(inertia.get(key, 0.0), f"inertia {key} {label}")
             for key in ("xx", "xy", "yy", "xz", "yz", "zz")
         )
         tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     else:
-        tensor = np.diag(numbers(inertia, 3, f"inertia {what}"))
+        tensor = np.diag(numbers(inertia, 3, f"inertia {label}"))
     return from_centre_of_mass(mass, centre, tensor)
 
 
-def _limits(rows: list[dict[str, Any]], slides: tuple[bool, ...], scale: float) -> Limits:
+def _limits(
+    rows: list[dict[str, Any]], is_prismatic: tuple[bool, ...], scale: float
+) -> JointLimits:
     def column(key: str, missing: float) -> Float[Array, " j"]:
         values = []
         for i, row in enumerate(rows):
             if row.get(key) is None:
                 values.append(missing)
-            elif slides[i] or key == "torque":
+            elif is_prismatic[i] or key == "torque":
                 values.append(number(row[key], f"{key} limit of joint {i + 1}"))
             else:
                 values.append(_angle(row[key], f"{key} limit of joint {i + 1}", scale))
         return np.array(values)
 
-    return Limits(
+    return JointLimits(
         column("lower", -np.inf),
         *(column(key, np.inf) for key in ("upper", "velocity", "acceleration", "torque")),
     )
@@ -236,18 +243,20 @@ def _drives(rows: list[dict[str, Any]], data: Any) -> Drives:
         raise RobotError(
             f"drives must be a mapping with side and coupling, not {abbreviate(data)}."
         )
-    _known(data, ("side", "coupling"), "drives")
+    _require_known_keys(data, ("side", "coupling"), "drives")
     n = len(rows)
-    ratio = np.array([_get(row, "gear_ratio", i, 1.0) for i, row in enumerate(rows)])
-    constant = np.array([_get(row, "torque_constant", i, np.nan) for i, row in enumerate(rows)])
+    ratio = np.array([_joint_number(row, "gear_ratio", i, 1.0) for i, row in enumerate(rows)])
+    constant = np.array(
+        [_joint_number(row, "torque_constant", i, np.nan) for i, row in enumerate(rows)]
+    )
     product = ratio * constant
     gain = np.array(
         [
-            _get(row, "gain", i, product[i] if np.isfinite(product[i]) else 1.0)
+            _joint_number(row, "gain", i, product[i] if np.isfinite(product[i]) else 1.0)
             for i, row in enumerate(rows)
         ]
     )
-    std = np.array([_get(row, "gain_std", i, 0.0) for i, row in enumerate(rows)])
+    std = np.array([_joint_number(row, "gain_std", i, 0.0) for i, row in enumerate(rows)])
     coupling = data.get("coupling")
     if coupling is None:
         matrix = np.eye(n)
@@ -271,7 +280,7 @@ def _pose(value: Any, scale: float) -> Float[Array, "4 4"]:
         return np.eye(4)
     if not isinstance(value, dict):
         raise RobotError("tip must be a mapping such as {xyz: [0, 0, 0.1], rpy: [0, 0, 0]}.")
-    _known(value, ("xyz", "rpy", "rotation"), "tip")
+    _require_known_keys(value, ("xyz", "rpy", "rotation"), "tip")
     position = numbers(value.get("xyz", [0, 0, 0]), 3, "xyz of the tip")
     if "rotation" in value:
         out = np.eye(4)
@@ -284,12 +293,12 @@ def _pose(value: Any, scale: float) -> Float[Array, "4 4"]:
     return pose_from_rpy(position, np.array([_angle(x, "rpy of the tip", scale) for x in angles]))
 
 
-def _rotation(value: Any, what: str) -> Float[Array, "3 3"]:
+def _rotation(value: Any, label: str) -> Float[Array, "3 3"]:
     if not isinstance(value, list) or len(value) != 3:
-        raise RobotError(f"{what} must be 3 rows of 3 numbers.")
-    matrix = np.array([numbers(row, 3, what) for row in value])
+        raise RobotError(f"{label} must be 3 rows of 3 numbers.")
+    matrix = np.array([numbers(row, 3, label) for row in value])
     if np.abs(matrix @ matrix.T - np.eye(3)).max() > 1e-6 or np.linalg.det(matrix) < 0.0:
-        raise RobotError(f"{what} is not a rotation matrix.")
+        raise RobotError(f"{label} is not a rotation matrix.")
     return matrix
 
 
@@ -300,18 +309,18 @@ def _from_frames(
     rotors: Float[Array, " j"],
     common: dict[str, Any],
 ) -> Robot:
-    """Placement M (3 rows of 4) and screw S of every joint as they are."""
+    """Robot from placement M (3 rows of 4) and screw S of every joint."""
     links = []
     for i, row in enumerate(rows):
-        what = f"placement of joint {i + 1}"
+        label = f"placement of joint {i + 1}"
         value = row.get("placement")
         if not isinstance(value, list) or len(value) != 3:
-            raise RobotError(f"{what} must be 3 rows of 4 numbers.")
-        top = np.array([numbers(line, 4, what) for line in value])
+            raise RobotError(f"{label} must be 3 rows of 4 numbers.")
+        top = np.array([numbers(line, 4, label) for line in value])
         placement = np.eye(4)
-        placement[:3, :3] = _rotation(top[:, :3].tolist(), what)
+        placement[:3, :3] = _rotation(top[:, :3].tolist(), label)
         placement[:3, 3] = top[:, 3]
-        screw = normal_screw(
+        screw = normalise_screw(
             numbers(row.get("screw"), 6, f"screw of joint {i + 1}"), f"joint {i + 1}"
         )
         links.append(Link(*names[i], placement, screw, parameters[i], float(rotors[i])))
@@ -319,14 +328,14 @@ def _from_frames(
         common["name"],
         tuple(links),
         common["limits"],
-        Drives.direct(len(links)),
+        Drives.joint_torque(len(links)),
         tip=common["tip"],
         source=common["source"],
     )
 
 
 def _joint_row(robot: Robot, link: Link, i: int) -> dict[str, Any]:
-    """One joint and its link, without what is as by default."""
+    """Row of one joint and its link, without default values."""
     drives = robot.drives
     row: dict[str, Any] = {
         "name": link.joint,
@@ -343,10 +352,12 @@ def _joint_row(robot: Robot, link: Link, i: int) -> dict[str, Any]:
         row["parameters"] = link.parameters.tolist()
     if link.rotor_inertia:
         row["rotor_inertia"] = float(link.rotor_inertia)
-    for one in robot.compensators:
-        if one.joint == i:
-            own = {key: getattr(one, key) for key in ("kind", *_COMPENSATOR, "angle")}
-            row["compensator"] = {key: x for key, x in own.items() if x}
+    for compensator in robot.compensators:
+        if compensator.joint == i:
+            compensator_data = {
+                key: getattr(compensator, key) for key in ("kind", *_COMPENSATOR_KEYS, "angle")
+            }
+            row["compensator"] = {key: x for key, x in compensator_data.items() if x}
     if robot.joint_zeros and robot.joint_zeros[i]:
         row["zero"] = float(robot.joint_zeros[i])
     row["gear_ratio"] = float(drives.gear_ratio[i])
@@ -359,7 +370,7 @@ def _joint_row(robot: Robot, link: Link, i: int) -> dict[str, Any]:
 
 
 def to_yaml(robot: Robot) -> str:
-    """YAML that `from_yaml` reads back to the same robot, written in frames."""
+    """YAML in frames, from which `from_yaml` creates an equal robot."""
     drives = robot.drives
     as_written = robot.with_joint_zeros(())
     joints = [_joint_row(robot, link, i) for i, link in enumerate(as_written.links)]

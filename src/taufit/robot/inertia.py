@@ -15,12 +15,12 @@ _TENSOR = np.array([[0, 1, 3], [1, 2, 4], [3, 4, 5]])
 
 
 def inertia_tensor(parameters: Float[Array, "*links 10"]) -> Float[Array, "*links 3 3"]:
-    """The inertia tensor about the frame origin."""
+    """Inertia tensor about the frame origin."""
     return np.asarray(parameters)[..., 4:][..., _TENSOR]
 
 
 def tensor_entries(tensor: Float[Array, "*links 3 3"]) -> Float[Array, "*links 6"]:
-    """The six entries Ixx, Ixy, Iyy, Ixz, Iyz, Izz of a symmetric tensor."""
+    """Entries Ixx, Ixy, Iyy, Ixz, Iyz, Izz of a symmetric tensor."""
     t = np.asarray(tensor)
     return np.stack(
         [t[..., 0, 0], t[..., 0, 1], t[..., 1, 1], t[..., 0, 2], t[..., 1, 2], t[..., 2, 2]], -1
@@ -42,7 +42,7 @@ def from_centre_of_mass(
 def to_centre_of_mass(
     parameters: Float[Array, " 10"],
 ) -> tuple[float, Float[Array, " 3"], Float[Array, "3 3"]]:
-    """Mass, centre of mass and tensor about it. A massless link has its centre at the origin."""
+    """Mass, centre of mass and tensor about it; the centre of a massless link is the origin."""
     m = float(parameters[0])
     c = np.asarray(parameters[1:4]) / m if m != 0.0 else np.zeros(3)
     tensor = inertia_tensor(parameters) - m * (c @ c * np.eye(3) - np.outer(c, c))
@@ -50,7 +50,7 @@ def to_centre_of_mass(
 
 
 def pseudo_inertia(parameters: Float[Array, "*links 10"]) -> Float[Array, "*links 4 4"]:
-    """P = [[tr(I)/2 1 - I, h], [h', m]]; a body is physically possible iff P >= 0."""
+    """Pseudo-inertia P = [[tr(I)/2 1 - I, h], [h', m]]; a link is consistent iff P >= 0."""
     p = np.asarray(parameters)
     tensor = inertia_tensor(p)
     half_trace = 0.5 * np.trace(tensor, axis1=-2, axis2=-1)
@@ -73,7 +73,7 @@ def from_pseudo_inertia(pseudo: Float[Array, "*links 4 4"]) -> Float[Array, "*li
 def transform_parameters(
     parameters: Float[Array, " 10"], placement: Float[Array, "4 4"]
 ) -> Float[Array, " 10"]:
-    """The same body seen from another frame: `placement` is its old frame in the new one.
+    """Inertial parameters in another frame: `placement` is the old frame in the new one.
 
     Pseudo-inertia transforms as T P T'.
     """

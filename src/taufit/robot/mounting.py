@@ -1,4 +1,4 @@
-"""How the base is mounted: only the direction of gravity in the base frame depends on it."""
+"""Mounting of the base, which determines the direction of gravity in the base frame."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOUNTINGS = {
 
 
 def rotation_rpy(roll: float, pitch: float, yaw: float) -> Float[Array, "3 3"]:
-    """Rz(yaw) Ry(pitch) Rx(roll)."""
+    """Rotation matrix Rz(yaw) Ry(pitch) Rx(roll)."""
     cr, sr = np.cos(roll), np.sin(roll)
     cp, sp = np.cos(pitch), np.sin(pitch)
     cy, sy = np.cos(yaw), np.sin(yaw)
@@ -30,16 +30,16 @@ def rotation_rpy(roll: float, pitch: float, yaw: float) -> Float[Array, "3 3"]:
 
 
 def gravity_in_base(mounting: tuple[float, float, float]) -> Float[Array, " 3"]:
-    """g = (Rz Ry Rx)' (0, 0, -9.81), for roll, pitch, yaw of the base in radians."""
+    """Gravity vector g = (Rz Ry Rx)' (0, 0, -9.81), for roll, pitch, yaw of the base [rad]."""
     gravity = rotation_rpy(*mounting).T @ np.array([0.0, 0.0, -STANDARD_GRAVITY])
-    # A mounting of exactly 90 or 180 degrees leaves exactly zero sideways gravity: a remainder
-    # of 1e-16 would count as a column when base parameters are counted.
+    # At exactly 90 or 180 degrees sideways gravity is exactly zero: a remainder of 1e-16 would add
+    # columns to the base parameters.
     gravity[np.abs(gravity) < 1e-12 * STANDARD_GRAVITY] = 0.0
     return np.asarray(gravity)
 
 
 def parse_mounting(text: str) -> tuple[float, float, float]:
-    """'ground', 'ceiling', 'wall', or 'ROLL,PITCH,YAW' in degrees."""
+    """Parse 'ground', 'ceiling', 'wall', or 'ROLL,PITCH,YAW' in degrees."""
     if text in MOUNTINGS:
         return MOUNTINGS[text]
     try:

@@ -1,4 +1,4 @@
-"""Any description of an arm in, a `Robot` out."""
+"""Reading of robot descriptions."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from taufit.core.extras import missing_extra
 from taufit.core.files import write_text
 from taufit.robot.robot import Robot
 
-_LARGEST = 32_000_000
+_MAX_FILE_BYTES = 32_000_000
 
 
 def bundled_robots() -> tuple[str, ...]:
-    """The names of the arms taufit knows.
+    """Names of the bundled robots.
 
     Example:
         >>> import taufit
@@ -39,16 +39,16 @@ def read_robot(
     mounting: str | Sequence[float] | None = None,
     expand: bool = True,
 ) -> Robot:
-    """An arm from a bundled name, a .urdf, a .xacro or a .yaml.
+    """Read a robot from a bundled name, a .urdf, a .xacro or a .yaml.
 
     Args:
-        path_or_name: A file, or one of `bundled_robots()`.
-        base: For URDF and xacro, the link the chain starts at.
-        tip: For URDF and xacro, the link the chain ends at.
+        path_or_name: File, or one of `bundled_robots()`.
+        base: First link of the chain (URDF and xacro).
+        tip: Last link of the chain (URDF and xacro).
         mounting: "ground", "ceiling", "wall", "ROLL,PITCH,YAW" in degrees, or three angles in
-            radians; None keeps the description's own.
-        expand: Whether a xacro, whose expressions are evaluated, may be read; False for a name
-            that comes from a file.
+            radians; None keeps that of the description.
+        expand: Whether xacro files, whose expressions are evaluated, may be read; False for names
+            from a file.
 
     Example:
         >>> import taufit
@@ -64,7 +64,7 @@ def read_robot(
                 f"{name} is named by a file, and a xacro evaluates what is in it: name it yourself "
                 "(ROBOT, --robot)."
             )
-        robot = _read(name, base, tip)
+        robot = _read_description(name, base, tip)
     except MissingExtraError:
         raise
     except RobotError as error:
@@ -75,39 +75,39 @@ def read_robot(
 
 
 def write_robot(robot: Robot, path: str | os.PathLike[str]) -> None:
-    """Write an arm as YAML that `read_robot` reads back to the same arm."""
+    """Write a robot as YAML, from which `read_robot` creates an equal robot."""
     from taufit.robot.from_yaml import to_yaml
 
     write_text(path, to_yaml(robot))
 
 
-def _read(name: str, base: str | None, tip: str | None) -> Robot:
+def _read_description(name: str, base: str | None, tip: str | None) -> Robot:
     path = Path(name)
     suffix = path.suffix.lower()
-    known = bundled_robots()
+    bundled = bundled_robots()
     if not suffix:
         text = None
-        if name.lower() in known:
+        if name.lower() in bundled:
             text = (files("taufit.robot") / "bundled" / f"{name.lower()}.yaml").read_text("utf-8")
         if text is None:
-            close = difflib.get_close_matches(name.lower(), known, n=1)
-            hint = f" Did you mean {close[0]!r}?" if close else ""
+            similar = difflib.get_close_matches(name.lower(), bundled, n=1)
+            hint = f" Did you mean {similar[0]!r}?" if similar else ""
             raise RobotError(
                 f"{name!r} is neither a bundled robot nor a file ending in .urdf, .xacro or .yaml."
-                f"{hint} Bundled are {', '.join(known)}."
+                f"{hint} Bundled are {', '.join(bundled)}."
             )
     elif suffix in (".urdf", ".xml", ".xacro"):
         from taufit.robot.from_urdf import from_urdf
 
-        text = _xacro(path) if suffix == ".xacro" else _text(path)
+        text = _expand_xacro(path) if suffix == ".xacro" else _read_text(path)
         kind = "xacro" if suffix == ".xacro" else "URDF"
         return from_urdf(text, base=base, tip=tip, source=f"{kind} {path.name}")
     elif suffix in (".yaml", ".yml"):
-        text = _text(path)
+        text = _read_text(path)
     else:
         raise RobotError(
             f"{name}: a robot is read from .urdf, .xacro or .yaml, not from {suffix}. "
-            f"Bundled are {', '.join(known)}."
+            f"Bundled are {', '.join(bundled)}."
         )
     if base is not None or tip is not None:
         raise RobotError(f"{name} is one chain already: --base and --tip are for URDF and xacro.")
@@ -116,26 +116,26 @@ def _read(name: str, base: str | None, tip: str | None) -> Robot:
     return from_yaml(text)
 
 
-def _text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     try:
-        return read_bytes(path, _LARGEST, error=RobotError).decode("utf-8-sig")
+        return read_bytes(path, _MAX_FILE_BYTES, error=RobotError).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise RobotError(f"{path} is not UTF-8 text.") from None
 
 
-def _xacro(path: Path) -> str:
-    """The URDF a xacro file expands to. Expanding runs the file's own expressions."""
-    _text(path)
+def _expand_xacro(path: Path) -> str:
+    """URDF of a xacro file. Expanding evaluates the file's expressions."""
+    _read_text(path)
     try:
         from xacrodoc import XacroDoc
     except ImportError:
         instead = "expand the file with `xacro FILE > robot.urdf`"
         raise missing_extra("xacro", str(path), instead) from None
     try:
-        # Meshes are not opened, so the packages they lie in need not exist.
+        # Meshes are not opened, so their packages need not exist.
         document = XacroDoc.from_file(str(path), resolve_packages=False)
         return str(document.to_urdf_string())
     except Exception as error:
-        # The expander raises its own and Python's errors alike; each means a faulty file.
+        # The expander raises many kinds of errors; each means a faulty file.
         text = str(error).splitlines() or [type(error).__name__]
         raise RobotError(f"{path} cannot be expanded: {text[0]}.") from None

@@ -1,4 +1,4 @@
-"""What an arm is: a chain of links, each moved by one screw, and how it is mounted and driven."""
+"""Robot: a chain of links, each moved by one screw, with mounting and drives."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from taufit.robot.pose import screw_motion
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Link:
-    """One moving link and the joint that moves it.
+    """Moving link and the joint that moves it.
 
     The pose of this link's frame in the previous link's frame is M exp([S] q).
 
     Attributes:
-        name: Of the link.
+        name: Name of the link.
         joint: Name of the joint that moves it.
-        placement: M, homogeneous, the pose at q = 0.
-        screw: S = (omega; v), constant in this link's frame. omega is a unit vector for a
+        placement: Homogeneous matrix M, the pose at q = 0.
+        screw: Screw S = (omega; v), constant in this link's frame. omega is a unit vector for a
             revolute joint; it is zero and v a unit vector for a prismatic one.
-        parameters: Nominal m, hx, hy, hz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz in this link's frame;
-            zeros where nobody knows.
-        rotor_inertia: Of the motor, reflected to the joint [kg m^2 or kg].
+        parameters: Nominal m, hx, hy, hz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz in this link's frame; zeros
+            if unknown.
+        rotor_inertia: Rotor inertia reflected to the joint [kg m^2 or kg].
     """
 
     name: str
@@ -43,10 +43,10 @@ class Link:
     rotor_inertia: float = 0.0
 
     def __post_init__(self) -> None:
-        for what, name in (("link", self.name), ("joint", self.joint)):
+        for kind, name in (("link", self.name), ("joint", self.joint)):
             if name != clean_name(name):
                 raise RobotError(
-                    f"the name of {what} {printable(name[:60])!r} has control characters or more "
+                    f"the name of {kind} {printable(name[:60])!r} has control characters or more "
                     "than 200 letters: rename it."
                 )
 
@@ -56,8 +56,8 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Limits:
-    """What each joint may do; infinite where unknown. SI units."""
+class JointLimits:
+    """Joint limits in SI units; infinite if unknown."""
 
     lower: Float[Array, " j"]
     upper: Float[Array, " j"]
@@ -66,24 +66,24 @@ class Limits:
     torque: Float[Array, " j"]
 
     @classmethod
-    def none(cls, joints: int) -> Limits:
+    def unlimited(cls, joints: int) -> JointLimits:
         inf = np.full(joints, np.inf)
         return cls(-inf, inf, inf, inf, inf)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Drives:
-    """Between the recorded signal and the joint's torque.
+    """Drives: relation of the recorded signal to joint torque.
 
     Attributes:
-        gain: Joint torque per unit of the recorded signal [N m per A, or 1 for torque].
-        gain_std: Standard deviation of `gain`, same unit; zero where it is exact.
+        gain: Joint torque per unit of the recorded signal [N m/A, or 1 for torque].
+        gain_std: Standard deviation of `gain`; zero if exact.
         gear_ratio: Motor turns per joint turn (sign included).
-        torque_constant: Motor torque per ampere; nan where unknown.
-        side: "motor" when the signal is taken before the gear (current, motor torque) and so
-            contains the drive's friction, "link" behind it (joint torque sensor).
-        coupling: C with motor positions, referred to the joints, q_m = C q; then the joints'
-            torque is tau = C' tau_m. The identity where every motor moves one joint.
+        torque_constant: Motor torque per ampere [N m/A]; nan if unknown.
+        side: "motor" if the signal is taken before the gear (current, motor torque) and contains
+            the drive's friction, "link" after it (joint torque sensor).
+        coupling: Matrix C with motor positions, referred to the joints, q_m = C q; joint torque is
+            tau = C' tau_m. Identity for one motor per joint.
     """
 
     gain: Float[Array, " j"]
@@ -94,31 +94,31 @@ class Drives:
     coupling: Float[Array, "j j"]
 
     @classmethod
-    def direct(cls, joints: int, side: str = "motor") -> Drives:
-        """Torque is recorded at the joint, one motor per joint."""
-        one = np.ones(joints)
-        return cls(one, 0 * one, one, np.full(joints, np.nan), side, np.eye(joints))
+    def joint_torque(cls, joints: int, side: str = "motor") -> Drives:
+        """Drives with torque recorded at the joint, one motor per joint."""
+        ones = np.ones(joints)
+        return cls(ones, 0 * ones, ones, np.full(joints, np.nan), side, np.eye(joints))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Robot(NotebookDisplay):
-    """A serial arm.
+    """Serial robot.
 
     Attributes:
-        name: What to call it.
-        links: From the base to the tip, one joint each.
-        limits: Of the joints.
-        drives: Of the joints.
+        name: Name of the robot.
+        links: Links from the base to the tip, one joint each.
+        limits: Joint limits.
+        drives: Drives of the joints.
         mounting: Roll, pitch, yaw of the base [rad].
-        tip: Flange in the last link's frame.
+        tip: Flange pose in the last link's frame.
         lengths: Named lengths of the description, for expressions.
-        length_slopes: How each link's placement (3 coordinates) and screw (6) change with each
-            length; empty where the description names none.
-        source: Where the numbers come from.
-        urdf: The text it was read from, when it was a URDF; exports edit it in place.
-        joint_zeros: What is added to each recorded position to give the joint's [rad or m]; the
-            links' placements contain it. Empty where nothing is.
-        compensators: Springs or gas cylinders that carry part of the weight, one per joint at most.
+        length_slopes: Derivatives of each link's placement (3 coordinates) and screw (6) by each
+            length; empty without named lengths.
+        source: Origin of the values.
+        urdf: Text of the URDF it was read from, if any; exports edit it.
+        joint_zeros: Joint zero offsets added to recorded positions [rad or m], contained in the
+            placements. Empty if none.
+        compensators: Gravity compensators, at most one per joint.
 
     Example:
         >>> import taufit
@@ -131,7 +131,7 @@ class Robot(NotebookDisplay):
 
     name: str
     links: tuple[Link, ...]
-    limits: Limits
+    limits: JointLimits
     drives: Drives
     mounting: tuple[float, float, float] = (0.0, 0.0, 0.0)
     tip: Float[Array, "4 4"] = field(default_factory=lambda: np.eye(4))
@@ -143,7 +143,7 @@ class Robot(NotebookDisplay):
     compensators: tuple[Compensator, ...] = ()
 
     def __post_init__(self) -> None:
-        # What a file calls itself is shown in many places; nothing in it may act there.
+        # Names from files are displayed in many places: remove control characters.
         object.__setattr__(self, "name", clean_name(self.name))
         object.__setattr__(self, "source", clean_name(self.source, 2000))
 
@@ -152,7 +152,7 @@ class Robot(NotebookDisplay):
 
     @property
     def joints(self) -> int:
-        """How many joints it has."""
+        """Number of joints."""
         return len(self.links)
 
     @property
@@ -187,16 +187,16 @@ class Robot(NotebookDisplay):
 
     @property
     def parameter_names(self) -> tuple[str, ...]:
-        """One per inertial parameter: link_1.m, link_1.hx, ..."""
+        """Names of the inertial parameters: link_1.m, link_1.hx, ..."""
         return self.layout.names
 
     @property
     def layout(self) -> LinkLayout:
-        """Which of the links' parameters is what; a torque model's begins with the same."""
+        """Layout of the inertial parameters; torque models begin with the same."""
         return LinkLayout(self.joints)
 
     def with_mounting(self, mounting: Sequence[float] | str) -> Robot:
-        """The same arm, mounted another way."""
+        """Copy with another mounting."""
         if isinstance(mounting, str):
             from taufit.robot.mounting import parse_mounting
 
@@ -207,7 +207,7 @@ class Robot(NotebookDisplay):
         return replace(self, mounting=(roll, pitch, yaw))
 
     def with_parameters(self, parameters: Float[Array, " p"] | Float[Array, "j 10"]) -> Robot:
-        """The same arm with other inertial parameters (10 j, link after link)."""
+        """Copy with other inertial parameters (10 j, link after link)."""
         rows = np.asarray(parameters, float).reshape(self.joints, PER_LINK)
         links = tuple(
             replace(link, parameters=row.copy()) for link, row in zip(self.links, rows, strict=True)
@@ -215,55 +215,62 @@ class Robot(NotebookDisplay):
         return replace(self, links=links)
 
     def with_joint_zeros(self, zeros: Sequence[float] | Float[Array, " j"]) -> Robot:
-        """The same arm with encoders whose zero lies elsewhere: joint = recorded + zero.
+        """Copy with other joint zero offsets: joint position = recorded + zero.
 
-        M exp([S] (q + zero)) = (M exp([S] zero)) exp([S] q), so only placements change, and whoever
-        computes with the robot goes on with recorded positions. Limits are those of the record.
+        M exp([S] (q + zero)) = (M exp([S] zero)) exp([S] q), so only placements change, and
+        recorded
+        positions can be used unchanged. Limits refer to recorded positions.
 
         Args:
-            zeros: One per joint [rad or m], in place of those it has.
+            zeros: Offset per joint [rad or m], replacing the existing ones.
         """
         zeros = tuple(float(zero) for zero in zeros)
         if len(zeros) not in (0, self.joints) or not np.all(np.isfinite(zeros)):
             raise RobotError(
                 f"{self.name} has {self.joints} joints; joint zeros are as many numbers, or none."
             )
-        now = np.zeros(self.joints) if not zeros else np.array(zeros)
-        change = now - (np.array(self.joint_zeros) if self.joint_zeros else 0.0)
+        offsets = np.zeros(self.joints) if not zeros else np.array(zeros)
+        change = offsets - (np.array(self.joint_zeros) if self.joint_zeros else 0.0)
         links = tuple(
             replace(link, placement=link.placement @ screw_motion(link.screw, float(step)))
             if step
             else link
             for link, step in zip(self.links, change, strict=True)
         )
-        held = tuple(
-            replace(one, angle=one.angle + float(change[one.joint])) for one in self.compensators
+        compensators = tuple(
+            replace(compensator, angle=compensator.angle + float(change[compensator.joint]))
+            for compensator in self.compensators
         )
-        zeros = zeros if np.any(now) else ()
-        return replace(self, links=links, joint_zeros=zeros, compensators=held)
+        zeros = zeros if np.any(offsets) else ()
+        return replace(self, links=links, joint_zeros=zeros, compensators=compensators)
 
     def with_lengths(self, values: Mapping[str, float]) -> Robot:
-        """The same arm with some of its named lengths changed [m].
+        """Copy with some of its named lengths changed [m].
 
         Rotations do not depend on lengths and positions do so linearly, hence
         geometry(l + dl) = geometry(l) + slopes dl.
         """
         if self.joint_zeros:
             return self.with_joint_zeros(()).with_lengths(values).with_joint_zeros(self.joint_zeros)
-        known = [name for name, _ in self.lengths]
-        unknown = [name for name in values if name not in known]
-        if unknown or len(self.length_slopes) != len(known):
-            named = ", ".join(known) if len(self.length_slopes) == len(known) else "none"
+        length_names = [name for name, _ in self.lengths]
+        unknown = [name for name in values if name not in length_names]
+        if unknown or len(self.length_slopes) != len(length_names):
+            available = (
+                ", ".join(length_names) if len(self.length_slopes) == len(length_names) else "none"
+            )
             raise RobotError(
-                f"{self.name} has no length {unknown[0] if unknown else known[0]!r} that can be "
-                f"changed; it has {named}."
+                f"{self.name} has no length {unknown[0] if unknown else length_names[0]!r} that "
+                "can be "
+                f"changed; it has {available}."
             )
         change = np.array([values.get(name, value) - value for name, value in self.lengths])
-        moved = np.einsum("l,ljk->jk", change, self.length_slopes) if known else None
-        if moved is None:
+        geometry_change = (
+            np.einsum("l,ljk->jk", change, self.length_slopes) if length_names else None
+        )
+        if geometry_change is None:
             return self
         links = []
-        for link, step in zip(self.links, moved, strict=True):
+        for link, step in zip(self.links, geometry_change, strict=True):
             placement = link.placement.copy()
             placement[:3, 3] += step[:3]
             links.append(replace(link, placement=placement, screw=link.screw + step[3:]))
@@ -271,7 +278,7 @@ class Robot(NotebookDisplay):
         return replace(self, links=tuple(links), lengths=lengths)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON; `from_dict` returns the same robot."""
+        """Plain data for JSON; inverse of `from_dict`."""
         return {
             "name": self.name,
             "links": [
@@ -320,8 +327,8 @@ class Robot(NotebookDisplay):
 
 
 def _finite(values: Float[Array, " j"]) -> list[float | None]:
-    """JSON has no infinity: unknown becomes null."""
+    """List with null for values that are not finite, which JSON lacks."""
     return [float(x) if np.isfinite(x) else None for x in values]
 
 
-__all__ = ["MOUNTINGS", "Drives", "Limits", "Link", "Robot"]
+__all__ = ["MOUNTINGS", "Drives", "JointLimits", "Link", "Robot"]

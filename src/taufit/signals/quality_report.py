@@ -10,7 +10,7 @@ from taufit.core.arrays import Array, Bool, Float
 from taufit.core.errors import RecordingError
 from taufit.recording import Recording
 from taufit.recording.finding import Finding
-from taufit.recording.row_checks import rows_of
+from taufit.recording.row_checks import select_rows
 from taufit.recording.timing import timing
 from taufit.robot import Robot
 from taufit.signals.conditioning import condition
@@ -79,7 +79,7 @@ def quality_report(
                 return (*findings, note)
     moving = _motion_mask(recording, samples)
     findings += _motion_findings(samples, moving)
-    findings += _coupled_motion_findings(samples, moving)
+    findings += _equal_motion_findings(samples, moving)
     findings += [f for f in samples.findings if f.kind not in ("duplicate", "gap")]
     findings += _delay_findings(recording, samples, moving)
     findings += _noise_findings(samples, moving, "N m" if note is None else recording.signal_unit)
@@ -103,7 +103,7 @@ def _in_order(recording: Recording) -> tuple[Recording, list[Finding]]:
         "judged in order of time, each stamp once",
         value=dropped,
     )
-    return rows_of(recording, order), [finding]
+    return select_rows(recording, order), [finding]
 
 
 def _report_cutoff(recording: Recording) -> float | None:
@@ -303,7 +303,7 @@ def _channel_findings(recording: Recording, known_kinds: set[str]) -> list[Findi
     return findings
 
 
-def _coupled_motion_findings(samples: Samples, moving: Bool[Array, " n"]) -> list[Finding]:
+def _equal_motion_findings(samples: Samples, moving: Bool[Array, " n"]) -> list[Finding]:
     """Findings about joints with equal motion, whose parameters are confounded."""
     if np.count_nonzero(moving) < 50:
         return []

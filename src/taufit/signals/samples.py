@@ -172,7 +172,7 @@ class Samples(NotebookDisplay):
         if noise is not None:
             weights = [float(len(part)) for part in parts]
             values["noise"] = np.sqrt(weights @ noise**2 / np.sum(weights))
-        values["channels"] = Channels.joined([part.channels for part in parts])
+        values["channels"] = Channels.concatenate([part.channels for part in parts])
         return replace(first, column_cache=None, cached_motion=(), **values)
 
     @classmethod

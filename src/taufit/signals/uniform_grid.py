@@ -36,10 +36,10 @@ def common_rate(recordings: Sequence[CleanRecording], cutoff: float) -> float:
     faster than needed for a low-pass at `cutoff` (infinite for none).
     """
     max_rate = max(MAX_RATE_HZ, 10.0 * cutoff) if np.isfinite(cutoff) else MAX_RATE_HZ
-    return min(_decimated_rate(recording.timing, max_rate) for recording in recordings)
+    return min(_grid_rate_limit(recording.timing, max_rate) for recording in recordings)
 
 
-def _decimated_rate(timing: Timing, max_rate: float) -> float:
+def _grid_rate_limit(timing: Timing, max_rate: float) -> float:
     rate = grid_rate(timing)
     return float(rate / max(1.0, np.ceil(rate / max_rate - 1e-9)))
 

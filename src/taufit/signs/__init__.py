@@ -1,5 +1,5 @@
-"""Torque whose sign was not recorded. In: a `TorqueModel` and `Samples` of magnitudes. Out: signs
-with a certificate, and samples that any fit takes.
+"""Sign recovery for unsigned torque. In: a `TorqueModel` and `Samples` of torque magnitudes. Out:
+signs with a certificate, and signed samples for any fit.
 
 Left to others: the fit itself (fitting).
 """

@@ -1,9 +1,8 @@
-"""The signs whose best physically possible model fits best, proven.
+"""Sign vector whose best physically consistent model fits best, with proof of optimality.
 
-Let c(s) be the least-squares cost of signs s when the parameters must belong to a possible arm.
-Without that demand the cost is s'Qs, so s'Qs <= c(s): going through sign vectors in order of
-increasing s'Qs and stopping at the first whose s'Qs exceeds the smallest c met so far leaves out
-nothing better.
+Let c(s) be the least-squares cost of signs s over physically consistent parameters. Without that
+constraint the cost is s'Qs, so s'Qs <= c(s): enumerating sign vectors in order of increasing s'Qs
+and stopping at the first whose s'Qs exceeds the smallest c so far misses nothing better.
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ from taufit.signs.search import sign_candidates
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ConstrainedSigns:
-    """The best sign vector under constraints.
+    """Best sign vector under physical constraints.
 
     Attributes:
-        signs: The minimiser of c.
-        cost: c there.
-        margins: Per sign, how much more the cheapest vector met with that sign reversed costs.
-        certified: Whether the search ended by its bound.
-        solved: Constrained problems solved.
+        signs: Minimiser of c.
+        cost: Minimum of c.
+        margins: Per sign, extra cost of the cheapest evaluated vector with that sign reversed.
+        certified: Whether optimality is proven by the bound.
+        solved: Number of constrained problems solved.
     """
 
     signs: Int[Array, " s"]
@@ -47,59 +46,59 @@ def search_constrained(
     anchor: int | None = None,
     lower_bound: Callable[[Int[Array, " s"]], float] | None = None,
     radius: float = 25.0,
-    most: int = 200,
+    maximum_solved: int = 200,
 ) -> ConstrainedSigns:
-    """Minimise c(s) by going through sign vectors in order of s'Qs.
+    """Minimise c(s) by enumerating sign vectors in order of s'Qs.
 
     Args:
         quadratic: Q.
         cost: c, never below s'Qs.
-        anchor: A variable whose sign is +1, if there is one.
-        lower_bound: A cheap bound s'Qs <= lower_bound(s) <= c(s) that saves solving c.
-        radius: Go on this far beyond the best, so that margins up to it are found.
-        most: Constrained problems to solve at most.
+        anchor: Index of a variable whose sign is +1, if there is one.
+        lower_bound: Cheap bound s'Qs <= lower_bound(s) <= c(s) that saves evaluations of c.
+        radius: Margins up to this value are found; larger values take longer.
+        maximum_solved: Maximum number of constrained problems.
     """
-    best, least = np.zeros(len(quadratic), np.int64), np.inf
-    met: list[tuple[float, Int[Array, " s"]]] = []
+    best, best_cost = np.zeros(len(quadratic), np.int64), np.inf
+    evaluated: list[tuple[float, Int[Array, " s"]]] = []
     certified, solved = False, 0
-    for plain, signs in sign_candidates(quadratic, anchor=anchor, most=1 << 14):
-        if plain > least + radius:
+    for quadratic_cost, signs in sign_candidates(quadratic, anchor=anchor, maximum_count=1 << 14):
+        if quadratic_cost > best_cost + radius:
             certified = True
             break
         vector = signs.astype(np.int64)
-        if lower_bound is not None and lower_bound(vector) > least + radius:
+        if lower_bound is not None and lower_bound(vector) > best_cost + radius:
             continue
-        if solved == most:
-            # Nothing left out costs less than this vector, so the best may still be proven.
-            certified = plain >= least
+        if solved == maximum_solved:
+            # Every remaining vector costs at least this one, so the best may still be proven.
+            certified = quadratic_cost >= best_cost
             break
-        value = max(cost(vector), plain)
+        value = max(cost(vector), quadratic_cost)
         solved += 1
-        met.append((value, vector))
-        if value < least:
-            best, least = vector, value
+        evaluated.append((value, vector))
+        if value < best_cost:
+            best, best_cost = vector, value
     else:
         certified = len(quadratic) <= 14
     margins = np.full(len(quadratic), np.inf)
-    for value, vector in met:
-        if value - least < radius:
+    for value, vector in evaluated:
+        if value - best_cost < radius:
             changed = vector != best
-            margins[changed] = np.minimum(margins[changed], value - least)
-    return ConstrainedSigns(best, float(least), margins, certified, solved)
+            margins[changed] = np.minimum(margins[changed], value - best_cost)
+    return ConstrainedSigns(best, float(best_cost), margins, certified, solved)
 
 
 class ConsistentCost:
-    """c(s): least squares over physically possible arms, for any signs of the same data.
+    """Cost c(s): least squares over physically consistent robots, for any signs of the same data.
 
     One QR of the weighted rows serves every sign vector: only the right-hand side, Q'D s, changes.
 
     Args:
-        model: Whose parameters.
-        rows: Weighted rows of all the model's parameters that take part.
-        values: Their weighted magnitudes.
-        label: Which sign each row has.
-        count: How many signs there are.
-        estimator: What "possible" means.
+        model: Model to be fitted.
+        rows: Weighted regressor rows of all parameters.
+        values: Weighted torque magnitudes.
+        label: Index of the sign of each row.
+        count: Number of signs.
+        estimator: Estimator with the consistency constraints.
     """
 
     def __init__(
@@ -112,7 +111,7 @@ class ConsistentCost:
         estimator: Estimator | None = None,
     ) -> None:
         orthogonal, self._factor = np.linalg.qr(rows)
-        # Q'D, summed segment by segment.
+        # Q'D, summed by segment.
         self._moments = np.zeros((len(self._factor), count))
         np.add.at(self._moments.T, label, orthogonal * values[:, None])
         self._energy = float(values @ values)
@@ -121,14 +120,14 @@ class ConsistentCost:
         self._estimator = estimator or ConsistentSdp(margin=0.0)
 
     def information(self, signs: Int[Array, " s"]) -> Information:
-        """What the data say about the parameters if these were the signs."""
+        """Information about the parameters for these signs."""
         target = self._moments @ signs
         residual = max(self._energy - float(target @ target), 0.0)
         names = self._problem.model.names
         return Information(names, self._factor, target, residual, self._rows)
 
     def parameters(self, signs: Int[Array, " s"]) -> Float[Array, " p"]:
-        """The best possible arm for these signs."""
+        """Best consistent parameters for these signs."""
         return self._estimator.solve(self.information(signs), self._problem).values
 
     def __call__(self, signs: Int[Array, " s"]) -> float:

@@ -1,4 +1,4 @@
-"""What a search for torque signs found, and how sure it is."""
+"""Result of a sign search, with its certainty."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float, Int
 from taufit.signals import Samples
-from taufit.signs.samples import signed_samples
+from taufit.signs.samples import with_signs
 
 
 @dataclass(frozen=True, slots=True)
 class SignedSegment:
-    """One segment of one joint, the sign found for it, and how sure it is.
+    """One segment of one joint with its recovered sign.
 
     Attributes:
-        joint: Counted from 0.
-        run: Counted from 0.
-        t0, t1: Within the run [s], between samples where the crossing lies between them.
-        first, last: Samples of the whole set, inclusive.
+        joint: Joint index, from 0.
+        run: Run index, from 0.
+        t0, t1: Start and end within the run [s], interpolated at zero crossings.
+        first, last: First and last sample in the whole set, inclusive.
         sign: +1 or -1.
         margin: Extra cost of the best choice with this sign reversed, in noise variances; infinite
-            where it is beyond what was searched.
-        ambiguous: Whether the data cannot be trusted to tell.
-        reason: Why it is ambiguous, else "".
+            if above the search radius.
+        ambiguous: Whether the sign is uncertain.
+        reason: Reason for the ambiguity, else "".
     """
 
     joint: int
@@ -40,7 +40,7 @@ class SignedSegment:
     reason: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, joints and runs counted from 1 as users do."""
+        """Plain data for JSON, joints and runs from 1."""
         return {
             "joint": self.joint + 1,
             "run": self.run + 1,
@@ -54,13 +54,13 @@ class SignedSegment:
 
 
 @dataclass(frozen=True, slots=True)
-class SureInterval:
-    """An interval in which a joint's torque has one sign for certain.
+class CertainInterval:
+    """Interval in which the sign of a joint's torque is certain and constant.
 
     Attributes:
-        joint: Counted from 0.
-        run: Counted from 0.
-        t0, t1: First and last sample, within the run [s].
+        joint: Joint index, from 0.
+        run: Run index, from 0.
+        t0, t1: Times of first and last sample within the run [s].
         sign: +1 or -1.
     """
 
@@ -71,7 +71,7 @@ class SureInterval:
     sign: int
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, joints and runs counted from 1 as users do."""
+        """Plain data for JSON, joints and runs from 1."""
         return {
             "joint": self.joint + 1,
             "run": self.run + 1,
@@ -82,32 +82,32 @@ class SureInterval:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FoundSigns:
+class RecoveredSigns:
     """Torque signs recovered from magnitudes.
 
     Attributes:
-        segments: Segments with their signs, joint after joint, in time order.
+        segments: Segments with their signs, sorted by joint, then time.
         sample_sign: Sign of every sample, +1 or -1.
-        sample_sure: Which of them can be relied on: those of segments that are not ambiguous, and
+        sample_sure: Samples with a certain sign: those of segments that are not ambiguous, and
             others whose magnitude the model explains with only one sign.
-        samples: The samples given, torque signed; samples whose motion is uncertain (the ends of
-            runs where derivatives have not settled) are no longer kept.
-        expected: Expected signed torque of every sample, on the grid and before any low-pass: near
-            zero, where a magnitude does not tell its sign, both signs count with their probability.
-        certified: Whether no other choice of signs fits better, proven.
-        chi2_per_dof: Unexplained torque against the noise of the recording: 1 for a right model.
-        joint_chi2: The same joint by joint.
-        noise: Unexplained torque per joint, standard deviation [N m].
-        confident: Whether the signs deserve trust as a whole.
-        warnings: What is uncertain and what to record or change.
-        nodes: Partial sign vectors the search visited.
+        samples: Input samples with signed torque; samples with uncertain motion (ends of runs
+            where derivatives have not settled) are no longer used.
+        expected: Expected signed torque of every sample, before any low-pass: near zero, where a
+            magnitude does not determine its sign, both signs count with their probability [N m].
+        certified: Whether it is proven that no other signs fit better.
+        chi2_per_dof: chi2 of the residual per degree of freedom: 1 for a correct model.
+        joint_chi2: chi2 per degree of freedom of each joint.
+        noise: Standard deviation of the residual per joint [N m].
+        confident: Whether the signs are reliable as a whole.
+        warnings: Uncertainties and remedies.
+        nodes: Number of partial sign vectors visited.
         method: "exact" or "tree".
-        values: Least-squares parameters of the model used in the search (not made consistent).
+        values: Least-squares parameters of the search (not physically consistent).
         recorded: Per joint, whether the sign was recorded.
-        predicted: Torque by `values`, of every sample.
-        known: Samples whose sign was recorded, or given and clear of the noise.
-        noisy: Per joint, whether noise drowns its torque.
-        joint_confident: Per joint, whether its signs deserve trust.
+        predicted: Torque predicted by `values` [N m].
+        has_sign: Samples whose sign was recorded, or given and clear of the noise.
+        noisy: Per joint, whether noise exceeds its torque.
+        joint_confident: Per joint, whether its signs are reliable.
     """
 
     segments: tuple[SignedSegment, ...]
@@ -126,14 +126,14 @@ class FoundSigns:
     values: Float[Array, " p"]
     recorded: Bool[Array, " j"]
     predicted: Float[Array, "n j"]
-    known: Bool[Array, "n j"]
+    has_sign: Bool[Array, "n j"]
     noisy: Bool[Array, " j"]
     joint_confident: Bool[Array, " j"]
 
     @property
     def fit_samples(self) -> Samples:
-        """The samples to fit: torque is `expected`, which does not bias the model near zero."""
-        return signed_samples(replace(self.samples, signed=self.recorded), self.expected)
+        """Samples for a fit: torque is `expected`, which does not bias the model near zero."""
+        return with_signs(replace(self.samples, signed=self.recorded), self.expected)
 
     @property
     def signs(self) -> Int[Array, " s"]:
@@ -144,7 +144,7 @@ class FoundSigns:
         return np.array([segment.ambiguous for segment in self.segments], bool)
 
     def to_dict(self) -> dict[str, Any]:
-        """What `taufit fit --torque-signs unknown --json` adds."""
+        """JSON data of `taufit fit --torque-signs unknown --json`."""
         return {
             "segments": [segment.to_dict() for segment in self.segments],
             "signs": self.signs.tolist(),
@@ -157,17 +157,17 @@ class FoundSigns:
             "sure": [interval.to_dict() for interval in self.sure_intervals()],
         }
 
-    def sure_intervals(self) -> tuple[SureInterval, ...]:
-        """Intervals without a gap in which every sample of a joint is sure and has one sign."""
-        run, time, out = self.samples.run, self.samples.time, []
-        apart = np.diff(run, prepend=run[:1]) != 0
+    def sure_intervals(self) -> tuple[CertainInterval, ...]:
+        """Intervals without a gap in which every sample of a joint has the same certain sign."""
+        run, time, intervals = self.samples.run, self.samples.time, []
+        starts_run = np.diff(run, prepend=run[:1]) != 0
         for joint in range(self.samples.joints):
             value = np.where(self.sample_sure[:, joint], self.sample_sign[:, joint], 0)
-            starts = np.flatnonzero((np.diff(value, prepend=2) != 0) | apart)
+            starts = np.flatnonzero((np.diff(value, prepend=2) != 0) | starts_run)
             for first, stop in zip(starts, np.append(starts[1:], len(value)), strict=True):
                 if value[first]:
-                    out.append(
-                        SureInterval(
+                    intervals.append(
+                        CertainInterval(
                             joint,
                             int(run[first]),
                             float(time[first]),
@@ -175,4 +175,4 @@ class FoundSigns:
                             int(value[first]),
                         )
                     )
-        return tuple(out)
+        return tuple(intervals)

@@ -1,12 +1,12 @@
-"""Parameters from magnitudes alone, once the signs are nearly known: folded-normal EM.
+"""Parameters from torque magnitudes, starting near the solution: folded-normal EM.
 
 A magnitude m = |mu + e|, e ~ N(0, sigma^2), is explained by both signs; its expected signed value
 is
 
     z = m tanh(m mu / sigma^2),
 
-so expectation and weighted least squares in turn climb the likelihood of every sample, those near
-zero included, without deciding a single sign.
+so alternating expectation and weighted least squares increases the likelihood of all samples, those
+near zero included, without deciding any sign.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ class FoldedFit:
     """Parameters fitted to magnitudes.
 
     Attributes:
-        theta: Of the independent columns.
-        noise: Standard deviation per joint.
-        predicted: Y theta.
-        expected: Expected signed torque of each sample.
-        rounds: How many it took.
+        theta: Parameters of the independent columns.
+        noise: Standard deviation per joint [N m].
+        predicted: Y theta [N m].
+        expected: Expected signed torque of each sample [N m].
+        rounds: Number of iterations.
     """
 
     theta: Float[Array, " b"]
@@ -48,32 +48,32 @@ def fit_folded(
     floor: Float[Array, " j"],
     *,
     tolerance: float = 1e-6,
-    most: int = 40,
+    maximum_iterations: int = 40,
 ) -> FoldedFit:
-    """Climb from `theta` to the nearest maximum of the likelihood.
+    """Maximise the likelihood from `theta` to the nearest maximum.
 
     Args:
-        rows: The regressor.
-        magnitude: |torque|, or torque with sign where `signed`.
-        signed: Which samples carry their sign.
-        keep: Which samples count.
-        theta: Where to start.
-        floor: Smallest noise accepted, per joint.
-        tolerance: Relative change of the predicted torque that ends it.
-        most: Rounds at most.
+        rows: Regressor.
+        magnitude: |torque|, or signed torque where `signed` [N m].
+        signed: Samples with a known sign.
+        keep: Samples to use.
+        theta: Start values.
+        floor: Minimum noise per joint [N m].
+        tolerance: Relative change of the predicted torque at convergence.
+        maximum_iterations: Maximum number of iterations.
     """
     grams = []
     for i, (part, columns) in enumerate(zip(rows.rows, rows.columns, strict=True)):
-        use = part if np.all(keep[:, i]) else part[keep[:, i]]
-        grams.append((columns, use.T @ use))
+        used_rows = part if np.all(keep[:, i]) else part[keep[:, i]]
+        grams.append((columns, used_rows.T @ used_rows))
     count = np.maximum(keep.sum(0), 1)
     predicted = rows.torque(theta)
     residual = np.where(signed, magnitude - predicted, magnitude - np.abs(predicted))
     noise = _noise(residual**2, keep, count, floor)
     expected = magnitude
-    done = 0
-    while done < most:
-        done += 1
+    iteration = 0
+    while iteration < maximum_iterations:
+        iteration += 1
         expected = np.where(
             signed, magnitude, magnitude * np.tanh(magnitude * predicted / noise**2)
         )
@@ -83,14 +83,14 @@ def fit_folded(
             normal[np.ix_(columns, columns)] += weight[i] * gram
         right = rows.project(np.where(keep, expected * weight, 0.0))
         theta = Gaussian(normal, right).mean(1e-12)
-        before, predicted = predicted, rows.torque(theta)
-        # E (y - mu)^2 with the sign integrated out.
+        previous, predicted = predicted, rows.torque(theta)
+        # E (y - mu)^2 with the sign marginalised.
         square = magnitude**2 - 2.0 * expected * predicted + predicted**2
         noise = _noise(square, keep, count, floor)
-        change = np.sqrt(np.sum(((predicted - before) / noise) ** 2))
+        change = np.sqrt(np.sum(((predicted - previous) / noise) ** 2))
         if change <= tolerance * np.sqrt(np.sum((predicted / noise) ** 2)):
             break
-    return FoldedFit(theta, noise, predicted, expected, done)
+    return FoldedFit(theta, noise, predicted, expected, iteration)
 
 
 def log_likelihood(
@@ -100,26 +100,26 @@ def log_likelihood(
     predicted: Float[Array, "n j"],
     noise: Float[Array, " j"],
 ) -> float:
-    """Of magnitudes and signed values given the torque and its noise, up to a constant."""
-    return float(np.sum(folded_likelihood(magnitude, signed, keep, predicted, noise)))
+    """Log-likelihood of magnitudes and signed values, up to a constant."""
+    return float(np.sum(joint_log_likelihood(magnitude, signed, keep, predicted, noise)))
 
 
-def folded_likelihood(
+def joint_log_likelihood(
     magnitude: Float[Array, "n j"],
     signed: Bool[Array, "n j"],
     keep: Bool[Array, "n j"],
     predicted: Float[Array, "n j"],
     noise: Float[Array, " j"],
 ) -> Float[Array, " j"]:
-    """`log_likelihood` joint by joint.
+    """Log-likelihood of each joint.
 
     A magnitude counts with both signs: log(exp(-(m - mu)^2 / 2) + exp(-(m + mu)^2 / 2)) in units
     of the noise.
     """
     m, mu = magnitude / noise, predicted / noise
-    both = np.where(signed, 0.0, np.log1p(np.exp(-2.0 * np.abs(m * mu))))
-    apart = np.where(signed, m - mu, np.abs(m) - np.abs(mu))
-    return np.sum(np.where(keep, both - 0.5 * apart**2 - np.log(noise), 0.0), 0)
+    mirror_term = np.where(signed, 0.0, np.log1p(np.exp(-2.0 * np.abs(m * mu))))
+    deviation = np.where(signed, m - mu, np.abs(m) - np.abs(mu))
+    return np.sum(np.where(keep, mirror_term - 0.5 * deviation**2 - np.log(noise), 0.0), 0)
 
 
 def _noise(

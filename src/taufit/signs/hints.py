@@ -1,4 +1,4 @@
-"""Signs of single segments that the user knows."""
+"""Sign hints: signs of single segments given by the user."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from taufit.signals import Samples
 
 @dataclass(frozen=True, slots=True)
 class SignHint:
-    """A segment of one joint whose sign the user knows.
+    """Segment of one joint with a sign given by the user.
 
     Attributes:
-        joint: Counted from 0.
-        t0, t1: From when to when, within the run [s].
+        joint: Joint index, from 0.
+        t0, t1: Start and end within the run [s].
         sign: +1 or -1.
-        run: Counted from 0.
+        run: Run index, from 0.
     """
 
     joint: int
@@ -31,61 +31,63 @@ class SignHint:
     run: int = 0
 
     def covers(self, samples: Samples) -> Bool[Array, " n"]:
-        """The samples of that segment."""
+        """Mask of the samples of that segment."""
         return (samples.run == self.run) & (samples.time >= self.t0) & (samples.time <= self.t1)
 
     def __str__(self) -> str:
         return f"joint {self.joint + 1} at {self.t0:g}-{self.t1:g} s of run {self.run + 1}"
 
 
-_FORM = re.compile(
+_HINT_PATTERN = re.compile(
     r"(?P<joint>.+):(?P<t0>[\d.]+)-(?P<t1>[\d.]+):(?P<sign>[+-])1?(?:@(?P<run>\d+))?"
 )
 
 
 def read_hint(text: str, joint_names: Sequence[str] = ()) -> SignHint:
-    """A hint written as JOINT:T0-T1:SIGN or, in another run than the first, JOINT:T0-T1:SIGN@RUN.
+    """Parse a hint JOINT:T0-T1:SIGN or, for another run than the first, JOINT:T0-T1:SIGN@RUN.
 
     Args:
         text: E.g. "2:3.1-4.0:+" or "elbow:3.1-4.0:-@2": joints by number or name, joints and runs
-            counted from 1, times in seconds as segments and warnings give them.
-        joint_names: Of the robot.
+            from 1, times in seconds as in segments and warnings.
+        joint_names: Joint names of the robot.
     """
-    found = _FORM.fullmatch(text.strip())
+    match = _HINT_PATTERN.fullmatch(text.strip())
     try:
-        if found is None:
+        if match is None:
             raise ValueError
-        t0, t1 = float(found["t0"]), float(found["t1"])
+        t0, t1 = float(match["t0"]), float(match["t1"])
     except ValueError:
         raise TaufitError(
             f"{text!r} is not the sign of a segment: write JOINT:T0-T1:+ or JOINT:T0-T1:-, e.g. "
             "2:3.1-4.0:+, and @RUN behind it in another run than the first."
         ) from None
-    name, run = found["joint"], int(found["run"] or 1)
+    name, run = match["joint"], int(match["run"] or 1)
     if name in joint_names:
         joint = list(joint_names).index(name)
     elif name.isdecimal() and 1 <= int(name) <= (len(joint_names) or int(name)):
         joint = int(name) - 1
     else:
-        known = f"1 to {len(joint_names)}, or {', '.join(joint_names)}"
-        raise TaufitError(f"there is no joint {name!r}: use {known if joint_names else 'numbers'}.")
+        valid_joints = f"1 to {len(joint_names)}, or {', '.join(joint_names)}"
+        raise TaufitError(
+            f"there is no joint {name!r}: use {valid_joints if joint_names else 'numbers'}."
+        )
     if not t0 < t1 or run < 1:
         raise TaufitError(
             f"{text!r} names no segment: it must begin before it ends, and runs count from 1."
         )
-    return SignHint(joint, t0, t1, 1 if found["sign"] == "+" else -1, run - 1)
+    return SignHint(joint, t0, t1, 1 if match["sign"] == "+" else -1, run - 1)
 
 
 def apply_hints(
     hints: Sequence[SignHint],
     samples: Samples,
     values: Float[Array, "n j"],
-    known: Bool[Array, "n j"],
+    has_sign: Bool[Array, "n j"],
     borders: Bool[Array, "n j"],
 ) -> None:
-    """Give the values of each segment their sign, and mark them known and its ends as cuts."""
-    recorded = known.copy()
-    given = np.zeros(values.shape, np.int8)
+    """Set the sign of the values of each segment, mark them as known and its ends as cuts."""
+    recorded = has_sign.copy()
+    hint_sign = np.zeros(values.shape, np.int8)
     for hint in hints:
         if not 0 <= hint.joint < samples.joints or hint.sign not in (-1, 1):
             raise RecordingError(
@@ -103,10 +105,10 @@ def apply_hints(
                 f"a sign was given for {hint}, whose torque carries its own. Leave it out, or have "
                 "the recorded signs set aside (signed: false in the column map)."
             )
-        if np.any(given[inside, i] == -hint.sign):
+        if np.any(hint_sign[inside, i] == -hint.sign):
             raise RecordingError(f"two opposite signs were given for {hint}. Keep the right one.")
-        given[inside, i] = hint.sign
+        hint_sign[inside, i] = hint.sign
         values[inside, i] = hint.sign * np.abs(values[inside, i])
-        known[inside, i] = True
+        has_sign[inside, i] = True
         edge = np.flatnonzero(np.diff(inside.astype(np.int8), prepend=0, append=0))
         borders[edge[edge < len(values)], i] = True

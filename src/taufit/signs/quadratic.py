@@ -1,12 +1,12 @@
-"""The least-squares cost of a sign choice is a quadratic form in the signs alone.
+"""Least-squares cost of signs as a quadratic form in the signs alone.
 
 With weighted rows Y, weighted magnitudes t and one sign per segment (D puts a segment's sign on its
 rows),
 
     min over theta of |Y theta - D s|^2 = s'Qs,      Q_kl = d_kl |t_k|^2 - b_k' A^-1 b_l,
 
-where A = Y'Y and b_k = Y_k't_k are normal equations, summed segment by segment: one pass over the
-data, however many sign vectors are asked about afterwards.
+where A = Y'Y and b_k = Y_k't_k are normal equations, summed by segment: one pass over the data for
+any number of sign vectors.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ import scipy.linalg
 from taufit.core.arrays import Array, Float, Int
 
 # Columns whose part outside the span of the others is below 1e-5 of their length are dropped.
-_INDEPENDENT = 1e-10
+_PIVOT_TOLERANCE = 1e-10
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JointRows:
-    """Rows of the regressor joint by joint, without the columns a joint does not feel.
+    """Regressor rows by joint, without columns that are zero for the joint.
 
     Attributes:
         rows: Per joint, one row per sample.
-        columns: Per joint, which of the independent columns its rows hold.
-        kept: Which of the model's parameters are the independent columns.
+        columns: Per joint, indices of its independent columns.
+        parameters: Parameters of the model that form the independent columns.
     """
 
     rows: tuple[Float[Array, "n c"], ...]
     columns: tuple[Int[Array, " c"], ...]
-    kept: Int[Array, " b"]
+    parameters: Int[Array, " b"]
 
     @property
     def width(self) -> int:
         """Number of independent columns."""
-        return len(self.kept)
+        return len(self.parameters)
 
     def torque(self, theta: Float[Array, " b"]) -> Float[Array, "n j"]:
         """Y theta."""
@@ -50,84 +50,87 @@ class JointRows:
 
     def gram(self, weight: Float[Array, "n j"]) -> Float[Array, "b b"]:
         """Y' diag(weight^2) Y; rows with weight zero are skipped."""
-        out = np.zeros((self.width, self.width))
+        gram = np.zeros((self.width, self.width))
         for i, (rows, columns) in enumerate(zip(self.rows, self.columns, strict=True)):
             use = weight[:, i] > 0.0
             part = rows[use] * weight[use, i, None]
-            out[np.ix_(columns, columns)] += part.T @ part
-        return out
+            gram[np.ix_(columns, columns)] += part.T @ part
+        return gram
 
     def project(self, values: Float[Array, "n j"]) -> Float[Array, " b"]:
         """Y' values."""
-        out = np.zeros(self.width)
+        projection = np.zeros(self.width)
         for i, (rows, columns) in enumerate(zip(self.rows, self.columns, strict=True)):
-            out[columns] += rows.T @ values[:, i]
-        return out
+            projection[columns] += rows.T @ values[:, i]
+        return projection
 
 
 def joint_rows(regressor: Float[Array, "n j p"], weight: Float[Array, "n j"]) -> JointRows:
-    """Split a regressor by joints and keep a largest set of independent columns.
+    """Split a regressor by joints and select a largest set of independent columns.
 
     Args:
         regressor: Y.
-        weight: Of each row in the test for independence; zero for rows that do not count.
+        weight: Weight of each row in the test for independence; zero for unused rows.
     """
     joints, width = regressor.shape[1:]
     rows, columns = [], []
     gram = np.zeros((width, width))
     for i in range(joints):
-        felt = np.flatnonzero(np.any(regressor[:, i] != 0.0, axis=0))
-        part = np.ascontiguousarray(regressor[:, i, felt])
+        nonzero = np.flatnonzero(np.any(regressor[:, i] != 0.0, axis=0))
+        part = np.ascontiguousarray(regressor[:, i, nonzero])
         rows.append(part)
-        columns.append(felt)
+        columns.append(nonzero)
         scaled = part * weight[:, i, None]
-        gram[np.ix_(felt, felt)] += scaled.T @ scaled
-    kept = independent_columns(gram)
-    place = np.full(width, -1)
-    place[kept] = np.arange(len(kept))
-    chosen = [place[felt] >= 0 for felt in columns]
+        gram[np.ix_(nonzero, nonzero)] += scaled.T @ scaled
+    independent = independent_columns(gram)
+    position = np.full(width, -1)
+    position[independent] = np.arange(len(independent))
+    is_independent = [position[nonzero] >= 0 for nonzero in columns]
     return JointRows(
-        tuple(np.ascontiguousarray(part[:, use]) for part, use in zip(rows, chosen, strict=True)),
-        tuple(place[felt[use]] for felt, use in zip(columns, chosen, strict=True)),
-        kept,
+        tuple(
+            np.ascontiguousarray(part[:, use])
+            for part, use in zip(rows, is_independent, strict=True)
+        ),
+        tuple(position[nonzero[use]] for nonzero, use in zip(columns, is_independent, strict=True)),
+        independent,
     )
 
 
 def independent_columns(gram: Float[Array, "p p"]) -> Int[Array, " b"]:
     """Indices of independent columns from their Gram matrix, by pivoted Cholesky."""
     scale = np.sqrt(np.maximum(np.diag(gram), 0.0))
-    alive = np.flatnonzero(scale > 1e-12 * scale.max(initial=0.0))
-    if len(alive) == 0:
-        return alive
-    scaled = gram[np.ix_(alive, alive)] / np.outer(scale[alive], scale[alive])
-    _, pivots, rank, _ = scipy.linalg.lapack.dpstrf(scaled, tol=_INDEPENDENT)
-    return np.sort(alive[pivots[:rank] - 1])
+    nonzero = np.flatnonzero(scale > 1e-12 * scale.max(initial=0.0))
+    if len(nonzero) == 0:
+        return nonzero
+    scaled = gram[np.ix_(nonzero, nonzero)] / np.outer(scale[nonzero], scale[nonzero])
+    _, pivots, rank, _ = scipy.linalg.lapack.dpstrf(scaled, tol=_PIVOT_TOLERANCE)
+    return np.sort(nonzero[pivots[:rank] - 1])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SignForm:
-    """s'Qs and the parameters that belong to any s.
+    """Quadratic form s'Qs and the parameters of any s.
 
     Attributes:
-        quadratic: Q; the last variable is the anchor where some signs are known.
+        quadratic: Q; the last variable is the anchor if some signs are known.
         moments: A^-1 b_k, one column per variable: theta(s) = moments @ s.
         covariance_root: L^-1 with A = L L', so that cov(theta) = L^-T L^-1.
-        rows: How many samples take part.
-        anchored: Whether the last variable stands for everything whose sign is known.
+        rows: Number of samples.
+        has_anchor: Whether the last variable stands for all samples with known sign.
     """
 
     quadratic: Float[Array, "s s"]
     moments: Float[Array, "b s"]
     covariance_root: Float[Array, "b b"]
     rows: int
-    anchored: bool
+    has_anchor: bool
 
     @property
     def anchor(self) -> int | None:
-        return len(self.quadratic) - 1 if self.anchored else None
+        return len(self.quadratic) - 1 if self.has_anchor else None
 
     def parameters(self, signs: Int[Array, " s"]) -> Float[Array, " b"]:
-        """The least-squares parameters of a sign choice."""
+        """Least-squares parameters for given signs."""
         return self.moments @ signs
 
     def deviation(self, functional: Float[Array, " b"]) -> float:
@@ -145,11 +148,11 @@ def sign_form(
     """Build Q from one pass over the data.
 
     Args:
-        rows: The regressor.
-        values: Torque: magnitudes, or signed where the sign is known.
-        weight: Of each row, 1 / standard deviation.
-        label: Segment of each row; -1 leaves it out, `segments` says its sign is known.
-        segments: How many there are.
+        rows: Regressor.
+        values: Torque: magnitudes, or signed where the sign is known [N m].
+        weight: Weight of each row, 1 / standard deviation.
+        label: Segment of each row; -1 leaves it out, `segments` marks a known sign.
+        segments: Number of segments.
     """
     width = rows.width
     gram = np.zeros((width, width))
@@ -160,16 +163,16 @@ def sign_form(
         use = np.flatnonzero(label[:, i] >= 0)
         if len(use) == 0:
             continue
-        mine = label[use, i]
+        segment_labels = label[use, i]
         w = weight[use, i]
         scaled = part[use] * w[:, None]
         t = values[use, i] * w
         gram[np.ix_(columns, columns)] += scaled.T @ scaled
-        starts = np.flatnonzero(np.diff(mine, prepend=-1))
-        target = mine[starts]
+        starts = np.flatnonzero(np.diff(segment_labels, prepend=-1))
+        target = segment_labels[starts]
         sums = np.add.reduceat(scaled * t[:, None], starts, axis=0)
         squares = np.add.reduceat(t * t, starts)
-        # A known segment may come back several times: add, do not assign.
+        # Several intervals may have the label of known signs: add, do not assign.
         np.add.at(moments, (target[:, None], columns[None, :]), sums)
         np.add.at(energy, target, squares)
         count += len(use)
@@ -182,8 +185,10 @@ def sign_form(
     )
     half = scipy.linalg.solve_triangular(lower, (moments / scale).T, lower=True, check_finite=False)
     quadratic = np.diag(energy) - half.T @ half
-    solved = scipy.linalg.solve_triangular(lower, half, lower=True, trans="T", check_finite=False)
+    solutions = scipy.linalg.solve_triangular(
+        lower, half, lower=True, trans="T", check_finite=False
+    )
     root = scipy.linalg.solve_triangular(
         lower, np.diag(1.0 / scale), lower=True, check_finite=False
     )
-    return SignForm(quadratic, solved / scale[:, None], root, count, anchored)
+    return SignForm(quadratic, solutions / scale[:, None], root, count, anchored)

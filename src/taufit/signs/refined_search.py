@@ -1,8 +1,8 @@
-"""The search once more with friction as it is, and joints whose torque noise drowns.
+"""Refined sign search with path-dependent friction, and noisy joints from the nominal robot.
 
-Coulomb friction turns over at a velocity reversal; friction of real gears some milliseconds later,
-so the torque of the samples in between has the other sign. Friction by path and load is columns as
-soon as the torque the gears carry is known, and the first search tells that.
+Coulomb friction reverses at a velocity reversal; friction of real gears some milliseconds later, so
+the torque of the samples in between has the other sign. Friction by path and load is linear once
+the load torque of the gears is known, and the first search provides it.
 """
 
 from __future__ import annotations
@@ -18,108 +18,109 @@ from taufit.model.fitted_model import FittedModel
 from taufit.model.predict import rigid_torque
 from taufit.model.torque_model import TorqueModel
 from taufit.signals import Samples
-from taufit.signs.data import SearchData, prepare
-from taufit.signs.findings import FoundSigns
-from taufit.signs.folded_normal import folded_likelihood
+from taufit.signs.data import SearchData, prepare_search
+from taufit.signs.findings import RecoveredSigns
+from taufit.signs.folded_normal import joint_log_likelihood
 from taufit.signs.rounds import SearchRound, search_rounds
 from taufit.signs.samples import magnitudes
 from taufit.signs.verdict import chi_squares
 from taufit.terms import friction_model
 
-# Fits from the nominal robot on; magnitudes below the noise say little, and further ones would only
-# follow that noise.
+# Number of fits that start from the nominal robot; with magnitudes below the noise, more would only
+# follow the noise.
 _ROUNDS = 1
-# Noise is not quite white, and columns imitate it: the criterion must be met this many times over.
-_CLEARLY = 3.0
+# Factor on the information criterion, since noise is not quite white and columns can fit it.
+_CRITERION_FACTOR = 3.0
 
 
 def search_with_path(
-    model: TorqueModel, data: SearchData, done: SearchRound, rounds: int, node_cap: int
+    model: TorqueModel, data: SearchData, first_round: SearchRound, rounds: int, node_cap: int
 ) -> tuple[SearchData, SearchRound]:
-    """A search with friction by path and load, where it explains more than the one before.
+    """Repeat a search with friction by path and load, and keep it if it explains more.
 
     Args:
-        model: What is fitted; friction whose shapes are unknown is replaced by pre-sliding.
-        data, done: The search with Coulomb and viscous friction.
-        rounds, node_cap: As in `search_rounds`.
+        model: Model to be fitted; friction with unknown shapes is replaced by pre-sliding.
+        data, first_round: Search with Coulomb and viscous friction.
+        rounds, node_cap: Settings of `search_rounds`.
     """
     friction = model.friction
     if friction is None or friction.shapes:
         friction = friction_model("presliding")
     samples = data.samples
     values = np.zeros(len(data.model.names))
-    values[data.rows.kept] = done.fit.theta
+    values[data.rows.parameters] = first_round.fit.theta
     links = data.model.columns.links(samples.position, samples.velocity, samples.acceleration)
     load = links @ values[data.model.layout.links]
-    own = replace(model, friction=friction, shape=None)
-    finer = prepare(own, samples, data.hints, load=load)
-    again = search_rounds(finer, rounds, node_cap)
-    if again.certified < done.certified:
-        return data, done
-    better = chi_squares(finer, again)[0] < chi_squares(data, done)[0]
-    return (finer, again) if better else (data, done)
+    refined_model = replace(model, friction=friction, shape=None)
+    refined_data = prepare_search(refined_model, samples, data.hints, load=load)
+    refined_round = search_rounds(refined_data, rounds, node_cap)
+    if refined_round.certified < first_round.certified:
+        return data, first_round
+    is_better = chi_squares(refined_data, refined_round)[0] < chi_squares(data, first_round)[0]
+    return (refined_data, refined_round) if is_better else (data, first_round)
 
 
-def with_nominal_prior(model: TorqueModel, found: FoundSigns) -> FoundSigns:
-    """Signs found, with joints whose torque noise drowns explained from the nominal robot on.
+def with_nominal_prior(model: TorqueModel, recovery: RecoveredSigns) -> RecoveredSigns:
+    """Replace joints dominated by noise by a fit that starts from the nominal robot.
 
-    Where noise exceeds the torque, the model that fits best may follow the noise. Unless it
-    explains clearly more than the nominal robot does, that robot's torque comes first, then the
-    automatic fit's to what is expected of the magnitudes under it: what they do not show stays
-    nominal.
+    If noise exceeds the torque, the best model may follow the noise. Unless it explains clearly
+    more than the nominal robot, the torque of that robot is used, then that of the automatic fit to
+    the magnitudes expected under it: unidentifiable parameters stay nominal.
     """
-    lost = found.noisy & ~found.recorded
-    if not np.any(lost) or not np.any(model.robot.parameters):
-        return found
-    samples = found.samples
-    now = rigid_torque(model, samples)
-    out = _explained_by(found, now, lost)
-    # By the Bayesian information criterion, with the columns of a joint's own link and drive.
-    own = len(model.names) / model.robot.joints
+    is_noisy = recovery.noisy & ~recovery.recorded
+    if not np.any(is_noisy) or not np.any(model.robot.parameters):
+        return recovery
+    samples = recovery.samples
+    nominal_torque = rigid_torque(model, samples)
+    result = _with_prediction(recovery, nominal_torque, is_noisy)
+    # Bayesian information criterion, with the columns of one joint's link and drive.
+    joint_parameters = len(model.names) / model.robot.joints
     count = np.maximum(np.sum(samples.keep, 0), 2)
-    lost &= _likelihood(found) - _likelihood(out) < 0.5 * _CLEARLY * own * np.log(count)
-    if not np.any(lost):
-        return found
-    out = _explained_by(found, now, lost)
+    is_noisy &= _likelihood(recovery) - _likelihood(
+        result
+    ) < 0.5 * _CRITERION_FACTOR * joint_parameters * np.log(count)
+    if not np.any(is_noisy):
+        return recovery
+    result = _with_prediction(recovery, nominal_torque, is_noisy)
     for _ in range(_ROUNDS):
         try:
-            estimate = fit(model, out.fit_samples)
+            estimate = fit(model, result.fit_samples)
         except TaufitError:
-            # Whoever fits next is told why.
-            return out
-        fitted = fitted_model(model, estimate, out.fit_samples)
-        out = _explained_by(out, unfiltered_torque(fitted, samples), lost)
-    return out
+            # The next fit reports the reason.
+            return result
+        fitted = fitted_model(model, estimate, result.fit_samples)
+        result = _with_prediction(result, torque_before_lowpass(fitted, samples), is_noisy)
+    return result
 
 
-def _likelihood(found: FoundSigns) -> Float[Array, " j"]:
-    """Of the magnitudes, joint by joint."""
-    keep = np.asarray(found.samples.keep, bool)
-    values = np.where(found.known, found.expected, magnitudes(found.samples))
-    return folded_likelihood(values, found.known, keep, found.predicted, found.noise)
+def _likelihood(recovery: RecoveredSigns) -> Float[Array, " j"]:
+    """Log-likelihood of the magnitudes, by joint."""
+    keep = np.asarray(recovery.samples.keep, bool)
+    values = np.where(recovery.has_sign, recovery.expected, magnitudes(recovery.samples))
+    return joint_log_likelihood(values, recovery.has_sign, keep, recovery.predicted, recovery.noise)
 
 
-def unfiltered_torque(model: FittedModel, samples: Samples) -> Float[Array, "n j"]:
-    """Torque of every sample as it was before the low-pass, where that was kept."""
+def torque_before_lowpass(model: FittedModel, samples: Samples) -> Float[Array, "n j"]:
+    """Torque of every sample before the low-pass, if available [N m]."""
     rigid = rigid_torque(model, samples)
     motor = model.columns.drive_at(samples, load=rigid, filtered=samples.raw_torque is None)
     return rigid + model.columns.term_torque(model.values, samples.acceleration, motor)
 
 
-def _explained_by(
-    found: FoundSigns, predicted: Float[Array, "n j"], joints: Bool[Array, " j"]
-) -> FoundSigns:
+def _with_prediction(
+    recovery: RecoveredSigns, predicted: Float[Array, "n j"], joints: Bool[Array, " j"]
+) -> RecoveredSigns:
     """Expected torque and noise of some joints under another prediction."""
-    magnitude, keep = magnitudes(found.samples), np.asarray(found.samples.keep, bool)
+    magnitude, keep = magnitudes(recovery.samples), np.asarray(recovery.samples.keep, bool)
     count = np.maximum(keep.sum(0), 1)
-    # Of a magnitude with both signs open E m^2 = mu^2 + sigma^2.
+    # For a magnitude of unknown sign E m^2 = mu^2 + sigma^2.
     square = np.sum(np.where(keep, magnitude**2 - predicted**2, 0.0), 0) / count
-    noise = np.sqrt(np.maximum(square, 0.25 * found.noise**2))
+    noise = np.sqrt(np.maximum(square, 0.25 * recovery.noise**2))
     expected = magnitude * np.tanh(magnitude * predicted / noise**2)
-    use = joints & ~found.known
+    is_replaced = joints & ~recovery.has_sign
     return replace(
-        found,
-        expected=np.where(use, expected, found.expected),
-        predicted=np.where(joints, predicted, found.predicted),
-        noise=np.where(joints, noise, found.noise),
+        recovery,
+        expected=np.where(is_replaced, expected, recovery.expected),
+        predicted=np.where(joints, predicted, recovery.predicted),
+        noise=np.where(joints, noise, recovery.noise),
     )

@@ -1,4 +1,4 @@
-"""Rounds of a sign search: cut, search, refine, cut again where the refined model crosses zero."""
+"""Rounds of a sign search: cut, search, refine, cut again at zero crossings of the model."""
 
 from __future__ import annotations
 
@@ -11,23 +11,28 @@ from taufit.core.errors import PoorExcitationError
 from taufit.signs.constrained import ConsistentCost, search_constrained
 from taufit.signs.data import SearchData, search_regressor
 from taufit.signs.folded_normal import FoldedFit, fit_folded, log_likelihood
-from taufit.signs.physics import RADIUS, broken_physics, choose_signs_by_physics, functional_levels
+from taufit.signs.physics import (
+    MARGIN_LIMIT,
+    choose_signs_by_physics,
+    functional_levels,
+    inconsistency_cost,
+)
 from taufit.signs.quadratic import SignForm, sign_form
 from taufit.signs.search import SignSearch, search_signs
 from taufit.signs.segments import (
     Segmentation,
     cut_segments,
 )
-from taufit.signs.weights import row_weights, unsettled_ends
+from taufit.signs.weights import find_unsettled_ends, row_weights
 
-# Change of the predicted torque from one round to the next, in its noise, from which a further one
-# is due, and rounds added that way at most.
-UNSETTLED, FURTHER = 0.1, 3
+# Change of the predicted torque between rounds, relative to its noise, above which another round is
+# added, and the maximum number of added rounds.
+ROUND_TOLERANCE, MAXIMUM_EXTRA_ROUNDS = 0.1, 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SearchRound:
-    """One pass: segments, form, search, and the model refined from it."""
+    """Result of one round: segments, quadratic form, search, and the refined model."""
 
     segmentation: Segmentation
     form: SignForm
@@ -42,22 +47,22 @@ class SearchRound:
 
 
 def search_rounds(data: SearchData, rounds: int, node_cap: int) -> SearchRound:
-    """Cut, search and fit in turns; the last round that found segments."""
+    """Alternate cutting, searching and fitting; returns the last round that found segments."""
     samples = data.samples
     keep = np.asarray(samples.keep, bool)
     weight = np.broadcast_to(1.0 / data.noise, data.values.shape)
     noise, predicted = data.noise, None
     untrusted = np.zeros(len(samples), bool)
-    done: SearchRound | None = None
+    result: SearchRound | None = None
     number, last = 0, max(rounds, 1)
     while number < last:
         number += 1
-        cut = cut_segments(
+        segmentation = cut_segments(
             data.magnitude,
             samples.velocity,
             samples.time,
             samples.run,
-            keep & ~data.known,
+            keep & ~data.has_sign,
             noise,
             samples.rate_hz,
             predicted=predicted,
@@ -65,19 +70,21 @@ def search_rounds(data: SearchData, rounds: int, node_cap: int) -> SearchRound:
             borders=data.borders,
             weight=weight,
         )
-        if done is not None and len(cut) < np.sum(~np.all(data.known, axis=0)):
-            # So much is unexplained that hardly a segment counts: the round before has to do.
+        if result is not None and len(segmentation) < np.sum(~np.all(data.has_sign, axis=0)):
+            # The residual is so large that hardly a segment remains: keep the previous round.
             break
         trusted = keep & ~untrusted[:, None]
-        label = np.where(data.signed & trusted, len(cut), cut.label)
+        label = np.where(data.signed & trusted, len(segmentation), segmentation.label)
         if not np.any(label >= 0):
             raise PoorExcitationError(
                 "no segment of torque stands out of the noise: signs cannot be determined. Record "
                 "a faster motion, or one with more load."
             )
-        form = sign_form(data.rows, data.values, weight, label, len(cut))
-        search = search_signs(form.quadratic, anchor=form.anchor, radius=RADIUS, node_cap=node_cap)
-        signs, margins, undecided = choose_signs_by_physics(data, cut, form, search)
+        form = sign_form(data.rows, data.values, weight, label, len(segmentation))
+        search = search_signs(
+            form.quadratic, anchor=form.anchor, radius=MARGIN_LIMIT, node_cap=node_cap
+        )
+        signs, margins, undecided = choose_signs_by_physics(data, segmentation, form, search)
         fit = fit_folded(
             data.rows,
             data.values,
@@ -85,79 +92,92 @@ def search_rounds(data: SearchData, rounds: int, node_cap: int) -> SearchRound:
             trusted,
             form.parameters(signs),
             0.2 * data.noise,
-            # Segments only need crossings; the last round is the one that counts.
+            # Earlier rounds only need zero crossings; the last one needs accuracy.
             tolerance=1e-6 if number >= rounds else 1e-4,
         )
-        if done is not None and number > rounds and not _better(data, fit, done, untrusted):
+        if result is not None and number > rounds and not _is_better(data, fit, result, untrusted):
             break
-        done = SearchRound(
-            cut, form, search, signs, margins, fit, undecided, untrusted, weight, search.certified
+        result = SearchRound(
+            segmentation,
+            form,
+            search,
+            signs,
+            margins,
+            fit,
+            undecided,
+            untrusted,
+            weight,
+            search.certified,
         )
-        if number == last and 1 < number < rounds + FURTHER and _changed(fit, predicted):
-            # A first round that went astray leads the second; on a settled model nothing changes.
+        if (
+            number == last
+            and 1 < number < rounds + MAXIMUM_EXTRA_ROUNDS
+            and _has_changed(fit, predicted)
+        ):
+            # A wrong first round may mislead the second; a converged model does not change.
             last += 1
         predicted, noise = fit.predicted, np.maximum(fit.noise, data.noise)
-        untrusted = unsettled_ends(data, fit)
+        untrusted = find_unsettled_ends(data, fit)
         weight = row_weights(data, fit)
-    assert done is not None
-    return done
+    assert result is not None
+    return result
 
 
-def _changed(fit: FoldedFit, before: Float[Array, "n j"] | None) -> bool:
-    """Whether a round moved the predicted torque by more than a small part of its noise."""
-    if before is None:
+def _has_changed(fit: FoldedFit, previous: Float[Array, "n j"] | None) -> bool:
+    """Whether a round changed the predicted torque by more than a small part of its noise."""
+    if previous is None:
         return False
-    return bool(np.mean(((fit.predicted - before) / fit.noise) ** 2) > UNSETTLED**2)
+    return bool(np.mean(((fit.predicted - previous) / fit.noise) ** 2) > ROUND_TOLERANCE**2)
 
 
-def _better(
-    data: SearchData, fit: FoldedFit, done: SearchRound, untrusted: Bool[Array, " n"]
+def _is_better(
+    data: SearchData, fit: FoldedFit, earlier: SearchRound, untrusted: Bool[Array, " n"]
 ) -> bool:
-    """Whether a fit explains the samples both it and an earlier round used better than that one."""
-    both = np.asarray(data.samples.keep, bool) & ~(untrusted | done.untrusted)[:, None]
-    mine, theirs = (
-        log_likelihood(data.values, data.signed, both, one.predicted, one.noise)
-        for one in (fit, done.fit)
+    """Whether a fit explains the samples used by both better than an earlier round."""
+    used_by_both = np.asarray(data.samples.keep, bool) & ~(untrusted | earlier.untrusted)[:, None]
+    new_likelihood, old_likelihood = (
+        log_likelihood(data.values, data.signed, used_by_both, model_fit.predicted, model_fit.noise)
+        for model_fit in (fit, earlier.fit)
     )
-    return mine > theirs
+    return new_likelihood > old_likelihood
 
 
-def constrain(data: SearchData, done: SearchRound) -> SearchRound:
-    """The same round with the signs of the best physically possible model."""
-    samples, cut, form = data.samples, done.segmentation, done.form
-    keep = np.asarray(samples.keep, bool) & ~done.untrusted[:, None]
-    label = np.where(data.signed & keep, len(cut), cut.label)
-    use = label >= 0
-    weight = done.weight[use]
-    every = search_regressor(data.model, samples, data.load)[use]
+def constrain_round(data: SearchData, search_round: SearchRound) -> SearchRound:
+    """Replace the signs of a round by those of the best physically consistent model."""
+    samples, segmentation, form = data.samples, search_round.segmentation, search_round.form
+    keep = np.asarray(samples.keep, bool) & ~search_round.untrusted[:, None]
+    label = np.where(data.signed & keep, len(segmentation), segmentation.label)
+    is_used = label >= 0
+    weight = search_round.weight[is_used]
+    regressor_rows = search_regressor(data.model, samples, data.load)[is_used]
     cost = ConsistentCost(
         data.model,
-        every * weight[:, None],
-        data.values[use] * weight,
-        label[use],
+        regressor_rows * weight[:, None],
+        data.values[is_used] * weight,
+        label[is_used],
         len(form.quadratic),
     )
-    level = functional_levels(data, form, np.unique(cut.joint))
-    found = search_constrained(
+    level = functional_levels(data, form, np.unique(segmentation.joint))
+    solution = search_constrained(
         form.quadratic,
         cost,
         anchor=form.anchor,
-        lower_bound=lambda s: float(s @ form.quadratic @ s) + broken_physics(level, s),
-        radius=RADIUS,
+        lower_bound=lambda s: float(s @ form.quadratic @ s) + inconsistency_cost(level, s),
+        radius=MARGIN_LIMIT,
     )
     fit = fit_folded(
         data.rows,
         data.values,
         data.signed,
         keep,
-        form.parameters(found.signs),
+        form.parameters(solution.signs),
         0.2 * data.noise,
     )
     return replace(
-        done,
-        signs=found.signs,
-        margins=found.margins,
+        search_round,
+        signs=solution.signs,
+        margins=solution.margins,
         fit=fit,
-        undecided=np.zeros(len(found.signs), bool),
-        certified=found.certified,
+        undecided=np.zeros(len(solution.signs), bool),
+        certified=solution.certified,
     )

@@ -1,4 +1,4 @@
-"""Samples whose torque gets its sign, or loses it."""
+"""Conversion of samples between signed and unsigned torque."""
 
 from __future__ import annotations
 
@@ -13,37 +13,37 @@ from taufit.recording import Recording
 from taufit.signals import Samples, lowpass
 
 
-def signed_samples(
+def with_signs(
     samples: Samples, torque: Float[Array, "n j"], trusted: Bool[Array, " n"] | None = None
 ) -> Samples:
-    """The samples with their torque signed before the low-pass, as if it had been recorded so.
+    """Samples with torque signed before the low-pass, as if recorded so.
 
     Args:
-        samples: With magnitudes.
-        torque: Signed, on the same grid, not filtered where `raw_torque` is there.
-        trusted: Samples to go on using; None for all.
+        samples: Samples with torque magnitudes.
+        torque: Signed torque on the same grid, unfiltered if `raw_torque` exists [N m].
+        trusted: Samples to be used further; None: all.
     """
-    signed = recorded_joints(samples)
-    every = np.ones(samples.joints, bool)
+    signed = joints_with_signs(samples)
+    all_signed = np.ones(samples.joints, bool)
     keep = samples.keep if trusted is None else samples.keep & trusted[:, None]
     if samples.raw_torque is None:
-        new = np.where(signed, samples.torque, torque)
-        return replace(samples, torque=new, signed=every, keep=keep)
+        signed_torque = np.where(signed, samples.torque, torque)
+        return replace(samples, torque=signed_torque, signed=all_signed, keep=keep)
     raw = np.where(signed, samples.raw_torque, torque)
-    new = np.where(signed, samples.torque, lowpass(samples, raw))
-    return replace(samples, torque=new, raw_torque=raw, signed=every, keep=keep)
+    signed_torque = np.where(signed, samples.torque, lowpass(samples, raw))
+    return replace(samples, torque=signed_torque, raw_torque=raw, signed=all_signed, keep=keep)
 
 
-def signed_by_model(model: FittedModel, samples: Samples) -> Samples:
-    """Magnitudes signed as a fitted model predicts: to score it on recordings without signs."""
+def sign_by_model(model: FittedModel, samples: Samples) -> Samples:
+    """Magnitudes signed by the prediction of a fitted model, to score it on unsigned torque."""
     sign = np.where(predicted_torque(model, samples) >= 0.0, 1, -1)
-    return signed_samples(samples, sign * magnitudes(samples))
+    return with_signs(samples, sign * magnitudes(samples))
 
 
 def without_signs(recording: Recording) -> Recording:
-    """The recording as if only magnitudes had been recorded, where its signs are not to be used.
+    """Copy of a recording with magnitudes only, if its signs are not to be used.
 
-    A recording that says which joints carry their sign is left as it is.
+    A recording that declares signed joints is returned unchanged.
     """
     signed = recording.signed
     if signed is not None and not np.all(signed):
@@ -54,12 +54,12 @@ def without_signs(recording: Recording) -> Recording:
 
 
 def magnitudes(samples: Samples) -> Float[Array, "n j"]:
-    """|torque|, not filtered where that was kept."""
+    """|torque|, unfiltered if available [N m]."""
     return np.abs(samples.torque if samples.raw_torque is None else samples.raw_torque)
 
 
-def recorded_joints(samples: Samples) -> Bool[Array, " j"]:
-    """Joints whose torque carries its sign."""
+def joints_with_signs(samples: Samples) -> Bool[Array, " j"]:
+    """Joints with recorded torque signs."""
     if samples.signed is None:
         return np.zeros(samples.joints, bool)
     return np.asarray(samples.signed, bool)

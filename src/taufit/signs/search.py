@@ -1,15 +1,15 @@
-"""The cheapest sign vector, proven: min s'Qs over s in {-1, 1}^S.
+"""Optimal sign vector with proof: min s'Qs over s in {-1, 1}^S.
 
-With Q = R'R the cost is a sum over rows, |R s|^2, and row k only knows the signs k, k+1, ...; so
-a depth-first walk from the last row up prunes as soon as the rows seen cost more than the best
-vector known (sphere decoding). An exhausted walk is a proof. Variables are eliminated smallest
-Schur diagonal first: what says least on its own is decided last.
+With Q = R'R the cost is a sum over rows, |R s|^2, and row k depends on the signs k, k+1, ... only;
+so a depth-first search from the last row up prunes as soon as the partial cost exceeds that of the
+best vector (sphere decoding). An exhausted search is a proof. Variables are eliminated smallest
+Schur diagonal first: the least informative one is decided last.
 
-Where that walk grows too long, Q is shifted by the dual of the semidefinite relaxation,
+If that search grows too long, Q is shifted by the dual of the semidefinite relaxation,
 
     s'Qs = sum(lambda) + s'(Q - diag(lambda)) s,      Q - diag(lambda) >= 0,
 
-which leaves the order of the vectors alone and lifts every partial cost.
+which keeps the order of the vectors and raises every partial cost.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ Leaf = Callable[[float, Float[Array, " s"]], float]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SignSearch:
-    """The best sign vector of one quadratic form, and how sure it is.
+    """Best sign vector of one quadratic form, with certificate.
 
     Attributes:
-        signs: The minimiser.
-        cost: s'Qs there.
-        lower_bound: No sign vector costs less than this.
-        margins: Per sign, how much more the cheapest vector with that sign reversed costs;
-            infinite where that is more than `radius`.
-        radius: How far above `cost` the margins were looked for.
-        certified: Whether `signs` is proven optimal. Where it is not, margins are zero; where
-            it is, a margin that could not be settled is zero.
-        block: Which signs depend on each other; a block without an anchor has one free sign.
-        nodes: Partial sign vectors visited.
+        signs: Minimiser.
+        cost: Minimum of s'Qs.
+        lower_bound: Proven lower bound of s'Qs.
+        margins: Per sign, extra cost of the cheapest vector with that sign reversed; infinite if
+            above `radius`.
+        radius: Largest margin searched.
+        certified: Whether `signs` is proven optimal. If not, margins are zero; if so, a margin
+            that could not be determined is zero.
+        block: Index of the group of dependent signs; a block without an anchor has one free sign.
+        nodes: Number of partial sign vectors visited.
     """
 
     signs: Int[Array, " s"]
@@ -76,37 +76,41 @@ def search_signs(
 
     Args:
         quadratic: Q, positive semidefinite.
-        anchor: A variable whose sign is +1; s and -s are one answer where there is none.
+        anchor: Index of a variable whose sign is +1; without one, s and -s are equivalent.
         radius: Margins up to this cost above the optimum are found exactly.
-        node_cap: Partial vectors to visit before turning to the shifted form, and again there.
+        node_cap: Partial vectors to visit before the shifted form is used, and again there.
     """
     size = len(quadratic)
-    block = blocks(quadratic)
+    block = independent_blocks(quadratic)
     signs = np.ones(size, np.int8)
     margins = np.full(size, np.inf)
-    cost, lower, nodes, certified = 0.0, 0.0, 0, True
+    cost, lower_bound, nodes, certified = 0.0, 0.0, 0, True
     for b in range(block.max(initial=-1) + 1):
         members = np.flatnonzero(block == b)
         local = np.flatnonzero(members == anchor) if anchor is not None else np.empty(0, int)
-        part = _search_block(
+        solution = _search_block(
             quadratic[np.ix_(members, members)],
             int(local[0]) if len(local) else None,
             radius,
             node_cap,
         )
-        signs[members], margins[members] = part.signs, part.margins
-        cost, lower, nodes = cost + part.cost, lower + part.lower_bound, nodes + part.nodes
-        certified = certified and part.certified
-    return SignSearch(signs, cost, lower, margins, radius, certified, block, nodes)
+        signs[members], margins[members] = solution.signs, solution.margins
+        cost, lower_bound, nodes = (
+            cost + solution.cost,
+            lower_bound + solution.lower_bound,
+            nodes + solution.nodes,
+        )
+        certified = certified and solution.certified
+    return SignSearch(signs, cost, lower_bound, margins, radius, certified, block, nodes)
 
 
-def blocks(quadratic: Float[Array, "s s"], tolerance: float = 1e-9) -> Int[Array, " s"]:
-    """Connected parts of Q: signs in different parts do not know of each other."""
+def independent_blocks(quadratic: Float[Array, "s s"], tolerance: float = 1e-9) -> Int[Array, " s"]:
+    """Connected components of Q: signs in different components are independent."""
     if len(quadratic) == 0:
         return np.zeros(0, np.int64)
     scale = np.sqrt(np.maximum(np.diag(quadratic), 0.0))
     linked = np.abs(quadratic) > tolerance * np.outer(scale, scale)
-    # Breadth first; an arm's signs nearly always depend on each other and are found in two steps.
+    # Breadth first; the signs of a robot nearly always depend on each other: two steps.
     block = np.full(len(linked), -1, np.int64)
     number = 0
     while np.any(block < 0):
@@ -125,56 +129,62 @@ def _search_block(
     quadratic: Float[Array, "s s"], anchor: int | None, radius: float, node_cap: int
 ) -> SignSearch:
     size = len(quadratic)
-    none = np.zeros(size, np.int64)
+    no_blocks = np.zeros(size, np.int64)
     if size == 1:
         value = float(quadratic[0, 0])
         return SignSearch(
-            np.ones(1, np.int8), value, value, np.full(1, np.inf), radius, True, none, 1
+            np.ones(1, np.int8), value, value, np.full(1, np.inf), radius, True, no_blocks, 1
         )
-    # Roundoff may leave Q a hair indefinite.
+    # Rounding may leave Q slightly indefinite.
     regular = quadratic + 1e-9 * np.diag(np.diag(quadratic))
-    # Without an anchor signs are given relative to the segment that says most.
-    free, anchor = anchor is None, _reference(regular, anchor)
+    # Without an anchor signs are relative to the most informative segment.
+    has_no_anchor, anchor = anchor is None, _reference(regular, anchor)
     triangle = triangle_of(regular, anchor)
-    fixed = _fixed(triangle, anchor)
-    best, least, nodes, complete = decode(triangle.factor, fixed, np.inf, node_cap)
-    lower = least if complete else 0.0
+    fixed = _fix_first_sign(triangle, anchor)
+    best, best_cost, nodes, complete = sphere_decode(triangle.factor, fixed, np.inf, node_cap)
+    lower_bound = best_cost if complete else 0.0
     if not complete:
-        shifted = shifted_triangle(regular, anchor)
-        relaxed = _start(regular, shifted, anchor)
-        start_cost = float(relaxed @ regular @ relaxed)
-        if start_cost < least or not np.any(best):
-            best, least = relaxed[triangle.order].astype(np.int8), start_cost
-        known = np.empty(size, np.int8)
-        known[triangle.order] = best
-        triangle, fixed = shifted, _fixed(shifted, anchor)
-        best = known[triangle.order]
+        shifted = factor_shifted(regular, anchor)
+        start_signs = _start(regular, shifted, anchor)
+        start_cost = float(start_signs @ regular @ start_signs)
+        if start_cost < best_cost or not np.any(best):
+            best, best_cost = start_signs[triangle.order].astype(np.int8), start_cost
+        signs_so_far = np.empty(size, np.int8)
+        signs_so_far[triangle.order] = best
+        triangle, fixed = shifted, _fix_first_sign(shifted, anchor)
+        best = signs_so_far[triangle.order]
         if fixed[-1] * best[-1] < 0:
             best = (-best).astype(np.int8)
-        bound = (least - triangle.constant) * (1 + 1e-12) + 1e-12 * abs(least)
-        found, found_cost, more, complete = decode(triangle.factor, fixed, bound, node_cap)
-        nodes += more
-        if np.any(found):
-            best, least = found, found_cost + triangle.constant
-        lower = least if complete else triangle.constant
+        bound = (best_cost - triangle.constant) * (1 + 1e-12) + 1e-12 * abs(best_cost)
+        better, better_cost, more_nodes, complete = sphere_decode(
+            triangle.factor, fixed, bound, node_cap
+        )
+        nodes += more_nodes
+        if np.any(better):
+            best, best_cost = better, better_cost + triangle.constant
+        lower_bound = best_cost if complete else triangle.constant
     margin = np.zeros(size)
     if complete:
-        weights = np.diag(quadratic)[triangle.order] if free else np.empty(0)
-        inner = least - triangle.constant
-        margin, more = near_margins(triangle.factor, fixed, best, weights, inner, radius, node_cap)
-        nodes += more
+        weights = np.diag(quadratic)[triangle.order] if has_no_anchor else np.empty(0)
+        inner = best_cost - triangle.constant
+        margin, more_nodes = near_margins(
+            triangle.factor, fixed, best, weights, inner, radius, node_cap
+        )
+        nodes += more_nodes
     signs, margins = np.empty(size, np.int8), np.empty(size)
     signs[triangle.order], margins[triangle.order] = best, margin
     cost = float(signs @ quadratic @ signs)
-    return SignSearch(signs, cost, min(lower, cost), margins, radius, complete, none, nodes)
+    return SignSearch(
+        signs, cost, min(lower_bound, cost), margins, radius, complete, no_blocks, nodes
+    )
 
 
 def _reference(quadratic: Float[Array, "s s"], anchor: int | None) -> int:
     return int(np.argmax(np.diag(quadratic))) if anchor is None else anchor
 
 
-def _fixed(triangle: _Triangle, anchor: int) -> Int[Array, " s"]:
-    """The first decision is no choice: the anchor is +1, and without one s and -s are equal."""
+def _fix_first_sign(triangle: _Triangle, anchor: int) -> Int[Array, " s"]:
+    """Fix the first sign: the anchor is +1, and without one s and -s are equivalent."""
     fixed = np.zeros(len(triangle.order), np.int8)
     fixed[-1] = 1
     assert triangle.order[-1] == anchor
@@ -188,12 +198,12 @@ def triangle_of(quadratic: Float[Array, "s s"], anchor: int) -> _Triangle:
     return _Triangle(order, upper)
 
 
-def decode(
+def sphere_decode(
     factor: Float[Array, "s s"], fixed: Int[Array, " s"], bound: float, cap: int
 ) -> tuple[Int[Array, " s"], float, int, bool]:
-    """Cheapest s with |R s|^2 < bound, its cost, nodes visited, and whether the walk ended.
+    """Cheapest s with |R s|^2 < bound, its cost, nodes visited, and whether the search completed.
 
-    The signs are zeros where nothing is cheaper than the bound.
+    The signs are zeros if nothing is cheaper than the bound.
     """
     return (_kernel.sign_decode if _kernel else decode_in_python)(factor, fixed, bound, cap)
 
@@ -207,23 +217,25 @@ def near_margins(
     radius: float,
     cap: int,
 ) -> tuple[Float[Array, " s"], int]:
-    """Per sign the extra cost of reversing it, as far as that is below `radius`.
+    """Extra cost of reversing each sign, as far as it is below `radius`.
 
-    First by listing every vector that near; where there are too many, sign by sign.
+    First by listing all vectors within the radius; if there are too many, sign by sign.
     """
     bound = least + max(radius, 1e-12 * least)
     walk = _kernel.sign_margins if _kernel else margins_in_python
-    found, _, nodes, complete = walk(factor, fixed, best, weights, least, bound, cap, 20_000)
+    margins, _, nodes, complete = walk(factor, fixed, best, weights, least, bound, cap, 20_000)
     if complete:
-        return found, nodes
-    for i in np.flatnonzero(np.isinf(found) & (fixed == 0)):
+        return margins, nodes
+    for i in np.flatnonzero(np.isinf(margins) & (fixed == 0)):
         reverse = fixed.copy()
         reverse[i] = -best[i]
-        signs, cost, more, ended = decode(factor, reverse, bound, max(cap // 50, 1000))
-        nodes += more
-        if np.any(signs) or not ended:
-            found[i] = max(cost - least, 0.0) if np.any(signs) else 0.0
-    return found, nodes
+        signs, cost, more_nodes, is_complete = sphere_decode(
+            factor, reverse, bound, max(cap // 50, 1000)
+        )
+        nodes += more_nodes
+        if np.any(signs) or not is_complete:
+            margins[i] = max(cost - least, 0.0) if np.any(signs) else 0.0
+    return margins, nodes
 
 
 def signs_within(
@@ -231,25 +243,27 @@ def signs_within(
     radius: float,
     *,
     anchor: int | None = None,
-    most: int = 4096,
+    maximum_count: int = 4096,
     node_cap: int = 1_000_000,
 ) -> tuple[Int[Array, "k s"], Float[Array, " k"], bool]:
-    """Every sign vector within `radius` of the optimum, cheapest first, and whether that is all.
+    """Sign vectors within `radius` of the optimum, cheapest first, and whether these are all.
 
-    Of s and -s one is listed where there is no anchor.
+    Only one of s and -s is listed if there is no anchor.
     """
     regular = quadratic + 1e-9 * np.diag(np.diag(quadratic))
     anchor = _reference(regular, anchor)
     triangle = triangle_of(regular, anchor)
-    fixed = _fixed(triangle, anchor)
-    _, least, _, complete = decode(triangle.factor, fixed, np.inf, node_cap)
+    fixed = _fix_first_sign(triangle, anchor)
+    _, best_cost, _, complete = sphere_decode(triangle.factor, fixed, np.inf, node_cap)
     listing = _kernel.sign_list if _kernel else list_in_python
-    found, costs, _, ended = listing(triangle.factor, fixed, least + radius, node_cap, most)
+    vectors, costs, _, is_complete = listing(
+        triangle.factor, fixed, best_cost + radius, node_cap, maximum_count
+    )
     order = np.argsort(costs, kind="stable")
-    table = np.empty_like(found)
-    table[:, triangle.order] = found[order]
+    table = np.empty_like(vectors)
+    table[:, triangle.order] = vectors[order]
     exact = np.einsum("ki,ij,kj->k", table, quadratic, table, optimize=True)
-    return table, exact, complete and ended
+    return table, exact, complete and is_complete
 
 
 def sign_candidates(
@@ -257,32 +271,32 @@ def sign_candidates(
     *,
     anchor: int | None = None,
     first_radius: float = 25.0,
-    most: int = 4096,
+    maximum_count: int = 4096,
 ) -> Iterator[tuple[float, Int[Array, " s"]]]:
-    """Sign vectors in order of increasing s'Qs; both s and -s where there is no anchor.
+    """Sign vectors in order of increasing s'Qs; both s and -s if there is no anchor.
 
-    Ends after about `most` vectors, or where finding more would take too long.
+    Ends after about `maximum_count` vectors, or if finding more would take too long.
     """
-    radius, seen = first_radius, 0
-    while seen < most:
+    radius, count = first_radius, 0
+    while count < maximum_count:
         table, costs, complete = signs_within(
-            quadratic, radius, anchor=anchor, most=most, node_cap=3_000_000
+            quadratic, radius, anchor=anchor, maximum_count=maximum_count, node_cap=3_000_000
         )
-        # A list cut short is in no order that could be relied on.
+        # The order of a truncated list is not reliable.
         if not complete:
             return
-        for cost, signs in zip(costs[seen:], table[seen:], strict=True):
+        for cost, signs in zip(costs[count:], table[count:], strict=True):
             yield float(cost), signs
             if anchor is None:
                 yield float(cost), -signs
-        seen = len(costs)
-        if seen >= 2 ** (len(quadratic) - 1):
+        count = len(costs)
+        if count >= 2 ** (len(quadratic) - 1):
             return
         radius *= 2.0
 
 
-def shifted_triangle(quadratic: Float[Array, "s s"], anchor: int) -> _Triangle:
-    """The triangle of Q - diag(lambda), lambda from the semidefinite relaxation.
+def factor_shifted(quadratic: Float[Array, "s s"], anchor: int) -> _Triangle:
+    """Factor of Q - diag(lambda), lambda from the semidefinite relaxation.
 
     min <Q, X> over X >= 0 with unit diagonal is solved by coordinate descent on X = VV'; its dual
     diagonal, lowered until Q - diag(lambda) >= 0, gives the bound sum(lambda).
@@ -302,17 +316,17 @@ def shifted_triangle(quadratic: Float[Array, "s s"], anchor: int) -> _Triangle:
 
 
 def _start(quadratic: Float[Array, "s s"], shifted: _Triangle, anchor: int) -> Int[Array, " s"]:
-    """A good sign vector to prune with: the first dive in the shifted form, then single flips."""
-    fixed = _fixed(shifted, anchor)
-    dive, _, _, _ = decode(shifted.factor, fixed, np.inf, 4 * len(fixed))
+    """Good initial sign vector for pruning: first leaf of the shifted form, then single flips."""
+    fixed = _fix_first_sign(shifted, anchor)
+    first_leaf, _, _, _ = sphere_decode(shifted.factor, fixed, np.inf, 4 * len(fixed))
     signs = np.ones(len(fixed))
-    signs[shifted.order] = np.where(dive == 0, 1, dive)
-    free = np.arange(len(fixed)) != anchor
+    signs[shifted.order] = np.where(first_leaf == 0, 1, first_leaf)
+    may_flip = np.arange(len(fixed)) != anchor
     product = quadratic @ signs
     for _ in range(20 * len(fixed)):
         # Flipping i changes the cost by -4 s_i (Q s)_i + 4 Q_ii.
         change = -signs * product + np.diag(quadratic)
-        i = int(np.argmin(np.where(free, change, np.inf)))
+        i = int(np.argmin(np.where(may_flip, change, np.inf)))
         if change[i] >= -1e-12 * abs(quadratic[i, i]):
             break
         product -= 2.0 * signs[i] * quadratic[:, i]
@@ -320,29 +334,29 @@ def _start(quadratic: Float[Array, "s s"], shifted: _Triangle, anchor: int) -> I
     return signs
 
 
-# The same loops without the compiled kernel.
+# Python versions of the kernel's functions.
 
 
 def factor_in_python(
     quadratic: Float[Array, "s s"], last: int
 ) -> tuple[Int[Array, " s"], Float[Array, "s s"]]:
-    """The kernel's function of this name, in NumPy."""
+    """NumPy version of the kernel's `sign_factor`."""
     work = np.array(quadratic, float)
     size = len(work)
     order = np.arange(size)
-    least = max(np.diag(work).max(initial=0.0), 1e-300) * 1e-15
+    minimum_pivot = max(np.diag(work).max(initial=0.0), 1e-300) * 1e-15
     for k in range(size):
         choice = np.where(order[k:] == last, np.inf, np.diag(work)[k:])
         p = k + int(np.argmin(choice))
         swap = np.arange(size)
         swap[[k, p]] = p, k
         work, order = work[np.ix_(swap, swap)], order[swap]
-        pivot = np.sqrt(max(work[k, k], least))
+        pivot = np.sqrt(max(work[k, k], minimum_pivot))
         row = work[k, k + 1 :] / pivot
         work[k, k], work[k, k + 1 :] = pivot, row
         work[k + 1 :, k + 1 :] -= np.outer(row, row)
-        # Rows above are already part of R: the swap moved their columns along, which is right,
-        # and mirrored them below the diagonal, which is ignored.
+        # Rows above are already part of R: the swap of their columns is right, and the mirrored
+        # entries below the diagonal are ignored.
         work[k + 1 :, k] = row
     return order, np.triu(work)
 
@@ -353,50 +367,50 @@ def _walk(
     size = len(fixed)
     if size == 0:
         return 0, True
-    centre, below, signs = np.zeros(size), np.zeros(size + 1), np.zeros(size)
-    left = np.zeros(size, int)
-    nodes, k, down = 0, size - 1, True
+    centre, partial_cost, signs = np.zeros(size), np.zeros(size + 1), np.zeros(size)
+    untried = np.zeros(size, int)
+    nodes, k, descends = 0, size - 1, True
     while True:
-        if down:
+        if descends:
             centre[k] = factor[k, k + 1 :] @ signs[k + 1 :]
-            left[k] = int(fixed[k] == 0)
+            untried[k] = int(fixed[k] == 0)
             signs[k] = fixed[k] if fixed[k] else (-1.0 if centre[k] > 0.0 else 1.0)
         else:
-            while left[k] == 0:
+            while untried[k] == 0:
                 k += 1
                 if k == size:
                     return nodes, True
-            signs[k], left[k] = -signs[k], 0
+            signs[k], untried[k] = -signs[k], 0
         nodes += 1
         if nodes > cap:
             return nodes, False
-        cost = below[k + 1] + (factor[k, k] * signs[k] + centre[k]) ** 2
+        cost = partial_cost[k + 1] + (factor[k, k] * signs[k] + centre[k]) ** 2
         if cost >= bound:
-            left[k], down = 0, False
+            untried[k], descends = 0, False
             continue
-        below[k] = cost
+        partial_cost[k] = cost
         if k == 0:
             bound = leaf(float(cost), signs)
             if bound < 0.0:
                 return nodes, False
-            down = False
+            descends = False
         else:
-            k, down = k - 1, True
+            k, descends = k - 1, True
 
 
 def decode_in_python(
     factor: Float[Array, "s s"], fixed: Int[Array, " s"], bound: float, cap: int
 ) -> tuple[Int[Array, " s"], float, int, bool]:
-    """The kernel's function of this name, in NumPy."""
-    best, least = np.zeros(len(fixed), np.int8), bound
+    """NumPy version of the kernel's `sign_decode`."""
+    best, best_cost = np.zeros(len(fixed), np.int8), bound
 
     def leaf(cost: float, signs: Float[Array, " s"]) -> float:
-        nonlocal best, least
-        best, least = signs.astype(np.int8), cost
+        nonlocal best, best_cost
+        best, best_cost = signs.astype(np.int8), cost
         return cost
 
     nodes, complete = _walk(factor, fixed, bound, cap, leaf)
-    return best, least, nodes, complete
+    return best, best_cost, nodes, complete
 
 
 def margins_in_python(
@@ -407,9 +421,9 @@ def margins_in_python(
     least: float,
     bound: float,
     cap: int,
-    most: int,
+    maximum_count: int,
 ) -> tuple[Float[Array, " s"], int, int, bool]:
-    """The kernel's function of this name, in NumPy."""
+    """NumPy version of the kernel's `sign_margins`."""
     margin = np.full(len(fixed), np.inf)
     count = 0
 
@@ -420,45 +434,45 @@ def margins_in_python(
             changed = ~changed
         margin[changed] = np.minimum(margin[changed], cost - least)
         count += 1
-        return -1.0 if count >= most else bound
+        return -1.0 if count >= maximum_count else bound
 
     nodes, complete = _walk(factor, fixed, bound, cap, leaf)
     return margin, count, nodes, complete
 
 
 def list_in_python(
-    factor: Float[Array, "s s"], fixed: Int[Array, " s"], bound: float, cap: int, most: int
+    factor: Float[Array, "s s"], fixed: Int[Array, " s"], bound: float, cap: int, maximum_count: int
 ) -> tuple[Int[Array, "k s"], Float[Array, " k"], int, bool]:
-    """The kernel's function of this name, in NumPy."""
-    found: list[Int[Array, " s"]] = []
+    """NumPy version of the kernel's `sign_list`."""
+    vectors: list[Int[Array, " s"]] = []
     costs: list[float] = []
 
     def leaf(cost: float, signs: Float[Array, " s"]) -> float:
-        if len(costs) >= most:
+        if len(costs) >= maximum_count:
             return -1.0
         costs.append(cost)
-        found.append(signs.astype(np.int8))
+        vectors.append(signs.astype(np.int8))
         return bound
 
     nodes, complete = _walk(factor, fixed, bound, cap, leaf)
-    table = np.array(found, np.int8).reshape(len(found), len(fixed))
+    table = np.array(vectors, np.int8).reshape(len(vectors), len(fixed))
     return table, np.array(costs), nodes, complete
 
 
 def mix_in_python(
     quadratic: Float[Array, "s s"], start: Float[Array, "s d"], sweeps: int, tolerance: float
 ) -> tuple[Float[Array, "s d"], Float[Array, " s"]]:
-    """The kernel's function of this name, in NumPy."""
+    """NumPy version of the kernel's `sign_mix`."""
     vectors, norms = start.copy(), np.zeros(len(start))
     hollow = quadratic - np.diag(np.diag(quadratic))
     for _ in range(sweeps):
-        gained = 0.0
+        gain = 0.0
         for i in range(len(start)):
             pull = hollow[i] @ vectors
             norms[i] = np.linalg.norm(pull)
-            gained += norms[i] + pull @ vectors[i]
+            gain += norms[i] + pull @ vectors[i]
             if norms[i] > 0.0:
                 vectors[i] = -pull / norms[i]
-        if gained <= tolerance * max(norms.sum(), 1e-300):
+        if gain <= tolerance * max(norms.sum(), 1e-300):
             break
     return vectors, norms

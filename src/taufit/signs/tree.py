@@ -1,12 +1,12 @@
-"""The pruned tree of the literature (T-PBPR): signs by distance to physical feasibility.
+"""Pruned tree search of the literature (T-PBPR): signs by distance to physical consistency.
 
-Segments join one after the other; every partial sign vector gets its least-squares coefficients
-pi_hat, and the w vectors whose coefficients lie nearest to a possible arm,
+Segments are added one by one; every partial sign vector gets its least-squares coefficients pi_hat,
+and the w vectors whose coefficients are nearest to a consistent robot,
 
-    phi1 = min over possible p of |pi(p) - pi_hat|^2,
+    phi1 = min over consistent p of |pi(p) - pi_hat|^2,
 
-are expanded. At the end the model comes from phi2 = |Y pi(p) - tau|^2 over every segment. The
-residual plays no part in the choice; kept for comparison with the exact search.
+are expanded. In the end the model minimises phi2 = |Y pi(p) - tau|^2 over all segments. The
+residual plays no part in the choice; implemented for comparison with the exact search.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from taufit.signs.segments import joint_rms
 _UPPER = np.triu_indices(4)
 _ORDER = np.lexsort((_UPPER[0], _UPPER[1]))
 _ROW, _COLUMN = _UPPER[0][_ORDER], _UPPER[1][_ORDER]
-_ROOT2 = np.where(_ROW == _COLUMN, 1.0, np.sqrt(2.0))
+_TRIANGLE_SCALE = np.where(_ROW == _COLUMN, 1.0, np.sqrt(2.0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TreeSearch:
-    """What the tree found.
+    """Result of the tree search.
 
     Attributes:
         signs: One per segment.
-        joint, first, last: Of each segment, samples inclusive.
+        joint, first, last: Joint and first and last sample of each segment.
         label: Segment of each sample; -1 outside.
-        magnitude: Smoothed |torque| the search worked on.
-        solved: Inner problems solved.
+        magnitude: Smoothed |torque| of the search [N m].
+        solved: Number of inner problems solved.
     """
 
     signs: Int[Array, " s"]
@@ -53,7 +53,7 @@ class TreeSearch:
 
 
 def nominal_bounds(model: TorqueModel) -> tuple[Float[Array, " p"], Float[Array, " p"]] | None:
-    """Generous bounds around the nominal links, as the literature gives its search; None without.
+    """Wide bounds around the nominal links, as in the literature; None without nominal values.
 
     Masses within half of the nominal, first moments within 0.45 m times the mass, inertias from
     minus to twice the largest of a link.
@@ -63,14 +63,14 @@ def nominal_bounds(model: TorqueModel) -> tuple[Float[Array, " p"], Float[Array,
         return None
     lower, upper = np.full(layout.size, -np.inf), np.full(layout.size, np.inf)
     for k in range(layout.joints):
-        own = nominal[layout.link(k)]
-        mass, inertia = own[0], own[4:].max()
+        link_values = nominal[layout.link(k)]
+        mass, inertia = link_values[0], link_values[4:].max()
         if mass <= 0.0 or inertia <= 0.0:
             continue
-        at = layout.link(k).start
-        lower[at], upper[at] = 0.5 * mass, 1.5 * mass
-        lower[at + 1 : at + 4], upper[at + 1 : at + 4] = -0.45 * mass, 0.45 * mass
-        lower[at + 4 : at + 10], upper[at + 4 : at + 10] = -inertia, 2.0 * inertia
+        start = layout.link(k).start
+        lower[start], upper[start] = 0.5 * mass, 1.5 * mass
+        lower[start + 1 : start + 4], upper[start + 1 : start + 4] = -0.45 * mass, 0.45 * mass
+        lower[start + 4 : start + 10], upper[start + 4 : start + 10] = -inertia, 2.0 * inertia
     return lower, upper
 
 
@@ -87,12 +87,12 @@ def search_tree(
     """Grow and prune the tree of signs.
 
     Args:
-        model: What is fitted.
-        samples: Motion and magnitudes.
+        model: Model to be fitted.
+        samples: Motion and torque magnitudes.
         start: s0, segments whose signs are all tried at the root.
         width: w, nodes expanded at every level.
-        cutoff_hz: Low-pass of |torque|.
-        threshold: Share of a joint's rms below which samples are left out.
+        cutoff_hz: Cut-off of the low-pass of |torque| [Hz].
+        threshold: Fraction of a joint's rms below which samples are left out.
         bounds: Lower and upper bounds of the standard parameters; infinite where there is none.
     """
     raw = samples.torque if samples.raw_torque is None else samples.raw_torque
@@ -103,13 +103,13 @@ def search_tree(
         ]
     )
     label, joint, first, last = threshold_segments(magnitude, samples, threshold)
-    base = base_parameters(model, order=_printed_order(model))
+    base = base_parameters(model, order=_parameter_order(model))
     columns = base.columns
     rows = search_regressor(model, samples)[:, :, columns]
     grams, moments, energy = [], [], []
     for k in range(len(joint)):
-        use = label[:, joint[k]] == k
-        part, values = rows[use, joint[k]], magnitude[use, joint[k]]
+        is_segment = label[:, joint[k]] == k
+        part, values = rows[is_segment, joint[k]], magnitude[is_segment, joint[k]]
         grams.append(part.T @ part)
         moments.append(part.T @ values)
         energy.append(float(values @ values))
@@ -130,13 +130,13 @@ def search_tree(
         nodes = np.vstack([np.column_stack([nodes, np.full(len(nodes), sign)]) for sign in (1, -1)])
         if level + 1 < min(start, len(order)):
             continue
-        # Few segments do not determine every coefficient: the shortest solution is taken.
+        # Few segments do not determine every coefficient: minimum-norm solution.
         inverse = np.linalg.pinv(gram, rcond=1e-10, hermitian=True)
         right = nodes @ vectors.T
         guesses = right @ inverse
         residual = total - np.einsum("kb,kb->k", right, guesses)
         cost = np.array([inner.distance(guess) for guess in guesses])
-        # phi1 of all feasible nodes is zero up to the solver's tolerance: residuals break the tie.
+        # phi1 of feasible nodes is zero within the solver's tolerance: residuals decide.
         rounded = np.round(np.log10(np.maximum(cost, 1e-9)), 3)
         best = np.lexsort((residual, rounded))[:width]
         nodes = nodes[best]
@@ -148,7 +148,7 @@ def search_tree(
 def threshold_segments(
     magnitude: Float[Array, "n j"], samples: Samples, threshold: float
 ) -> tuple[Int[Array, "n j"], Int[Array, " s"], Int[Array, " s"], Int[Array, " s"]]:
-    """Segments of one joint above a share of its rms, at least three samples long."""
+    """Segments of one joint above a fraction of its rms, at least three samples long."""
     keep = np.asarray(samples.keep, bool)
     use = keep & (magnitude > threshold * joint_rms(magnitude, keep))
     label = np.full(magnitude.shape, -1)
@@ -169,8 +169,8 @@ def threshold_segments(
     return label, np.array(joint, int), np.array(first, int), np.array(last, int)
 
 
-def _printed_order(model: TorqueModel) -> list[str]:
-    """Inertias, then first moments, then masses, then everything of the joints."""
+def _parameter_order(model: TorqueModel) -> list[str]:
+    """Parameter names: inertias, first moments, masses, then those of the joints."""
 
     def kind(name: str) -> int:
         entry = name.rsplit(".", 1)[-1]
@@ -182,27 +182,29 @@ def _printed_order(model: TorqueModel) -> list[str]:
 
 
 def _order(grams: list[Float[Array, "b b"]], length: Int[Array, " s"], start: int) -> list[int]:
-    """The root's segments by greedy determinant, then the longest first."""
+    """Order of segments: for the root by greedy determinant, then the longest first."""
     scale = np.sqrt(np.maximum(np.diag(sum(grams)), 1e-300))
     ridge = 1e-6 * np.eye(len(scale))
-    total, chosen = ridge, []
+    total, selected = ridge, []
     for _ in range(min(start, len(grams))):
         gains = [
-            -np.inf if k in chosen else np.linalg.slogdet(total + gram / np.outer(scale, scale))[1]
+            -np.inf
+            if k in selected
+            else np.linalg.slogdet(total + gram / np.outer(scale, scale))[1]
             for k, gram in enumerate(grams)
         ]
         k = int(np.argmax(gains))
-        chosen.append(k)
+        selected.append(k)
         total = total + grams[k] / np.outer(scale, scale)
-    rest = [k for k in np.argsort(-length, kind="stable") if k not in chosen]
-    return [*chosen, *(int(k) for k in rest)]
+    remaining = [k for k in np.argsort(-length, kind="stable") if k not in selected]
+    return [*selected, *(int(k) for k in remaining)]
 
 
 class FeasibleDistance:
-    """min |C p - target|^2 over physically possible p: one solver, many targets.
+    """min |C p - target|^2 over physically consistent p: one solver, many targets.
 
     Args:
-        model: Whose links must be possible and whose friction must take power.
+        model: Model with consistent links and passive friction.
         matrix: C.
         bounds: Lower and upper bounds of p, infinite where there is none.
     """
@@ -218,28 +220,30 @@ class FeasibleDistance:
 
         rows, width = matrix.shape
         limits = make_constraints(model)
-        lower = [limits.matrix]
-        least = [limits.bound]
+        lower_rows = [limits.matrix]
+        lower_bounds = [limits.bound]
         if bounds is not None:
             for side, values in ((1.0, bounds[0]), (-1.0, -np.asarray(bounds[1]))):
                 finite = np.isfinite(values)
-                lower.append(side * np.eye(width)[finite])
-                least.append(np.asarray(values)[finite])
-        linear, bound = np.vstack(lower), np.concatenate(least)
+                lower_rows.append(side * np.eye(width)[finite])
+                lower_bounds.append(np.asarray(values)[finite])
+        linear, bound = np.vstack(lower_rows), np.concatenate(lower_bounds)
         cones = np.zeros((model.layout.links.stop, width))
         for link in range(model.robot.joints):
-            own = model.layout.link(link)
-            cones[own, own] = (limits.maps[link][:, _ROW, _COLUMN] * _ROOT2).T
-        rest = np.vstack([-linear, -cones])
+            link_slice = model.layout.link(link)
+            cones[link_slice, link_slice] = (
+                limits.maps[link][:, _ROW, _COLUMN] * _TRIANGLE_SCALE
+            ).T
+        inequalities = np.vstack([-linear, -cones])
         a = scipy.sparse.bmat(
             [
                 [scipy.sparse.csc_matrix(matrix), -scipy.sparse.identity(rows)],
-                [scipy.sparse.csc_matrix(rest), None],
+                [scipy.sparse.csc_matrix(inequalities), None],
             ],
             format="csc",
         )
         self._tail = np.concatenate([-bound, np.zeros(len(cones))])
-        # A breath of p'p settles what C does not see.
+        # A small p'p determines the null space of C.
         weights = np.concatenate([np.full(width, 1e-9), np.ones(rows)])
         quadratic = scipy.sparse.diags(weights, format="csc")
         kinds: list[Any] = [clarabel.ZeroConeT(rows), clarabel.NonnegativeConeT(len(bound))]
@@ -249,9 +253,9 @@ class FeasibleDistance:
         options.max_threads = 1
         options.presolve_enable = False
         options.chordal_decomposition_enable = False
-        first = np.concatenate([np.zeros(rows), self._tail])
+        right_side = np.concatenate([np.zeros(rows), self._tail])
         self._new_solver = partial(
-            clarabel.DefaultSolver, quadratic, np.zeros(width + rows), a, first, kinds, options
+            clarabel.DefaultSolver, quadratic, np.zeros(width + rows), a, right_side, kinds, options
         )
         self._solver = self._new_solver()
         self._width = width
@@ -259,38 +263,38 @@ class FeasibleDistance:
         self.solved = 0
 
     def nearest(self, target: Float[Array, " b"]) -> Float[Array, " p"]:
-        """The possible p whose C p is nearest to the target; not a number where it broke down."""
+        """Consistent p whose C p is nearest to the target; NaN if the solver failed."""
         self._solver.update(b=np.concatenate([target, self._tail]))
         self.solved += 1
         try:
             return np.array(self._solver.solve().x[: self._width])
         except BaseException as error:
-            # A panic inside the solver is no Exception, and leaves it unfit for another target.
+            # A panic inside the solver is not an Exception, and makes it unusable.
             if type(error).__name__ != "PanicException":
                 raise
             self._solver = self._new_solver()
             return np.full(self._width, np.nan)
 
     def distance(self, target: Float[Array, " b"]) -> float:
-        """|C p - target|^2 there; infinite where the solver broke down."""
+        """Minimum of |C p - target|^2; infinite if the solver failed."""
         p = self.nearest(target)
         value = float(np.sum((self._matrix @ p - target) ** 2))
         return value if np.isfinite(value) else np.inf
 
 
 def segment_values(
-    found: TreeSearch, samples: Samples
+    search: TreeSearch, samples: Samples
 ) -> tuple[Int[Array, "n j"], Float[Array, "n j"], Bool[Array, "n j"]]:
     """Sign of every sample (that of the nearest segment), signed torque, and samples to fit."""
-    n, joints = found.label.shape
+    n, joints = search.label.shape
     sign = np.ones((n, joints), np.int8)
     for i in range(joints):
-        mine = np.flatnonzero(found.joint == i)
-        if len(mine) == 0:
+        joint_segments = np.flatnonzero(search.joint == i)
+        if len(joint_segments) == 0:
             continue
-        middle = 0.5 * (found.first[mine] + found.last[mine])
+        middle = 0.5 * (search.first[joint_segments] + search.last[joint_segments])
         nearest = np.abs(np.arange(n)[:, None] - middle).argmin(1)
-        sign[:, i] = found.signs[mine][nearest]
-        inside = found.label[:, i] >= 0
-        sign[inside, i] = found.signs[found.label[inside, i]]
-    return sign, sign * found.magnitude, samples.keep & (found.label >= 0)
+        sign[:, i] = search.signs[joint_segments][nearest]
+        inside = search.label[:, i] >= 0
+        sign[inside, i] = search.signs[search.label[inside, i]]
+    return sign, sign * search.magnitude, samples.keep & (search.label >= 0)

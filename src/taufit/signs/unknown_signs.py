@@ -1,10 +1,10 @@
-"""Fit a torque model to torque or current whose sign was not recorded.
+"""Fit of a torque model to unsigned torque or current.
 
     segments -> quadratic form in the signs -> exact search -> global sign by kinetic energy
              -> folded-normal refinement on every sample -> segments cut again, once more -> fit
 
-The first round finds a model; the second cuts at the zero crossings that model predicts, weighs
-rows by what it leaves unexplained, and judges how sure each sign is.
+The first round finds a model; the second cuts at the zero crossings predicted by it, weights rows
+by its residuals, and determines the certainty of each sign.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
+from warnings import warn
 
 import numpy as np
 
@@ -32,79 +33,88 @@ from taufit.regression.estimate import Estimate
 from taufit.regression.regression import RowsInMemory
 from taufit.regression.weights import Weights
 from taufit.signals import Samples
-from taufit.signs.data import is_nonlinear, prepare, search_regressor
-from taufit.signs.findings import FoundSigns, SignedSegment
+from taufit.signs.data import is_nonlinear, prepare_search, search_regressor
+from taufit.signs.findings import RecoveredSigns, SignedSegment
 from taufit.signs.hints import SignHint
 from taufit.signs.information import information_rows, with_sign_uncertainty
 from taufit.signs.quadratic import joint_rows, sign_form
 from taufit.signs.refined_search import search_with_path, with_nominal_prior
-from taufit.signs.rounds import constrain, search_rounds
+from taufit.signs.rounds import constrain_round, search_rounds
 from taufit.signs.samples import (
     magnitudes,
-    signed_by_model,
-    signed_samples,
+    sign_by_model,
+    with_signs,
     without_signs,
 )
 from taufit.signs.segments import noise_scale
 from taufit.signs.tree import search_tree, segment_values
-from taufit.signs.verdict import chi_squares, judge
+from taufit.signs.verdict import assess_signs, chi_squares
 from taufit.terms import DISSIPATIVE, friction_model
 
 __all__ = [
-    "FoundSigns",
+    "RecoveredSigns",
     "SignHint",
     "SignedSegment",
     "UnsignedFit",
     "find_signs",
     "find_signs_by_tree",
     "fit_unsigned",
-    "signed_by_model",
-    "signed_samples",
+    "sign_by_model",
+    "with_signs",
     "without_signs",
 ]
 
 
 @dataclass(frozen=True, eq=False)
 class UnsignedFit:
-    """A model fitted to torque without signs.
+    """Model fitted to unsigned torque.
 
     Attributes:
-        found: The signs, and how sure they are.
-        model: What was fitted, with its parameters.
-        estimator: What fitted it; None for the automatic fit.
-        automatic: The automatic fit, where that was made.
+        recovery: Recovered signs.
+        model: Fitted model.
+        estimator: Estimator; None for the automatic fit.
+        automatic: Result of the automatic fit, if made.
     """
 
-    found: FoundSigns
+    recovery: RecoveredSigns
     model: FittedModel
     estimator: Estimator | None = None
     automatic: Estimate | None = None
 
     @property
+    def found(self) -> RecoveredSigns:
+        """Old name of `recovery`."""
+        warn("UnsignedFit.found is now recovery; found goes with 0.3.", DeprecationWarning, 2)
+        return self.recovery
+
+    @property
     def values(self) -> Float[Array, " p"]:
-        """The parameters."""
+        """Parameter values."""
         return self.model.values
 
     @cached_property
     def estimate(self) -> Estimate:
-        """The fit with everything about its uncertainty, worked out when first asked for.
+        """Estimate with its uncertainty, computed on first use.
 
-        Samples near zero, whose sign is open, count as little as they say.
+        Samples near zero, whose sign is uncertain, have a small weight.
         """
         if self.automatic is not None:
             return self.automatic
         assert self.estimator is not None
-        known = fit_samples(
-            self.model.structure, self.found.fit_samples, self.estimator, require_excitation=False
+        estimate = fit_samples(
+            self.model.structure,
+            self.recovery.fit_samples,
+            self.estimator,
+            require_excitation=False,
         )
-        if self.found.method == "tree" or is_nonlinear(self.model.structure):
-            return known
-        rows = information_rows(self.model.structure, self.found)
-        weights = _joint_weights(self.found, self.estimator)
-        regression = RowsInMemory(rows, known.base)
+        if self.recovery.method == "tree" or is_nonlinear(self.model.structure):
+            return estimate
+        rows = information_rows(self.model.structure, self.recovery)
+        weights = _joint_weights(self.recovery, self.estimator)
+        regression = RowsInMemory(rows, estimate.base)
         information = regression.information(weights)
         return replace(
-            known,
+            estimate,
             values=self.values,
             base_covariance=base_covariance(regression, weights, information, self.values),
             information=information,
@@ -113,27 +123,27 @@ class UnsignedFit:
 
     @property
     def segments(self) -> tuple[SignedSegment, ...]:
-        return self.found.segments
+        return self.recovery.segments
 
     @property
     def signs(self) -> Int[Array, " s"]:
-        return self.found.signs
+        return self.recovery.signs
 
     @property
     def ambiguous(self) -> Bool[Array, " s"]:
-        return self.found.ambiguous
+        return self.recovery.ambiguous
 
     @property
     def certified(self) -> bool:
-        return self.found.certified
+        return self.recovery.certified
 
     @property
     def chi2_per_dof(self) -> float:
-        return self.found.chi2_per_dof
+        return self.recovery.chi2_per_dof
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        return self.found.warnings
+        return self.recovery.warnings
 
 
 @one_blas_thread
@@ -150,40 +160,44 @@ def fit_unsigned(
     """Find the signs and fit the model.
 
     Args:
-        model: What is fitted.
-        samples: Motion and magnitudes; `samples.signed` tells which joints carry their sign.
+        model: Model to be fitted.
+        samples: Motion and torque magnitudes; `samples.signed` marks joints with recorded signs.
         method: "exact", or "tree" for the pruned tree search of the literature.
-        estimator: Of the final fit. By default the automatic one, as `taufit fit` makes it once
-            signs are found (exact method), or the literature's (tree).
+        estimator: Estimator of the final fit. Default: automatic, as in `taufit fit` (exact
+            method), or that of the literature (tree).
         hints: Segments whose sign is known (exact method only).
-        constrained: Settle the signs on the physically constrained cost (exact method only).
-        settings: Of the method: see `find_signs` and `find_signs_by_tree`.
+        constrained: Choose signs by the physically constrained cost (exact method only).
+        settings: Settings of the method, see `find_signs` and `find_signs_by_tree`.
     """
     if method == "exact":
-        found = find_signs(model, samples, hints=hints, constrained=constrained, **settings)
+        recovery = find_signs(model, samples, hints=hints, constrained=constrained, **settings)
     elif method == "tree":
         if hints or constrained:
             raise TaufitError(
                 "the tree search takes neither signs of single segments nor a constrained cost: "
                 "leave them out, or use the exact method."
             )
-        found = find_signs_by_tree(model, samples, **settings)
-        # phi2 is plain least squares, within the same masses.
+        recovery = find_signs_by_tree(model, samples, **settings)
+        # phi2 is ordinary least squares, within the same masses.
         estimator = estimator or ConsistentSdp(
             weighting="none", mass=_mass_bounds(model, settings.get("bounds"))
         )
     else:
         raise TaufitError(f"there is no sign method {method!r}: use exact or tree.")
     if estimator is None:
-        known = fit_found(model, found)
-        shaped = model if known.shape is None else replace(model, shape=known.shape)
-        return UnsignedFit(found, shaped.with_values(known.values), automatic=known)
+        automatic_fit = fit_signed(model, recovery)
+        shaped_model = (
+            model if automatic_fit.shape is None else replace(model, shape=automatic_fit.shape)
+        )
+        return UnsignedFit(
+            recovery, shaped_model.with_values(automatic_fit.values), automatic=automatic_fit
+        )
     if is_nonlinear(model):
-        estimate = fit_samples(model, found.fit_samples, estimator, require_excitation=False)
+        estimate = fit_samples(model, recovery.fit_samples, estimator, require_excitation=False)
         fitted = replace(model, shape=estimate.shape).with_values(estimate.values)
-        return UnsignedFit(found, fitted, estimator)
-    rows = information_rows(model, found)
-    weights = _joint_weights(found, estimator)
+        return UnsignedFit(recovery, fitted, estimator)
+    rows = information_rows(model, recovery)
+    weights = _joint_weights(recovery, estimator)
     try:
         solution = estimator.solve(rows.information(weights), EstimationProblem.from_model(model))
     except InfeasibleError as error:
@@ -193,29 +207,31 @@ def fit_unsigned(
             f"the signs the tree search found fit no arm ({error}) Most likely some are wrong: use "
             "the exact method."
         ) from None
-    return UnsignedFit(found, model.with_values(solution.values), estimator)
+    return UnsignedFit(recovery, model.with_values(solution.values), estimator)
 
 
-def fit_found(
+def fit_signed(
     model: TorqueModel,
-    found: FoundSigns,
+    recovery: RecoveredSigns,
     estimator: Estimator | None = None,
     *,
     dropped: tuple[str, ...] = (),
-    known: FrictionPrior | None = None,
+    friction_prior: FrictionPrior | None = None,
 ) -> Estimate:
-    """A fit to torque whose signs were found, uncertain as one to magnitudes is.
+    """Fit torque with recovered signs; the uncertainty is that of a fit to magnitudes.
 
     Args:
-        model: What explains the torque.
-        found: The signs.
-        estimator: Replaces the automatic one.
-        dropped: Parameters held at zero.
-        known: Friction known before.
+        model: Torque model.
+        recovery: Recovered signs.
+        estimator: Estimator; default: automatic.
+        dropped: Parameters fixed at zero.
+        friction_prior: Friction prior.
     """
-    estimate = fit(model, found.fit_samples, estimator, dropped=dropped, friction_prior=known)
-    estimate = with_sign_uncertainty(estimate, model, found.fit_samples, found)
-    return replace(estimate, warnings=(*found.warnings, *estimate.warnings))
+    estimate = fit(
+        model, recovery.fit_samples, estimator, dropped=dropped, friction_prior=friction_prior
+    )
+    estimate = with_sign_uncertainty(estimate, model, recovery.fit_samples, recovery)
+    return replace(estimate, warnings=(*recovery.warnings, *estimate.warnings))
 
 
 @one_blas_thread
@@ -227,75 +243,75 @@ def find_signs(
     rounds: int = 2,
     node_cap: int = 1_000_000,
     constrained: bool = False,
-) -> FoundSigns:
-    """Recover torque signs from magnitudes, exactly, and say how sure they are.
+) -> RecoveredSigns:
+    """Recover torque signs from magnitudes by exact search, with their certainty.
 
     Args:
-        model: What is fitted. Friction that depends on load or path is looked for with Coulomb
+        model: Model to be fitted. Friction that depends on load or path is searched with Coulomb
             and viscous terms first, then as it is; friction with shapes as pre-sliding.
-        samples: `signed` tells which joints carry their sign; None means none does.
+        samples: Samples; `signed` marks joints with recorded signs, None means none.
         hints: Segments whose sign is known.
-        rounds: Times to cut, search and refine; with two or more, up to three are added where the
-            last still changed the model.
+        rounds: Number of rounds of cutting, searching and refining; with two or more, up to three
+            are added while the model still changes.
         node_cap: Partial sign vectors to visit before another bound is tried, and again with it.
-        constrained: Choose the signs whose best physically possible model fits best, instead of
-            those that fit best; exact too, and some hundredths of a second per sign vector in
-            question.
+            Larger values prove more and take longer.
+        constrained: Choose the signs whose best physically consistent model fits best; exact too,
+            at some hundredths of a second per candidate sign vector.
     """
-    data = prepare(model, samples, hints)
-    done = search_rounds(data, rounds, node_cap)
+    data = prepare_search(model, samples, hints)
+    result = search_rounds(data, rounds, node_cap)
     if is_nonlinear(model):
-        data, done = search_with_path(model, data, done, rounds, node_cap)
+        data, result = search_with_path(model, data, result, rounds, node_cap)
     if constrained:
-        return judge(data, constrain(data, done), model)
-    if not _has_friction(model) and chi_squares(data, done)[0] > 1.5:
-        # Unmodelled friction turns signs over; its columns cost little where there is none.
-        other = prepare(
+        return assess_signs(data, constrain_round(data, result), model)
+    if not _has_friction(model) and chi_squares(data, result)[0] > 1.5:
+        # Unmodelled friction reverses signs; its columns cost little if there is none.
+        friction_data = prepare_search(
             replace(model, friction=friction_model("linear"), shape=None), samples, hints
         )
-        retry = search_rounds(other, rounds, node_cap)
-        if chi_squares(other, retry)[0] < 0.8 * chi_squares(data, done)[0]:
-            return judge(other, retry, model, friction_missing=True)
-    return with_nominal_prior(model, judge(data, done, model))
+        retry = search_rounds(friction_data, rounds, node_cap)
+        if chi_squares(friction_data, retry)[0] < 0.8 * chi_squares(data, result)[0]:
+            return assess_signs(friction_data, retry, model, friction_missing=True)
+    return with_nominal_prior(model, assess_signs(data, result, model))
 
 
-def find_signs_by_tree(model: TorqueModel, samples: Samples, **settings: Any) -> FoundSigns:
-    """Recover torque signs by the pruned tree search of the literature; it proves nothing.
+def find_signs_by_tree(model: TorqueModel, samples: Samples, **settings: Any) -> RecoveredSigns:
+    """Recover torque signs by the pruned tree search of the literature, without certificate.
 
     Args:
-        model: What is fitted; friction shapes must be known.
-        samples: Motion and magnitudes; all joints are taken as unsigned.
-        settings: Of `search_tree`.
+        model: Model to be fitted; friction shapes must be known.
+        samples: Motion and torque magnitudes; all joints are taken as unsigned.
+        settings: Settings of `search_tree`.
     """
     if is_nonlinear(model):
         raise TaufitError(
             "the tree search needs friction whose columns are known beforehand: linear, or none "
             "(--friction linear)."
         )
-    found = search_tree(model, samples, **settings)
-    if len(found.signs) == 0:
+    search = search_tree(model, samples, **settings)
+    if len(search.signs) == 0:
         raise PoorExcitationError(
             "no segment of torque exceeds the threshold: signs cannot be determined. "
             "Lower the threshold."
         )
-    sign, torque, keep = segment_values(found, samples)
+    sign, torque, keep = segment_values(search, samples)
     signed = replace(
-        signed_samples(replace(samples, signed=None), sign * magnitudes(samples)), keep=keep
+        with_signs(replace(samples, signed=None), sign * magnitudes(samples)), keep=keep
     )
     segments = tuple(
         SignedSegment(
-            int(found.joint[k]),
-            int(samples.run[found.first[k]]),
-            float(samples.time[found.first[k]]),
-            float(samples.time[found.last[k]]),
-            int(found.first[k]),
-            int(found.last[k]),
-            int(found.signs[k]),
+            int(search.joint[k]),
+            int(samples.run[search.first[k]]),
+            float(samples.time[search.first[k]]),
+            float(samples.time[search.last[k]]),
+            int(search.first[k]),
+            int(search.last[k]),
+            int(search.signs[k]),
             0.0,
             True,
             "the tree search does not tell how sure it is",
         )
-        for k in range(len(found.signs))
+        for k in range(len(search.signs))
     )
     noise = noise_scale(magnitudes(samples), samples.run, np.asarray(samples.keep, bool))
     rows = joint_rows(search_regressor(model, samples), np.where(keep, 1.0 / noise, 0.0))
@@ -305,8 +321,8 @@ def find_signs_by_tree(model: TorqueModel, samples: Samples, **settings: Any) ->
     count = np.maximum(keep.sum(0), 1)
     square = np.sum((residual / noise) ** 2, 0)
     values = np.zeros(len(model.names))
-    values[rows.kept] = theta
-    return FoundSigns(
+    values[rows.parameters] = theta
+    return RecoveredSigns(
         segments,
         sign,
         np.zeros(sign.shape, bool),
@@ -318,7 +334,7 @@ def find_signs_by_tree(model: TorqueModel, samples: Samples, **settings: Any) ->
         np.sqrt(np.sum(residual**2, 0) / count),
         False,
         ("The tree search proves nothing about its signs; use the exact method to be sure.",),
-        found.solved,
+        search.solved,
         "tree",
         values,
         np.zeros(samples.joints, bool),
@@ -332,19 +348,21 @@ def find_signs_by_tree(model: TorqueModel, samples: Samples, **settings: Any) ->
 def _mass_bounds(
     model: TorqueModel, bounds: tuple[Float[Array, " p"], Float[Array, " p"]] | None
 ) -> dict[str, tuple[float, float]]:
-    """Least and largest mass of each link among bounds of all parameters."""
+    """Minimum and maximum mass of each link, from bounds of all parameters."""
     if bounds is None:
         return {}
     low, high = (np.asarray(side, float) for side in bounds)
     masses = model.layout.masses
-    each = zip(low[masses], high[masses], strict=True)
-    return {link_name(k): (float(least), float(most)) for k, (least, most) in enumerate(each)}
+    pairs = zip(low[masses], high[masses], strict=True)
+    return {
+        link_name(k): (float(minimum), float(maximum)) for k, (minimum, maximum) in enumerate(pairs)
+    }
 
 
-def _joint_weights(found: FoundSigns, estimator: Estimator) -> Weights:
-    """Refinement already knows each joint's noise: weights need no further rounds."""
+def _joint_weights(recovery: RecoveredSigns, estimator: Estimator) -> Weights:
+    """Weights from the noise of the refinement: no further iterations needed."""
     equal = estimator.weighting == "none"
-    return Weights(np.ones(len(found.noise)) if equal else 1.0 / found.noise)
+    return Weights(np.ones(len(recovery.noise)) if equal else 1.0 / recovery.noise)
 
 
 def _has_friction(model: TorqueModel) -> bool:

@@ -1,6 +1,6 @@
-"""A simulated arm that can prove us wrong. In: a robot, a motion, effects. Out: a recording.
+"""Simulated robot for tests of identification. In: a robot, a motion, effects. Out: a recording.
 
-Left to others: conclusions about real arms.
+Left to others: conclusions about real robots.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""Many runs at once: the inner loop lets go of Python, so threads fill the cores."""
+"""Parallel simulation of many runs in threads; the inner loop releases the GIL."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ def run_many(
     workers: int | None = None,
     **settings: Any,
 ) -> Iterator[SimulatedRun]:
-    """`twin.run` for every seed, in order.
+    """Simulate one run per seed with `twin.run`, in order.
 
     Args:
-        twin: The arm.
-        motion: For all runs, or a function from seed to motion.
-        seeds: One run each.
-        payload: As for `Twin.run`.
-        workers: Threads; all cores where None.
+        twin: Simulated robot.
+        motion: Motion of all runs, or a function from seed to motion.
+        seeds: Seeds, one per run.
+        payload: Payload, see `Twin.run`.
+        workers: Number of threads; None: all cores.
         settings: Further arguments of `Twin.run`.
     """
 
-    def one(seed: int) -> SimulatedRun:
-        chosen = motion(seed) if callable(motion) else motion
-        return twin.run(chosen, seed=seed, payload=payload, **settings)
+    def run_seed(seed: int) -> SimulatedRun:
+        seed_motion = motion(seed) if callable(motion) else motion
+        return twin.run(seed_motion, seed=seed, payload=payload, **settings)
 
-    def as_here(context: Context, seed: int) -> SimulatedRun:
-        return context.run(one, seed)
+    def run_in_context(context: Context, seed: int) -> SimulatedRun:
+        return context.run(run_seed, seed)
 
     with ThreadPoolExecutor(workers or os.cpu_count() or 1) as pool:
-        # NumPy's handling of odd numbers is the caller's in every thread.
-        yield from pool.map(as_here, (copy_context() for _ in seeds), seeds)
+        # Every thread uses NumPy's error handling of the caller.
+        yield from pool.map(run_in_context, (copy_context() for _ in seeds), seeds)

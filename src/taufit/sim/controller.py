@@ -1,4 +1,4 @@
-"""The robot's own controller: feed-forward by its model, and a stiff but not rigid servo."""
+"""Robot controller: feed-forward by its model, and a position servo of finite stiffness."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class Controller:
     with M the joint's effective inertia and r the command, `delay` seconds ago.
 
     Attributes:
-        bandwidth_hz: Of the position loop, one for all joints or one each.
-        damping: z.
-        integral_hz: Corner of the integral action; 0 for none.
-        delay: From command to reference [s].
-        friction: Share of the true friction it compensates.
-        model: The arm it assumes; the true one (without payload) where None. It knows gravity
-            compensators if this robot has some.
-        knows_payload: Whether its model carries the payload.
+        bandwidth_hz: Bandwidth of the position loop [Hz], one for all joints or one each.
+        damping: Damping ratio z.
+        integral_hz: Corner frequency of the integral action [Hz]; 0 for none.
+        delay: Delay from command to reference [s].
+        friction: Fraction of the true friction that is compensated.
+        model: Robot model of the controller; None: the true one (without payload). Gravity
+            compensators are compensated if this robot has some.
+        knows_payload: Whether its model includes the payload.
     """
 
     bandwidth_hz: PerJoint = 12.0
@@ -41,61 +41,61 @@ class Controller:
     knows_payload: bool = False
 
     def gains(
-        self, mass: Float[Array, "n j j"], share: float = 0.5
+        self, mass: Float[Array, "n j j"], quantile: float = 0.5
     ) -> tuple[Float[Array, " j"], Float[Array, " j"], Float[Array, " j"]]:
-        """Stiffness, damping and integral gain per joint, from inertia matrices on the way.
+        """Stiffness, damping and integral gain per joint, from mass matrices along the motion.
 
-        `share` of the way is lighter for the joint than what it is tuned for: half, or less where
-        the arm comes through poses in which a joint feels much less than usual.
+        Gains are tuned for the quantile `quantile` of the effective inertia along the motion: the
+        median, or less where some poses have much smaller inertia.
         """
-        effective = np.quantile(effective_inertia(mass), share, axis=0)
+        inertia = np.quantile(effective_inertia(mass), quantile, axis=0)
         w = 2.0 * np.pi * per_joint(self.bandwidth_hz, mass.shape[-1], "bandwidth_hz")
-        stiffness = effective * w**2
+        stiffness = inertia * w**2
         return (
             stiffness,
-            2.0 * self.damping * effective * w,
+            2.0 * self.damping * inertia * w,
             stiffness * 2.0 * np.pi * self.integral_hz,
         )
 
 
 def effective_inertia(mass: Float[Array, "n j j"]) -> Float[Array, "n j"]:
-    """What a joint's motor feels when the others are free: 1 / (M^-1)_ii."""
+    """Inertia of a joint while the others are free: 1 / (M^-1)_ii [kg m^2]."""
     return 1.0 / np.diagonal(np.linalg.inv(mass), axis1=-2, axis2=-1)
 
 
-def growth(
+def error_growth(
     mass: Float[Array, "n j j"],
     stiffness: Float[Array, "j j"],
     damping: Float[Array, "j j"],
     step: float,
 ) -> float:
-    """The factor by which an error grows from step to step in the worst pose.
+    """Largest growth factor of a control error per step, over all poses.
 
     The sampled loop about a pose maps (q, v, a) of one step to the next linearly; the factor is
-    its largest eigenvalue. The loop is stable where it is at most 1.
+    its spectral radius. The loop is stable if it is at most 1.
     """
     inverse = np.linalg.inv(mass)
-    one = np.broadcast_to(np.eye(mass.shape[-1]), mass.shape)
-    sprung, damped = inverse @ stiffness, inverse @ damping
-    acceleration = [-sprung, -damped, -0.5 * step * damped]
-    velocity = [step * acceleration[0], one + step * acceleration[1], step * acceleration[2]]
-    position = [one + step * velocity[0], step * velocity[1], step * velocity[2]]
+    identity = np.broadcast_to(np.eye(mass.shape[-1]), mass.shape)
+    stiffness_rate, damping_rate = inverse @ stiffness, inverse @ damping
+    acceleration = [-stiffness_rate, -damping_rate, -0.5 * step * damping_rate]
+    velocity = [step * acceleration[0], identity + step * acceleration[1], step * acceleration[2]]
+    position = [identity + step * velocity[0], step * velocity[1], step * velocity[2]]
     loop = np.block([position, velocity, acceleration])
-    # Eigenvalues are known to rounding only.
-    worst = float(np.abs(np.linalg.eigvals(loop)).max())
-    return 1.0 if abs(worst - 1.0) < 1e-9 else worst
+    # Eigenvalues have rounding errors.
+    largest = float(np.abs(np.linalg.eigvals(loop)).max())
+    return 1.0 if abs(largest - 1.0) < 1e-9 else largest
 
 
-def check_stable(
+def require_stable(
     mass: Float[Array, "n j j"],
     stiffness: Float[Array, "j j"],
     damping: Float[Array, "j j"],
     step: float,
 ) -> None:
-    """Refuse gains with which the sampled loop would run away."""
-    worst = growth(mass, stiffness, damping, step)
-    if worst > 1.0:
+    """InfeasibleError for gains with which the sampled loop is unstable."""
+    largest = error_growth(mass, stiffness, damping, step)
+    if largest > 1.0:
         raise InfeasibleError(
-            f"these controller gains are unstable: errors grow by {worst:.3g} per step of "
+            f"these controller gains are unstable: errors grow by {largest:.3g} per step of "
             f"{step * 1e3:.3g} ms. Lower the bandwidth or the damping."
         )

@@ -1,6 +1,6 @@
-"""What makes real recordings hard, one frozen dataclass each, all off by default.
+"""Effects of real robots on recordings, one frozen dataclass each, all off by default.
 
-Numbers per joint may be given as one number for all joints. Everything is SI and refers to the
+Values per joint may be given as one number for all joints. All values are SI and refer to the
 joint side of the gear.
 """
 
@@ -20,30 +20,30 @@ PerJoint = float | Float[Array, " j"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DriveFriction:
-    """Friction of any taufit model, with what such models leave out.
+    """Friction of any taufit model, with pre-sliding, breakaway and scatter.
 
-    At speed v, bristle deflection z in [-1, 1] and age b in [0, 1] the joint feels
+    At speed v, bristle deflection z in [-1, 1] and age b in [0, 1] the friction torque is
 
         z (F(|v|, load, temperature) + load_factor |load|) (1 + breakaway b)
         + sum_k slow_k (z_k - z) + offset
 
-    where z turns over within `presliding` of travel (Dahl), z_k more slowly, within `slow_widths`,
-    and b grows to 1 in `dwell` seconds of rest and fades within `distance` of travel.
+    where z reverses within `presliding` of travel (Dahl), z_k more slowly, within `slow_widths`,
+    and b grows to 1 in `dwell` seconds of rest and decays within `distance` of travel.
 
     Attributes:
         model: F, any friction model.
-        coefficients: Of its terms, one row per joint.
-        shape: Its nonlinear parameters, one row per joint.
+        coefficients: Linear coefficients, one row per joint.
+        shape: Shape parameters, one row per joint.
         offset: Constant torque per joint [N m].
         load_factor: Coulomb friction per unit of load torque, for models without load terms.
-        presliding: Travel over which friction turns over [rad]; 0 is as sharp as the
-            integration allows.
-        slow: Part of the friction that builds up slowly after a reversal [N m], one row per
-            joint and one column per width.
+        presliding: Travel over which friction reverses [rad]; 0: as short as the integration
+            allows.
+        slow: Friction that builds up slowly after a reversal [N m], one row per joint and one
+            column per width.
         slow_widths: Travel over which those parts build up [rad].
-        breakaway: How much higher friction is after a long rest (0.3 is 30 %).
-        dwell: Rest that makes it so [s].
-        distance: Travel that ends it [rad].
+        breakaway: Relative increase of friction after a long rest (0.3 is 30 %).
+        dwell: Time constant of rest for that increase [s].
+        distance: Travel over which it decays [rad].
         scatter: Run-to-run standard deviation of the level, relative.
     """
 
@@ -63,10 +63,10 @@ class DriveFriction:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Thermal:
-    """Two heat stores per joint, and what temperature does to friction.
+    """Thermal model with two heat capacities per joint, and temperature-dependent friction.
 
     C T' = P - G (T - H),  C_h H' = G (T - H) - G_a (H - ambient),  P = |friction v| + copper tau^2.
-    T is what the temperature sensor shows and what friction feels:
+    T is the measured temperature and the one that friction depends on:
 
         F(|v|, T) = F + (coulomb_slope + viscous_slope |v|) (T - reference), never below zero.
 
@@ -76,14 +76,14 @@ class Thermal:
         conductance: G between the two [W/K].
         ambient_conductance: G_a to the air [W/K].
         copper: Heat per squared joint torque [W/(N m)^2].
-        ambient: Air [degC].
-        initial: Of both stores at the start [degC]; the air's where None.
-        initial_housing: Of the housing at the start where it differs, to go on from another run.
-        reference: At which the friction coefficients hold [degC].
-        coulomb_slope: [N m/K].
-        viscous_slope: [N m s/rad/K].
-        speed_up: Thermal time runs this much faster, to warm an arm up in a short run.
-        resolution: Of the temperature sensor [K].
+        ambient: Air temperature [degC].
+        initial: Start temperature of both capacities [degC]; None: ambient.
+        initial_housing: Start temperature of the housing if different [degC], to continue a run.
+        reference: Temperature at which the friction coefficients hold [degC].
+        coulomb_slope: Change of Coulomb friction [N m/K].
+        viscous_slope: Change of viscous friction [N m s/rad/K].
+        speed_up: Factor on thermal time, to warm up a robot in a short run.
+        resolution: Resolution of the temperature sensor [K].
     """
 
     capacity: PerJoint = 400.0
@@ -103,15 +103,15 @@ class Thermal:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PositionRipple:
-    """Torque that comes and goes with the joint's position: gear teeth, wave generator, cogging.
+    """Torque ripple over joint position: gear teeth, wave generator, cogging.
 
-    sum_k amplitude_k sin(cycles_k q + phase_k). Phases belong to the arm, not to the run: whatever
-    the seed, an arm's ripple stays where it is.
+    sum_k amplitude_k sin(cycles_k q + phase_k). Phases belong to the robot, not to the run: they
+    do not depend on the seed of the run.
 
     Attributes:
-        amplitude: [N m], one row per joint and one column per wave, or one number for all.
+        amplitude: Amplitude [N m], one row per joint and one column per wave, or one number.
         cycles: Waves per turn of the joint.
-        arm: Number of the arm, from which its phases are drawn.
+        arm: Number of the robot, the seed of its phases.
     """
 
     amplitude: float | Float[Array, "j w"] = 0.2
@@ -121,13 +121,13 @@ class PositionRipple:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Elasticity:
-    """A spring between motor and link.
+    """Joint elasticity: a spring between motor and link.
 
     Attributes:
-        stiffness: [N m/rad].
-        damping: [N m s/rad].
-        rotor: Reflected rotor inertia [kg m^2] where the robot has none; the robot's own if it has.
-        encoder: "motor" or "link", which side the recorded and controlled position is of.
+        stiffness: Stiffness [N m/rad].
+        damping: Damping [N m s/rad].
+        rotor: Reflected rotor inertia [kg m^2] if the robot has none; otherwise that of the robot.
+        encoder: Side of the recorded and controlled position, "motor" or "link".
     """
 
     stiffness: PerJoint = 1.0e4
@@ -138,20 +138,20 @@ class Elasticity:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sensing:
-    """What the torque channel makes of the torque.
+    """Errors of the torque channel.
 
     Attributes:
-        side: "motor" (current, motor torque) or "link" (sensor behind the gear); the robot's
-            own where empty.
-        friction_share: Share of the friction that sits behind a link-side sensor and so is seen.
+        side: "motor" (current, motor torque) or "link" (sensor behind the gear); empty: that of
+            the robot.
+        friction_share: Fraction of the friction that a link-side sensor measures.
         gain_error: True gain over nominal gain, minus 1.
         gain_scatter: Standard deviation of a further gain error, drawn from the seed.
         white: Standard deviation of white noise, in joint torque [N m].
-        relative: White noise as a share of each joint's rms torque in the run, besides `white`.
+        relative: White noise as a fraction of each joint's rms torque in the run, added to `white`.
         coloured: Standard deviation of low-frequency noise (first order) [N m].
-        corner_hz: Above which the coloured noise falls.
-        quantum: Smallest step of the channel, in its own unit (A or N m); 0 for none.
-        absolute: Whether only the magnitude is recorded.
+        corner_hz: Corner frequency of the coloured noise [Hz].
+        quantum: Quantisation step of the channel, in its unit (A or N m); 0 for none.
+        absolute: Record magnitudes only (unsigned torque).
     """
 
     side: str = ""
@@ -168,16 +168,16 @@ class Sensing:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Encoder:
-    """What the position and velocity channels make of the motion.
+    """Errors of the position and velocity channels.
 
     Attributes:
-        noise: Of position [rad].
-        quantum: Smallest step of position [rad].
-        velocity_noise: Of velocity [rad/s].
-        velocity_quantum: Smallest step of velocity [rad/s].
-        velocity_dead: Slower than this is recorded as exactly 0 [rad/s].
-        velocity: Whether velocity is recorded at all.
-        acceleration: Whether acceleration is recorded too.
+        noise: Standard deviation of position noise [rad].
+        quantum: Quantisation step of position [rad].
+        velocity_noise: Standard deviation of velocity noise [rad/s].
+        velocity_quantum: Quantisation step of velocity [rad/s].
+        velocity_dead: Speeds below this are recorded as exactly 0 [rad/s].
+        velocity: Whether velocity is recorded.
+        acceleration: Whether acceleration is recorded.
     """
 
     noise: PerJoint = 0.0
@@ -191,14 +191,14 @@ class Encoder:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SamplingErrors:
-    """How rows reach the file.
+    """Errors of sampling and transmission of rows.
 
     Attributes:
-        intervals: (seconds, probability) pairs from which the spacing of rows is drawn; the
-            nominal rate where empty.
-        jitter: Standard deviation of the time stamp about the true instant [s].
+        intervals: (seconds, probability) pairs from which the sampling period is drawn; empty: the
+            nominal rate.
+        jitter: Standard deviation of the time stamp about the true time [s].
         drop: Probability that a row is lost.
-        burst: How many rows are lost together, on average.
+        burst: Mean number of rows lost together.
         duplicate: Probability that a row is written twice.
     """
 
@@ -209,23 +209,25 @@ class SamplingErrors:
     duplicate: float = 0.0
 
     def at_rate(self, rate_hz: float) -> SamplingErrors:
-        """The same irregularity with this many rows per second on average."""
+        """Copy with intervals scaled to a mean rate [Hz]."""
         if not self.intervals:
             return self
-        seconds, shares = np.array(self.intervals, float).T
-        seconds = seconds / (rate_hz * float(np.average(seconds, weights=shares)))
-        return replace(self, intervals=tuple(zip(seconds.tolist(), shares.tolist(), strict=True)))
+        seconds, probabilities = np.array(self.intervals, float).T
+        seconds = seconds / (rate_hz * float(np.average(seconds, weights=probabilities)))
+        return replace(
+            self, intervals=tuple(zip(seconds.tolist(), probabilities.tolist(), strict=True))
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HandPush:
-    """A hand that pushes the flange: a half sine wave of force and moment, in base axes.
+    """Push by hand on the flange: a half sine wave of force and moment, in base axes.
 
     Attributes:
-        start: When [s] after the recording starts.
-        duration: How long [s].
-        force: At its height [N].
-        moment: At its height [N m].
+        start: Start after the begin of the recording [s].
+        duration: Duration [s].
+        force: Peak force [N].
+        moment: Peak moment [N m].
     """
 
     start: float
@@ -236,13 +238,13 @@ class HandPush:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Effects:
-    """Everything on top of the rigid bodies; None or empty is off.
+    """All effects on top of the rigid bodies; None or empty is off.
 
     Attributes:
-        friction, thermal, ripple, elasticity: In the drive.
-        saturation: Whether the drive's torque ends at the robot's torque limits, times this.
-        sensing, encoder, timing: Between the arm and the file.
-        pushes: Hands.
+        friction, thermal, ripple, elasticity: Effects of the drive.
+        saturation: Torque limit of the drive as a factor of the robot's torque limits.
+        sensing, encoder, timing: Errors of measurement and sampling.
+        pushes: Pushes by hand.
     """
 
     friction: DriveFriction | None = None
@@ -256,18 +258,18 @@ class Effects:
     pushes: tuple[HandPush, ...] = ()
 
     def without(self, *names: str) -> Effects:
-        """The same effects with some switched off."""
-        off: dict[str, Any] = {name: () if name == "pushes" else None for name in names}
-        return replace(self, **off)
+        """Copy with some effects switched off."""
+        disabled: dict[str, Any] = {name: () if name == "pushes" else None for name in names}
+        return replace(self, **disabled)
 
 
-def per_joint(value: PerJoint, joints: int, what: str) -> Float[Array, " j"]:
-    """One number per joint, from one for all or one each."""
+def per_joint(value: PerJoint, joints: int, name: str) -> Float[Array, " j"]:
+    """Array with one value per joint, from one number for all or one each."""
     array = np.asarray(value, float)
     if array.ndim == 0:
         array = np.full(joints, float(array))
     if array.shape != (joints,):
-        raise TaufitError(f"{what} has {array.size} numbers; this arm has {joints} joints.")
+        raise TaufitError(f"{name} has {array.size} numbers; this arm has {joints} joints.")
     if not np.all(np.isfinite(array)):
-        raise TaufitError(f"{what} has a number that is not finite.")
+        raise TaufitError(f"{name} has a number that is not finite.")
     return array.copy()

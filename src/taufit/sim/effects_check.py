@@ -1,4 +1,4 @@
-"""Which settings of effects mean something."""
+"""Validity checks of effect settings."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from taufit.core.errors import TaufitError
 from taufit.sim.effects import Effects, HandPush, PositionRipple, SamplingErrors, Thermal, per_joint
 
-# What a number must be: (effect, setting, smallest, whether that is allowed itself).
+# Allowed ranges: (effect, setting, minimum, whether the minimum itself is allowed).
 _RANGES = (
     ("friction", "load_factor", 0.0, True),
     ("friction", "presliding", 0.0, True),
@@ -45,22 +45,22 @@ _RANGES = (
 )
 
 
-def check_effects(effects: Effects, joints: int) -> None:
-    """Refuse settings that mean nothing, with their name."""
-    for part, name, smallest, allowed in _RANGES:
-        owner = getattr(effects, part)
-        if owner is None:
+def require_valid_effects(effects: Effects, joints: int) -> None:
+    """TaufitError naming the first invalid setting."""
+    for effect, name, minimum, is_allowed in _RANGES:
+        settings = getattr(effects, effect)
+        if settings is None:
             continue
         try:
-            values = per_joint(getattr(owner, name), joints, f"{part}: {name}")
+            values = per_joint(getattr(settings, name), joints, f"{effect}: {name}")
         except (TypeError, ValueError):
             raise TaufitError(
-                f"{part}: {name} needs a number, found {getattr(owner, name)!r}."
+                f"{effect}: {name} needs a number, found {getattr(settings, name)!r}."
             ) from None
-        if np.any(values < smallest) or (not allowed and np.any(values == smallest)):
-            relation = "at least" if allowed else "above"
+        if np.any(values < minimum) or (not is_allowed and np.any(values == minimum)):
+            relation = "at least" if is_allowed else "above"
             raise TaufitError(
-                f"{part}: {name} must be {relation} {smallest:g}, not {values.min():g}."
+                f"{effect}: {name} must be {relation} {minimum:g}, not {values.min():g}."
             )
     if effects.timing is not None:
         _check_timing(effects.timing)
@@ -106,7 +106,7 @@ def _check_push(push: HandPush) -> None:
 
 
 def _check_thermal(thermal: Thermal, joints: int) -> None:
-    """Refuse heat that flows faster than the simulation steps."""
+    """TaufitError for heat flow faster than the simulation step."""
     housing = per_joint(thermal.housing, joints, "housing")
     capacity = np.minimum(per_joint(thermal.capacity, joints, "capacity"), housing)
     rate = per_joint(thermal.conductance, joints, "conductance") / capacity

@@ -1,4 +1,4 @@
-"""Any friction model as a table the inner loop can look up: level over speed, load, temperature."""
+"""Friction models as look-up tables for the inner loop: torque over speed, load, temperature."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from taufit.core.errors import InfeasibleError, TaufitError
 from taufit.sim.effects import DriveFriction, Thermal, per_joint
 from taufit.terms import MEMORY, TermInput, has_memory, needs, steady_friction_model
 
-SPEEDS, LOADS = 600, 33
-WARMTH = (-20.0, 120.0)
-WARMS = 29
+SPEED_POINTS, LOAD_POINTS = 600, 33
+TEMPERATURE_RANGE = (-20.0, 120.0)
+TEMPERATURE_POINTS = 29
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FrictionTable:
-    """F(|v|, |load|, T) per joint and direction; linear between entries.
+    """Table of F(|v|, |load|, T) per joint and direction, with linear interpolation.
 
     Attributes:
         level: [joint, direction, load, temperature, speed], directions + and -.
-        speed_grid: Speeds, spaced like asinh: dense near standstill.
+        speed_grid: Speeds, spaced like asinh: dense near standstill [rad/s].
         speed_scale, speed_span: grid = scale sinh(span i / (SPEEDS - 1)).
-        top_load: Load at the last entry.
+        top_load: Load of the last entry [N m].
     """
 
     level: Float[Array, "j 2 l w s"]
@@ -35,13 +35,13 @@ class FrictionTable:
 
 
 def no_friction(joints: int) -> FrictionTable:
-    """The table of drives without friction."""
-    one = np.ones(joints)
+    """Table for drives without friction."""
+    ones = np.ones(joints)
     grid = np.tile(np.array([0.0, 1.0]), (joints, 1))
-    return FrictionTable(np.zeros((joints, 2, 1, 1, 2)), grid, one, one, one)
+    return FrictionTable(np.zeros((joints, 2, 1, 1, 2)), grid, ones, ones, ones)
 
 
-def tabulate(
+def tabulate_friction(
     friction: DriveFriction,
     thermal: Thermal | None,
     top_speed: Float[Array, " j"],
@@ -49,15 +49,15 @@ def tabulate(
     scale: Float[Array, " j"],
     temperature: float = 30.0,
 ) -> FrictionTable:
-    """The table of a friction model.
+    """Make the table of a friction model.
 
     Args:
         friction: Model and coefficients.
         thermal: Temperature dependence, or None.
-        top_speed: Fastest speed expected; beyond it the last line goes on.
-        top_load: Largest load expected; beyond it the last entry stays.
-        scale: This run's friction relative to the coefficients.
-        temperature: Of the joints where nothing warms them.
+        top_speed: Largest expected speed; extrapolated linearly beyond [rad/s].
+        top_load: Largest expected load; constant beyond [N m].
+        scale: Friction of this run relative to the coefficients.
+        temperature: Joint temperature without thermal effect [degC].
     """
     joints = len(top_speed)
     model = steady_friction_model(friction.model)
@@ -75,50 +75,66 @@ def tabulate(
             f"friction needs {joints} rows of {len(model.shapes)} shapes ({names}); "
             f"found {shape.shape}."
         )
-    loads = LOADS if needs(model, "load") else 1
-    warms = WARMS if thermal is not None else 1
+    load_points = LOAD_POINTS if needs(model, "load") else 1
+    temperature_points = TEMPERATURE_POINTS if thermal is not None else 1
     speed_scale = 1e-3 * top_speed
     speed_span = np.arcsinh(top_speed / speed_scale)
-    grid = speed_scale[:, None] * np.sinh(speed_span[:, None] * np.linspace(0.0, 1.0, SPEEDS))
-    levels = np.empty((joints, 2, loads, warms, SPEEDS))
+    grid = speed_scale[:, None] * np.sinh(speed_span[:, None] * np.linspace(0.0, 1.0, SPEED_POINTS))
+    levels = np.empty((joints, 2, load_points, temperature_points, SPEED_POINTS))
     slopes = np.zeros((3, joints))
-    warmth = np.array([temperature]) if thermal is None else np.linspace(*WARMTH, WARMS)
+    temperatures = (
+        np.array([temperature])
+        if thermal is None
+        else np.linspace(*TEMPERATURE_RANGE, TEMPERATURE_POINTS)
+    )
     if thermal is not None:
         slopes[0] = per_joint(thermal.coulomb_slope, joints, "coulomb_slope")
         slopes[1] = per_joint(thermal.viscous_slope, joints, "viscous_slope")
         slopes[2] = per_joint(thermal.reference, joints, "reference")
     for i in range(joints):
-        # A hard sign is 0 at 0; friction at the verge of motion is what it tends to.
+        # sign(0) is 0; friction at standstill is the limit for small speeds.
         speed = np.maximum(grid[i], 1e-9 * top_speed[i])
-        # All loads and temperatures in one call; one temperature where the model has no use for it.
-        felt = warmth if needs(model, "temperature") else warmth[:1]
-        load, degrees, fast = (
+        # All loads and temperatures in one call; one temperature if the model does not use it.
+        used_temperatures = temperatures if needs(model, "temperature") else temperatures[:1]
+        load, temperature_grid, speed_column = (
             x.ravel()
-            for x in np.meshgrid(np.linspace(0.0, top_load[i], loads), felt, speed, indexing="ij")
+            for x in np.meshgrid(
+                np.linspace(0.0, top_load[i], load_points), used_temperatures, speed, indexing="ij"
+            )
         )
-        above = (warmth - slopes[2, i])[:, None]
+        temperature_rise = (temperatures - slopes[2, i])[:, None]
         for side, sign in enumerate((1.0, -1.0)):
-            inputs = TermInput(sign * fast, load=load, temperature=degrees)
+            inputs = TermInput(sign * speed_column, load=load, temperature=temperature_grid)
             columns = model.columns(inputs, shape[i])
-            value = sign * (columns @ coefficients[i]).reshape(loads, len(felt), SPEEDS)
-            _check_drag(value, speed, i, degrees=felt)
-            warmer = value + (slopes[0, i] + slopes[1, i] * speed) * above
-            levels[i, side] = scale[i] * np.maximum(warmer, 0.0)
+            value = sign * (columns @ coefficients[i]).reshape(
+                load_points, len(used_temperatures), SPEED_POINTS
+            )
+            _check_drag(value, speed, i, temperatures=used_temperatures)
+            torque = value + (slopes[0, i] + slopes[1, i] * speed) * temperature_rise
+            levels[i, side] = scale[i] * np.maximum(torque, 0.0)
     return FrictionTable(levels, grid, speed_scale, speed_span, top_load)
 
 
 def _check_drag(
-    value: Float[Array, "l w s"], speed: Float[Array, " s"], joint: int, degrees: Float[Array, " w"]
+    value: Float[Array, "l w s"],
+    speed: Float[Array, " s"],
+    joint: int,
+    temperatures: Float[Array, " w"],
 ) -> None:
-    """Refuse friction that would drive the joint, where it will be met."""
-    near = np.ones(len(degrees), bool) if len(degrees) == 1 else (degrees > 0) & (degrees < 60)
-    met = value[:, near]
-    if not np.all(np.isfinite(met)):
+    """InfeasibleError for negative friction, which would drive the joint."""
+    is_checked = (
+        np.ones(len(temperatures), bool)
+        if len(temperatures) == 1
+        else (temperatures > 0) & (temperatures < 60)
+    )
+    checked = value[:, is_checked]
+    if not np.all(np.isfinite(checked)):
         raise InfeasibleError(f"friction of joint {joint + 1} is not finite everywhere.")
-    if met.min() < -0.005 * max(float(met.max()), 1e-9):
-        at = speed[np.unravel_index(int(met.argmin()), met.shape)[-1]]
+    if checked.min() < -0.005 * max(float(checked.max()), 1e-9):
+        worst_speed = speed[np.unravel_index(int(checked.argmin()), checked.shape)[-1]]
         raise InfeasibleError(
-            f"friction of joint {joint + 1} would drive it: {met.min():.3g} N m at {at:.3g} rad/s. "
+            f"friction of joint {joint + 1} would drive it: {checked.min():.3g} N m at "
+            f"{worst_speed:.3g} rad/s. "
             "Use coefficients with which friction resists, for example a fit with "
             "--estimator consistent_sdp."
         )
@@ -127,7 +143,7 @@ def _check_drag(
 def slow_parts(
     friction: DriveFriction, joints: int
 ) -> tuple[Float[Array, "j e"], Float[Array, " e"]]:
-    """Torques and widths of the parts that build up slowly, the model's own included."""
+    """Torques and widths of the slow parts of friction, including those of the model."""
     widths = np.array(friction.slow_widths, float)
     torque = np.zeros((joints, 0)) if friction.slow is None else np.asarray(friction.slow, float)
     if torque.shape != (joints, len(widths)) or np.any(widths <= 0.0):
@@ -136,8 +152,12 @@ def slow_parts(
             f"positive; found {torque.shape} for {len(widths)} widths."
         )
     if has_memory(friction.model):
-        own = [k for k, one in enumerate(friction.model.parameters) if one.group == MEMORY]
-        torque = np.concatenate([torque, np.asarray(friction.coefficients, float)[:, own]], 1)
+        memory_columns = [
+            k for k, term in enumerate(friction.model.parameters) if term.group == MEMORY
+        ]
+        torque = np.concatenate(
+            [torque, np.asarray(friction.coefficients, float)[:, memory_columns]], 1
+        )
         widths = np.concatenate([widths, friction.model.memory[1:]])
     return torque, widths
 
@@ -147,14 +167,14 @@ def steady_friction(
     velocity: Float[Array, "n j"],
     temperature: float = 30.0,
 ) -> Float[Array, "n j"]:
-    """What the model says at constant speed and no load: a controller's feed-forward."""
+    """Steady-state friction without load, the feed-forward of a controller [N m]."""
     n, joints = velocity.shape
     shape = np.zeros((joints, 0)) if friction.shape is None else np.asarray(friction.shape, float)
-    out = np.empty_like(velocity)
+    torque = np.empty_like(velocity)
     for i in range(joints):
         inputs = TermInput(velocity[:, i], load=np.zeros(n), temperature=np.full(n, temperature))
-        out[:, i] = (
+        torque[:, i] = (
             steady_friction_model(friction.model).columns(inputs, shape[i])
             @ friction.coefficients[i]
         )
-    return out
+    return torque

@@ -1,14 +1,14 @@
-"""A hand leads the arm along a path: how much force that takes, with and without the payload known.
+"""Simulated hand guiding along a path: force of the hand with and without compensated payload.
 
-The arm holds up what it knows of (itself, and the payload where it is compensated) and takes part
-of its friction off the hand; nothing takes off inertia. So the hand gives
+The robot compensates its own gravity, that of the payload if set, and part of its friction;
+inertia is not compensated. So the hand gives
 
-    J' F = M(q) a + h(q, v) + friction left - gravity known,
+    J' F = M(q) a + h(q, v) + remaining friction - compensated gravity,
 
-weight that is not compensated included. The hand is a spring and a damper between where it wants
-its grip to be and where it is, with the noise of muscles: the harder they work, the less steady
-they are, and they waver to all sides. The force is what a sensor between payload and handle feels,
-in axes that tilt with it: a hand that carries weight feels it sideways too.
+including any weight that is not compensated. The hand is a spring and a damper between the target
+and the actual position of the grip, with noise of muscles in all directions that grows with force.
+The force is that of a sensor between payload and handle, in axes that tilt with it: the weight
+carried by a hand has lateral components too.
 
 After section 4.4 of [Xu2024]; noise of muscles after [Jones2002].
 """
@@ -25,40 +25,40 @@ from taufit.robot import Robot
 from taufit.robot.inertia import from_centre_of_mass
 from taufit.sim.mujoco_arm import build_arm, import_mujoco
 
-_STEP = 0.002
-# A hand's stiffness and damping, along and about [N/m, N s/m, N m/rad, N m s/rad].
+_STEP_S = 0.002
+# Stiffness and damping of a hand, linear and rotational [N/m, N s/m, N m/rad, N m s/rad].
 _STIFFNESS, _DAMPING = 800.0, 120.0
 _TURN_STIFFNESS, _TURN_DAMPING = 30.0, 3.0
-# Standard deviation of a muscle's force by its force, and how fast it wavers [Hz].
-_UNSTEADY, _WAVER_HZ = 0.05, 2.0
-# Speed over which friction turns over in the simulation [rad/s].
-_SLIP = 0.02
-_SETTLE = 1.5
-# Smallest by largest speed of the grip per joint speed; below this the arm is as good as stretched.
-_STRETCHED = 0.2
-# Weight of the force sensor between payload and handle, which nobody compensates [kg].
+# Standard deviation of muscle noise relative to the force, and its corner frequency [Hz].
+_NOISE_RATIO, _NOISE_CORNER_HZ = 0.05, 2.0
+# Speed over which friction reverses in the simulation [rad/s].
+_REVERSAL_SPEED = 0.02
+_SETTLE_S = 1.5
+# Minimum ratio of smallest to largest singular value of the Jacobian; below, the pose is singular.
+_SINGULAR_RATIO = 0.2
+# Mass of the force sensor between payload and handle, not compensated [kg].
 SENSOR_MASS = 0.0917
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Guiding:
-    """One guided tour of the rectangle.
+class GuidedMotion:
+    """Simulated hand guiding around a rectangle.
 
     Attributes:
-        time: [s].
-        force: Of the hand as the sensor feels it, its axes those of the base at the start [N].
-        position: Of the grip [m].
-        wanted: Where the hand wanted it [m].
+        time: Time [s].
+        force: Hand force in sensor axes, which are the base axes at the start [N].
+        position: Position of the grip [m].
+        target: Target position of the grip [m].
     """
 
     time: Float[Array, " n"]
     force: Float[Array, "n 3"]
     position: Float[Array, "n 3"]
-    wanted: Float[Array, "n 3"]
+    target: Float[Array, "n 3"]
 
     @property
     def mean_force(self) -> Float[Array, " 3"]:
-        """Mean of the force's magnitude along x, y and z [N]."""
+        """Mean magnitude of the force along x, y and z [N]."""
         return np.abs(self.force).mean(axis=0)
 
     @property
@@ -67,7 +67,7 @@ class Guiding:
         return self.force.var(axis=0)
 
 
-def guide(  # noqa: PLR0913 - the public call has one keyword per choice
+def simulate_hand_guiding(  # noqa: PLR0913 - the public call has one keyword per choice
     robot: Robot,
     payload: Float[Array, " 10"],
     *,
@@ -82,21 +82,21 @@ def guide(  # noqa: PLR0913 - the public call has one keyword per choice
     grip: tuple[float, float, float] = (0.0, 0.0, 0.12),
     seconds: float = 8.0,
     seed: int = 0,
-) -> Guiding:
-    """Lead the tool once round a rectangle and record the hand's force.
+) -> GuidedMotion:
+    """Simulate hand guiding of the tool once around a rectangle and record the force.
 
     Args:
-        robot: With its inertial parameters; the arm knows itself.
-        payload: What it really carries, ten parameters in the last link's frame.
-        compensated: What it assumes to carry; None for nothing. Mass and centre count: gravity is
-            all a free drive compensates.
-        friction: Coulomb friction of each joint [N m]; by default 3 % of its torque limit.
-        friction_compensation: Share of friction the arm takes off the hand.
-        start: Pose to begin with; arm reaching forward, tool down by default.
-        sides: Of the rectangle from the first corner, in the base frame [m].
-        grip: Where the sensor and the handle sit, in the last link's frame [m].
-        seconds: For the tour.
-        seed: Of the hand's unsteadiness; the same for the same hand.
+        robot: Robot with inertial parameters, which it compensates.
+        payload: True payload, ten parameters in the frame of the last link.
+        compensated: Compensated payload; None for nothing. Mass and centre count: only gravity is
+            compensated.
+        friction: Coulomb friction of each joint [N m]; default: 3 % of its torque limit.
+        friction_compensation: Fraction of friction that the robot compensates.
+        start: Start pose; default: arm reaching forward, tool down.
+        sides: Sides of the rectangle from the first corner, in the base frame [m].
+        grip: Position of sensor and handle in the frame of the last link [m].
+        seconds: Duration [s].
+        seed: Seed of the muscle noise.
     """
     mujoco = import_mujoco()
     joints = robot.joints
@@ -106,87 +106,104 @@ def guide(  # noqa: PLR0913 - the public call has one keyword per choice
     if friction is None:
         limit = robot.limits.torque
         friction = np.where(np.isfinite(limit), 0.03 * limit, 1.0)
-    left = (1.0 - friction_compensation) * np.asarray(friction, float)
+    remaining_friction = (1.0 - friction_compensation) * np.asarray(friction, float)
     handle = np.array(grip, float)
     sensor = from_centre_of_mass(SENSOR_MASS, handle, 1e-5 * np.eye(3))
-    real = build_arm(robot, payload=np.asarray(payload, float) + sensor)
-    known = build_arm(robot, payload=None if compensated is None else np.asarray(compensated))
-    model, data = real.model, real.data
-    tool, v, still = joints, np.zeros(joints), np.zeros((1, joints))  # bodies count from one
+    true_arm = build_arm(robot, payload=np.asarray(payload, float) + sensor)
+    compensated_arm = build_arm(
+        robot, payload=None if compensated is None else np.asarray(compensated)
+    )
+    model, data = true_arm.model, true_arm.data
+    tool, v, zeros = joints, np.zeros(joints), np.zeros((1, joints))  # bodies count from one
     data.qpos[:], data.qvel[:] = q, v
     mujoco.mj_forward(model, data)
-    upright = data.xmat[tool].reshape(3, 3).copy()
+    start_rotation = data.xmat[tool].reshape(3, 3).copy()
     first, second = np.array(sides, float)
     corners = np.array([0 * first, first, first + second, second, 0 * first])
-    steps = int((seconds + _SETTLE) / _STEP)
-    time = np.arange(steps) * _STEP
-    wanted = _along(corners, np.clip((time - _SETTLE) / seconds, 0.0, 1.0))
-    wanted += data.xpos[tool] + upright @ handle
-    speed = np.gradient(wanted, _STEP, axis=0)
-    waver = _wavering(steps, seed)
+    steps = int((seconds + _SETTLE_S) / _STEP_S)
+    time = np.arange(steps) * _STEP_S
+    target = _points_along(corners, np.clip((time - _SETTLE_S) / seconds, 0.0, 1.0))
+    target += data.xpos[tool] + start_rotation @ handle
+    speed = np.gradient(target, _STEP_S, axis=0)
+    noise = _muscle_noise(steps, seed)
     force, position = np.zeros((steps, 3)), np.zeros((steps, 3))
-    jacobian, turning = np.zeros((3, joints)), np.zeros((3, joints))
+    jacobian, rotation_jacobian = np.zeros((3, joints)), np.zeros((3, joints))
     mass = np.zeros((joints, joints))
     for k in range(steps):
         data.qpos[:], data.qvel[:] = q, v
         mujoco.mj_fwdPosition(model, data)
         mujoco.mj_fwdVelocity(model, data)
-        turned = data.xmat[tool].reshape(3, 3)
-        at = data.xpos[tool] + turned @ handle
-        mujoco.mj_jac(model, data, jacobian, turning, at, tool)
+        rotation = data.xmat[tool].reshape(3, 3)
+        grip_position = data.xpos[tool] + rotation @ handle
+        mujoco.mj_jac(model, data, jacobian, rotation_jacobian, grip_position, tool)
         for column, unit in enumerate(np.eye(joints)):
             mujoco.mj_mulM(model, data, mass[column], unit)
         if k % 50 == 0:
-            _in_reach(jacobian, time[k])
-        hand = _STIFFNESS * (wanted[k] - at) + _DAMPING * (speed[k] - jacobian @ v)
-        hand = hand + _UNSTEADY * float(np.linalg.norm(hand)) * waver[k]
-        twist = 0.5 * np.cross(turned, upright, axis=0).sum(axis=1)
-        moment = _TURN_STIFFNESS * twist - _TURN_DAMPING * (turning @ v)
-        held = known.torque(q[None], still, still)[0]
-        slip = np.tanh(v / _SLIP)
-        drive = held - data.qfrc_bias - left * slip + jacobian.T @ hand + turning.T @ moment
-        # Friction turns over fast: implicit in velocity, or the step would have to be tiny.
-        stiff = np.diag(left / _SLIP * (1.0 - slip**2)) * _STEP
-        stiff += _STEP * (_DAMPING * jacobian.T @ jacobian + _TURN_DAMPING * turning.T @ turning)
-        v = v + np.linalg.solve(mass + stiff, drive) * _STEP
-        q = q + v * _STEP
-        force[k], position[k] = upright @ turned.T @ hand, at
-    tour = time >= _SETTLE
-    return Guiding(time[tour] - _SETTLE, force[tour], position[tour], wanted[tour])
+            _require_regular_pose(jacobian, time[k])
+        hand = _STIFFNESS * (target[k] - grip_position) + _DAMPING * (speed[k] - jacobian @ v)
+        hand = hand + _NOISE_RATIO * float(np.linalg.norm(hand)) * noise[k]
+        twist = 0.5 * np.cross(rotation, start_rotation, axis=0).sum(axis=1)
+        moment = _TURN_STIFFNESS * twist - _TURN_DAMPING * (rotation_jacobian @ v)
+        compensation = compensated_arm.torque(q[None], zeros, zeros)[0]
+        direction = np.tanh(v / _REVERSAL_SPEED)
+        drive = (
+            compensation
+            - data.qfrc_bias
+            - remaining_friction * direction
+            + jacobian.T @ hand
+            + rotation_jacobian.T @ moment
+        )
+        # Friction reverses fast: implicit in velocity, to allow larger steps.
+        implicit_damping = (
+            np.diag(remaining_friction / _REVERSAL_SPEED * (1.0 - direction**2)) * _STEP_S
+        )
+        implicit_damping += _STEP_S * (
+            _DAMPING * jacobian.T @ jacobian
+            + _TURN_DAMPING * rotation_jacobian.T @ rotation_jacobian
+        )
+        v = v + np.linalg.solve(mass + implicit_damping, drive) * _STEP_S
+        q = q + v * _STEP_S
+        force[k], position[k] = start_rotation @ rotation.T @ hand, grip_position
+    is_guided = time >= _SETTLE_S
+    return GuidedMotion(
+        time[is_guided] - _SETTLE_S, force[is_guided], position[is_guided], target[is_guided]
+    )
 
 
-def _in_reach(jacobian: Float[Array, "3 j"], time: float) -> None:
-    """Refuse paths on which the force is that of a stretched arm rather than that of a load."""
-    speeds = np.linalg.svd(jacobian, compute_uv=False) if np.all(np.isfinite(jacobian)) else [1, 0]
-    if not speeds[-1] > _STRETCHED * speeds[0]:
+def _require_regular_pose(jacobian: Float[Array, "3 j"], time: float) -> None:
+    """TaufitError for a path through poses near a singularity."""
+    singular_values = (
+        np.linalg.svd(jacobian, compute_uv=False) if np.all(np.isfinite(jacobian)) else [1, 0]
+    )
+    if not singular_values[-1] > _SINGULAR_RATIO * singular_values[0]:
         raise TaufitError(
-            f"the arm is stretched or folded {max(time - _SETTLE, 0.0):.1f} s into the path. "
+            f"the arm is stretched or folded {max(time - _SETTLE_S, 0.0):.1f} s into the path. "
             "Choose another start pose, or shorter sides."
         )
 
 
-def _wavering(steps: int, seed: int) -> Float[Array, "n 3"]:
-    """Noise of unit variance to all sides, slower than `_WAVER_HZ` (two poles)."""
-    keep = float(np.exp(-2.0 * np.pi * _WAVER_HZ * _STEP))
+def _muscle_noise(steps: int, seed: int) -> Float[Array, "n 3"]:
+    """Noise of unit variance in three directions, below `_NOISE_CORNER_HZ` (two poles)."""
+    pole = float(np.exp(-2.0 * np.pi * _NOISE_CORNER_HZ * _STEP_S))
     white = np.random.default_rng(seed).standard_normal((steps + 1000, 3))
-    once = twice = np.zeros(3)
-    out = np.empty_like(white)
-    for k, kick in enumerate(white):
-        once = keep * once + (1.0 - keep) * kick
-        twice = keep * twice + (1.0 - keep) * once
-        out[k] = twice
-    # Variance of two equal poles in a row.
-    size = (1.0 - keep) ** 4 * (1.0 + keep**2) / (1.0 - keep**2) ** 3
-    return out[1000:] / np.sqrt(size)
+    first_stage = second_stage = np.zeros(3)
+    filtered = np.empty_like(white)
+    for k, sample in enumerate(white):
+        first_stage = pole * first_stage + (1.0 - pole) * sample
+        second_stage = pole * second_stage + (1.0 - pole) * first_stage
+        filtered[k] = second_stage
+    # Variance after two equal poles.
+    size = (1.0 - pole) ** 4 * (1.0 + pole**2) / (1.0 - pole**2) ** 3
+    return filtered[1000:] / np.sqrt(size)
 
 
-def _along(corners: Array, share: Array) -> Array:
-    """Points along the corners, each side at rest at both ends."""
+def _points_along(corners: Array, fraction: Array) -> Array:
+    """Points along the corners, each side starting and ending at rest."""
     sides = len(corners) - 1
-    at = np.minimum((share * sides).astype(int), sides - 1)
-    s = share * sides - at
+    side = np.minimum((fraction * sides).astype(int), sides - 1)
+    s = fraction * sides - side
     smooth = s**3 * (10.0 - 15.0 * s + 6.0 * s**2)
-    return corners[at] + smooth[:, None] * (corners[at + 1] - corners[at])
+    return corners[side] + smooth[:, None] * (corners[side + 1] - corners[side])
 
 
-__all__ = ["SENSOR_MASS", "Guiding", "guide"]
+__all__ = ["SENSOR_MASS", "GuidedMotion", "simulate_hand_guiding"]

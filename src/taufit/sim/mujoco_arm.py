@@ -1,7 +1,7 @@
-"""The rigid bodies, by MuJoCo: an arm built from a `Robot`, and its torques.
+"""Rigid-body dynamics by MuJoCo: model of a `Robot`, and its torques.
 
-Link frames, joint axes and inertial parameters are handed over as they are; nothing of taufit's own
-dynamics is used, so the two can be held against each other.
+Link frames, joint axes and inertial parameters are passed on unchanged; taufit's dynamics is not
+used, so the two can be compared.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PAYLOAD_BODY = "payload"
 
 
 def import_mujoco() -> Any:
-    """MuJoCo, or the extra that brings it."""
+    """Import MuJoCo; error naming the extra to install otherwise."""
     try:
         import mujoco
     except ImportError:
@@ -36,7 +36,7 @@ def import_mujoco() -> Any:
 
 @cache
 def function_addresses() -> dict[str, int]:
-    """Where MuJoCo's functions are in memory; empty where its library cannot be found."""
+    """Addresses of MuJoCo's functions; empty if its library is not found."""
     mujoco = import_mujoco()
     folder = Path(mujoco.__file__).parent
     pattern = {"win32": "mujoco*.dll", "darwin": "libmujoco*.dylib"}.get(
@@ -45,7 +45,7 @@ def function_addresses() -> dict[str, int]:
     names = ("mj_fwdPosition", "mj_fwdVelocity", "mj_fwdAcceleration", "mj_mulM")
     for file in sorted(folder.glob(pattern)):
         try:
-            # The same file as Python's MuJoCo has open, so this is a second handle, not a copy.
+            # Same file as loaded by Python's MuJoCo, so this is a second handle, not a copy.
             library = ctypes.CDLL(str(file))
             return {
                 name: ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
@@ -56,8 +56,8 @@ def function_addresses() -> dict[str, int]:
     return {}
 
 
-def kernel() -> Any | None:
-    """The compiled loop, or None where this installation has none."""
+def compiled_kernel() -> Any | None:
+    """Compiled loop, or None if not installed."""
     try:
         from taufit import _kernel
     except ImportError:
@@ -68,12 +68,12 @@ def kernel() -> Any | None:
 
 @dataclass(frozen=True, slots=True)
 class MujocoArm:
-    """MuJoCo's model of an arm and one set of its state.
+    """MuJoCo model and state of a robot.
 
     Attributes:
         model: mjModel; body i + 1 is link i, the last body is the payload.
         data: mjData.
-        joints: How many joints it has.
+        joints: Number of joints.
     """
 
     model: Any
@@ -86,18 +86,18 @@ class MujocoArm:
         velocity: Float[Array, "n j"],
         acceleration: Float[Array, "n j"],
     ) -> Float[Array, "n j"]:
-        """Joint torques M(q) a + bias(q, v), rotor inertia and payload included."""
+        """Joint torque M(q) a + bias(q, v), including rotor inertia and payload [N m]."""
         q, v, a = (np.ascontiguousarray(x, float) for x in (position, velocity, acceleration))
-        out = np.empty_like(q)
-        compiled, model, data = kernel(), self.model, self.data
+        torque = np.empty_like(q)
+        compiled, model, data = compiled_kernel(), self.model, self.data
         if compiled is not None:
-            at = function_addresses()
+            addresses = function_addresses()
             compiled.twin_inverse(
                 model._address,
                 data._address,
-                at["mj_fwdPosition"],
-                at["mj_fwdVelocity"],
-                at["mj_mulM"],
+                addresses["mj_fwdPosition"],
+                addresses["mj_fwdVelocity"],
+                addresses["mj_mulM"],
                 {
                     "qpos": data.qpos,
                     "qvel": data.qvel,
@@ -105,31 +105,31 @@ class MujocoArm:
                     "position": q,
                     "velocity": v,
                     "acceleration": a,
-                    "torque": out,
+                    "torque": torque,
                 },
                 len(q),
                 self.joints,
             )
-            return out
+            return torque
         mujoco = import_mujoco()
         for row in range(len(q)):
             data.qpos[:], data.qvel[:] = q[row], v[row]
             mujoco.mj_fwdPosition(model, data)
             mujoco.mj_fwdVelocity(model, data)
-            mujoco.mj_mulM(model, data, out[row], a[row])
-            out[row] += data.qfrc_bias
-        return out
+            mujoco.mj_mulM(model, data, torque[row], a[row])
+            torque[row] += data.qfrc_bias
+        return torque
 
     def mass_matrix(self, position: Float[Array, "n j"]) -> Float[Array, "n j j"]:
-        """M(q), rotor inertia and payload included."""
+        """M(q), including rotor inertia and payload [kg m^2]."""
         mujoco = import_mujoco()
-        out = np.empty((len(position), self.joints, self.joints))
+        matrices = np.empty((len(position), self.joints, self.joints))
         for row, q in enumerate(position):
             self.data.qpos[:] = q
             mujoco.mj_fwdPosition(self.model, self.data)
             for column, unit in enumerate(np.eye(self.joints)):
-                mujoco.mj_mulM(self.model, self.data, out[row, column], unit)
-        return out
+                mujoco.mj_mulM(self.model, self.data, matrices[row, column], unit)
+        return matrices
 
 
 def build_arm(
@@ -138,15 +138,15 @@ def build_arm(
     rotor: Float[Array, " j"] | None = None,
     payload: Float[Array, " 10"] | None = None,
 ) -> MujocoArm:
-    """MuJoCo's model of a robot.
+    """Build the MuJoCo model of a robot.
 
     Args:
         robot: Kinematics, mounting, inertial parameters.
-        rotor: Reflected rotor inertias; the robot's own where None.
-        payload: Ten parameters in the last link's frame, rigidly attached to it.
+        rotor: Reflected rotor inertias [kg m^2]; None: those of the robot.
+        payload: Ten parameters in the frame of the last link, rigidly attached to it.
     """
     mujoco = import_mujoco()
-    check_bodies(robot)
+    require_consistent_links(robot)
     spec = mujoco.MjSpec()
     spec.option.gravity = robot.gravity
     spec.option.disableflags |= int(
@@ -166,36 +166,36 @@ def build_arm(
         kind = mujoco.mjtJoint.mjJNT_SLIDE if link.prismatic else mujoco.mjtJoint.mjJNT_HINGE
         body.add_joint(name=joint_name(i), type=kind, axis=axis, pos=anchor)
     inertias = robot.rotor_inertias if rotor is None else rotor
-    coupled = not np.array_equal(robot.drives.coupling, np.eye(robot.joints))
-    if coupled:
-        # A motor that moves several joints is a tendon with mass: C' diag(rotor) C.
+    is_coupled = not np.array_equal(robot.drives.coupling, np.eye(robot.joints))
+    if is_coupled:
+        # A motor that drives several joints is a tendon with armature: C' diag(rotor) C.
         for i, row in enumerate(robot.drives.coupling):
             tendon = spec.add_tendon(name=f"motor_{i + 1}", armature=float(inertias[i]))
-            for k, share in enumerate(row):
-                if share != 0.0:
-                    tendon.wrap_joint(joint_name(k), float(share))
+            for k, ratio in enumerate(row):
+                if ratio != 0.0:
+                    tendon.wrap_joint(joint_name(k), float(ratio))
     body.add_body(name=PAYLOAD_BODY, mass=1.0, inertia=[1.0, 1.0, 1.0], explicitinertial=True)
     model = spec.compile()
-    # The compiler would refuse or round what is possible but thin; the numbers are checked above
-    # and set here as they are.
+    # The compiler would reject or round inertias of thin bodies; the values are checked above and
+    # set here unchanged.
     for i, link in enumerate(robot.links):
         _set_body(model, i + 1, link.parameters)
     _set_body(model, robot.joints + 1, np.zeros(10) if payload is None else payload)
-    armature = np.zeros(robot.joints) if coupled else np.array(inertias, float)
+    armature = np.zeros(robot.joints) if is_coupled else np.array(inertias, float)
     data = mujoco.MjData(model)
-    # With one unit of armature more nothing is singular yet, and MuJoCo has nothing to warn about.
+    # One unit of armature is added so that nothing is singular and MuJoCo does not warn.
     model.dof_armature[:] = armature + 1.0
     mujoco.mj_setConst(model, data)
     _check_movable(robot, MujocoArm(model, data, robot.joints))
     model.dof_armature[:] = armature
-    # MuJoCo skips shift and rotation of a body whose centre is at its origin; the payload may come
-    # and go, so it must always look.
+    # MuJoCo skips shift and rotation of a body whose centre is at its origin; the payload may
+    # change, so this must be off.
     model.body_sameframe[robot.joints + 1] = mujoco.mjtSameFrame.mjSAMEFRAME_NONE
     return MujocoArm(model, data, robot.joints)
 
 
 def _check_movable(robot: Robot, heavier: MujocoArm) -> None:
-    """Refuse an arm with a joint that has nothing to move; `heavier` has unit armature added."""
+    """InfeasibleError for a joint without inertia; `heavier` has unit armature added."""
     poses = np.random.default_rng(0).uniform(-np.pi, np.pi, (4, robot.joints))
     for matrix in heavier.mass_matrix(poses) - np.eye(robot.joints):
         values, vectors = np.linalg.eigh(matrix)
@@ -207,8 +207,8 @@ def _check_movable(robot: Robot, heavier: MujocoArm) -> None:
             )
 
 
-def check_bodies(robot: Robot) -> None:
-    """Refuse links that no matter could form."""
+def require_consistent_links(robot: Robot) -> None:
+    """InfeasibleError for links that are not physically consistent."""
     for link in robot.links:
         if not np.all(np.isfinite(link.parameters)):
             raise InfeasibleError(f"{link.name} has an inertial parameter that is not finite.")
@@ -232,15 +232,15 @@ def check_bodies(robot: Robot) -> None:
 
 
 def negative_eigenvalue(parameters: Float[Array, " 10"]) -> float | None:
-    """None for a possible body, else the eigenvalue of its pseudo-inertia that is negative.
+    """Negative eigenvalue of the pseudo-inertia; None for a consistent body.
 
-    Printed tables round; 1e-6 of the largest eigenvalue is forgiven.
+    Tolerance: 1e-6 of the largest eigenvalue, for rounding in printed tables.
     """
     values = np.linalg.eigvalsh(pseudo_inertia(parameters))
     return float(values[0]) if values[0] < -1e-6 * max(values[-1], 1e-12) else None
 
 
-def principal(
+def principal_inertia(
     parameters: Float[Array, " 10"],
 ) -> tuple[float, Float[Array, " 3"], Float[Array, " 4"], Float[Array, " 3"]]:
     """Mass, centre, orientation of the principal axes (quaternion) and principal moments."""
@@ -253,19 +253,19 @@ def principal(
 
 
 def _set_body(model: Any, body: int, parameters: Float[Array, " 10"]) -> None:
-    mass, centre, quaternion, moments = principal(parameters)
+    mass, centre, quaternion, moments = principal_inertia(parameters)
     model.body_mass[body], model.body_ipos[body] = mass, centre
     model.body_iquat[body], model.body_inertia[body] = quaternion, moments
 
 
 def _quaternion(mujoco: Any, rotation: Float[Array, "3 3"]) -> Float[Array, " 4"]:
-    out = np.empty(4)
-    mujoco.mju_mat2Quat(out, np.ascontiguousarray(rotation, float).ravel())
-    return out
+    quaternion = np.empty(4)
+    mujoco.mju_mat2Quat(quaternion, np.ascontiguousarray(rotation, float).ravel())
+    return quaternion
 
 
 def _axis(screw: Float[Array, " 6"], name: str) -> tuple[Float[Array, " 3"], Float[Array, " 3"]]:
-    """Axis and a point on it, in the link's frame."""
+    """Joint axis and a point on it, in the link frame."""
     w, u = screw[:3], screw[3:]
     if not np.any(w):
         return u, np.zeros(3)

@@ -1,4 +1,4 @@
-"""What the simulated arm carries, and when."""
+"""Payload of the simulated robot over time."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from taufit.robot import Robot
 from taufit.robot.inertia import from_centre_of_mass
 from taufit.sim.mujoco_arm import negative_eigenvalue
 
-# A lump of aluminium: only sets the inertia of payloads given by mass and centre alone.
+# Density of aluminium [kg/m^3], for the inertia of payloads given by mass and centre only.
 _DENSITY = 2700.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CarriedPayload:
-    """A body on the last link.
+    """Payload on the last link.
 
     Attributes:
-        parameters: Ten inertial parameters in the last link's frame.
-        pick: When it is picked up [s] after the recording starts; None for before.
-        drop: When it is let go [s]; None for never.
+        parameters: Ten inertial parameters in the frame of the last link.
+        pick: Time of picking up after the start of the recording [s]; None: before.
+        drop: Time of dropping [s]; None: never.
     """
 
     parameters: Float[Array, " 10"]
@@ -40,9 +40,9 @@ class CarriedPayload:
         pick: float | None = None,
         drop: float | None = None,
     ) -> CarriedPayload:
-        """From mass, centre of mass in the last link's frame and, if known, inertia about it.
+        """Payload from mass, centre of mass in the last link's frame and inertia about it.
 
-        Without an inertia it is an aluminium sphere's.
+        Default inertia: that of an aluminium sphere.
         """
         if not (np.isfinite(mass) and mass > 0.0) or not np.all(np.isfinite(centre)):
             raise InfeasibleError(f"a payload has a positive mass and a finite centre, not {mass}.")
@@ -52,10 +52,10 @@ class CarriedPayload:
         return cls(from_centre_of_mass(mass, np.asarray(centre, float), inertia), pick, drop)
 
 
-def check_payload(robot: Robot, carried: tuple[CarriedPayload, ...]) -> None:
-    """Refuse bodies that cannot exist or that no such arm carries."""
+def require_valid_payload(robot: Robot, payloads: tuple[CarriedPayload, ...]) -> None:
+    """InfeasibleError for payloads that are inconsistent or too heavy for the robot."""
     arm = float(robot.parameters[robot.layout.masses].sum())
-    for item in carried:
+    for item in payloads:
         if not np.all(np.isfinite(item.parameters)) or item.parameters[0] <= 0.0:
             raise InfeasibleError("a payload has a positive mass and finite parameters.")
         smallest = negative_eigenvalue(item.parameters)
@@ -73,16 +73,18 @@ def check_payload(robot: Robot, carried: tuple[CarriedPayload, ...]) -> None:
             )
 
 
-def timeline(carried: tuple[CarriedPayload, ...]) -> list[tuple[float, Float[Array, " 10"]]]:
+def payload_timeline(
+    payloads: tuple[CarriedPayload, ...],
+) -> list[tuple[float, Float[Array, " 10"]]]:
     """(time, total parameters from then on), the first at -infinity."""
-    times = sorted({t for item in carried for t in (item.pick, item.drop) if t is not None})
-    out = []
+    times = sorted({t for item in payloads for t in (item.pick, item.drop) if t is not None})
+    events = []
     for time in [-np.inf, *times]:
         total = np.zeros(10)
-        for item in carried:
-            begun = item.pick is None or item.pick <= time
-            ended = item.drop is not None and item.drop <= time
-            if begun and not ended:
+        for item in payloads:
+            is_picked = item.pick is None or item.pick <= time
+            is_dropped = item.drop is not None and item.drop <= time
+            if is_picked and not is_dropped:
                 total += item.parameters
-        out.append((time, total))
-    return out
+        events.append((time, total))
+    return events

@@ -1,4 +1,4 @@
-"""The arm and its servo, advanced tick by tick; whole runs and live steps share it."""
+"""Robot and servo, advanced tick by tick, for complete runs and for stepwise control."""
 
 from __future__ import annotations
 
@@ -12,36 +12,36 @@ from taufit.core.errors import InfeasibleError, TaufitError
 from taufit.excitation import Motion
 from taufit.robot import Robot
 from taufit.sim import sensor_model
-from taufit.sim.controller import Controller, check_stable, effective_inertia, growth
+from taufit.sim.controller import Controller, effective_inertia, error_growth, require_stable
 from taufit.sim.effects import Effects, Elasticity, per_joint
-from taufit.sim.effects_check import check_effects
+from taufit.sim.effects_check import require_valid_effects
 from taufit.sim.friction_table import (
-    WARMTH,
+    TEMPERATURE_RANGE,
     FrictionTable,
     no_friction,
     slow_parts,
     steady_friction,
-    tabulate,
+    tabulate_friction,
 )
-from taufit.sim.loop import OUTPUTS, TICK, advance, views
-from taufit.sim.mujoco_arm import build_arm, principal
-from taufit.sim.waves import Waves, held_torque
+from taufit.sim.loop import OUTPUTS, TICK_S, advance, mujoco_arrays
+from taufit.sim.mujoco_arm import build_arm, principal_inertia
+from taufit.sim.waves import PositionWaves, compensator_torque
 from taufit.terms import has_memory
 
-# Standstill before the first row, in which the servo takes up the weight [s].
-SETTLE = 0.4
-# Speed below which a controller does not trust the sign of its velocity [rad/s].
-_STANDSTILL = 0.02
+# Standstill before the first row, in which the servo takes the weight [s].
+SETTLE_S = 0.4
+# Speed below which friction compensation is faded out [rad/s].
+_STANDSTILL_SPEED = 0.02
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OperatingRange:
-    """What an arm will be asked to do: it sets servo gains and the range of the friction table.
+    """Expected operating range: sets servo gains and the range of the friction table.
 
     Attributes:
-        position, velocity, acceleration: States on the way.
-        top_speed: Fastest each joint will be [rad/s], with some room.
-        poses: Close enough together that no pose on the way is much lighter for a joint.
+        position, velocity, acceleration: States along the motion.
+        top_speed: Largest expected joint speeds, with a margin [rad/s].
+        poses: Dense poses along the motion, to find those with small inertia.
     """
 
     position: Float[Array, "n j"]
@@ -52,38 +52,38 @@ class OperatingRange:
 
     @classmethod
     def of_motion(cls, motion: Motion, top_speed: Float[Array, " j"]) -> OperatingRange:
-        """Of one motion whose largest speeds are known."""
+        """Range of one motion with given largest speeds."""
         q, v, a = motion.at(np.linspace(0.0, motion.duration, 41))
         poses, _, _ = motion.at(np.linspace(0.0, motion.duration, 201))
         return cls(q, v, a, 1.3 * top_speed + 0.2, poses)
 
     @classmethod
     def of_limits(cls, robot: Robot, home: Float[Array, " j"]) -> OperatingRange:
-        """Of whatever may be asked of the arm about a pose, up to its speed limits."""
+        """Range of any motion about a pose, up to the speed limits."""
         rng = np.random.default_rng(0)
-        fastest = np.where(np.isfinite(robot.limits.velocity), robot.limits.velocity, np.pi)
-        spread = rng.uniform(-1.0, 1.0, (3, 41, robot.joints))
-        spread[:, 0] = 0.0
-        position = np.clip(home + 1.2 * spread[0], robot.limits.lower, robot.limits.upper)
-        velocity, acceleration = 0.5 * fastest * spread[1], 4.0 * spread[2]
-        return cls(position, velocity, acceleration, 1.3 * fastest + 0.2, position)
+        top_speed = np.where(np.isfinite(robot.limits.velocity), robot.limits.velocity, np.pi)
+        random = rng.uniform(-1.0, 1.0, (3, 41, robot.joints))
+        random[:, 0] = 0.0
+        position = np.clip(home + 1.2 * random[0], robot.limits.lower, robot.limits.upper)
+        velocity, acceleration = 0.5 * top_speed * random[1], 4.0 * random[2]
+        return cls(position, velocity, acceleration, 1.3 * top_speed + 0.2, position)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlantStart:
-    """The state a plant begins in.
+    """Initial state of a plant.
 
     Attributes:
-        position, velocity, acceleration: Of the joints.
-        flying: Whether the arm is on its way already; else it has rested long.
+        position, velocity, acceleration: Initial joint state.
+        starts_in_motion: Whether the robot is already in motion; else it has rested long.
         tick: Number of the first tick.
     """
 
     position: Float[Array, " j"]
     velocity: Float[Array, " j"]
     acceleration: Float[Array, " j"]
-    flying: bool = False
-    tick: int = -round(SETTLE / TICK)
+    starts_in_motion: bool = False
+    tick: int = -round(SETTLE_S / TICK_S)
 
     @classmethod
     def at_rest(cls, position: Float[Array, " j"]) -> PlantStart:
@@ -92,17 +92,17 @@ class PlantStart:
 
 
 class Plant:
-    """An arm in motion: rigid bodies, drives and servo, from one tick to the next.
+    """Simulated robot: rigid bodies, drives and servo, from one tick to the next.
 
     Args:
         robot: Kinematics, mounting, drives and the true inertial parameters.
-        effects: On top of the rigid bodies.
-        controller: The servo.
-        envelope: What will be asked of it.
-        start: Where it begins.
-        timeline: What it carries and from when, as `payload.timeline` gives it.
-        seed: Of what is drawn once per run (friction level, phase of the ripple).
-        temperature: Of the joints where nothing warms them [degC].
+        effects: Effects on top of the rigid bodies.
+        controller: Servo.
+        envelope: Expected operating range.
+        start: Initial state.
+        timeline: Payload over time, from `payload.timeline`.
+        seed: Seed of values drawn once per run (friction level).
+        temperature: Joint temperature without thermal effect [degC].
     """
 
     def __init__(
@@ -119,40 +119,40 @@ class Plant:
         self.robot, self.effects, self.controller = robot, effects, controller
         self.timeline, self.seed, self.temperature = timeline, seed, temperature
         self.joints = robot.joints
-        self.coupled = not np.array_equal(robot.drives.coupling, np.eye(self.joints))
-        if self.coupled and effects.elasticity is not None:
+        self.is_coupled = not np.array_equal(robot.drives.coupling, np.eye(self.joints))
+        if self.is_coupled and effects.elasticity is not None:
             raise TaufitError("elasticity of coupled drives is not simulated; leave one out.")
-        check_effects(effects, self.joints)
-        elastic = effects.elasticity
+        require_valid_effects(effects, self.joints)
+        elasticity = effects.elasticity
         self.rotor = robot.rotor_inertias.copy()
-        if elastic is not None:
-            given = per_joint(elastic.rotor, self.joints, "elasticity rotor")
-            self.rotor = np.where(self.rotor > 0.0, self.rotor, given)
+        if elasticity is not None:
+            elastic_rotor = per_joint(elasticity.rotor, self.joints, "elasticity rotor")
+            self.rotor = np.where(self.rotor > 0.0, self.rotor, elastic_rotor)
         self.arm = build_arm(
             robot,
-            rotor=np.zeros(self.joints) if elastic is not None else self.rotor,
+            rotor=np.zeros(self.joints) if elasticity is not None else self.rotor,
             payload=timeline[0][1],
         )
-        known = timeline[0][1] if controller.knows_payload else None
+        known_payload = timeline[0][1] if controller.knows_payload else None
         self.model_arm = build_arm(
             controller.model or robot,
             rotor=self.rotor if controller.model is None else None,
-            payload=known,
+            payload=known_payload,
         )
         heaviest = max((total for _, total in timeline), key=lambda total: float(total[0]))
-        self.loaded = build_arm(robot, rotor=self.rotor, payload=heaviest)
+        self.loaded_arm = build_arm(robot, rotor=self.rotor, payload=heaviest)
         q = envelope.position
-        # Of the motors, v_m = C v.
+        # Motor speeds, v_m = C v.
         self.top_speed = np.abs(robot.drives.coupling) @ envelope.top_speed
-        torque = self.loaded.torque(q, envelope.velocity, envelope.acceleration)
+        torque = self.loaded_arm.torque(q, envelope.velocity, envelope.acceleration)
         # tau = C' tau_m, so a motor carries C^-T tau.
         self.to_motors = np.ascontiguousarray(np.linalg.inv(robot.drives.coupling).T, float)
         torque = torque @ self.to_motors.T
         self.top_load = 1.5 * np.abs(torque).max(0) + 1.0
-        few = q[::4]
-        self.model_mass = self.model_arm.mass_matrix(few)
-        self.mass = np.concatenate([self.loaded.mass_matrix(few), self.model_mass])
-        self._set_gains(elastic, envelope.poses)
+        some_poses = q[::4]
+        self.model_mass = self.model_arm.mass_matrix(some_poses)
+        self.mass = np.concatenate([self.loaded_arm.mass_matrix(some_poses), self.model_mass])
+        self._set_gains(elasticity, envelope.poses)
         self._set_friction()
         self.arrays = self._arrays(start)
         self.tick = start.tick
@@ -166,13 +166,13 @@ class Plant:
         *,
         compiled: bool = True,
     ) -> dict[str, Float[Array, "m j"]]:
-        """Follow a reference for n ticks; the states at the beginning of the ticks `keep`.
+        """Follow a reference for n ticks and return the states at the start of the ticks `keep`.
 
         Args:
             position, velocity: Reference of the servo, one row per tick.
-            forward: Feed-forward torque, as `feedforward` gives it.
-            keep: Ticks to report, counted from the first row.
-            compiled: Use the compiled loop where there is one.
+            forward: Feed-forward torque from `feedforward` [N m].
+            keep: Ticks to return, counted from the first row.
+            compiled: Use the compiled loop if available.
         """
         outputs = {f"out_{name}": np.empty((len(keep), self.joints)) for name in OUTPUTS}
         steps = len(position)
@@ -184,10 +184,11 @@ class Plant:
             start_tick=np.array([float(self.tick)]),
             **outputs,
         )
-        failed = advance(self.arm, self.arrays, steps, self.substeps, compiled=compiled)
-        if failed >= 0:
+        diverged_tick = advance(self.arm, self.arrays, steps, self.substeps, compiled=compiled)
+        if diverged_tick >= 0:
             raise InfeasibleError(
-                f"the simulated arm ran away {(self.tick + failed) * TICK:.3f} s after the start; "
+                f"the simulated arm ran away {(self.tick + diverged_tick) * TICK_S:.3f} s after "
+                "the start; "
                 "nothing was written. Lower the controller's bandwidth, or check the inertial "
                 "parameters and the friction of this arm."
             )
@@ -200,10 +201,10 @@ class Plant:
         velocity: Float[Array, "n j"],
         acceleration: Float[Array, "n j"],
     ) -> Float[Array, "n j"]:
-        """What the controller's model says the motors must give."""
+        """Feed-forward torque of the controller, with friction compensation [N m]."""
         forward = self.target_torque(position, velocity, acceleration)
         if self.effects.friction is not None and self.controller.friction:
-            forward = forward + self.controller.friction * self.steady(velocity)
+            forward = forward + self.controller.friction * self.friction_compensation(velocity)
         return forward
 
     def target_torque(
@@ -212,104 +213,112 @@ class Plant:
         velocity: Float[Array, "n j"],
         acceleration: Float[Array, "n j"],
     ) -> Float[Array, "n j"]:
-        """The same without friction: the arm that the controller assumes, with its compensators.
+        """Feed-forward torque without friction: the controller's robot with its compensators.
 
-        A controller with a model of its own knows compensators where that robot has some.
+        A controller with another robot model knows compensators if that robot has some.
         """
         torque = self.model_arm.torque(position, velocity, acceleration)
-        assumed = self.controller.model
-        knows = assumed is None or bool(assumed.compensators)
-        return torque + self.held(position) if knows else torque
+        model_robot = self.controller.model
+        has_compensators = model_robot is None or bool(model_robot.compensators)
+        return torque + self.compensator_torque(position) if has_compensators else torque
 
-    def held(self, position: Float[Array, "n j"]) -> Float[Array, "n j"]:
-        """Torque that gravity compensators ask of the joints' drives; negative where they help."""
-        return held_torque(self.effects.friction, self.robot.drives.coupling, position)
+    def compensator_torque(self, position: Float[Array, "n j"]) -> Float[Array, "n j"]:
+        """Torque of gravity compensators on the drives; negative where they help [N m]."""
+        return compensator_torque(self.effects.friction, self.robot.drives.coupling, position)
 
-    def carry(self, parameters: Float[Array, " 10"]) -> None:
-        """From now on the last link carries this body (zeros for none)."""
-        flat = _flat(parameters)
+    def set_payload(self, parameters: Float[Array, " 10"]) -> None:
+        """Set the payload of the last link from now on (zeros for none)."""
+        row = _payload_row(parameters)
         x = self.arrays
-        x["payload_mass"][0], x["payload_ipos"][:] = flat[0], flat[1:4]
-        x["payload_iquat"][:], x["payload_inertia"][:] = flat[4:8], flat[8:11]
+        x["payload_mass"][0], x["payload_ipos"][:] = row[0], row[1:4]
+        x["payload_iquat"][:], x["payload_inertia"][:] = row[4:8], row[8:11]
 
-    def _set_gains(self, elastic: Elasticity | None, poses: Float[Array, "n j"]) -> None:
-        if elastic is None:
+    def _set_gains(self, elasticity: Elasticity | None, poses: Float[Array, "n j"]) -> None:
+        if elasticity is None:
             self._set_rigid_gains(poses)
             return
         kp, kd, _ = self.gains = self.controller.gains(self.model_mass)
         joints = self.joints
-        if elastic.encoder not in ("motor", "link"):
-            raise TaufitError(f"elasticity: encoder is motor or link, not {elastic.encoder!r}.")
-        k = np.diag(per_joint(elastic.stiffness, joints, "elasticity stiffness"))
-        d = np.diag(per_joint(elastic.damping, joints, "elasticity damping"))
+        if elasticity.encoder not in ("motor", "link"):
+            raise TaufitError(f"elasticity: encoder is motor or link, not {elasticity.encoder!r}.")
+        k = np.diag(per_joint(elasticity.stiffness, joints, "elasticity stiffness"))
+        d = np.diag(per_joint(elasticity.damping, joints, "elasticity damping"))
         bodies = np.zeros((len(self.mass), 2 * joints, 2 * joints))
         bodies[:, :joints, :joints] = self.mass - np.diag(self.rotor)
         bodies[:, joints:, joints:] = np.diag(self.rotor)
         stiffness = np.block([[k, -k], [-k, k + np.diag(kp)]])
         damping = np.block([[d, -d], [-d, d + np.diag(kd)]])
-        fastest = np.sqrt(_largest_eigenvalue(bodies, stiffness))
-        substeps = np.ceil(2.0 * max(fastest, _largest_eigenvalue(bodies, damping)) * TICK)
+        natural_frequency = np.sqrt(_largest_eigenvalue(bodies, stiffness))
+        substeps = np.ceil(
+            2.0 * max(natural_frequency, _largest_eigenvalue(bodies, damping)) * TICK_S
+        )
         if substeps > 50:
             raise InfeasibleError(
-                f"a joint stiffness of {k.max():.3g} N m/rad vibrates at {fastest / 6.283:.4g} Hz "
+                f"a joint stiffness of {k.max():.3g} N m/rad vibrates at "
+                f"{natural_frequency / 6.283:.4g} Hz "
                 "with these links, too fast to simulate. Lower stiffness or damping, or leave "
                 "elasticity out."
             )
         self.substeps = int(substeps)
-        check_stable(bodies, stiffness, damping, TICK / self.substeps)
+        require_stable(bodies, stiffness, damping, TICK_S / self.substeps)
 
     def _set_rigid_gains(self, poses: Float[Array, "n j"]) -> None:
-        """Gains for the usual pose, or for the lightest where those would be unstable there."""
+        """Set gains for the typical pose, or for the smallest inertia if those are unstable."""
         self.substeps = 1
-        light = self.model_arm.mass_matrix(poses)
-        mass = np.concatenate([self.loaded.mass_matrix(poses), light])
-        for gains in (self.controller.gains(self.model_mass), self.controller.gains(light, 0.0)):
+        unloaded_mass = self.model_arm.mass_matrix(poses)
+        mass = np.concatenate([self.loaded_arm.mass_matrix(poses), unloaded_mass])
+        for gains in (
+            self.controller.gains(self.model_mass),
+            self.controller.gains(unloaded_mass, 0.0),
+        ):
             self.gains = gains
-            if growth(mass, np.diag(gains[0]), np.diag(gains[1]), TICK) <= 1.0:
+            if error_growth(mass, np.diag(gains[0]), np.diag(gains[1]), TICK_S) <= 1.0:
                 return
-        check_stable(mass, np.diag(gains[0]), np.diag(gains[1]), TICK)
+        require_stable(mass, np.diag(gains[0]), np.diag(gains[1]), TICK_S)
 
     def _set_friction(self) -> None:
         effects, joints = self.effects, self.joints
         friction, thermal = effects.friction, effects.thermal
-        # What the controller's friction compensation is set for.
-        self.warmth = self.temperature if thermal is None else float(np.mean(thermal.reference))
+        # Temperature for which the friction compensation is set.
+        self.compensation_temperature = (
+            self.temperature if thermal is None else float(np.mean(thermal.reference))
+        )
         self.scale = np.ones(joints)
         self.slip = np.ones(joints)
         if friction is None:
             self.table: FrictionTable = no_friction(joints)
             return
-        self.scale += friction.scatter * sensor_model.stream(self.seed, "friction").standard_normal(
-            joints
-        )
-        self.table = tabulate(
+        self.scale += friction.scatter * sensor_model.random_stream(
+            self.seed, "friction"
+        ).standard_normal(joints)
+        self.table = tabulate_friction(
             friction, thermal, self.top_speed, self.top_load, self.scale, self.temperature
         )
-        # Sharper than this the turn-over would be stiffer than the step can follow.
-        carrying = effective_inertia(self.mass).min(0) if effects.elasticity is None else self.rotor
-        step = TICK / self.substeps
+        # A shorter reversal would be too stiff for the step.
+        inertia = effective_inertia(self.mass).min(0) if effects.elasticity is None else self.rotor
+        step = TICK_S / self.substeps
         age = 1.0 + per_joint(friction.breakaway, joints, "breakaway")
         highest = self.table.level[..., : len(self.table.speed_grid[0]) // 2].max((1, 2, 3, 4))
         highest = highest + per_joint(friction.load_factor, joints, "load_factor") * self.top_load
-        floor = np.maximum(4.0 * highest * age * step**2 / carrying, 1e-9)
-        own = friction.model.memory[0] if has_memory(friction.model) else 0.0
-        given = np.maximum(per_joint(friction.presliding, joints, "presliding"), own)
-        self.slip = np.maximum(given, floor)
+        floor = np.maximum(4.0 * highest * age * step**2 / inertia, 1e-9)
+        model_width = friction.model.memory[0] if has_memory(friction.model) else 0.0
+        width = np.maximum(per_joint(friction.presliding, joints, "presliding"), model_width)
+        self.slip = np.maximum(width, floor)
 
     def _arrays(self, start: PlantStart) -> dict[str, Any]:
-        """Everything the loop reads and writes that does not change from chunk to chunk."""
+        """Arrays of the loop that do not change between calls of `advance`."""
         effects, robot, joints = self.effects, self.robot, self.joints
         friction, thermal = effects.friction, effects.thermal
-        elastic = effects.elasticity
-        zero, one = np.zeros(joints), np.ones(joints)
+        elasticity = effects.elasticity
+        zeros, ones = np.zeros(joints), np.ones(joints)
         table = self.table
 
-        def each(part: Any, name: str, otherwise: Float[Array, " j"]) -> Float[Array, " j"]:
-            return (
-                otherwise.copy() if part is None else per_joint(getattr(part, name), joints, name)
-            )
+        def per_joint_setting(
+            part: Any, name: str, default: Float[Array, " j"]
+        ) -> Float[Array, " j"]:
+            return default.copy() if part is None else per_joint(getattr(part, name), joints, name)
 
-        waves = Waves.of(effects, self.scale)
+        waves = PositionWaves.of(effects, self.scale)
         limit = np.full(joints, np.inf)
         if effects.saturation is not None:
             limit = effects.saturation * robot.limits.torque
@@ -319,22 +328,30 @@ class Plant:
         if friction is not None:
             slow, slow_width = slow_parts(friction, joints)
         q, v, a = (x[None] for x in (start.position, start.velocity, start.acceleration))
-        h = TICK / self.substeps
-        warm = thermal.initial if thermal is not None and thermal.initial is not None else None
+        h = TICK_S / self.substeps
+        initial = thermal.initial if thermal is not None and thermal.initial is not None else None
         ambient = thermal.ambient if thermal is not None else self.temperature
         temperature = (
-            np.full(joints, ambient) if warm is None else per_joint(warm, joints, "initial")
+            np.full(joints, ambient) if initial is None else per_joint(initial, joints, "initial")
         )
-        loads = [(np.round(time / TICK), *_flat(total)) for time, total in self.timeline[1:]]
+        loads = [
+            (np.round(time / TICK_S), *_payload_row(total)) for time, total in self.timeline[1:]
+        ]
         pulses = [(p.start, p.duration, *p.force, *p.moment) for p in effects.pushes]
         return {
-            **views(self.arm),
+            **mujoco_arrays(self.arm),
             "stiffness": self.gains[0],
             "damping": self.gains[1],
             "integral_gain": self.gains[2],
             "torque_limit": limit,
             "flags": np.array(
-                [friction is not None, thermal is not None, elastic is not None, self.coupled], int
+                [
+                    friction is not None,
+                    thermal is not None,
+                    elasticity is not None,
+                    self.is_coupled,
+                ],
+                int,
             ),
             "coupling": np.ascontiguousarray(robot.drives.coupling, float),
             "to_motors": self.to_motors,
@@ -352,26 +369,26 @@ class Plant:
             "speed_scale": table.speed_scale,
             "speed_span": table.speed_span,
             "top_load": table.top_load.astype(float),
-            "warmth": np.array(WARMTH),
+            "warmth": np.array(TEMPERATURE_RANGE),
             "slip": self.slip,
-            "load_friction": each(friction, "load_factor", zero) * self.scale,
-            "breakaway": each(friction, "breakaway", zero),
+            "load_friction": per_joint_setting(friction, "load_factor", zeros) * self.scale,
+            "breakaway": per_joint_setting(friction, "breakaway", zeros),
             "rest": np.array(
                 [1.0, 1.0] if friction is None else [friction.dwell, friction.distance]
             ),
-            "offset": each(friction, "offset", zero),
+            "offset": per_joint_setting(friction, "offset", zeros),
             "ripple_cycles": waves.cycles,
             "ripple_amplitude": waves.amplitude,
             "ripple_phase": waves.phase,
             "heating_waves": np.array([float(waves.heating)]),
             "rotor": self.rotor,
-            "spring": each(elastic, "stiffness", zero),
-            "spring_damping": each(elastic, "damping", zero),
-            "heat_capacity": each(thermal, "capacity", one),
-            "heat_capacity_housing": each(thermal, "housing", one),
-            "conductance": each(thermal, "conductance", zero),
-            "conductance_ambient": each(thermal, "ambient_conductance", zero),
-            "copper": each(thermal, "copper", zero),
+            "spring": per_joint_setting(elasticity, "stiffness", zeros),
+            "spring_damping": per_joint_setting(elasticity, "damping", zeros),
+            "heat_capacity": per_joint_setting(thermal, "capacity", ones),
+            "heat_capacity_housing": per_joint_setting(thermal, "housing", ones),
+            "conductance": per_joint_setting(thermal, "conductance", zeros),
+            "conductance_ambient": per_joint_setting(thermal, "ambient_conductance", zeros),
+            "copper": per_joint_setting(thermal, "copper", zeros),
             "ambient": np.array([ambient, 1.0 if thermal is None else thermal.speed_up]),
             "pulses": np.array(pulses, float).reshape(-1, 8),
             "loads": np.array(loads, float).reshape(-1, 12),
@@ -385,7 +402,7 @@ class Plant:
             "theta_last": a[0].copy(),
             "drive_before": robot.drives.coupling @ q[0],
             "bristle": np.sign(robot.drives.coupling @ v[0]),
-            "age": np.zeros(joints) if start.flying else np.ones(joints),
+            "age": np.zeros(joints) if start.starts_in_motion else np.ones(joints),
             "integral": np.zeros(joints),
             "temperature": temperature.copy(),
             "housing": (
@@ -398,20 +415,20 @@ class Plant:
             "loss": np.zeros(joints),
         }
 
-    def steady(self, velocity: Float[Array, "n j"]) -> Float[Array, "n j"]:
-        """Friction the controller expects at the joints, from its drives' speeds."""
+    def friction_compensation(self, velocity: Float[Array, "n j"]) -> Float[Array, "n j"]:
+        """Friction compensation of the controller at the joints [N m]."""
         friction, coupling = self.effects.friction, self.robot.drives.coupling
         assert friction is not None
         if not velocity.any():
             return np.zeros_like(velocity)
         speed = velocity @ coupling.T
-        # Faded out towards standstill, where the sign of a velocity means little.
-        fade = np.tanh(np.abs(speed) / _STANDSTILL)
-        return (fade * steady_friction(friction, speed, self.warmth)) @ coupling
+        # Faded out towards standstill, where the sign of velocity is uncertain.
+        fade = np.tanh(np.abs(speed) / _STANDSTILL_SPEED)
+        return (fade * steady_friction(friction, speed, self.compensation_temperature)) @ coupling
 
 
-def _flat(parameters: Float[Array, " 10"]) -> tuple[float, ...]:
-    mass, centre, quaternion, moments = principal(parameters)
+def _payload_row(parameters: Float[Array, " 10"]) -> tuple[float, ...]:
+    mass, centre, quaternion, moments = principal_inertia(parameters)
     return (mass, *centre, *quaternion, *moments)
 
 

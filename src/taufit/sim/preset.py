@@ -1,7 +1,7 @@
-"""Twins that look like the real thing, kept as YAML beside this file.
+"""Presets of simulated robots, stored as YAML files.
 
-A preset names a bundled robot and adds what is known beyond it: true inertial parameters, rotor
-inertias, drive gains, controller, effects, rate and a motion.
+A preset names a bundled robot and adds further data: true inertial parameters, rotor inertias,
+drive gains, controller, effects, rate and a motion.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from taufit.sim.twin import Twin
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Preset:
-    """A twin, a motion for it and where its numbers come from.
+    """Simulated robot, a motion for it and the source of its data.
 
     Attributes:
-        name: Its name.
-        about: What it stands for, and what in it is measured, printed or assumed.
-        twin: The simulated arm.
-        payload: The payload of its experiment, or None.
-        sources: The motion's description; `motion` builds it.
+        name: Name of the preset.
+        about: Description: which data are measured, printed or assumed.
+        twin: Simulated robot.
+        payload: Payload of its experiment, or None.
+        sources: Description of the motion; `motion` builds it.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Preset:
     sources: Mapping[str, Any]
 
     def motion(self, seed: int = 0, periods: float | None = None) -> Motion:
-        """Its motion; where that is random, drawn from `seed`."""
+        """Motion of the preset; a random one is drawn from `seed`."""
         data = dict(self.sources)
         if data.get("kind") == "random":
             settings = {key: value for key, value in data.items() if key != "kind"}
@@ -62,20 +62,20 @@ class Preset:
 
 @cache
 def presets() -> tuple[str, ...]:
-    """Names of all presets that belong to a robot."""
+    """Names of all presets."""
     folder = resources.files("taufit.sim") / "presets"
     return tuple(sorted(file.name[:-5] for file in folder.iterdir() if file.name.endswith(".yaml")))
 
 
 def read_preset(name: str) -> Preset:
-    """A preset by its name."""
+    """Read a preset by its name."""
     if name not in presets():
         raise TaufitError(f"there is no preset {name!r}; there are {', '.join(presets())}.")
     text = (resources.files("taufit.sim") / "presets" / f"{name}.yaml").read_text("utf-8")
     return preset_from_text(text, name)
 
 
-# What a preset says, and what of it a controller believes otherwise.
+# Keys of a preset; "believed" holds the keys that differ in the controller's model.
 _ARM = ("robot", "parameters", "rotor", "gain")
 _KEYS = (*_ARM, "about", "rate_hz", "controller", "believed", "effects", "payload", "motion")
 _CONTROLLER = ("bandwidth_hz", "damping", "integral_hz", "delay", "friction", "knows_payload")
@@ -85,12 +85,12 @@ _RANDOM = tuple(
 
 
 def preset_from_text(text: str, name: str) -> Preset:
-    """A preset from YAML; whatever does not belong there is refused by its place."""
+    """Preset from YAML; TaufitError with the place of unknown keys."""
     page = Field(parse_yaml(text, name, "a preset"), name)
-    _only(page, _KEYS)
+    _require_keys(page, _KEYS)
     robot = _robot(page)
     settings: dict[str, Any] = {}
-    for key in _only(page["controller"], _CONTROLLER):
+    for key in _require_keys(page["controller"], _CONTROLLER):
         value = page["controller"][key]
         if key == "knows_payload":
             settings[key] = value.flag()
@@ -100,12 +100,12 @@ def preset_from_text(text: str, name: str) -> Preset:
             settings[key] = value.number(low=0.0)
     controller = Controller(**settings)
     if not page["believed"].missing:
-        _only(page["believed"], _ARM)
-        other = {**page.mapping(), **page["believed"].mapping()}
-        controller = replace(controller, model=_robot(Field(other, name)))
+        _require_keys(page["believed"], _ARM)
+        controller_data = {**page.mapping(), **page["believed"].mapping()}
+        controller = replace(controller, model=_robot(Field(controller_data, name)))
     motion = page["motion"].required()
     if motion["kind"].text() == "random":
-        for key in _only(motion, ("kind", *_RANDOM)):
+        for key in _require_keys(motion, ("kind", *_RANDOM)):
             if key == "centre":
                 motion[key].numbers(robot.joints)
             elif key == "at_rest":
@@ -122,19 +122,21 @@ def preset_from_text(text: str, name: str) -> Preset:
         name=name,
     )
     payload = page["payload"]
-    carried = None if payload.missing else CarriedPayload(payload.numbers(10))
-    return Preset(name, page["about"].required().text(), twin, carried, dict(motion.mapping()))
+    preset_payload = None if payload.missing else CarriedPayload(payload.numbers(10))
+    return Preset(
+        name, page["about"].required().text(), twin, preset_payload, dict(motion.mapping())
+    )
 
 
-def _only(field: Field, known: Sequence[str]) -> tuple[str, ...]:
-    """The keys that are there, all of them known."""
+def _require_keys(field: Field, keys: Sequence[str]) -> tuple[str, ...]:
+    """Keys of a field; TaufitError for unknown ones."""
     if field.missing:
         return ()
     for key in field.mapping():
-        if key not in known:
+        if key not in keys:
             raise TaufitError(
                 f"{field.source}: {field.path or 'the preset'} has no {key!r}; it has "
-                f"{', '.join(known)}."
+                f"{', '.join(keys)}."
             )
     return tuple(field.mapping())
 
@@ -162,46 +164,48 @@ def _robot(page: Field) -> Robot:
 
 
 def typical_effects(robot: Robot) -> Effects:
-    """Plausible friction and noise for an arm nobody has measured.
+    """Plausible friction and noise for a robot without measured data.
 
-    Sizes follow what each joint has to bear: its torque limit where it has one, else the weight it
-    can meet. A guess that makes a recording look like one, not a statement about this robot.
+    Magnitudes follow the rated torque of each joint: its torque limit if it has one, else the
+    gravity torque it may meet. A guess for test data, not a statement about this robot.
     """
-    bears = _bears(robot)
-    coefficients = np.stack([0.03 * bears, 0.03 * bears], 1)
+    rated_torque = _rated_torque(robot)
+    coefficients = np.stack([0.03 * rated_torque, 0.03 * rated_torque], 1)
     return Effects(
         friction=DriveFriction(
             coefficients=coefficients, load_factor=0.01, presliding=5e-4, breakaway=0.1
         ),
-        ripple=PositionRipple(amplitude=np.outer(0.002 * bears, [1.0, 0.5]), cycles=(2.0, 4.0)),
-        sensing=Sensing(white=0.004 * bears, coloured=0.001 * bears),
+        ripple=PositionRipple(
+            amplitude=np.outer(0.002 * rated_torque, [1.0, 0.5]), cycles=(2.0, 4.0)
+        ),
+        sensing=Sensing(white=0.004 * rated_torque, coloured=0.001 * rated_torque),
         encoder=Encoder(noise=2e-5, velocity_noise=2e-3),
     )
 
 
 def typical_rotor(robot: Robot) -> Robot:
-    """The arm with rotor inertias where it has none: about 0.3 % of what the joint bears."""
+    """Robot with rotor inertias if it has none: 0.3 % of the rated torque of each joint."""
     if np.any(robot.rotor_inertias > 0.0):
         return robot
-    bears = _bears(robot)
+    rated_torque = _rated_torque(robot)
     links = tuple(
         replace(link, rotor_inertia=float(0.003 * x))
-        for link, x in zip(robot.links, bears, strict=True)
+        for link, x in zip(robot.links, rated_torque, strict=True)
     )
     return replace(robot, links=links)
 
 
-def _bears(robot: Robot) -> Any:
-    """Torque each joint is built for [N m]: its limit, or three times what it may have to hold."""
+def _rated_torque(robot: Robot) -> Any:
+    """Rated torque of each joint [N m]: its limit, or three times its largest gravity torque."""
     from taufit.sim.mujoco_arm import build_arm
 
     rng = np.random.default_rng(0)
     pose = rng.uniform(-np.pi, np.pi, (200, robot.joints))
-    # At rest the rotors do not matter; with them no joint has nothing to move.
+    # At standstill rotor inertia does not matter; with it no joint is without inertia.
     arm = build_arm(robot, rotor=np.ones(robot.joints))
     holding = np.abs(arm.torque(pose, 0 * pose, 0 * pose)).max(0)
-    guess = np.maximum(3.0 * holding, 0.05 * 3.0 * holding.max())
-    return np.where(np.isfinite(robot.limits.torque), robot.limits.torque, guess)
+    default = np.maximum(3.0 * holding, 0.05 * 3.0 * holding.max())
+    return np.where(np.isfinite(robot.limits.torque), robot.limits.torque, default)
 
 
 __all__ = [

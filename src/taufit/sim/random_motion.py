@@ -1,4 +1,4 @@
-"""A lively motion for any arm, when no designed one is at hand."""
+"""Random Fourier motion for any robot."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ def random_fourier(  # noqa: PLR0913 - the public call has one keyword per choic
     reach: float = 1.2,
     acceleration: float = 6.0,
 ) -> Fourier:
-    """A random Fourier motion inside the robot's limits.
+    """Make a random Fourier motion within the robot's limits.
 
     Args:
-        robot: Whose limits hold.
-        seed: Of the coefficients.
-        harmonics: How many.
-        frequency_hz: Of the first.
-        periods: How often it is played.
-        centre: Where it starts and ends; the middle of the joints' ranges where None.
+        robot: Robot with its limits.
+        seed: Seed of the coefficients.
+        harmonics: Number of harmonics.
+        frequency_hz: Frequency of the first harmonic [Hz].
+        periods: Number of periods played.
+        centre: Start and end pose; None: the middle of the joint ranges.
         at_rest: Whether it starts and ends at rest, at `centre`.
-        speed: Fastest a joint may be [rad/s], besides its limit.
-        reach: Farthest from the centre [rad].
-        acceleration: Largest [rad/s^2].
+        speed: Maximum joint speed [rad/s], besides its limit.
+        reach: Maximum distance from the centre [rad].
+        acceleration: Maximum acceleration [rad/s^2].
     """
     limits, joints = robot.limits, robot.joints
     if centre is None:
@@ -53,8 +53,8 @@ def random_fourier(  # noqa: PLR0913 - the public call has one keyword per choic
         if harmonics < 3:
             raise InfeasibleError("a motion that starts and ends at rest needs 3 harmonics.")
         # Velocity form: sum a = 0 (velocity), sum l b = 0 (acceleration), sum b/l = 0 (position).
-        sine = _without(sine, np.ones((1, harmonics)))
-        cosine = _without(cosine, np.stack([order, 1.0 / order]).astype(float))
+        sine = _project_to_conditions(sine, np.ones((1, harmonics)))
+        cosine = _project_to_conditions(cosine, np.stack([order, 1.0 / order]).astype(float))
     motion = Fourier(np.zeros(joints), sine, cosine, frequency_hz, "velocity", 1.0)
     time = np.linspace(0.0, motion.period, 64 * harmonics + 1)
     q, v, a = (np.abs(x).max(0) for x in motion.at(time))
@@ -72,9 +72,9 @@ def random_fourier(  # noqa: PLR0913 - the public call has one keyword per choic
     return Fourier(centre, scale * sine, scale * cosine, frequency_hz, "velocity", periods)
 
 
-def _without(
+def _project_to_conditions(
     coefficients: Float[Array, "j h"], conditions: Float[Array, "c h"]
 ) -> Float[Array, "j h"]:
-    """The part of each row that meets `conditions` x = 0."""
+    """Projection of each row onto `conditions` x = 0."""
     basis = np.linalg.qr(conditions.T)[0]
     return coefficients - coefficients @ basis @ basis.T

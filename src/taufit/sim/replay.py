@@ -1,4 +1,4 @@
-"""The motion of a recording, to be played again."""
+"""Motion of a recording, for playing it again."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from taufit.recording import Recording
 _GRID_HZ = 100.0
 
 
-def replay(recording: Recording, *, cutoff_hz: float = 6.0) -> Sampled:
-    """The commanded motion of a recording, or where there is none the measured one, smoothed.
+def motion_of_recording(recording: Recording, *, cutoff_hz: float = 6.0) -> Sampled:
+    """Commanded motion of a recording, or the smoothed measured one if there is none.
 
-    Both are resampled at 100 Hz; a measured motion passes a zero-phase low-pass first, so that the
-    twin does not have to follow an encoder's noise.
+    Both are resampled at 100 Hz; a measured motion passes a zero-phase low-pass first, to remove
+    encoder noise.
     """
     commanded = recording.commanded_position
     position = recording.position if commanded is None else commanded
-    time, first = np.unique(np.asarray(recording.time, float), return_index=True)
-    good = np.isfinite(time) & np.all(np.isfinite(position[first]), axis=1)
-    time, position = time[good], position[first][good]
+    time, indices = np.unique(np.asarray(recording.time, float), return_index=True)
+    is_valid = np.isfinite(time) & np.all(np.isfinite(position[indices]), axis=1)
+    time, position = time[is_valid], position[indices][is_valid]
     if len(time) < 12:
         raise RecordingError("this recording is too short to be played again.")
     grid = np.arange(time[0], time[-1], 1.0 / _GRID_HZ)

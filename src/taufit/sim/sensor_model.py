@@ -1,6 +1,6 @@
-"""From what the arm did to what a file says: noise, steps, stamps and lost rows.
+"""Sensor model: noise, quantisation, time stamps and lost rows.
 
-Every effect draws from its own stream of the seed, so switching one on leaves the others alone.
+Every effect uses its own random stream of the seed, so switching one on does not change the others.
 """
 
 from __future__ import annotations
@@ -12,57 +12,61 @@ from scipy.linalg import solve_banded
 
 from taufit.core.arrays import Array, Float, Int
 from taufit.sim.effects import Encoder, SamplingErrors, Sensing, per_joint
-from taufit.sim.loop import TICK
+from taufit.sim.loop import TICK_S
 
 
-def stream(seed: int, name: str) -> np.random.Generator:
-    """The generator of one effect."""
+def random_stream(seed: int, name: str) -> np.random.Generator:
+    """Random generator of one effect."""
     return np.random.default_rng([seed & 0xFFFFFFFFFFFFFFFF, zlib.crc32(name.encode())])
 
 
 def sampling_ticks(
     duration: float, rate_hz: float, timing: SamplingErrors | None, seed: int
 ) -> Int[Array, " n"]:
-    """Ticks at which rows are taken, from 0 to `duration`."""
-    last = round(duration / TICK)
+    """Ticks at which rows are sampled, from 0 to `duration`."""
+    last = round(duration / TICK_S)
     if timing is None or not timing.intervals:
         count = int(np.floor(duration * rate_hz + 1e-9)) + 1
-        ticks = np.round(np.arange(count) / (rate_hz * TICK)).astype(np.int64)
+        ticks = np.round(np.arange(count) / (rate_hz * TICK_S)).astype(np.int64)
         return ticks[ticks <= last]
-    steps, shares = np.array(timing.intervals, float).T
-    whole = np.maximum(np.round(steps / TICK), 1).astype(np.int64)
-    rng = stream(seed, "intervals")
-    drawn = rng.choice(whole, size=int(last / whole.min()) + 2, p=shares / shares.sum())
-    ticks = np.concatenate([[0], np.cumsum(drawn)])
+    steps, probabilities = np.array(timing.intervals, float).T
+    tick_steps = np.maximum(np.round(steps / TICK_S), 1).astype(np.int64)
+    rng = random_stream(seed, "intervals")
+    steps_drawn = rng.choice(
+        tick_steps, size=int(last / tick_steps.min()) + 2, p=probabilities / probabilities.sum()
+    )
+    ticks = np.concatenate([[0], np.cumsum(steps_drawn)])
     return ticks[ticks <= last]
 
 
-def stamps(ticks: Int[Array, " n"], timing: SamplingErrors | None, seed: int) -> Float[Array, " n"]:
-    """Time stamps of the rows; with jitter they still never run backwards."""
-    time = ticks * TICK
+def time_stamps(
+    ticks: Int[Array, " n"], timing: SamplingErrors | None, seed: int
+) -> Float[Array, " n"]:
+    """Time stamps of the rows; with jitter they still never decrease."""
+    time = ticks * TICK_S
     if timing is None or timing.jitter == 0.0:
         return time
-    jitter = timing.jitter * stream(seed, "jitter").standard_normal(len(time))
+    jitter = timing.jitter * random_stream(seed, "jitter").standard_normal(len(time))
     return np.maximum.accumulate(time + jitter)
 
 
 def recorded_rows(n: int, timing: SamplingErrors | None, seed: int) -> Int[Array, " m"]:
-    """Which rows reach the file, in order; a duplicated row appears twice."""
+    """Indices of the recorded rows, in order; a duplicated row appears twice."""
     index = np.arange(n)
     if timing is None:
         return index
     if timing.drop > 0.0:
-        rng = stream(seed, "drop")
-        lost = np.zeros(n, bool)
+        rng = random_stream(seed, "drop")
+        is_lost = np.zeros(n, bool)
         burst = max(timing.burst, 1.0)
         for first in np.flatnonzero(rng.random(n) < timing.drop / burst):
-            lost[first : first + rng.geometric(1.0 / burst)] = True
+            is_lost[first : first + rng.geometric(1.0 / burst)] = True
         # The first and last rows stay, so the file covers the run.
-        lost[[0, -1]] = False
-        index = index[~lost]
+        is_lost[[0, -1]] = False
+        index = index[~is_lost]
     if timing.duplicate > 0.0:
-        twice = stream(seed, "duplicate").random(len(index)) < timing.duplicate
-        index = np.repeat(index, 1 + twice)
+        is_duplicated = random_stream(seed, "duplicate").random(len(index)) < timing.duplicate
+        index = np.repeat(index, 1 + is_duplicated)
     return index
 
 
@@ -71,13 +75,13 @@ def true_gain_ratio(sensing: Sensing | None, joints: int, seed: int) -> Float[Ar
     if sensing is None:
         return np.ones(joints)
     error = per_joint(sensing.gain_error, joints, "gain_error")
-    return 1.0 + error + sensing.gain_scatter * stream(seed, "gain").standard_normal(joints)
+    return 1.0 + error + sensing.gain_scatter * random_stream(seed, "gain").standard_normal(joints)
 
 
 def torque_noise(
     sensing: Sensing | None, ticks: Int[Array, " n"], torque: Float[Array, "n j"], seed: int
 ) -> Float[Array, "n j"]:
-    """White and coloured noise at the rows' instants, in joint torque.
+    """White and coloured noise at the sampling times, in joint torque [N m].
 
     The coloured part is an Ornstein-Uhlenbeck process, exact for any spacing of rows.
     """
@@ -85,26 +89,26 @@ def torque_noise(
     noise = np.zeros((n, joints))
     if sensing is None:
         return noise
-    share = sensing.relative * np.sqrt((torque**2).mean(0))
-    white = np.hypot(per_joint(sensing.white, joints, "white"), share)
+    relative_noise = sensing.relative * np.sqrt((torque**2).mean(0))
+    white = np.hypot(per_joint(sensing.white, joints, "white"), relative_noise)
     if np.any(white):
-        noise += white * stream(seed, "white").standard_normal((n, joints))
+        noise += white * random_stream(seed, "white").standard_normal((n, joints))
     coloured = per_joint(sensing.coloured, joints, "coloured")
     if np.any(coloured) and n:
-        drive = stream(seed, "coloured").standard_normal((n, joints))
-        keep = np.exp(-2.0 * np.pi * sensing.corner_hz * TICK * np.diff(ticks))
+        drive = random_stream(seed, "coloured").standard_normal((n, joints))
+        correlation = np.exp(-2.0 * np.pi * sensing.corner_hz * TICK_S * np.diff(ticks))
         # x_k = keep_k x_(k-1) + sqrt(1 - keep_k^2) n_k for all k at once: a bidiagonal system.
-        drive[1:] *= np.sqrt(1.0 - keep**2)[:, None]
+        drive[1:] *= np.sqrt(1.0 - correlation**2)[:, None]
         bands = np.ones((2, n))
-        bands[1, :-1] = -keep
+        bands[1, :-1] = -correlation
         noise += coloured * solve_banded((1, 0), bands, drive)
     return noise
 
 
 def quantise(values: Float[Array, "n j"], quantum: Float[Array, " j"]) -> Float[Array, "n j"]:
-    """Rounded to whole steps; a step of 0 leaves the value."""
-    safe = np.where(quantum > 0.0, quantum, 1.0)
-    return np.where(quantum > 0.0, np.round(values / safe) * safe, values)
+    """Round to multiples of a step; a step of 0 leaves the value."""
+    step = np.where(quantum > 0.0, quantum, 1.0)
+    return np.where(quantum > 0.0, np.round(values / step) * step, values)
 
 
 def measure_encoder(
@@ -113,17 +117,17 @@ def measure_encoder(
     velocity: Float[Array, "n j"],
     seed: int,
 ) -> tuple[Float[Array, "n j"], Float[Array, "n j"] | None]:
-    """Position and velocity as the encoders tell them."""
+    """Position and velocity with encoder errors."""
     if encoder is None:
         return position, velocity
     joints = position.shape[1]
     noise = per_joint(encoder.noise, joints, "encoder noise")
-    position = position + noise * stream(seed, "encoder").standard_normal(position.shape)
+    position = position + noise * random_stream(seed, "encoder").standard_normal(position.shape)
     position = quantise(position, per_joint(encoder.quantum, joints, "encoder quantum"))
     if not encoder.velocity:
         return position, None
     noise = per_joint(encoder.velocity_noise, joints, "velocity noise")
-    dead = np.abs(velocity) < encoder.velocity_dead
-    velocity = velocity + noise * stream(seed, "velocity").standard_normal(velocity.shape)
+    is_dead = np.abs(velocity) < encoder.velocity_dead
+    velocity = velocity + noise * random_stream(seed, "velocity").standard_normal(velocity.shape)
     velocity = quantise(velocity, per_joint(encoder.velocity_quantum, joints, "velocity quantum"))
-    return position, np.where(dead, 0.0, velocity)
+    return position, np.where(is_dead, 0.0, velocity)

@@ -1,4 +1,4 @@
-"""A simulated arm: MuJoCo's bodies, a controller that follows a motion, and what hurts."""
+"""Simulated robot: MuJoCo dynamics, a controller that follows a motion, and real-world effects."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from taufit.robot import Robot
 from taufit.sim import sensor_model
 from taufit.sim.controller import Controller
 from taufit.sim.effects import DriveFriction, Effects, per_joint
-from taufit.sim.effects_check import check_effects
+from taufit.sim.effects_check import require_valid_effects
 from taufit.sim.effects_file import effects_to_dict
-from taufit.sim.loop import OUTPUTS, TICK
-from taufit.sim.payload import CarriedPayload, check_payload, timeline
-from taufit.sim.plant import SETTLE, OperatingRange, Plant, PlantStart
+from taufit.sim.loop import OUTPUTS, TICK_S
+from taufit.sim.payload import CarriedPayload, payload_timeline, require_valid_payload
+from taufit.sim.plant import SETTLE_S, OperatingRange, Plant, PlantStart
 
 if TYPE_CHECKING:
     from taufit.sim.stepped import SteppedTwin
@@ -31,16 +31,16 @@ _CHUNK = 20_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrueMotion:
-    """What the arm really did at the instants of the rows, before anything was measured.
+    """True states of the robot at the sampling times, before measurement.
 
     Attributes:
-        time: True instants [s].
-        position, velocity, acceleration: Of the links.
-        motor_torque: That the motors gave, at the joint side of the gear.
-        link_torque: Behind gear, friction and rotor: what moves the links.
-        friction: Friction, ripple and offset.
-        temperature: Of the joints [degC].
-        drive_position, drive_velocity: Before the spring, where there is one.
+        time: True sampling times [s].
+        position, velocity, acceleration: States of the links.
+        motor_torque: Motor torque, at the joint side of the gear [N m].
+        link_torque: Torque on the links, behind gear, friction and rotor [N m].
+        friction: Friction, ripple and offset [N m].
+        temperature: Joint temperatures [degC].
+        drive_position, drive_velocity: Motor side of the joint spring, if there is one.
     """
 
     time: Float[Array, " n"]
@@ -57,12 +57,12 @@ class TrueMotion:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SimulatedRun:
-    """One simulated run.
+    """Result of a simulated run.
 
     Attributes:
-        recording: What a robot's file would say.
-        trace: What really happened, sample by sample.
-        truth: What was true: parameters, effects, gains, payload; plain data for the sidecar.
+        recording: Recording as a real robot would give it.
+        trace: True states at every sample.
+        truth: Ground truth: parameters, effects, gains, payload; plain data for the sidecar.
     """
 
     recording: Recording
@@ -72,15 +72,15 @@ class SimulatedRun:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Twin:
-    """A simulated arm.
+    """Simulated robot.
 
     Attributes:
         robot: Kinematics, mounting, drives and the true inertial parameters.
-        effects: On top of the rigid bodies; all off by default.
-        controller: That follows the motion.
-        rate_hz: Rows per second, up to 1000.
-        temperature: Of every joint where there is no thermal effect [degC].
-        name: Of the preset, for the sidecar.
+        effects: Effects on top of the rigid bodies; default: all off.
+        controller: Controller that follows the motion.
+        rate_hz: Rows per second, up to 1000 [Hz].
+        temperature: Joint temperature without thermal effect [degC].
+        name: Name of the preset, for the sidecar.
 
     Example:
         >>> import taufit
@@ -101,7 +101,7 @@ class Twin:
     def from_model(
         cls, model: FittedModel, effects: Effects | None = None, **settings: Any
     ) -> Twin:
-        """An arm that behaves as a fitted model says.
+        """Simulated robot with the parameters of a fitted model.
 
         The model's friction, offset and temperature dependence replace those of `effects`.
         """
@@ -131,7 +131,7 @@ class Twin:
 
     @classmethod
     def typical(cls, robot: Robot, **settings: Any) -> Twin:
-        """An arm with the rotors, friction, noise and warmth that arms of its size have."""
+        """Simulated robot with rotor inertia, friction and noise typical of its size."""
         from taufit.sim.preset import typical_effects, typical_rotor
 
         arm = typical_rotor(robot)
@@ -151,16 +151,16 @@ class Twin:
         """Play a motion and record it.
 
         Args:
-            motion: To follow. One that does not start at rest is met in flight.
-            seed: Of everything random; the same seed gives the same recording.
-            payload: Carried from the start, or picked and dropped on the way.
-            rate_hz: Rows per second on average; the twin's own where None.
-            rest: Seconds of standstill recorded before and after the motion.
-            compiled: Use the compiled loop where there is one.
-            progress: Called now and then with the share of the run that is done.
+            motion: Motion to follow. One that does not start at rest begins in motion.
+            seed: Seed of all random values; the same seed gives the same recording.
+            payload: Payload from the start, or picked and dropped on the way.
+            rate_hz: Mean number of rows per second [Hz]; None: that of the twin.
+            rest: Standstill recorded before and after the motion [s].
+            compiled: Use the compiled loop if available.
+            progress: Called repeatedly with the fraction of the run done.
         """
-        carried = (payload,) if isinstance(payload, CarriedPayload) else tuple(payload)
-        simulation = _Simulation(self, motion, seed, carried, rate_hz, rest)
+        payloads = (payload,) if isinstance(payload, CarriedPayload) else tuple(payload)
+        simulation = _Simulation(self, motion, seed, payloads, rate_hz, rest)
         return simulation.run(compiled, progress)
 
     def start(
@@ -172,34 +172,34 @@ class Twin:
         rate_hz: float | None = None,
         envelope: OperatingRange | None = None,
     ) -> SteppedTwin:
-        """The arm at rest in a pose, to be moved step by step by whoever commands it.
+        """Start the robot at rest in a pose, to be commanded step by step.
 
         Args:
-            home: Where it stands.
-            seed: Of everything random, as for `run`.
-            payload: Carried from the start, or picked and dropped on the way.
-            rate_hz: Steps per second; a whole number of milliseconds each.
-            envelope: What will be asked of it; its limits about `home` where None.
+            home: Start pose.
+            seed: Seed of all random values, as for `run`.
+            payload: Payload from the start, or picked and dropped on the way.
+            rate_hz: Control steps per second [Hz]; the period is a multiple of 1 ms.
+            envelope: Expected operating range; None: the limits about `home`.
         """
         from taufit.sim.stepped import SteppedTwin
 
-        carried = (payload,) if isinstance(payload, CarriedPayload) else tuple(payload)
-        return SteppedTwin(self, home, seed, carried, rate_hz or self.rate_hz, envelope)
+        payloads = (payload,) if isinstance(payload, CarriedPayload) else tuple(payload)
+        return SteppedTwin(self, home, seed, payloads, rate_hz or self.rate_hz, envelope)
 
 
 class _Simulation:
-    """One run in the making: checks, the plant, and the measuring."""
+    """One run: checks, plant and measurement."""
 
     def __init__(
         self,
         twin: Twin,
         motion: Motion,
         seed: int,
-        carried: tuple[CarriedPayload, ...],
+        payloads: tuple[CarriedPayload, ...],
         rate_hz: float | None,
-        rest: tuple[float, float],
+        standstill: tuple[float, float],
     ) -> None:
-        self.twin, self.motion, self.seed, self.carried = twin, motion, seed, carried
+        self.twin, self.motion, self.seed, self.payloads = twin, motion, seed, payloads
         self.rate_hz = twin.rate_hz if rate_hz is None else rate_hz
         robot = twin.robot
         self.joints = robot.joints
@@ -207,28 +207,28 @@ class _Simulation:
             raise TaufitError(
                 f"the motion moves {motion.joints} joints; {robot.name} has {self.joints}."
             )
-        if not 0.0 < self.rate_hz <= 1.0 / TICK:
+        if not 0.0 < self.rate_hz <= 1.0 / TICK_S:
             raise TaufitError(f"a rate of {self.rate_hz:g} Hz is not possible: up to 1000 Hz.")
-        if min(rest) < 0.0 or not np.all(np.isfinite(rest)):
+        if min(standstill) < 0.0 or not np.all(np.isfinite(standstill)):
             raise TaufitError("rest before and after the motion is given in seconds, not negative.")
-        check_effects(twin.effects, self.joints)
+        require_valid_effects(twin.effects, self.joints)
         self.timing = twin.effects.timing
         if rate_hz is not None and self.timing is not None:
             self.timing = self.timing.at_rate(rate_hz)
-        check_payload(robot, carried)
-        self.timeline = timeline(carried)
+        require_valid_payload(robot, payloads)
+        self.timeline = payload_timeline(payloads)
         ends = motion.at(np.array([0.0, motion.duration]))
         moving = np.abs(ends[1]).max(1) > 1e-3
-        self.flying = bool(moving[0])
-        self.before = 0.0 if moving[0] else rest[0]
-        self.after = 0.0 if moving[1] else rest[1]
-        # A motion met in flight starts with the reference on its way already.
-        self.lead = twin.controller.delay if self.flying else 0.0
-        self.duration = self.before + motion.duration + self.after - self.lead
+        self.starts_in_motion = bool(moving[0])
+        self.rest_before = 0.0 if moving[0] else standstill[0]
+        self.rest_after = 0.0 if moving[1] else standstill[1]
+        # A motion that begins in motion starts with the reference already moving.
+        self.lead_time = twin.controller.delay if self.starts_in_motion else 0.0
+        self.duration = self.rest_before + motion.duration + self.rest_after - self.lead_time
         self._check_limits()
-        q, v, a = (x[0] for x in motion.at(np.array([0.0 if self.flying else -SETTLE])))
-        start = PlantStart(q, v, a, True, 0) if self.flying else PlantStart(q, v, a)
-        envelope = OperatingRange.of_motion(motion, self.fastest)
+        q, v, a = (x[0] for x in motion.at(np.array([0.0 if self.starts_in_motion else -SETTLE_S])))
+        start = PlantStart(q, v, a, True, 0) if self.starts_in_motion else PlantStart(q, v, a)
+        envelope = OperatingRange.of_motion(motion, self.top_speed)
         self.plant = Plant(
             robot,
             twin.effects,
@@ -243,34 +243,36 @@ class _Simulation:
 
     def _check_limits(self) -> None:
         limits, names = self.twin.robot.limits, self.twin.robot.joint_names
-        time = np.arange(0.0, self.motion.duration + TICK, 2 * TICK).clip(0, self.motion.duration)
+        time = np.arange(0.0, self.motion.duration + TICK_S, 2 * TICK_S).clip(
+            0, self.motion.duration
+        )
         q, v, a = self.motion.at(time)
         if not all(np.all(np.isfinite(x)) for x in (q, v, a)):
             raise InfeasibleError("the motion has a position or derivative that is not finite.")
-        slack = 1e-6
-        for what, unit, value, low, high in (
+        tolerance = 1e-6
+        for quantity, unit, value, low, high in (
             ("position", "rad", q, limits.lower, limits.upper),
             ("velocity", "rad/s", v, -limits.velocity, limits.velocity),
             ("acceleration", "rad/s^2", a, -limits.acceleration, limits.acceleration),
         ):
-            beyond = np.maximum(value - high, low - value)
-            if beyond.max() > slack:
-                row, joint = np.unravel_index(int(beyond.argmax()), beyond.shape)
+            excess = np.maximum(value - high, low - value)
+            if excess.max() > tolerance:
+                row, joint = np.unravel_index(int(excess.argmax()), excess.shape)
                 raise InfeasibleError(
-                    f"the motion leaves the limits of {names[joint]}: {what} "
+                    f"the motion leaves the limits of {names[joint]}: {quantity} "
                     f"{value[row, joint]:.4g} {unit} at {time[row]:.3f} s, allowed "
                     f"{low[joint]:.4g} to {high[joint]:.4g}. Plan one within limits with "
                     "`taufit design`."
                 )
-        self.fastest = np.abs(v).max(0)
+        self.top_speed = np.abs(v).max(0)
 
     def _check_holding(self, envelope: OperatingRange) -> None:
-        """Refuse a payload that the drives cannot hold somewhere on the way."""
+        """InfeasibleError for a payload that the drives cannot hold along the motion."""
         time = np.linspace(0.0, self.motion.duration, len(envelope.position))
         limit = self.twin.robot.limits.torque
-        still = 0.0 * envelope.position
-        weight = self.plant.loaded.torque(envelope.position, still, still)
-        holding = np.abs(weight + self.plant.held(envelope.position))
+        zeros = 0.0 * envelope.position
+        weight = self.plant.loaded_arm.torque(envelope.position, zeros, zeros)
+        holding = np.abs(weight + self.plant.compensator_torque(envelope.position))
         if np.any(holding > limit):
             row, joint = np.unravel_index(int((holding / limit).argmax()), holding.shape)
             heaviest = max(float(total[0]) for _, total in self.timeline)
@@ -282,42 +284,44 @@ class _Simulation:
             )
 
     def _reference(self, ticks: Int[Array, " n"]) -> list[Float[Array, "n j"]]:
-        """Position, velocity and feed-forward of the controller at some ticks."""
+        """Position, velocity and feed-forward reference of the controller at some ticks."""
         delay = self.twin.controller.delay
-        q, v, a = self.motion.at(ticks * TICK - self.before + self.lead - delay)
+        q, v, a = self.motion.at(ticks * TICK_S - self.rest_before + self.lead_time - delay)
         return [np.ascontiguousarray(q), np.ascontiguousarray(v), self.plant.feedforward(q, v, a)]
 
     def run(self, compiled: bool, progress: Callable[[float], None] | None) -> SimulatedRun:
         ticks = sensor_model.sampling_ticks(self.duration, self.rate_hz, self.timing, self.seed)
-        kept: dict[str, list[Float[Array, "n j"]]] = {name: [] for name in OUTPUTS}
-        at, end = self.plant.tick, int(ticks[-1]) + 1
-        while at < end:
-            steps = min(_CHUNK, end - at)
-            here = (ticks[(ticks >= at) & (ticks < at + steps)] - at).astype(np.int64)
-            q, v, forward = self._reference(np.arange(at, at + steps))
-            states = self.plant.advance(q, v, forward, here, compiled=compiled)
+        states_by_name: dict[str, list[Float[Array, "n j"]]] = {name: [] for name in OUTPUTS}
+        tick, end = self.plant.tick, int(ticks[-1]) + 1
+        while tick < end:
+            steps = min(_CHUNK, end - tick)
+            kept_ticks = (ticks[(ticks >= tick) & (ticks < tick + steps)] - tick).astype(np.int64)
+            q, v, forward = self._reference(np.arange(tick, tick + steps))
+            states = self.plant.advance(q, v, forward, kept_ticks, compiled=compiled)
             for name in OUTPUTS:
-                kept[name].append(states[name])
-            at += steps
+                states_by_name[name].append(states[name])
+            tick += steps
             if progress is not None:
-                progress(max(at, 0) / end)
+                progress(max(tick, 0) / end)
         trace = TrueMotion(
-            ticks * TICK, **{name: np.concatenate(parts) for name, parts in kept.items()}
+            ticks * TICK_S,
+            **{name: np.concatenate(parts) for name, parts in states_by_name.items()},
         )
-        wild = [name for name in OUTPUTS if not np.all(np.isfinite(getattr(trace, name)))]
-        if wild:
+        not_finite = [name for name in OUTPUTS if not np.all(np.isfinite(getattr(trace, name)))]
+        if not_finite:
             raise InfeasibleError(
-                f"the simulation gave numbers that are not finite ({', '.join(wild)}); nothing was "
+                f"the simulation gave numbers that are not finite ({', '.join(not_finite)}); "
+                "nothing was "
                 "written. Check the effects' settings."
             )
-        run = self._measured(ticks, trace)
+        run = self._measure(ticks, trace)
         run.truth["housing_end"] = self.plant.arrays["housing"].tolist()
         return run
 
     def _signal(
         self, ticks: Int[Array, " n"], trace: TrueMotion, side: str, gain: Float[Array, " j"]
     ) -> Float[Array, "n j"]:
-        """Torque or current as the drives measure it."""
+        """Torque or current with measurement errors."""
         sensing = self.twin.effects.sensing
         if side not in ("motor", "link"):
             raise TaufitError(f"torque is taken on the motor or the link side, not {side!r}.")
@@ -335,7 +339,7 @@ class _Simulation:
         signal = sensor_model.quantise(signal, per_joint(sensing.quantum, self.joints, "quantum"))
         return np.abs(signal) if sensing.absolute else signal
 
-    def _measured(self, ticks: Int[Array, " n"], trace: TrueMotion) -> SimulatedRun:
+    def _measure(self, ticks: Int[Array, " n"], trace: TrueMotion) -> SimulatedRun:
         twin, seed, joints = self.twin, self.seed, self.joints
         effects, robot = twin.effects, twin.robot
         sensing, elastic, thermal = effects.sensing, effects.elasticity, effects.thermal
@@ -351,20 +355,22 @@ class _Simulation:
             trace.drive_velocity if motor_encoder else trace.velocity,
             seed,
         )
-        commanded = self.motion.at(ticks * TICK - self.before + self.lead)
+        commanded = self.motion.at(ticks * TICK_S - self.rest_before + self.lead_time)
         target = self.plant.target_torque(*commanded)
         current = target
         if effects.friction is not None:
-            current = target + twin.controller.friction * self.plant.steady(commanded[1])
+            current = target + twin.controller.friction * self.plant.friction_compensation(
+                commanded[1]
+            )
         in_amperes = side == "motor" and bool(np.any(drives.gain != 1.0))
         temperature = None
         if thermal is not None:
             step = np.full(joints, thermal.resolution)
             temperature = sensor_model.quantise(trace.temperature, step)
         rows = sensor_model.recorded_rows(len(ticks), effects.timing, seed)
-        stamps = sensor_model.stamps(ticks, effects.timing, seed)
-        # The file says what the controller was set to, not what was true.
-        declared = None if self.carried else 0.0
+        stamps = sensor_model.time_stamps(ticks, effects.timing, seed)
+        # The recording declares the setting of the controller, not the truth.
+        declared = None if self.payloads else 0.0
         if len(self.timeline) == 1 and twin.controller.knows_payload:
             declared = float(self.timeline[0][1][0])
         recording = Recording(
@@ -408,7 +414,9 @@ class _Simulation:
 
     def _truth(self, trace: TrueMotion, ratio: Float[Array, " j"], side: str) -> dict[str, Any]:
         twin = self.twin
-        reference = self.motion.at(trace.time - self.before + self.lead - twin.controller.delay)[0]
+        reference = self.motion.at(
+            trace.time - self.rest_before + self.lead_time - twin.controller.delay
+        )[0]
         error = trace.drive_position - reference
         return {
             "preset": twin.name,

@@ -10,7 +10,7 @@ from typing import Any
 from taufit.core.errors import TaufitError
 from taufit.core.fields import Field
 from taufit.robot.compensator import Compensator
-from taufit.robot.from_dict import compensators_from
+from taufit.robot.from_dict import read_compensators
 from taufit.terms import FRICTION_MODELS, TERMS
 from taufit.terms.friction.friction import Friction
 from taufit.terms.friction.none import NoFriction
@@ -97,7 +97,7 @@ def term_from_dict(data: Mapping[str, Any] | Field) -> Term:
                 f"one of {', '.join(settable) or 'none'}."
             )
         settings[key] = (
-            compensators_from(file[key])
+            read_compensators(file[key])
             if key == "compensators"
             else _read_setting(file[key], getattr(default, key))
         )

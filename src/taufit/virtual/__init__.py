@@ -1,4 +1,4 @@
-"""Simulated controllers that unmodified clients talk to, and the interpreter of their programs.
+"""Simulated controllers for unmodified clients, and the interpreter of their programs.
 
 In: a twin of `sim`, bytes of a client. Out: bytes as the real controller would send them.
 """

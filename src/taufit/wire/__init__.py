@@ -1,9 +1,9 @@
-"""Robots that are on. In: a controller's address. Out: samples as they come, and motions played.
+"""Connections to running robots. In: a controller's address. Out: live samples, and motions played.
 
-Left to others: what the samples mean (signals), which motions are worth playing (excitation).
+Not here: conditioning of samples (signals), design of motions (excitation).
 """
 
-from taufit.wire.source import Block, Description, Gap, Source
+from taufit.wire.source import Gap, SampleBlock, Source, SourceDescription
 from taufit.wire.ur import UrPorts, UrRtde
 
-__all__ = ["Block", "Description", "Gap", "Source", "UrPorts", "UrRtde"]
+__all__ = ["Gap", "SampleBlock", "Source", "SourceDescription", "UrPorts", "UrRtde"]

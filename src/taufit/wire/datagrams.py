@@ -1,4 +1,4 @@
-"""A UDP socket as sources use it: everything that has arrived, in order, within a bounded wait."""
+"""UDP socket that returns all received datagrams, in order, within a bounded wait."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ import time
 
 from taufit.core.errors import WireError
 
-# Read this much at most at a time: then samples are handed on.
-_MOST = 2000
+# Largest number of datagrams per read.
+_MAX_DATAGRAMS = 2000
 
 
 class Datagrams:
-    """One bound UDP socket.
+    """Bound UDP socket.
 
     Args:
-        address, port: To listen on; port 0 takes a free one.
+        address, port: Address and port to listen on; port 0 selects a free one.
     """
 
     def __init__(self, address: str, port: int = 0) -> None:
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        # The system caps this at its own limit; a fraction of a second of samples in any case.
+        # The system limits this; it holds at least a fraction of a second of samples.
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 23)
         try:
             self._socket.bind((address, port))
@@ -39,14 +39,14 @@ class Datagrams:
         return int(self._socket.getsockname()[1])
 
     def receive(self, seconds: float, *, gather: float = 0.0) -> list[bytes]:
-        """All datagrams there are; waits for the first one, then `gather` for more."""
+        """Return all received datagrams; waits for the first one, then `gather` for more [s]."""
         if not select.select([self._socket], [], [], max(seconds, 0.0))[0]:
             return []
         if gather > 0.0:
             time.sleep(gather)
         out: list[bytes] = []
         with contextlib.suppress(BlockingIOError, ConnectionError):
-            while len(out) < _MOST:
+            while len(out) < _MAX_DATAGRAMS:
                 out.append(self._socket.recv(65536))
         return out
 

@@ -1,7 +1,7 @@
 """ABB's Externally Guided Motion, read only: protobuf bytes <-> values, and the source.
 
-The robot sends a datagram per cycle (every 4 ms by default) to a UDP port of this computer. Joint
-angles are degrees on the wire. `torqueRef` is the controller's reference torque, not a measurement.
+The robot sends a datagram per cycle (default 4 ms) to a UDP port of this computer. Joint angles are
+in degrees. `torqueRef` is the controller's reference torque, not a measurement.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ import numpy as np
 from taufit.core.errors import WireError
 from taufit.wire.datagrams import Datagrams
 from taufit.wire.reconnection import ReconnectingSource
-from taufit.wire.source import Block, Clock, Description
+from taufit.wire.source import SampleBlock, SampleClock, SourceDescription
 
 PORT = 6510
 # Field numbers of an EgmRobot message.
 _HEADER, _FEEDBACK, _PLANNED, _MOTORS, _RAPID, _TORQUE = 1, 2, 3, 4, 8, 14
-_MOST_FIELDS = 1000
+_MAX_FIELDS = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class EgmState:
-    """One datagram.
+    """Content of one EGM datagram.
 
     Attributes:
-        number: Of the datagram.
-        time: [s], of the controller's clock.
-        position, planned: Of the joints [rad].
-        torque: Reference torque [N m]; empty where the controller sends none.
-        motors_on, running: Of the drives and of the RAPID program.
+        number: Sequence number of the datagram.
+        time: Controller time [s].
+        position, planned: Measured and planned joint positions [rad].
+        torque: Reference torque [N m]; empty if the controller sends none.
+        motors_on, running: State of the drives and of the RAPID program.
     """
 
     number: int
@@ -47,48 +47,51 @@ class EgmState:
 
 
 def encode(state: EgmState) -> bytes:
-    """A datagram, for a virtual robot."""
+    """Encode a datagram, for a simulated robot."""
     seconds, micro = divmod(round(state.time * 1e6), 1_000_000)
-    header = _varint(1, state.number & 0xFFFFFFFF) + _varint(
+    header = _integer_entry(1, state.number & 0xFFFFFFFF) + _integer_entry(
         2, round(state.time * 1e3) & 0xFFFFFFFF
     )
-    header += _varint(3, 2)
-    clock = _varint(1, seconds) + _varint(2, micro)
-    out = _bytes(_HEADER, header)
-    out += _bytes(_FEEDBACK, _bytes(1, _doubles(_degrees(state.position))) + _bytes(4, clock))
-    out += _bytes(_PLANNED, _bytes(1, _doubles(_degrees(state.planned))))
-    out += _bytes(_MOTORS, _varint(1, 1 if state.motors_on else 2))
-    out += _bytes(5, _varint(1, 3))
-    out += _bytes(_RAPID, _varint(1, 2 if state.running else 1))
-    return out + (_bytes(_TORQUE, _doubles(state.torque)) if state.torque else b"")
+    header += _integer_entry(3, 2)
+    clock = _integer_entry(1, seconds) + _integer_entry(2, micro)
+    out = _bytes_entry(_HEADER, header)
+    out += _bytes_entry(
+        _FEEDBACK,
+        _bytes_entry(1, _double_entries(_degrees(state.position))) + _bytes_entry(4, clock),
+    )
+    out += _bytes_entry(_PLANNED, _bytes_entry(1, _double_entries(_degrees(state.planned))))
+    out += _bytes_entry(_MOTORS, _integer_entry(1, 1 if state.motors_on else 2))
+    out += _bytes_entry(5, _integer_entry(1, 3))
+    out += _bytes_entry(_RAPID, _integer_entry(1, 2 if state.running else 1))
+    return out + (_bytes_entry(_TORQUE, _double_entries(state.torque)) if state.torque else b"")
 
 
 def decode(data: bytes) -> EgmState:
-    """A datagram's content; raises where it is none."""
+    """Decode a datagram; raises a `WireError` if it is invalid."""
     message = _fields(data)
-    header = _fields(_one(message, _HEADER))
-    feedback = _fields(_one(message, _FEEDBACK))
-    number, milliseconds = _number(header, 1), _number(header, 2)
+    header = _fields(_bytes_field(message, _HEADER))
+    feedback = _fields(_bytes_field(message, _FEEDBACK))
+    number, milliseconds = _integer_field(header, 1), _integer_field(header, 2)
     stamp = milliseconds * 1e-3
     if 4 in feedback:
-        clock = _fields(_one(feedback, 4))
-        stamp = _number(clock, 1) + 1e-6 * _number(clock, 2)
-    position = _angles(_one(feedback, 1))
+        clock = _fields(_bytes_field(feedback, 4))
+        stamp = _integer_field(clock, 1) + 1e-6 * _integer_field(clock, 2)
+    position = _read_angles(_bytes_field(feedback, 1))
     planned: tuple[float, ...] = ()
     if _PLANNED in message:
-        inside = _fields(_one(message, _PLANNED))
-        planned = _angles(_one(inside, 1)) if 1 in inside else ()
-    torque = _joints(_one(message, _TORQUE)) if _TORQUE in message else ()
-    motors = _number(_fields(_one(message, _MOTORS)), 1) if _MOTORS in message else 1
-    rapid = _number(_fields(_one(message, _RAPID)), 1) if _RAPID in message else 2
+        planned_fields = _fields(_bytes_field(message, _PLANNED))
+        planned = _read_angles(_bytes_field(planned_fields, 1)) if 1 in planned_fields else ()
+    torque = _read_doubles(_bytes_field(message, _TORQUE)) if _TORQUE in message else ()
+    motors = _integer_field(_fields(_bytes_field(message, _MOTORS)), 1) if _MOTORS in message else 1
+    rapid = _integer_field(_fields(_bytes_field(message, _RAPID)), 1) if _RAPID in message else 2
     return EgmState(number, stamp, position, planned, torque, motors == 1, rapid == 2)
 
 
-def _varint(field: int, value: int) -> bytes:
-    return _raw(field << 3) + _raw(value)
+def _integer_entry(field: int, value: int) -> bytes:
+    return _encode_varint(field << 3) + _encode_varint(value)
 
 
-def _raw(value: int) -> bytes:
+def _encode_varint(value: int) -> bytes:
     out = bytearray()
     while value > 127:
         out.append(value & 127 | 128)
@@ -97,12 +100,12 @@ def _raw(value: int) -> bytes:
     return bytes(out)
 
 
-def _bytes(field: int, data: bytes) -> bytes:
-    return _raw(field << 3 | 2) + _raw(len(data)) + data
+def _bytes_entry(field: int, data: bytes) -> bytes:
+    return _encode_varint(field << 3 | 2) + _encode_varint(len(data)) + data
 
 
-def _doubles(values: Sequence[float]) -> bytes:
-    return b"".join(_raw(1 << 3 | 1) + struct.pack("<d", value) for value in values)
+def _double_entries(values: Sequence[float]) -> bytes:
+    return b"".join(_encode_varint(1 << 3 | 1) + struct.pack("<d", value) for value in values)
 
 
 def _degrees(values: Sequence[float]) -> list[float]:
@@ -113,54 +116,54 @@ _Fields = dict[int, list[int | bytes]]
 
 
 def _fields(data: bytes) -> _Fields:
-    """Fields of a protobuf message by number: whole numbers, or bytes."""
+    """Fields of a protobuf message by number: integers, or bytes."""
     out: _Fields = {}
-    at = count = 0
-    while at < len(data):
+    offset = count = 0
+    while offset < len(data):
         count += 1
-        key, at = _read_varint(data, at)
+        key, offset = _read_varint(data, offset)
         kind, value = key & 7, 0
         if kind == 0:
-            number, at = _read_varint(data, at)
+            number, offset = _read_varint(data, offset)
             out.setdefault(key >> 3, []).append(number)
             continue
         if kind in (1, 5):
             value = 8 if kind == 1 else 4
         elif kind == 2:
-            value, at = _read_varint(data, at)
-        if kind not in (1, 2, 5) or at + value > len(data) or count > _MOST_FIELDS:
+            value, offset = _read_varint(data, offset)
+        if kind not in (1, 2, 5) or offset + value > len(data) or count > _MAX_FIELDS:
             raise WireError("a datagram that is no EGM message.")
-        out.setdefault(key >> 3, []).append(data[at : at + value])
-        at += value
+        out.setdefault(key >> 3, []).append(data[offset : offset + value])
+        offset += value
     return out
 
 
-def _read_varint(data: bytes, at: int) -> tuple[int, int]:
+def _read_varint(data: bytes, offset: int) -> tuple[int, int]:
     value = shift = 0
-    while at < len(data) and shift < 64:
-        byte = data[at]
+    while offset < len(data) and shift < 64:
+        byte = data[offset]
         value |= (byte & 127) << shift
-        at, shift = at + 1, shift + 7
+        offset, shift = offset + 1, shift + 7
         if byte < 128:
-            return value, at
+            return value, offset
     raise WireError("a datagram that is no EGM message.")
 
 
-def _one(fields: _Fields, number: int) -> bytes:
+def _bytes_field(fields: _Fields, number: int) -> bytes:
     value = fields.get(number, [0])[-1]
     if not isinstance(value, bytes):
         raise WireError(f"an EGM message without its field {number}.")
     return value
 
 
-def _number(fields: _Fields, number: int) -> int:
+def _integer_field(fields: _Fields, number: int) -> int:
     value = fields.get(number, [0])[-1]
     if not isinstance(value, int):
         raise WireError(f"an EGM message whose field {number} is no number.")
     return value
 
 
-def _joints(data: bytes) -> tuple[float, ...]:
+def _read_doubles(data: bytes) -> tuple[float, ...]:
     """Repeated doubles, packed or one by one."""
     out: list[float] = []
     for part in _fields(data).get(1, []):
@@ -172,15 +175,15 @@ def _joints(data: bytes) -> tuple[float, ...]:
     return tuple(out)
 
 
-def _angles(data: bytes) -> tuple[float, ...]:
-    return tuple(math.radians(value) for value in _joints(data))
+def _read_angles(data: bytes) -> tuple[float, ...]:
+    return tuple(math.radians(value) for value in _read_doubles(data))
 
 
 class AbbEgm(ReconnectingSource):
-    """Datagrams of an ABB controller; nothing is ever sent back.
+    """Source of EGM datagrams of an ABB controller; nothing is sent back.
 
     Args:
-        address: Of this computer, to listen on; the robot must reach it.
+        address: Address of this computer to listen on, reachable by the robot.
         port: UDP port the robot sends to.
         give_up: Silence after which `read` raises [s].
     """
@@ -191,24 +194,24 @@ class AbbEgm(ReconnectingSource):
         super().__init__("the robot", 250.0, patience=give_up, give_up=give_up)
         self.address, self.port = address, port
         self._udp: Datagrams | None = None
-        self._waiting: list[EgmState] = []
+        self._pending: list[EgmState] = []
         self._joints = 0
 
-    def connect(self) -> Description:
-        """Wait for the robot; its first datagrams say how many joints it has and how fast it is."""
+    def connect(self) -> SourceDescription:
+        """Wait for the first datagrams, which give the number of joints and the rate."""
         self._udp = Datagrams(self.address, self.port)
         self.port = self._udp.port
-        self._heard = time.monotonic()
-        end = self._heard + 10.0
-        while len(self._waiting) < 5:
+        self._last_received = time.monotonic()
+        end = self._last_received + 10.0
+        while len(self._pending) < 5:
             if time.monotonic() > end:
                 self.close()
                 raise WireError(
                     f"no EGM datagram came to UDP {self.address}:{self.port} within 10 s. Start "
                     "EGM on the robot, with this computer's address and port configured there."
                 )
-            self._waiting += self._receive(0.5)
-        first = self._waiting[0]
+            self._pending += self._receive(0.5)
+        first = self._pending[0]
         self._joints = len(first.position)
         if not first.torque:
             self.close()
@@ -216,14 +219,14 @@ class AbbEgm(ReconnectingSource):
                 "this controller's EGM sends no torque reference; newer RobotWare does (field "
                 "torqueRef)."
             )
-        steps = np.diff([state.time for state in self._waiting])
+        steps = np.diff([state.time for state in self._pending])
         rate = 1.0 / max(float(np.median(steps)), 1e-4)
-        self._clock = Clock(round(rate))
+        self._clock = SampleClock(round(rate))
         planned = ("commanded_position",) if first.planned else ()
-        return Description(
+        return SourceDescription(
             joints=self._joints,
             fields=("position", "signal", *planned),
-            effort="torque",
+            torque_kind="torque",
             torque_source="motor_torque",
             rate_hz=float(round(rate)),
             meta={
@@ -233,16 +236,16 @@ class AbbEgm(ReconnectingSource):
             },
         )
 
-    def read(self, seconds: float) -> Block | None:
+    def read(self, seconds: float) -> SampleBlock | None:
         """Samples of the datagrams that arrive within `seconds`, or None."""
-        states, self._waiting = self._waiting, []
+        states, self._pending = self._pending, []
         if not states:
             states = self._receive(seconds)
         states = [s for s in states if len(s.position) == len(s.torque) == self._joints]
         if not states:
             self._give_up_if_silent()
             return None
-        stamps, keep = self._ordered(
+        stamps, keep = self._order_samples(
             np.array([s.time for s in states]),
             np.array([s.number for s in states]),
             "datagrams lost",
@@ -258,7 +261,7 @@ class AbbEgm(ReconnectingSource):
         status: Mapping[str, np.ndarray] = {
             "motors_on": np.array([float(s.motors_on) for s in states])[keep]
         }
-        return Block(stamps, values, status)
+        return SampleBlock(stamps, values, status)
 
     def close(self) -> None:
         if self._udp is not None:

@@ -1,8 +1,8 @@
 """Franka Robotics' control interface, read only: bytes <-> values, and the source.
 
-A client connects over TCP (port 1337) and names the UDP port to which the robot then sends its
-state a thousand times a second: packed, little-endian, single precision, numbered by the
-millisecond. Nothing else is ever sent to the robot.
+A client connects over TCP (port 1337) and gives the UDP port to which the robot sends its state at
+1 kHz: packed, little-endian, single precision, numbered by the millisecond. Nothing else is sent to
+the robot.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from taufit.core.arrays import Array
 from taufit.core.errors import WireError
 from taufit.wire.datagrams import Datagrams
 from taufit.wire.reconnection import ReconnectingSource
-from taufit.wire.source import Block, Description
+from taufit.wire.source import SampleBlock, SourceDescription
 from taufit.wire.tcp_connection import TcpConnection
 
 PORT = 1337
@@ -87,7 +87,7 @@ FIELDS = {
 
 
 def state_dtype() -> np.dtype[np.void]:
-    """Of one state as NumPy reads it."""
+    """NumPy type of one state."""
     parts: list[Any] = [("number", "<u8")]
     parts += [(name, "<f4", (count,)) for name, count in FLOATS]
     parts += [("modes", "u1", (2,)), ("errors", "u1", (82,)), ("robot_mode", "u1")]
@@ -95,22 +95,22 @@ def state_dtype() -> np.dtype[np.void]:
 
 
 def pack_state(number: int, values: Mapping[str, Sequence[float]], robot_mode: int = IDLE) -> bytes:
-    """One state, for a virtual robot; poses not given are the identity, the rest zero."""
+    """Encode one state, for a simulated robot; missing poses are identity, other values zero."""
     flat = np.zeros(_COUNT, "<f4")
-    at = 0
+    offset = 0
     for name, count in FLOATS:
-        given = values.get(name)
-        if given is not None:
-            flat[at : at + count] = given
+        state_values = values.get(name)
+        if state_values is not None:
+            flat[offset : offset + count] = state_values
         elif "_T_" in name:
-            flat[at : at + 16] = np.eye(4).ravel()
-        at += count
+            flat[offset : offset + 16] = np.eye(4).ravel()
+        offset += count
     tail = _TAIL.pack(0, _OTHER_CONTROLLER, *[False] * 82, robot_mode, 0.0)
     return struct.pack("<Q", number) + flat.tobytes() + tail
 
 
 def read_states(datagrams: Sequence[bytes]) -> Array:
-    """States of one size as a structured array."""
+    """States of equal size as a structured array."""
     for data in datagrams:
         if len(data) != STATE_BYTES:
             raise WireError(
@@ -121,17 +121,17 @@ def read_states(datagrams: Sequence[bytes]) -> Array:
 
 
 def command(kind: int, number: int, body: bytes = b"") -> bytes:
-    """A TCP message."""
+    """Encode a TCP message."""
     return HEADER.pack(kind, number, HEADER.size + len(body)) + body
 
 
 def connect_request(udp_port: int, version: int = VERSION) -> bytes:
-    """The bytes with which a client asks to connect."""
+    """Encode a connection request."""
     return command(CONNECT, 0, _REQUEST.pack(version, udp_port))
 
 
 def read_connect_request(body: bytes) -> tuple[int, int]:
-    """Version and UDP port."""
+    """Version and UDP port of a connection request."""
     if len(body) < _REQUEST.size:
         raise WireError("a request to connect that is cut short.")
     version, port = _REQUEST.unpack_from(body)
@@ -139,16 +139,16 @@ def read_connect_request(body: bytes) -> tuple[int, int]:
 
 
 def connect_answer(number: int, accepted: bool, version: int = VERSION) -> bytes:
-    """The bytes with which the robot answers."""
+    """Encode the robot's answer to a connection request."""
     return command(CONNECT, number, _ANSWER.pack(0 if accepted else 1, version))
 
 
 class FrankaState(ReconnectingSource):
-    """States of a Franka robot; read only.
+    """Source of states of a Franka robot; read only.
 
     Args:
-        host, port: Of its control interface.
-        patience, give_up: Silence after which the line is opened anew, and after which `read`
+        host, port: Address of the robot's control interface.
+        patience, give_up: Silence after which the connection is reopened, and after which `read`
             raises [s].
     """
 
@@ -157,49 +157,51 @@ class FrankaState(ReconnectingSource):
     ) -> None:
         super().__init__(host, 1000.0, patience=patience, give_up=give_up)
         self.port = port
-        self._line: TcpConnection | None = None
+        self._connection: TcpConnection | None = None
         self._udp: Datagrams | None = None
 
-    def connect(self) -> Description:
-        """Ask for the states."""
+    def connect(self) -> SourceDescription:
+        """Request the states."""
         self._open()
-        return Description(
+        return SourceDescription(
             joints=7,
             fields=tuple(FIELDS),
-            effort="torque",
+            torque_kind="torque",
             torque_source="joint_torque_sensor",
             rate_hz=1000.0,
             meta={"controller": "Franka", "interface_version": VERSION, "source": "Franka FCI"},
         )
 
-    def read(self, seconds: float) -> Block | None:
-        """States that arrive within `seconds`, or None; opens a dead line anew."""
-        if self._udp is None and not self._mend(seconds):
+    def read(self, seconds: float) -> SampleBlock | None:
+        """States that arrive within `seconds`, or None; reopens a lost connection."""
+        if self._udp is None and not self._reconnect(seconds):
             return None
         assert self._udp is not None
-        # The system keeps about 0.1 s of states: never leave them longer than a few milliseconds.
-        data = [d for d in self._udp.receive(seconds, gather=0.004) if self._sound(d)]
+        # The system buffers about 0.1 s of states: read every few milliseconds.
+        data = [d for d in self._udp.receive(seconds, gather=0.004) if self._is_state(d)]
         if not data:
             self._drop_if_silent("state")
             return None
         table = read_states(data)
-        stamps, keep = self._ordered(table["number"] * 1e-3, table["number"], "datagrams lost")
+        stamps, keep = self._order_samples(
+            table["number"] * 1e-3, table["number"], "datagrams lost"
+        )
         if not len(stamps):
             return None
         values = {field: table[name][keep].astype(float) for field, name in FIELDS.items()}
         status = {
             name: table[name][keep].astype(float) for name in ("robot_mode", "O_T_EE", "F_T_EE")
         }
-        return Block(stamps, values, status)
+        return SampleBlock(stamps, values, status)
 
     def close(self) -> None:
-        """Hang up."""
-        for end in (self._line, self._udp):
-            if end is not None:
-                end.close()
-        self._line = self._udp = None
+        """Close the connection."""
+        for endpoint in (self._connection, self._udp):
+            if endpoint is not None:
+                endpoint.close()
+        self._connection = self._udp = None
 
-    def _sound(self, data: bytes) -> bool:
+    def _is_state(self, data: bytes) -> bool:
         if len(data) == STATE_BYTES:
             return True
         text = f"a datagram of {len(data)} bytes is no state of interface version {VERSION}"
@@ -208,17 +210,17 @@ class FrankaState(ReconnectingSource):
 
     def _open(self) -> None:
         self.close()
-        self._line = TcpConnection(self.host, self.port)
-        # Listen where the robot can answer: on the address that reaches it.
-        self._udp = Datagrams(self._line.own_address)
-        self._line.send(connect_request(self._udp.port))
+        self._connection = TcpConnection(self.host, self.port)
+        # Listen on the address that is reachable from the robot.
+        self._udp = Datagrams(self._connection.local_address)
+        self._connection.send(connect_request(self._udp.port))
         answer = b""
         end = time.monotonic() + 5.0
         while len(answer) < HEADER.size + _ANSWER.size:
-            left = end - time.monotonic()
-            if left <= 0.0:
-                raise WireError(f"{self._line.name} does not answer.")
-            answer += self._line.receive(left)
+            remaining_s = end - time.monotonic()
+            if remaining_s <= 0.0:
+                raise WireError(f"{self._connection.name} does not answer.")
+            answer += self._connection.receive(remaining_s)
         status, version = _ANSWER.unpack_from(answer, HEADER.size)
         if status != 0:
             self.close()

@@ -1,4 +1,4 @@
-"""Playing a motion on a robot: what every player does, whatever the controller."""
+"""Playback of a motion on a robot: parts common to all controllers."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from taufit.core.arrays import Array, Float, Int
-from taufit.wire.source import Block
+from taufit.wire.source import SampleBlock
 
-# What a player is at: on the way to the start, slow and warming up, in what counts, through.
+# Phases of a playback: approach, slow run and warm-up, recorded motion, end.
 APPROACH, PREPARATION, RECORDED, FINISHED = 1, 2, 3, 4
-# Written by a program that did not find the arm where it was cleared to start.
-ELSEWHERE = 6
-# Rest before and after what is played [s].
-_REST_S = 0.5
-# Of ways to and back to the start: speed [rad/s] and acceleration [rad/s^2], and the shortest time
-# of a leg that is sent as points [s].
-SPEED, ACCELERATION = 0.3, 0.5
-_SHORTEST_LEG_S = 1.0
+# Written by a program that did not find the robot at its expected start.
+WRONG_START = 6
+# Standstill before and after the motion [s].
+_STANDSTILL_S = 0.5
+# Approach and return: speed [rad/s], acceleration [rad/s^2], and minimum duration of a leg sent as
+# points [s].
+APPROACH_SPEED, APPROACH_ACCELERATION = 0.3, 0.5
+_MIN_LEG_S = 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MotionDemand:
-    """What a motion asks of the joints, to be shown before anything moves.
+    """Ranges of a motion, shown before the robot moves.
 
     Attributes:
-        lower, upper: Of the positions [rad].
-        speed, acceleration: Largest [rad/s], [rad/s^2].
-        duration: [s].
-        start: Where it begins.
+        lower, upper: Position range [rad].
+        speed, acceleration: Largest speeds and accelerations [rad/s], [rad/s^2].
+        duration: Duration [s].
+        start: Start position.
     """
 
     lower: Float[Array, " j"]
@@ -41,14 +41,14 @@ class MotionDemand:
     start: Float[Array, " j"]
 
     @classmethod
-    def of(
+    def from_samples(
         cls,
         position: Float[Array, "n j"],
         velocity: Float[Array, "n j"],
         acceleration: Float[Array, "n j"],
         duration: float,
     ) -> MotionDemand:
-        """Of a motion sampled densely."""
+        """Ranges of a densely sampled motion."""
         return cls(
             position.min(0),
             position.max(0),
@@ -64,52 +64,52 @@ class Approach:
     """Straight legs in joint space to the start of a motion, with a stop after each.
 
     Attributes:
-        poses: From where the arm stands to the start.
-        speed: Largest of any joint [rad/s].
-        acceleration: Largest of any joint [rad/s^2].
+        poses: Poses from the current one to the start.
+        speed: Largest joint speed [rad/s].
+        acceleration: Largest joint acceleration [rad/s^2].
     """
 
     poses: Float[Array, "n j"]
-    speed: float = SPEED
-    acceleration: float = ACCELERATION
+    speed: float = APPROACH_SPEED
+    acceleration: float = APPROACH_ACCELERATION
 
     @property
     def legs(self) -> Float[Array, " m"]:
-        """Time of each leg as a curve from rest to rest [s].
+        """Duration of each leg from standstill to standstill [s].
 
-        10 s^3 - 15 s^4 + 6 s^5 peaks at 15/8 of its mean speed and at 10/sqrt(3) times way/time^2;
-        a cubic stays below both.
+        10 s^3 - 15 s^4 + 6 s^5 peaks at 15/8 of its mean speed and at 10/sqrt(3) travel/time^2; a
+        cubic stays below both.
         """
-        way = np.abs(np.diff(self.poses, axis=0)).max(axis=1)
-        by_speed = 1.875 * way / self.speed
-        by_acceleration = np.sqrt(10.0 / np.sqrt(3.0) * way / self.acceleration)
-        return np.maximum(np.maximum(by_speed, by_acceleration), _SHORTEST_LEG_S)
+        travel = np.abs(np.diff(self.poses, axis=0)).max(axis=1)
+        by_speed = 1.875 * travel / self.speed
+        by_acceleration = np.sqrt(10.0 / np.sqrt(3.0) * travel / self.acceleration)
+        return np.maximum(np.maximum(by_speed, by_acceleration), _MIN_LEG_S)
 
     @property
     def seconds(self) -> float:
-        """Of all legs [s]."""
+        """Duration of all legs [s]."""
         return float(self.legs.sum())
 
     def states(
         self, time: Float[Array, " n"]
     ) -> tuple[Float[Array, "n j"], Float[Array, "n j"], Float[Array, "n j"]]:
-        """Position, velocity, acceleration on the legs as curves from rest to rest."""
+        """Position, velocity, acceleration along the legs."""
         legs = self.legs
         edges = np.concatenate([[0.0], np.cumsum(legs)])
         time = np.clip(time, 0.0, edges[-1])
         k = np.clip(np.searchsorted(edges, time, side="right") - 1, 0, len(legs) - 1)
         seconds = legs[k][:, None]
         s = np.clip((time - edges[k])[:, None] / seconds, 0.0, 1.0)
-        way = self.poses[k + 1] - self.poses[k]
-        q = self.poses[k] + way * s**3 * (10.0 - 15.0 * s + 6.0 * s**2)
-        v = way * 30.0 * s**2 * (1.0 - s) ** 2 / seconds
-        a = way * 60.0 * s * (1.0 - s) * (1.0 - 2.0 * s) / seconds**2
+        travel = self.poses[k + 1] - self.poses[k]
+        q = self.poses[k] + travel * s**3 * (10.0 - 15.0 * s + 6.0 * s**2)
+        v = travel * 30.0 * s**2 * (1.0 - s) ** 2 / seconds
+        a = travel * 60.0 * s * (1.0 - s) * (1.0 - 2.0 * s) / seconds**2
         return q, v, a
 
 
 @runtime_checkable
 class Playable(Protocol):
-    """A motion: position, velocity and acceleration at any time, at rest outside its duration."""
+    """Motion: position, velocity and acceleration at any time; standstill outside its duration."""
 
     @property
     def duration(self) -> float: ...
@@ -120,24 +120,24 @@ class Playable(Protocol):
 
 
 class _PlaybackPhase(NamedTuple):
-    """A part of a playback: the motion from 0 at a share of its speed, rest, or the way back."""
+    """Phase of a playback: the motion at a fraction of its speed, standstill, or the return."""
 
     phase: int
     seconds: float
     pace: float
-    where: str
+    segment: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Playback:
-    """A motion as it is played from its start pose: slowly once, to warm up, and for the record.
+    """Sequence of a playback from its start pose: slow run, warm-up, recorded motion.
 
     Attributes:
-        motion: What counts.
-        slow: Play it (one period, where it has periods) at this share of its speed first; 0: not.
-        warm_up_s: Then play it for at least this long.
-        period: Of a motion that goes on where it began; None for any other.
-        back: Legs from its end to its start; one straight leg where None.
+        motion: Motion to be recorded.
+        slow: Fraction of the speed of a first run (one period, if periodic); 0 for none.
+        warm_up_s: Minimum duration of the warm-up [s].
+        period: Period of a periodic motion [s]; None for any other.
+        back: Legs from its end to its start; None for one straight leg.
     """
 
     motion: Playable
@@ -148,41 +148,45 @@ class Playback:
 
     @property
     def parts(self) -> tuple[_PlaybackPhase, ...]:
-        """In order, each from where the one before ends."""
-        once = self.motion.duration if self.period is None else self.period
-        ends = self.motion.at(np.array([0.0, once]))[0]
-        way = float(np.abs(ends[1] - ends[0]).max())
-        back = []
-        if way > 1e-6:
-            back = [_PlaybackPhase(PREPARATION, self._way_back.seconds, 1.0, "back")]
-        rest = _PlaybackPhase(PREPARATION, _REST_S, 0.0, "start")
+        """Phases in order."""
+        cycle_s = self.motion.duration if self.period is None else self.period
+        ends = self.motion.at(np.array([0.0, cycle_s]))[0]
+        travel = float(np.abs(ends[1] - ends[0]).max())
+        return_phases = []
+        if travel > 1e-6:
+            return_phases = [_PlaybackPhase(PREPARATION, self._return_path.seconds, 1.0, "back")]
+        standstill = _PlaybackPhase(PREPARATION, _STANDSTILL_S, 0.0, "start")
         out: list[_PlaybackPhase] = []
         if self.slow > 0.0:
-            out += [_PlaybackPhase(PREPARATION, once / self.slow, self.slow, "motion"), *back, rest]
-        for _ in range(int(np.ceil(self.warm_up_s / once))):
-            out += [_PlaybackPhase(PREPARATION, once, 1.0, "motion"), *back]
+            out += [
+                _PlaybackPhase(PREPARATION, cycle_s / self.slow, self.slow, "motion"),
+                *return_phases,
+                standstill,
+            ]
+        for _ in range(int(np.ceil(self.warm_up_s / cycle_s))):
+            out += [_PlaybackPhase(PREPARATION, cycle_s, 1.0, "motion"), *return_phases]
         return (
             *out,
-            _PlaybackPhase(RECORDED, _REST_S, 0.0, "start"),
+            _PlaybackPhase(RECORDED, _STANDSTILL_S, 0.0, "start"),
             _PlaybackPhase(RECORDED, self.motion.duration, 1.0, "motion"),
-            _PlaybackPhase(RECORDED, _REST_S, 0.0, "end"),
+            _PlaybackPhase(RECORDED, _STANDSTILL_S, 0.0, "end"),
         )
 
     @property
-    def _way_back(self) -> Approach:
-        """Of the end to the start."""
+    def _return_path(self) -> Approach:
+        """Legs from the end to the start."""
         if self.back is not None:
             return self.back
         return Approach(self.motion.at(np.array([self.motion.duration + 1.0, -1.0]))[0])
 
     @property
     def duration(self) -> float:
-        """Of all of it [s]."""
+        """Total duration [s]."""
         return float(sum(part.seconds for part in self.parts))
 
     @property
     def start(self) -> Float[Array, " j"]:
-        """Where it begins, and the arm must be."""
+        """Start position, at which the robot must be."""
         first: Float[Array, " j"] = self.motion.at(np.zeros(1))[0][0]
         return first
 
@@ -196,63 +200,62 @@ class Playback:
         number = np.searchsorted(edges, time, side="right") - 1
         phase = np.full(len(time), FINISHED)
         phase[number < 0] = APPROACH
-        # Outside its time the motion stands at its ends.
+        # Outside its duration the motion stands at its ends.
         q, v, a = self.motion.at(np.where(number < 0, -1.0, self.motion.duration + 1.0))
         for k, part in enumerate(parts):
-            chosen = number == k
-            if not chosen.any():
+            in_part = number == k
+            if not in_part.any():
                 continue
-            phase[chosen] = part.phase
-            since = time[chosen] - edges[k]
-            if part.where == "back":
-                q[chosen], v[chosen], a[chosen] = self._way_back.states(since)
+            phase[in_part] = part.phase
+            part_time = time[in_part] - edges[k]
+            if part.segment == "back":
+                q[in_part], v[in_part], a[in_part] = self._return_path.states(part_time)
                 continue
-            inner = {"start": 0.0 * since - 1.0, "end": since + self.motion.duration}
-            own = self.motion.at(inner.get(part.where, part.pace * since))
-            q[chosen] = own[0]
-            v[chosen], a[chosen] = part.pace * own[1], part.pace**2 * own[2]
+            inner = {"start": 0.0 * part_time - 1.0, "end": part_time + self.motion.duration}
+            motion_state = self.motion.at(inner.get(part.segment, part.pace * part_time))
+            q[in_part] = motion_state[0]
+            v[in_part], a[in_part] = part.pace * motion_state[1], part.pace**2 * motion_state[2]
         return phase, q, v, a
 
 
 @runtime_checkable
 class Player(Protocol):
-    """Sends a motion and says, block by block, how it goes."""
+    """Plays a motion and monitors it by the received samples."""
 
     @property
-    def notes(self) -> PlaybackNotices: ...
+    def notices(self) -> PlaybackNotices: ...
 
     def prepare(self) -> None:
-        """Find the controller; nothing moves yet."""
+        """Connect to the controller; nothing moves."""
         ...
 
     def start(self) -> None:
-        """Have the controller begin."""
+        """Start the motion."""
         ...
 
-    def watch(self, block: Block) -> str | None:
-        """Why the recording should end ("" when the motion is over), or None to go on."""
+    def check_progress(self, block: SampleBlock) -> str | None:
+        """Reason to end the recording ("" when the motion is over), or None to continue."""
         ...
 
-    def keep(self, block: Block) -> Block | None:
-        """The part of a block that belongs into the recording."""
+    def rows_to_record(self, block: SampleBlock) -> SampleBlock | None:
+        """Rows of a block that belong to the recording."""
         ...
 
     def stop(self) -> None:
-        """Bring the robot to rest."""
+        """Stop the robot."""
         ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Guard:
-    """Bounds that an arm must keep while a motion is played on it.
+class PlaybackGuard:
+    """Limits that the robot must keep during playback.
 
     Attributes:
-        names: Of the joints.
-        lower, upper: Range of all that is played [rad].
+        names: Joint names.
+        lower, upper: Position range of the playback [rad].
         velocity: Largest speeds [rad/s].
-        margin: Beyond the range [rad].
-        lag: Time by which a servo may be behind its command [s], and what it may be off at rest
-            [rad].
+        margin: Tolerance beyond the range [rad].
+        lag: Largest delay of a servo behind its command [s], and error at standstill [rad].
     """
 
     names: tuple[str, ...]
@@ -262,30 +265,32 @@ class Guard:
     margin: float = 0.1
     lag: tuple[float, float] = (0.06, 0.1)
 
-    def excess(self, block: Block) -> str | None:
-        """The first bound that samples do not keep, in words; None where all are."""
+    def excess(self, block: SampleBlock) -> str | None:
+        """Description of the first limit that samples violate; None if there is none."""
         q = block.values["position"]
-        beyond = np.maximum(q - self.upper, self.lower - q).max(axis=0) - self.margin
-        if beyond.max() > 0.0:
-            return f"{self.names[int(beyond.argmax())]} left the range of the motion"
+        range_excess = np.maximum(q - self.upper, self.lower - q).max(axis=0) - self.margin
+        if range_excess.max() > 0.0:
+            return f"{self.names[int(range_excess.argmax())]} left the range of the motion"
         v = block.values.get("velocity")
         if v is not None:
-            fast = np.abs(v).max(axis=0) - (1.1 * self.velocity + 0.05)
-            if fast.max() > 0.0:
-                return f"{self.names[int(fast.argmax())]} moved faster than its limit"
+            speed_excess = np.abs(v).max(axis=0) - (1.1 * self.velocity + 0.05)
+            if speed_excess.max() > 0.0:
+                return f"{self.names[int(speed_excess.argmax())]} moved faster than its limit"
         command, speed = (block.values.get(f"commanded_{x}") for x in ("position", "velocity"))
         if command is not None and speed is not None:
-            seconds, rest = self.lag
-            off = np.abs(command - q) - rest - seconds * np.abs(speed).max(axis=0)
-            if off.max() > 0.0:
-                joint = int(off.max(axis=0).argmax())
+            seconds, static_error = self.lag
+            tracking_excess = (
+                np.abs(command - q) - static_error - seconds * np.abs(speed).max(axis=0)
+            )
+            if tracking_excess.max() > 0.0:
+                joint = int(tracking_excess.max(axis=0).argmax())
                 return f"{self.names[joint]} does not follow its command"
         return None
 
 
 @dataclass(slots=True)
 class PlaybackNotices:
-    """What a watcher noticed on the way, each kind once."""
+    """Notices during a playback, each once."""
 
     texts: list[str] = field(default_factory=list)
 
@@ -294,11 +299,11 @@ class PlaybackNotices:
             self.texts.append(text)
 
 
-def rows(block: Block, keep: Array) -> Block | None:
-    """Some rows of a block; None where there are none."""
+def select_rows(block: SampleBlock, keep: Array) -> SampleBlock | None:
+    """Rows of a block; None if there are none."""
     if not keep.any():
         return None
-    return Block(
+    return SampleBlock(
         block.time[keep],
         {name: values[keep] for name, values in block.values.items()},
         {name: values[keep] for name, values in block.status.items()},

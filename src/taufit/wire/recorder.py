@@ -1,4 +1,4 @@
-"""From a source to a recording: every sample to disk as it comes, whatever ends the run."""
+"""Recording of a source: every sample is written to disk, for any end of the run."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from typing import Any
 from taufit.core.errors import WireError
 from taufit.recording import Recording, RecordingWriter
 from taufit.recording.finding import Finding
-from taufit.wire.player import Guard, Player
-from taufit.wire.source import Block, Description, Gap, Source
+from taufit.wire.player import PlaybackGuard, Player
+from taufit.wire.source import Gap, SampleBlock, Source, SourceDescription
 
-BY_HAND = "stopped by Ctrl-C"
+STOPPED_BY_USER = "stopped by Ctrl-C"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Recorded:
-    """One finished recording.
+class RecordingResult:
+    """Result of a recording.
 
     Attributes:
-        path: The file.
-        recording: As it can be read again.
-        samples: How many arrived.
-        lost: How many did not.
-        duplicated: How many came twice and were left out.
-        seconds: From the first to the last sample.
-        gaps: Where samples are missing.
-        ended: Why it ended; "" where as planned.
-        messages: Of the controller.
+        path: Path of the file.
+        recording: Recording as read from the file.
+        samples: Number of samples received.
+        lost: Number of samples lost.
+        duplicated: Number of samples received twice and dropped.
+        seconds: Time from the first to the last sample [s].
+        gaps: Gaps with missing samples.
+        ended: Reason of an early end; "" if it ended as planned.
+        messages: Messages of the controller.
     """
 
     path: Path
@@ -64,60 +64,63 @@ def record(  # noqa: PLR0913 - the public call has one keyword per choice
     *,
     seconds: float | None = None,
     player: Player | None = None,
-    guard: Guard | None = None,
-    description: Description | None = None,
+    guard: PlaybackGuard | None = None,
+    description: SourceDescription | None = None,
     tick: Callable[[float], None] | None = None,
     meta: dict[str, Any] | None = None,
     about: dict[str, Any] | None = None,
-) -> Recorded:
-    """Record a source until `seconds` of samples came, a player is through, or Ctrl-C.
+) -> RecordingResult:
+    """Record a source until `seconds` of samples were received, a player ends, or Ctrl-C.
 
-    A source that fails ends the recording, too: what came before is a readable file, and `ended`
-    says what happened. Whatever ends it before its time also stops what the player moves.
+    A failing source also ends the recording; the file contains all samples before, and `ended`
+    gives
+    the reason. An early end also stops the robot.
 
     Args:
-        source: To read; it is connected here where no description is given, and closed.
-        path: The Parquet file to make; until then its `.live` form is beside it.
-        seconds: Length, in the source's own time; without end where None.
-        player: Of the motion to record; it is started here.
-        guard: Bounds of the arm while it is played; the first excess stops it.
-        description: Of a source that is connected already.
-        tick: Called several times a second with the seconds recorded so far.
-        meta: More about the run, for the recording's provenance.
-        about: What else `Recording` holds and is known: payload, gain, gain_std.
+        source: Source; connected here if no description is given, and closed.
+        path: Path of the Parquet file; its `.live` form is next to it until the end.
+        seconds: Duration in the source's time [s]; None for no limit.
+        player: Player of the motion to record; started here.
+        guard: Limits during playback; the first violation stops the robot.
+        description: Description of a source that is already connected.
+        tick: Called several times per second with the time recorded so far [s].
+        meta: Further metadata of the recording.
+        about: Further fields of `Recording`: payload, gain, gain_std.
     """
-    described = source.connect() if description is None else description
-    more = [name for name in described.fields if name not in ("position", "signal")]
+    source_description = source.connect() if description is None else description
+    further_fields = [
+        name for name in source_description.fields if name not in ("position", "signal")
+    ]
     writer = RecordingWriter(
         path,
-        joints=described.joints,
-        fields=more,
-        signal_unit=described.signal_unit,
-        torque_source=described.torque_source,
+        joints=source_description.joints,
+        fields=further_fields,
+        signal_unit=source_description.signal_unit,
+        torque_source=source_description.torque_source,
         **(about or {}),
-        meta={**described.meta, "effort": described.effort, **(meta or {})},
+        meta={**source_description.meta, "effort": source_description.torque_kind, **(meta or {})},
     )
-    run = _RecordingRun(source, writer, described, seconds, player, guard)
+    run = _RecordingRun(source, writer, source_description, seconds, player, guard)
     try:
         if player is not None:
             player.prepare()
-            _drain(source)
+            _discard_pending(source)
             player.start()
-        ended = run.until_the_end(tick)
+        ended = run.run(tick)
     except KeyboardInterrupt:
-        ended = BY_HAND
+        ended = STOPPED_BY_USER
     except WireError as error:
         ended = str(error)
     finally:
-        # Also where something unforeseen happens: nothing may keep moving that nobody watches.
+        # After any exception: the robot must not move without monitoring.
         if player is not None:
             player.stop()
         source.close()
     return run.finish(ended)
 
 
-def _drain(source: Source) -> None:
-    """Let go of samples from before: what comes next is what the player does."""
+def _discard_pending(source: Source) -> None:
+    """Discard earlier samples, so that the next ones belong to the playback."""
     end = time.monotonic() + 0.5
     while source.read(0.0) is not None and time.monotonic() < end:
         pass
@@ -128,46 +131,46 @@ class _RecordingRun:
         self,
         source: Source,
         writer: RecordingWriter,
-        description: Description,
+        description: SourceDescription,
         seconds: float | None,
         player: Player | None,
-        guard: Guard | None,
+        guard: PlaybackGuard | None,
     ) -> None:
         self.source, self.writer, self.seconds, self.player = source, writer, seconds, player
         self.guard = guard
         self.fields = description.fields
         self.samples, self.first, self.last = 0, 0.0, 0.0
 
-    def until_the_end(self, tick: Callable[[float], None] | None) -> str:
-        shown = time.monotonic()
+    def run(self, tick: Callable[[float], None] | None) -> str:
+        last_tick = time.monotonic()
         while True:
             block = self.source.read(0.1)
-            now = time.monotonic()
-            if tick is not None and now - shown > 0.2:
-                shown = now
+            current_time = time.monotonic()
+            if tick is not None and current_time - last_tick > 0.2:
+                last_tick = current_time
                 tick(self.last - self.first)
             if block is None:
                 continue
-            kept = block if self.player is None else self.player.keep(block)
-            if kept is not None:
-                self._write(kept)
-            ended = None if self.player is None else self.player.watch(block)
-            if ended is not None:
-                return ended
+            recorded = block if self.player is None else self.player.rows_to_record(block)
+            if recorded is not None:
+                self._write(recorded)
+            reason = None if self.player is None else self.player.check_progress(block)
+            if reason is not None:
+                return reason
             excess = None if self.guard is None else self.guard.excess(block)
             if excess is not None:
                 return f"{excess}, and was stopped"
             if self.seconds is not None and self.last - self.first >= self.seconds:
                 return ""
 
-    def _write(self, block: Block) -> None:
+    def _write(self, block: SampleBlock) -> None:
         if not self.samples:
             self.first = float(block.time[0])
         self.samples += len(block)
         self.last = float(block.time[-1])
         self.writer.extend(block.time, **{name: block.values[name] for name in self.fields})
 
-    def finish(self, ended: str) -> Recorded:
+    def finish(self, ended: str) -> RecordingResult:
         source = self.source
         if not self.samples:
             self.writer._finish()
@@ -175,12 +178,12 @@ class _RecordingRun:
             raise WireError(f"no sample came: {ended or 'the source was silent'}")
         gaps = tuple(g for g in source.gaps if g.until > self.first and g.after < self.last)
         lost = sum(gap.lost for gap in gaps)
-        findings = [_finding(gap) for gap in gaps[:20]]
+        findings = [_gap_finding(gap) for gap in gaps[:20]]
         if ended:
             findings.append(Finding("ended_early", "warning", f"the recording ended: {ended}"))
-        about = {"lost_samples": lost, "duplicated_samples": source.duplicated}
-        recording = self.writer.close(findings=findings, meta=about)
-        return Recorded(
+        counts = {"lost_samples": lost, "duplicated_samples": source.duplicated}
+        recording = self.writer.close(findings=findings, meta=counts)
+        return RecordingResult(
             path=self.writer.path,
             recording=recording,
             samples=self.samples,
@@ -193,12 +196,12 @@ class _RecordingRun:
         )
 
 
-def _finding(gap: Gap) -> Finding:
-    about = "" if gap.exact else "about "
+def _gap_finding(gap: Gap) -> Finding:
+    qualifier = "" if gap.exact else "about "
     return Finding(
         "gap",
         "warning",
-        f"{about}{gap.lost} samples are missing after {gap.after:.3f} s ({gap.why})",
+        f"{qualifier}{gap.lost} samples are missing after {gap.after:.3f} s ({gap.why})",
         time=gap.after,
         value=float(gap.lost),
     )

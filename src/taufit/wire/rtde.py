@@ -1,7 +1,8 @@
 """RTDE version 2, Universal Robots' data exchange (port 30004): bytes <-> values, no sockets.
 
-Everything is big-endian. A frame is `u16 size, u8 kind` and a body; a data frame's body is a recipe
-number and the packed values of that recipe.
+Big-endian. A frame is `u16 size, u8 kind` and a body; the body of a data frame is a recipe number
+and
+the packed values of that recipe.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ START, PAUSE, TEXT = ord("S"), ord("P"), ord("M")
 KINDS = (PROTOCOL, URCONTROL, OUTPUTS, INPUTS, DATA, START, PAUSE, TEXT)
 
 NOT_FOUND, IN_USE = "NOT_FOUND", "IN_USE"
-# struct letter, NumPy type and count of every RTDE type.
+# struct format, NumPy type and count of every RTDE type.
 TYPES: dict[str, tuple[str, str, int]] = {
     "BOOL": ("?", "?", 1),
     "UINT8": ("B", "u1", 1),
@@ -38,60 +39,60 @@ TYPES: dict[str, tuple[str, str, int]] = {
     "VECTOR6INT32": ("6i", ">i4", 6),
     "VECTOR6UINT32": ("6I", ">u4", 6),
 }
-# Longest list of names a controller accepts [bytes].
-LONGEST_LIST = 2048
+# Largest size of a name list accepted by controllers [bytes].
+MAX_LIST_BYTES = 2048
 
 
 def frame(kind: int, body: bytes = b"") -> bytes:
-    """One frame."""
+    """Encode a frame."""
     if len(body) > 0xFFFF - HEADER.size:
         raise WireError(f"a frame of {len(body)} bytes is longer than the protocol allows.")
     return HEADER.pack(HEADER.size + len(body), kind) + body
 
 
 @dataclass(slots=True)
-class Frames:
-    """Cuts a stream into frames, however its bytes arrive.
+class FrameParser:
+    """Splits a byte stream into frames.
 
-    Bytes that cannot be a frame (a size below the header's, an unknown kind) raise: the stream has
-    no marks to find the next frame by, so its connection is of no further use.
+    Invalid frames (size below the header's, unknown kind) raise: the stream cannot be
+    resynchronised.
     """
 
-    rest: bytearray = field(default_factory=bytearray)
+    buffer: bytearray = field(default_factory=bytearray)
 
     def feed(self, data: bytes) -> list[tuple[int, bytes]]:
-        """Kind and body of every frame that is complete now."""
-        self.rest += data
+        """Kind and body of every complete frame."""
+        self.buffer += data
         out: list[tuple[int, bytes]] = []
-        at = 0
+        offset = 0
         try:
-            while len(self.rest) - at >= HEADER.size:
-                size, kind = HEADER.unpack_from(self.rest, at)
+            while len(self.buffer) - offset >= HEADER.size:
+                size, kind = HEADER.unpack_from(self.buffer, offset)
                 if size < HEADER.size or kind not in KINDS:
                     if out:
-                        # Hand over what came before; the next call starts here and raises.
+                        # Return the frames before; the next call starts here and raises.
                         break
                     raise WireError(
                         f"not RTDE: a frame of {size} bytes and kind {kind}; expected one of "
                         f"{', '.join(chr(k) for k in KINDS)}."
                     )
-                if len(self.rest) - at < size:
+                if len(self.buffer) - offset < size:
                     break
-                out.append((kind, bytes(self.rest[at + HEADER.size : at + size])))
-                at += size
+                out.append((kind, bytes(self.buffer[offset + HEADER.size : offset + size])))
+                offset += size
         finally:
-            del self.rest[:at]
+            del self.buffer[:offset]
         return out
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """Which values a data frame holds, in order.
+    """Values of a data frame, in order.
 
     Attributes:
-        number: Of the recipe, 1 to 255.
-        names: Of the variables.
-        types: RTDE type of each.
+        number: Recipe number, 1 to 255.
+        names: Variable names.
+        types: RTDE type of each variable.
     """
 
     number: int
@@ -100,11 +101,11 @@ class Recipe:
 
     @property
     def size(self) -> int:
-        """Of a data frame's body, recipe number included [bytes]."""
-        return 1 + struct.calcsize(self.letters)
+        """Size of a data frame's body, recipe number included [bytes]."""
+        return 1 + struct.calcsize(self.format)
 
     @property
-    def letters(self) -> str:
+    def format(self) -> str:
         return ">" + "".join(TYPES[kind][0] for kind in self.types)
 
     @property
@@ -116,28 +117,28 @@ class Recipe:
         return np.dtype(parts)
 
     def pack(self, values: Mapping[str, Any]) -> bytes:
-        """The body of a data frame."""
+        """Encode the body of a data frame."""
         flat: list[Any] = [self.number]
         for name, kind in zip(self.names, self.types, strict=True):
             value = values[name]
             flat.extend(value) if TYPES[kind][2] > 1 else flat.append(value)
-        return struct.pack(">B" + self.letters[1:], *flat)
+        return struct.pack(">B" + self.format[1:], *flat)
 
     def unpack(self, body: bytes) -> dict[str, Any]:
         """Values of one data frame by name."""
         if len(body) != self.size:
             raise WireError(f"a data frame of {len(body)} bytes; its recipe has {self.size}.")
-        flat = struct.unpack(">B" + self.letters[1:], body)
+        flat = struct.unpack(">B" + self.format[1:], body)
         out: dict[str, Any] = {}
-        at = 1
+        offset = 1
         for name, kind in zip(self.names, self.types, strict=True):
             count = TYPES[kind][2]
-            out[name] = list(flat[at : at + count]) if count > 1 else flat[at]
-            at += count
+            out[name] = list(flat[offset : offset + count]) if count > 1 else flat[offset]
+            offset += count
         return out
 
     def table(self, bodies: Sequence[bytes]) -> Array:
-        """Many data frames as one structured array."""
+        """Data frames as one structured array."""
         for body in bodies:
             if len(body) != self.size:
                 raise WireError(
@@ -148,10 +149,10 @@ class Recipe:
 
 
 def outputs_request(rate_hz: float, names: Sequence[str]) -> bytes:
-    """Ask for variables at a rate."""
+    """Encode a request for output variables at a rate."""
     text = ",".join(names).encode()
-    if len(text) > LONGEST_LIST:
-        raise WireError(f"{len(names)} variables make a list longer than {LONGEST_LIST} bytes.")
+    if len(text) > MAX_LIST_BYTES:
+        raise WireError(f"{len(names)} variables make a list longer than {MAX_LIST_BYTES} bytes.")
     return frame(OUTPUTS, struct.pack(">d", rate_hz) + text)
 
 
@@ -163,7 +164,7 @@ def read_outputs_request(body: bytes) -> tuple[float, list[str]]:
 
 
 def inputs_request(names: Sequence[str]) -> bytes:
-    """Ask to write variables."""
+    """Encode a request to write input variables."""
     return frame(INPUTS, ",".join(names).encode())
 
 
@@ -173,12 +174,12 @@ def read_inputs_request(body: bytes) -> list[str]:
 
 
 def types_answer(kind: int, number: int, types: Sequence[str]) -> bytes:
-    """A controller's answer to a request for outputs or inputs; number 0 refuses it."""
+    """Encode a controller's answer to a request for variables; number 0 rejects it."""
     return frame(kind, bytes([number]) + ",".join(types).encode())
 
 
 def read_types_answer(body: bytes) -> tuple[int, list[str]]:
-    """Recipe number and type of every variable, NOT_FOUND or IN_USE where there is none."""
+    """Recipe number and type of every variable; NOT_FOUND or IN_USE if unavailable."""
     if not body:
         raise WireError("an empty answer to a request for variables.")
     types = _names(body[1:])
@@ -189,24 +190,24 @@ def read_types_answer(body: bytes) -> tuple[int, list[str]]:
 
 
 def text_message(text: str, source: str = "", level: int = 3) -> bytes:
-    """A message of the controller (0 exception, 1 error, 2 warning, 3 information)."""
+    """Encode a message of the controller (0 exception, 1 error, 2 warning, 3 information)."""
     parts = [part.encode()[:255] for part in (text, source)]
     return frame(TEXT, b"".join(bytes([len(p)]) + p for p in parts) + bytes([level]))
 
 
 def read_text_message(body: bytes) -> tuple[str, str, int]:
-    """Text, source and level; what is cut short is read as far as it goes."""
+    """Text, source and level; truncated messages are read as far as possible."""
     parts: list[str] = []
-    at = 0
+    offset = 0
     for _ in range(2):
-        length = body[at] if at < len(body) else 0
-        parts.append(body[at + 1 : at + 1 + length].decode(errors="replace"))
-        at += 1 + length
-    return parts[0], parts[1], body[at] if at < len(body) else 3
+        length = body[offset] if offset < len(body) else 0
+        parts.append(body[offset + 1 : offset + 1 + length].decode(errors="replace"))
+        offset += 1 + length
+    return parts[0], parts[1], body[offset] if offset < len(body) else 3
 
 
 def version_answer(version: tuple[int, int, int, int]) -> bytes:
-    """A controller's software version."""
+    """Encode a controller's software version."""
     return frame(URCONTROL, struct.pack(">4I", *version))
 
 
@@ -218,8 +219,8 @@ def read_version_answer(body: bytes) -> tuple[int, int, int, int]:
     return major, minor, fix, build
 
 
-def read_accepted(body: bytes) -> bool:
-    """The answer to a request for a protocol version, to start or to pause."""
+def is_accepted(body: bytes) -> bool:
+    """Whether a request for protocol version, start or pause was accepted."""
     return body[:1] == b"\x01"
 
 

@@ -1,4 +1,4 @@
-"""The contract of everything that delivers samples while a robot is on."""
+"""Interface of sources of live samples."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from taufit.core.errors import WireError
 from taufit.recording.channels import Channels
 from taufit.recording.quantity import channel_names
 
-# What a torque channel can be. "torque_without_gravity" is a torque from which the controller has
-# taken the weight of the arm it assumes.
-EFFORTS = ("torque", "current", "torque_without_gravity", "raw")
+# Kinds of torque channels. "torque_without_gravity": the controller has subtracted the gravity
+# torque
+# of its robot model.
+TORQUE_KINDS = ("torque", "current", "torque_without_gravity", "raw")
 UNITS = {
     "position": "rad",
     "velocity": "rad/s",
@@ -26,28 +27,28 @@ UNITS = {
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Description:
-    """What a source delivers.
+class SourceDescription:
+    """Description of the samples of a source.
 
     Attributes:
-        joints: How many.
-        fields: Of `Recording` in every block, besides the time.
-        effort: What the torque channel ("signal") is, one of EFFORTS.
-        torque_source: As in `Recording`.
-        rate_hz: Samples per second; 0 where the source does not say.
+        joints: Number of joints.
+        fields: Fields of `Recording` in every block, besides time.
+        torque_kind: Kind of the torque channel ("signal"), one of TORQUE_KINDS.
+        torque_source: Torque source as in `Recording`.
+        rate_hz: Sampling rate [Hz]; 0 if unknown.
         meta: Provenance: controller, version, serial number, joint names, mounting, ...
     """
 
     joints: int
     fields: tuple[str, ...]
-    effort: str
+    torque_kind: str
     torque_source: str
     rate_hz: float
     meta: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def signal_unit(self) -> str:
-        return {"current": "A", "raw": ""}.get(self.effort, "N m")
+        return {"current": "A", "raw": ""}.get(self.torque_kind, "N m")
 
     def units(self) -> dict[str, str]:
         """Unit of every field."""
@@ -60,10 +61,10 @@ class Gap:
 
     Attributes:
         after, until: Time of the last sample before and of the first one after it [s].
-        lost: How many samples are missing; counted by the controller's own numbers where
-            `exact`, else estimated from the clock of this computer.
-        exact: Whether `lost` is.
-        why: What happened.
+        lost: Number of missing samples; counted by the controller if `exact`, else estimated from
+            this computer's clock.
+        exact: Whether `lost` is exact.
+        why: Reason.
     """
 
     after: float
@@ -78,14 +79,13 @@ class Gap:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Block:
+class SampleBlock:
     """Samples in order.
 
     Attributes:
-        time: [s], growing from block to block.
+        time: Time [s], increasing from block to block.
         values: The fields of the description, rows as `time`.
-        status: What the controller says about itself, row by row, in its own words and numbers
-            (`runtime_state`, `safety_status`, `speed_scaling`, ...).
+        status: Controller status per row (`runtime_state`, `safety_status`, `speed_scaling`, ...).
     """
 
     time: Float[Array, " n"]
@@ -95,18 +95,18 @@ class Block:
     def __len__(self) -> int:
         return len(self.time)
 
-    def last(self, name: str, otherwise: float) -> float:
-        """The latest value of a status, or `otherwise` where there is none."""
+    def last(self, name: str, default: float) -> float:
+        """Latest value of a status, or `default`."""
         values = self.status.get(name)
-        return otherwise if values is None or not len(values) else float(values[-1])
+        return default if values is None or not len(values) else float(values[-1])
 
 
 @runtime_checkable
 class Source(Protocol):
-    """A robot that is on.
+    """Source of live samples of a robot.
 
-    `connect` opens the line and says what will come; `read` hands over what has arrived within a
-    time and mends a broken line by itself, until it gives up with a `WireError`.
+    `connect` opens the connection and returns a description; `read` returns samples received within
+    a time and reconnects if necessary, until it raises a `WireError`.
     """
 
     @property
@@ -118,20 +118,19 @@ class Source(Protocol):
     @property
     def messages(self) -> list[str]: ...
 
-    def connect(self) -> Description: ...
+    def connect(self) -> SourceDescription: ...
 
-    def read(self, seconds: float) -> Block | None:
-        """Samples of the next `seconds`; None where none came."""
+    def read(self, seconds: float) -> SampleBlock | None:
+        """Samples received within `seconds`; None if there are none."""
         ...
 
     def close(self) -> None: ...
 
 
-def newest_block(source: Source, seconds: float = 10.0) -> Block:
-    """Samples that arrive from now on: where the arm is, and in which state.
+def newest_block(source: Source, seconds: float = 10.0) -> SampleBlock:
+    """Samples received from now on: current position and state of the robot.
 
-    What has waited on the line is let go of: it may be as old as the question somebody thought
-    about, and a line that broke meanwhile has nothing newer until it is mended.
+    Samples received before are discarded, since they may be old.
     """
     end = time.monotonic() + seconds
     while source.read(0.0) is not None and time.monotonic() < end:
@@ -144,12 +143,12 @@ def newest_block(source: Source, seconds: float = 10.0) -> Block:
 
 
 @dataclass(slots=True)
-class Clock:
-    """Time stamps and numbers of samples, put in one growing order; what is missing is counted.
+class SampleClock:
+    """Monotonic time of samples from time stamps and numbers; counts missing samples.
 
     Attributes:
-        rate_hz: Samples per second.
-        stride: By how much the number of consecutive samples grows.
+        rate_hz: Sampling rate [Hz].
+        stride: Increment of the sample number between consecutive samples.
     """
 
     rate_hz: float
@@ -165,45 +164,45 @@ class Clock:
         time: Float[Array, " n"],
         number: Array | None = None,
         *,
-        why: str = "samples missing",
+        reason_before: str = "samples missing",
         silence: float | None = None,
     ) -> tuple[Float[Array, " n"], Bool[Array, " n"]]:
-        """Recording time of every sample, and which of them are new.
+        """Recording time of every sample, and a mask of new samples.
 
         Args:
-            time: The controller's time stamps [s].
-            number: Its sample numbers, where it has them.
-            why: Said of a gap before the first of these samples.
-            silence: Seconds on this computer's clock since the last sample, where the line was
-                broken; bridges a controller that has started its clock anew.
+            time: Time stamps of the controller [s].
+            number: Sample numbers of the controller, if available.
+            reason_before: Reason of a gap before the first of these samples.
+            silence: Time since the last sample on this computer's clock [s] after a lost
+                connection; used if the controller restarted its clock.
         """
         time = np.asarray(time, float)
         keep = np.ones(len(time), bool)
         out = np.empty(len(time))
         step = 1.0 / self.rate_hz
         for i, stamp in enumerate(time):
-            reason = why if i == 0 else "samples missing"
-            now = float(stamp) + self.offset
+            reason = reason_before if i == 0 else "samples missing"
+            sample_time = float(stamp) + self.offset
             count = None if number is None else int(number[i])
             if self.last_time is not None:
-                forward = now - self.last_time
-                counted = None if count is None else count - (self.last_number or 0)
-                if (counted is not None and counted == 0) or abs(forward) < 0.25 * step:
+                time_step = sample_time - self.last_time
+                number_step = None if count is None else count - (self.last_number or 0)
+                if (number_step is not None and number_step == 0) or abs(time_step) < 0.25 * step:
                     self.duplicated += 1
                     keep[i] = False
                     continue
-                if forward < 0.0 or (counted is not None and counted < 0):
-                    # The controller's clock starts anew: go on by this computer's.
-                    missed = max(1, round((silence or step) * self.rate_hz))
-                    now = self.last_time + missed * step
-                    self.offset = now - float(stamp)
+                if time_step < 0.0 or (number_step is not None and number_step < 0):
+                    # The controller's clock restarted: continue with this computer's.
+                    missed_steps = max(1, round((silence or step) * self.rate_hz))
+                    sample_time = self.last_time + missed_steps * step
+                    self.offset = sample_time - float(stamp)
                     reason = f"{reason}; the controller's clock started anew"
-                    self._gap(now, missed - 1, False, reason)
-                elif counted is not None:
-                    self._gap(now, round(counted / self.stride) - 1, True, reason)
+                    self._gap(sample_time, missed_steps - 1, False, reason)
+                elif number_step is not None:
+                    self._gap(sample_time, round(number_step / self.stride) - 1, True, reason)
                 else:
-                    self._gap(now, round(forward * self.rate_hz) - 1, True, reason)
-            out[i] = self.last_time = now
+                    self._gap(sample_time, round(time_step * self.rate_hz) - 1, True, reason)
+            out[i] = self.last_time = sample_time
             self.last_number = count
         return out[keep], keep
 

@@ -1,4 +1,4 @@
-"""A TCP connection as sources use it: bounded waits, readable errors, nothing else."""
+"""TCP connection with bounded waits and readable errors."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from taufit.core.errors import WireError
 
 
 class TcpConnection:
-    """One open connection.
+    """Open TCP connection.
 
     Args:
-        host, port: Of the controller.
-        seconds: Longest wait for the connection and for room to send.
+        host, port: Address of the controller.
+        seconds: Longest wait for connecting and sending [s].
     """
 
     def __init__(self, host: str, port: int, *, seconds: float = 5.0) -> None:
@@ -29,28 +29,28 @@ class TcpConnection:
             ) from None
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        # Room for seconds of samples while this computer does something else.
+        # Buffer for seconds of samples.
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
         self._socket.settimeout(seconds)
 
     @property
-    def own_address(self) -> str:
-        """Of this computer, as the controller sees it."""
+    def local_address(self) -> str:
+        """Address of this computer as seen by the controller."""
         return str(self._socket.getsockname()[0])
 
     def send(self, data: bytes) -> None:
-        """Send all of it."""
+        """Send all bytes."""
         try:
             self._socket.sendall(data)
         except OSError as error:
             raise WireError(f"{self.name} takes no data: {error.strerror or error}.") from None
 
     def receive(self, seconds: float, *, gather: float = 0.0) -> bytes:
-        """What arrives within `seconds`; empty where nothing does.
+        """Bytes received within `seconds`; empty if there are none.
 
         Args:
-            seconds: Longest wait for the first byte.
-            gather: Wait this long for more once something came: fewer, larger reads.
+            seconds: Longest wait for the first byte [s].
+            gather: Further wait after the first byte, for fewer, larger reads [s].
         """
         try:
             if not select.select([self._socket], [], [], max(seconds, 0.0))[0]:
@@ -71,8 +71,8 @@ class TcpConnection:
 
 
 def exchange(host: str, port: int, lines: list[str], *, seconds: float = 2.0) -> list[str]:
-    """Send lines of text one by one and read one line of answer each, after a greeting line."""
-    line = TcpConnection(host, port, seconds=seconds)
+    """Send lines of text and return one line of answer each, after a greeting line."""
+    connection = TcpConnection(host, port, seconds=seconds)
     pending = b""
 
     def answer() -> str:
@@ -80,8 +80,8 @@ def exchange(host: str, port: int, lines: list[str], *, seconds: float = 2.0) ->
         end = time.monotonic() + seconds
         while b"\n" not in pending:
             if time.monotonic() > end or len(pending) > 1 << 16:
-                raise WireError(f"{line.name} does not answer.")
-            pending += line.receive(end - time.monotonic())
+                raise WireError(f"{connection.name} does not answer.")
+            pending += connection.receive(end - time.monotonic())
         text, _, pending = pending.partition(b"\n")
         return text.decode(errors="replace").strip()
 
@@ -89,8 +89,8 @@ def exchange(host: str, port: int, lines: list[str], *, seconds: float = 2.0) ->
         answer()
         out = []
         for text in lines:
-            line.send(text.encode() + b"\n")
+            connection.send(text.encode() + b"\n")
             out.append(answer())
         return out
     finally:
-        line.close()
+        connection.close()

@@ -1,4 +1,4 @@
-"""A Universal Robots controller, read over RTDE: every sample once, gaps counted, lines mended."""
+"""Source of samples of a Universal Robots controller over RTDE."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from taufit.core.errors import WireError
 from taufit.wire import rtde
 from taufit.wire.reconnection import ReconnectingSource
 from taufit.wire.rtde_connection import RtdeConnection
-from taufit.wire.source import Block, Clock, Description
+from taufit.wire.source import SampleBlock, SampleClock, SourceDescription
 
 # Field of a recording <- RTDE variable.
 FIELDS = {
@@ -28,8 +28,8 @@ FIELDS = {
     "target_torque": "target_moment",
     "temperature": "joint_temperatures",
 }
-NEEDED = ("timestamp", "actual_q", "actual_current")
-# What the controller says about itself; asked for, and done without where it is not known.
+REQUIRED_VARIABLES = ("timestamp", "actual_q", "actual_current")
+# Status variables, requested and omitted if unknown to the controller.
 STATUS = (
     "control_step",
     "runtime_state",
@@ -42,7 +42,7 @@ STATUS = (
     "target_gravity",
     "actual_TCP_pose",
     "tcp_offset",
-    # Where programs of `taufit record` say what they are doing.
+    # Phase of programs of `taufit record`.
     "output_int_register_24",
 )
 PLAYING, NORMAL, RUNNING = 2, 1, 7
@@ -50,7 +50,7 @@ PLAYING, NORMAL, RUNNING = 2, 1, 7
 
 @dataclass(frozen=True, slots=True)
 class UrPorts:
-    """Where a controller listens."""
+    """Ports of a Universal Robots controller."""
 
     dashboard: int = 29999
     primary: int = 30001
@@ -60,13 +60,13 @@ class UrPorts:
 
 
 class UrRtde(ReconnectingSource):
-    """Samples of a controller with RTDE (CB3 from 3.3, e-Series, PolyScope X).
+    """Source of samples of a controller with RTDE (CB3 from 3.3, e-Series, PolyScope X).
 
     Args:
-        host: Of the controller.
-        ports: Where it listens.
-        rate_hz: Samples per second; the controller's own rate (125 Hz or 500 Hz) where None.
-        patience: Silence after which the line is taken for dead and opened anew [s].
+        host: Address of the controller.
+        ports: Ports of the controller.
+        rate_hz: Sampling rate [Hz]; None for the control rate (125 Hz or 500 Hz).
+        patience: Silence after which the connection is reopened [s].
         give_up: Silence after which `read` raises [s].
     """
 
@@ -82,18 +82,20 @@ class UrRtde(ReconnectingSource):
         super().__init__(host, 500.0, patience=patience, give_up=give_up)
         self.ports = ports or UrPorts()
         self.version = (0, 0, 0, 0)
-        self._asked_hz = rate_hz
-        self._missing: set[str] = set()
-        self._line: RtdeConnection | None = None
+        self._requested_hz = rate_hz
+        self._unknown_variables: set[str] = set()
+        self._connection: RtdeConnection | None = None
         self._recipe: rtde.Recipe | None = None
 
-    def connect(self) -> Description:
-        """Agree with the controller on what it sends, and start it."""
+    def connect(self) -> SourceDescription:
+        """Agree on the variables and start the stream."""
         self._open()
-        assert self._recipe is not None and self._line is not None
+        assert self._recipe is not None and self._connection is not None
         names = self._recipe.names
-        # e-Series controllers count their 500 Hz steps whatever rate is asked for.
-        self._clock = Clock(self._rate, max(1, round(self._line.fastest / self._rate)))
+        # e-Series controllers count 500 Hz steps at any requested rate.
+        self._clock = SampleClock(
+            self._rate, max(1, round(self._connection.max_rate_hz / self._rate))
+        )
         version = ".".join(str(x) for x in self.version)
         meta: dict[str, Any] = {
             "controller": "Universal Robots",
@@ -101,107 +103,115 @@ class UrRtde(ReconnectingSource):
             "rate_hz": self._rate,
             "source": "UR RTDE",
         }
-        return Description(
+        return SourceDescription(
             joints=6,
             fields=tuple(field for field, name in FIELDS.items() if name in names),
-            effort="current",
+            torque_kind="current",
             torque_source="motor_current",
             rate_hz=self._rate,
             meta=meta,
         )
 
-    def read(self, seconds: float) -> Block | None:
-        """Samples that arrive within `seconds`, or None; opens a dead line anew."""
+    def read(self, seconds: float) -> SampleBlock | None:
+        """Samples received within `seconds`, or None; reopens a lost connection."""
         end = time.monotonic() + seconds
         bodies: list[bytes] = []
         while not bodies:
-            left = end - time.monotonic()
-            if left <= 0.0 and self._line is not None:
+            remaining_s = end - time.monotonic()
+            if remaining_s <= 0.0 and self._connection is not None:
                 return None
-            if self._line is None:
-                if not self._mend(left):
+            if self._connection is None:
+                if not self._reconnect(remaining_s):
                     return None
                 continue
-            bodies = self._receive(min(left, 0.25))
+            bodies = self._receive(min(remaining_s, 0.25))
         return self._block(bodies)
 
     def close(self) -> None:
-        """Hang up; the controller stops sending by itself."""
-        if self._line is not None:
-            self._line.close()
-            self._line = None
+        """Close the connection; the controller stops sending."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
     def _receive(self, seconds: float) -> list[bytes]:
-        """Bodies of the data frames that arrive; a broken line is closed and remembered."""
-        assert self._line is not None and self._recipe is not None
+        """Bodies of received data frames; a lost connection is closed and noted."""
+        assert self._connection is not None and self._recipe is not None
         bodies: list[bytes] = []
         try:
-            bodies = self._line.receive(self._recipe, seconds, gather=min(seconds, 0.02))
+            bodies = self._connection.receive(self._recipe, seconds, gather=min(seconds, 0.02))
         except WireError as error:
             self._drop(str(error).rstrip("."))
         if bodies:
-            self._heard = time.monotonic() if self._line is not None else self._heard
-        elif self._line is not None:
+            self._last_received = (
+                time.monotonic() if self._connection is not None else self._last_received
+            )
+        elif self._connection is not None:
             self._drop_if_silent("data")
         return bodies
 
     def _open(self) -> None:
-        """Connect and start the stream; asks again without what the controller does not know."""
+        """Connect and start the stream; repeats without variables unknown to the controller."""
         for _ in range(3):
             self.close()
-            self._line = RtdeConnection(self.host, self.ports.rtde, self._text)
-            self.version = self._line.version
-            self._rate = min(self._asked_hz or self._line.fastest, self._line.fastest)
+            self._connection = RtdeConnection(self.host, self.ports.rtde, self._add_text_message)
+            self.version = self._connection.version
+            self._rate = min(
+                self._requested_hz or self._connection.max_rate_hz, self._connection.max_rate_hz
+            )
             names = [
                 name
                 for name in ("timestamp", *FIELDS.values(), *STATUS)
-                if name not in self._missing
+                if name not in self._unknown_variables
             ]
-            recipe = self._line.outputs(self._rate, names)
+            recipe = self._connection.outputs(self._rate, names)
             types = zip(names, recipe.types, strict=True)
             unknown = {name for name, kind in types if kind not in rtde.TYPES}
             if not unknown and recipe.number:
                 if self._recipe is not None and recipe.names != self._recipe.names:
-                    raise WireError(f"{self._line.name} offers other variables than before.")
+                    raise WireError(f"{self._connection.name} offers other variables than before.")
                 self._recipe = recipe
-                self._line.start(recipe)
+                self._connection.start(recipe)
                 return
-            lacking = unknown & set(NEEDED)
-            if lacking or not unknown:
+            missing_required = unknown & set(REQUIRED_VARIABLES)
+            if missing_required or not unknown:
                 raise WireError(
-                    f"{self._line.name} does not know {', '.join(sorted(lacking)) or 'the recipe'};"
+                    f"{self._connection.name} does not know "
+                    f"{', '.join(sorted(missing_required)) or 'the recipe'};"
                     " RTDE of software 3.3 or newer is needed (port 30003 serves older ones)."
                 )
-            # The controller keeps refused variables in its recipe: ask again on a new line.
-            self._missing |= unknown
+            # The controller keeps unknown variables in its recipe: request again on a new
+            # connection.
+            self._unknown_variables |= unknown
         raise WireError(f"{self.host} keeps refusing variables it has offered before.")
 
-    def _text(self, body: bytes) -> None:
+    def _add_text_message(self, body: bytes) -> None:
         text, source, level = rtde.read_text_message(body)
         names = ("exception", "error", "warning", "information")
         self._note(f"{names[min(level, 3)]}: {text}" + (f" ({source})" if source else ""))
 
-    def _block(self, bodies: list[bytes]) -> Block | None:
+    def _block(self, bodies: list[bytes]) -> SampleBlock | None:
         assert self._recipe is not None
         table = self._recipe.table(bodies)
         number = table["control_step"] if "control_step" in self._recipe.names else None
-        stamps, keep = self._ordered(table["timestamp"], number)
+        stamps, keep = self._order_samples(table["timestamp"], number)
         if not len(stamps):
             return None
-        return Block(stamps, _fields(table, keep, FIELDS), _status(table, keep))
+        return SampleBlock(stamps, _fields(table, keep, FIELDS), _status(table, keep))
 
 
 def _fields(table: Array, keep: Array, names: Mapping[str, str]) -> dict[str, Array]:
-    known = table.dtype.names or ()
+    column_names = table.dtype.names or ()
     return {
-        field: table[name][keep].astype(float) for field, name in names.items() if name in known
+        field: table[name][keep].astype(float)
+        for field, name in names.items()
+        if name in column_names
     }
 
 
 def _status(table: Array, keep: Array) -> dict[str, Array]:
-    known = table.dtype.names or ()
+    column_names = table.dtype.names or ()
     return {
         name: np.asarray(table[name][keep], float)
         for name in STATUS
-        if name in known and name != "control_step"
+        if name in column_names and name != "control_step"
     }

@@ -1,4 +1,4 @@
-"""Playing a motion on a Universal Robots controller: one program up, its phases watched."""
+"""Playback on a Universal Robots controller: upload of a program, monitoring of its phases."""
 
 from __future__ import annotations
 
@@ -10,21 +10,27 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import WireError
 from taufit.wire import ur_state
-from taufit.wire.player import APPROACH, ELSEWHERE, RECORDED, Approach, PlaybackNotices, rows
-from taufit.wire.source import Block
+from taufit.wire.player import (
+    APPROACH,
+    RECORDED,
+    WRONG_START,
+    Approach,
+    PlaybackNotices,
+    select_rows,
+)
+from taufit.wire.source import SampleBlock
 from taufit.wire.tcp_connection import TcpConnection, exchange
 from taufit.wire.ur import NORMAL, PLAYING, RUNNING, UrPorts
 
-# What replaces a running program to bring the arm to rest. Any program sent ends the one before.
+# Program that stops the robot; it replaces the running one.
 STOP_PROGRAM = "def taufit_stop():\n  stopj(2.0)\nend\n"
 PHASE = "output_int_register_24"
-# Register in which programs write what they are at, and how far the arm may stand or move when one
-# begins [rad], [rad/s].
+# Register for the phase of a program; largest position error [rad] and speed [rad/s] at its start.
 _REGISTER = 24
-_STANDS_WITHIN, _RESTS_BELOW = 0.02, 0.05
+_MAX_START_ERROR, _MAX_START_SPEED = 0.02, 0.05
 # Runtime states: pausing, paused.
-_PAUSED = (3, 4)
-_SAFETY = {
+_PAUSED_STATES = (3, 4)
+_SAFETY_NAMES = {
     2: "reduced mode",
     3: "protective stop",
     4: "recovery mode",
@@ -39,31 +45,33 @@ _SAFETY = {
 
 
 def approach_lines(approach: Approach) -> list[str]:
-    """URScript of an approach: the arm stands where it was cleared to, then straight legs.
+    """URScript of an approach: check of the start pose, then straight legs.
 
-    A program that finds the arm elsewhere, or moving, writes ELSEWHERE and ends: what was proved
-    and shown before does not hold there.
+    A program that finds the robot at another pose, or moving, writes WRONG_START and ends, since
+    the
+    clearance was proved for the given start only.
     """
-    here, *legs = [_row(pose) for pose in approach.poses]
+    start_pose, *legs = [_row(pose) for pose in approach.poses]
     lines = [
         f"  write_output_integer_register({_REGISTER}, {APPROACH})",
         "  sleep(0.05)",
         "  # The arm must stand where it was cleared to start.",
-        f"  local cleared = {here}",
+        f"  local cleared = {start_pose}",
         "  local here = get_actual_joint_positions()",
         "  local speed = get_actual_joint_speeds()",
         "  local i = 0",
         "  while i < 6:",
-        f"    if norm(here[i] - cleared[i]) > {_STANDS_WITHIN} or norm(speed[i]) > {_RESTS_BELOW}:",
-        f"      write_output_integer_register({_REGISTER}, {ELSEWHERE})",
+        f"    if norm(here[i] - cleared[i]) > {_MAX_START_ERROR} or norm(speed[i]) > "
+        f"{_MAX_START_SPEED}:",
+        f"      write_output_integer_register({_REGISTER}, {WRONG_START})",
         "      sleep(0.05)",
         "      halt",
         "    end",
         "    i = i + 1",
         "  end",
     ]
-    moves = f"a={approach.acceleration:.9g}, v={approach.speed:.9g}"
-    return lines + [f"  movej({leg}, {moves})" for leg in legs]
+    move_arguments = f"a={approach.acceleration:.9g}, v={approach.speed:.9g}"
+    return lines + [f"  movej({leg}, {move_arguments})" for leg in legs]
 
 
 def _row(values: Float[Array, " n"]) -> str:
@@ -71,12 +79,12 @@ def _row(values: Float[Array, " n"]) -> str:
 
 
 class UrPlayer:
-    """Uploads a program and watches it through the samples that come.
+    """Uploads a program and monitors it by the received samples.
 
     Args:
-        host, ports: Of the controller.
-        program: URScript.
-        begin_within: Seconds the controller has to start it.
+        host, ports: Address and ports of the controller.
+        program: URScript text.
+        begin_within: Time limit for the controller to start it [s].
     """
 
     def __init__(
@@ -84,104 +92,106 @@ class UrPlayer:
     ) -> None:
         self.host, self.ports, self.program = host, ports or UrPorts(), program
         self.begin_within = begin_within
-        self.notes = PlaybackNotices()
-        self._line: TcpConnection | None = None
-        self._sent = 0.0
-        self._begun = self._over = self._approached = self._announced = False
+        self.notices = PlaybackNotices()
+        self._connection: TcpConnection | None = None
+        self._sent_time = 0.0
+        self._has_started = self._is_over = self._approach_seen = self._phase_valid = False
 
     def prepare(self) -> None:
-        """Open the line programs go by."""
-        self._line = TcpConnection(self.host, self.ports.secondary)
+        """Open the connection for programs."""
+        self._connection = TcpConnection(self.host, self.ports.secondary)
 
     def start(self) -> None:
-        """Send the program; the controller runs it at once."""
-        assert self._line is not None
-        self._line.send(self.program.encode())
-        self._sent = time.monotonic()
+        """Send the program; the controller runs it immediately."""
+        assert self._connection is not None
+        self._connection.send(self.program.encode())
+        self._sent_time = time.monotonic()
 
-    def watch(self, block: Block) -> str | None:
-        """Why the recording should end ("" when the program is over), or None to go on."""
+    def check_progress(self, block: SampleBlock) -> str | None:
+        """Reason to end the recording ("" when the program is over), or None to continue."""
         safety = block.last("safety_status", block.last("safety_mode", NORMAL))
         if safety != NORMAL:
-            self._over = True
-            return f"the robot is in {_SAFETY.get(int(safety), f'safety mode {int(safety)}')}"
+            self._is_over = True
+            return f"the robot is in {_SAFETY_NAMES.get(int(safety), f'safety mode {int(safety)}')}"
         if block.last("robot_mode", RUNNING) != RUNNING:
-            self._over = True
+            self._is_over = True
             return "the robot was switched off or lost its power"
         scaling = block.status.get("speed_scaling")
-        if self._begun and scaling is not None and float(scaling.min()) < 0.995:
-            self.notes.add(
+        if self._has_started and scaling is not None and float(scaling.min()) < 0.995:
+            self.notices.add(
                 f"the controller slowed the motion down to {100 * float(scaling.min()):.0f} %; set "
                 "the speed slider to 100 %"
             )
         phase = block.status.get(PHASE)
         if phase is not None:
-            # An earlier program may have left any number in the register.
-            self._announced = self._announced or bool(np.any(phase == APPROACH))
-            if self._announced and phase[-1] == ELSEWHERE:
-                self._over = True
+            # The register may contain a value of an earlier program.
+            self._phase_valid = self._phase_valid or bool(np.any(phase == APPROACH))
+            if self._phase_valid and phase[-1] == WRONG_START:
+                self._is_over = True
                 return "the arm was moved after it had been cleared, and the program ended itself"
         state = int(block.last("runtime_state", PLAYING))
-        if self._begun and state in _PAUSED:
-            # Resumed later, it would move the arm with nobody watching: it is ended with this.
+        if self._has_started and state in _PAUSED_STATES:
+            # Resumed later, it would move the robot without monitoring, so the recording ends it.
             return "the program was paused at the controller"
         if state == PLAYING:
-            self._begun = True
-        elif self._begun:
-            self._over = True
+            self._has_started = True
+        elif self._has_started:
+            self._is_over = True
             return ""
-        elif time.monotonic() - self._sent > self.begin_within:
-            self._over = True
+        elif time.monotonic() - self._sent_time > self.begin_within:
+            self._is_over = True
             return (
                 f"the controller did not start the program within {self.begin_within:g} s; it must "
                 "be in remote control, with its brakes released"
             )
         return None
 
-    def keep(self, block: Block) -> Block | None:
-        """The rows of the phase that counts; all rows where the controller tells no phases."""
+    def rows_to_record(self, block: SampleBlock) -> SampleBlock | None:
+        """Rows of the recorded phase; all rows if the controller reports no phases."""
         phase = block.status.get(PHASE)
         if phase is None:
             return block
-        # The register keeps what an earlier program wrote until this one has begun.
-        if not self._approached:
+        # The register contains the value of an earlier program until this one starts.
+        if not self._approach_seen:
             approach = np.flatnonzero(phase == APPROACH)
             if not len(approach):
                 return None
-            self._approached = True
+            self._approach_seen = True
             keep = (phase == RECORDED) & (np.arange(len(phase)) > approach[0])
-            return rows(block, keep)
-        return rows(block, phase == RECORDED)
+            return select_rows(block, keep)
+        return select_rows(block, phase == RECORDED)
 
     def stop(self) -> None:
-        """Bring the arm to rest: a program that stops it, then the dashboard's stop."""
-        if self._over or not self._sent:
-            # Not ours to stop: whatever moves the arm was not sent from here.
+        """Stop the robot: a program that stops it, then the dashboard's stop."""
+        if self._is_over or not self._sent_time:
+            # No program was sent from here, or it is over.
             self.close()
             return
         with contextlib.suppress(WireError):
-            line = TcpConnection(self.host, self.ports.secondary, seconds=2.0)
-            line.send(STOP_PROGRAM.encode())
+            connection = TcpConnection(self.host, self.ports.secondary, seconds=2.0)
+            connection.send(STOP_PROGRAM.encode())
             time.sleep(1.0)
-            line.close()
+            connection.close()
         with contextlib.suppress(WireError):
             exchange(self.host, self.ports.dashboard, ["stop"])
-        self._over = True
+        self._is_over = True
         self.close()
 
     def close(self) -> None:
-        """Hang up."""
-        if self._line is not None:
-            self._line.close()
-            self._line = None
+        """Close the connection."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
 
-def motion_blockers(block: Block) -> list[str]:
-    """What stands in the way of a motion; empty where nothing does."""
+def motion_blockers(block: SampleBlock) -> list[str]:
+    """Reasons why the robot cannot move; empty if there are none."""
     out = []
     safety = int(block.last("safety_status", block.last("safety_mode", NORMAL)))
     if safety != NORMAL:
-        out.append(f"the robot is in {_SAFETY.get(safety, f'safety mode {safety}')}; resolve that")
+        out.append(
+            f"the robot is in {_SAFETY_NAMES.get(safety, f'safety mode {safety}')}; resolve that"
+        )
     mode = int(block.last("robot_mode", RUNNING))
     if mode != RUNNING:
         out.append(f"the robot is in mode {mode}; power it on and release its brakes")
@@ -194,37 +204,37 @@ def motion_blockers(block: Block) -> list[str]:
 
 
 def controller_info(host: str, ports: UrPorts) -> dict[str, str]:
-    """Model, serial number and mode of control from the dashboard; empty where it has none."""
-    names = ("get robot model", "get serial number", "is in remote control")
+    """Model, serial number and control mode from the dashboard; empty if unavailable."""
+    commands = ("get robot model", "get serial number", "is in remote control")
     try:
-        model, serial, remote = exchange(host, ports.dashboard, list(names))
+        model, serial, remote = exchange(host, ports.dashboard, list(commands))
     except WireError:
         return {}
-    found = {"robot_model": model, "serial_number": serial, "remote_control": remote}
-    return {name: text for name, text in found.items() if "understand" not in text and text}
+    answers = {"robot_model": model, "serial_number": serial, "remote_control": remote}
+    return {name: text for name, text in answers.items() if "understand" not in text and text}
 
 
 def calibration(host: str, ports: UrPorts, *, seconds: float = 2.0) -> ur_state.DhTable | None:
-    """The arm's own Denavit-Hartenberg table, where the controller tells it."""
-    line = None
+    """Denavit-Hartenberg table of this robot; None if the controller does not report it."""
+    connection = None
     try:
-        line = TcpConnection(host, ports.secondary, seconds=seconds)
-        packages, end = ur_state.Packages(), time.monotonic() + seconds
+        connection = TcpConnection(host, ports.secondary, seconds=seconds)
+        packages, end = ur_state.PackageParser(), time.monotonic() + seconds
         while time.monotonic() < end:
-            for data in packages.feed(line.receive(end - time.monotonic())):
+            for data in packages.feed(connection.receive(end - time.monotonic())):
                 _, parts = ur_state.read_package(data)
                 if ur_state.KINEMATICS in parts:
                     return ur_state.read_kinematics(parts[ur_state.KINEMATICS])
     except WireError:
         return None
     finally:
-        if line is not None:
-            line.close()
+        if connection is not None:
+            connection.close()
     return None
 
 
-def mounting_of(gravity: Float[Array, " 3"]) -> tuple[float, float, float] | None:
-    """Roll, pitch and yaw of a base that feels this gravity; yaw is not seen and taken as 0."""
+def mounting_from_gravity(gravity: Float[Array, " 3"]) -> tuple[float, float, float] | None:
+    """Roll, pitch and yaw of the base from its gravity vector; yaw is unobservable and set to 0."""
     size = float(np.linalg.norm(gravity))
     if not 9.0 < size < 10.5:
         return None
@@ -238,5 +248,5 @@ __all__ = [
     "calibration",
     "controller_info",
     "motion_blockers",
-    "mounting_of",
+    "mounting_from_gravity",
 ]

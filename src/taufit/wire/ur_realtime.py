@@ -1,4 +1,5 @@
-"""An old Universal Robots controller, read over its real-time port 30003 (or 30013)."""
+"""Source of samples of an old Universal Robots controller over its real-time port 30003 (or
+30013)."""
 
 from __future__ import annotations
 
@@ -9,17 +10,17 @@ import numpy as np
 from taufit.core.errors import WireError
 from taufit.wire import ur_state
 from taufit.wire.reconnection import ReconnectingSource
-from taufit.wire.source import Block, Clock, Description
+from taufit.wire.source import SampleBlock, SampleClock, SourceDescription
 from taufit.wire.tcp_connection import TcpConnection
 from taufit.wire.ur import FIELDS, UrPorts
 
 
 class UrRealtime(ReconnectingSource):
-    """Samples of a controller without RTDE; its packets' common beginning is what is read.
+    """Source of samples of a controller without RTDE; reads the common beginning of its packets.
 
     Args:
-        host, ports: Of the controller.
-        patience, give_up: Silence after which the line is opened anew, and after which `read`
+        host, ports: Address and ports of the controller.
+        patience, give_up: Silence after which the connection is reopened, and after which `read`
             raises [s].
     """
 
@@ -33,26 +34,26 @@ class UrRealtime(ReconnectingSource):
     ) -> None:
         super().__init__(host, 125.0, patience=patience, give_up=give_up)
         self.ports = ports or UrPorts()
-        self._line: TcpConnection | None = None
-        self._waiting: list[bytes] = []
+        self._connection: TcpConnection | None = None
+        self._pending: list[bytes] = []
         self._size = 0
 
-    def connect(self) -> Description:
-        """Open the line; the first packets say what they hold and how fast they come."""
+    def connect(self) -> SourceDescription:
+        """Connect; the first packets give content and rate."""
         self._open()
         end = time.monotonic() + 10.0
-        while len(self._waiting) < 6:
+        while len(self._pending) < 6:
             if time.monotonic() > end:
                 raise WireError(f"{self.host} sends no packets on port {self.ports.realtime}.")
-            self._waiting += self._receive(0.5)
-        self._size = len(self._waiting[0])
-        table = ur_state.read_realtime(self._waiting)
+            self._pending += self._receive(0.5)
+        self._size = len(self._pending[0])
+        table = ur_state.read_realtime(self._pending)
         rate = round(1.0 / max(float(np.median(np.diff(table["time"]))), 1e-4))
-        self._clock = Clock(float(rate))
-        return Description(
+        self._clock = SampleClock(float(rate))
+        return SourceDescription(
             joints=6,
             fields=tuple(field for field, name in FIELDS.items() if name in table),
-            effort="current",
+            torque_kind="current",
             torque_source="motor_current",
             rate_hz=float(rate),
             meta={
@@ -63,49 +64,54 @@ class UrRealtime(ReconnectingSource):
             },
         )
 
-    def read(self, seconds: float) -> Block | None:
-        """Samples that arrive within `seconds`, or None; opens a dead line anew."""
-        packets, self._waiting = self._waiting, []
-        if not packets and self._line is None:
-            self._mend(seconds)
-        if not packets and self._line is not None:
+    def read(self, seconds: float) -> SampleBlock | None:
+        """Samples received within `seconds`, or None; reopens a lost connection."""
+        packets, self._pending = self._pending, []
+        if not packets and self._connection is None:
+            self._reconnect(seconds)
+        if not packets and self._connection is not None:
             packets = self._receive(seconds)
         if not packets:
             return None
         table = ur_state.read_realtime(packets)
-        stamps, keep = self._ordered(table["time"], None)
+        stamps, keep = self._order_samples(table["time"], None)
         if not len(stamps):
             return None
         values = {field: table[name][keep] for field, name in FIELDS.items() if name in table}
         modes = ("robot_mode", "safety_mode")
-        return Block(stamps, values, {name: table[name][keep] for name in modes if name in table})
+        return SampleBlock(
+            stamps, values, {name: table[name][keep] for name in modes if name in table}
+        )
 
     def close(self) -> None:
-        if self._line is not None:
-            self._line.close()
-            self._line = None
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
     def _open(self) -> None:
         self.close()
-        self._line = TcpConnection(self.host, self.ports.realtime)
-        self._packages = ur_state.Packages(ur_state.SHORTEST)
+        self._connection = TcpConnection(self.host, self.ports.realtime)
+        self._packages = ur_state.PackageParser(ur_state.MIN_PACKET_BYTES)
 
     def _receive(self, seconds: float) -> list[bytes]:
-        assert self._line is not None
+        assert self._connection is not None
         packets: list[bytes] = []
         try:
-            packets = self._packages.feed(self._line.receive(seconds, gather=min(seconds, 0.02)))
-            wrong = [p for p in packets if self._size and len(p) != self._size]
-            if wrong:
-                packets = packets[: packets.index(wrong[0])]
+            packets = self._packages.feed(
+                self._connection.receive(seconds, gather=min(seconds, 0.02))
+            )
+            wrong_size = [p for p in packets if self._size and len(p) != self._size]
+            if wrong_size:
+                packets = packets[: packets.index(wrong_size[0])]
                 raise WireError(
-                    f"the size of the packets changed mid-stream ({len(wrong[0])} bytes, expected "
+                    f"the size of the packets changed mid-stream ({len(wrong_size[0])} bytes, "
+                    "expected "
                     f"{self._size})"
                 )
         except WireError as error:
             self._drop(str(error).rstrip("."))
         if packets:
-            self._heard = time.monotonic()
+            self._last_received = time.monotonic()
         else:
             self._drop_if_silent("data")
         return packets

@@ -1,8 +1,9 @@
 """Universal Robots' state messages, ports 30001 to 30003: bytes <-> values, no sockets.
 
-30001 and 30002 send packages of sub-packages ten times a second; the kinematics package holds the
-arm's own, calibrated Denavit-Hartenberg table. 30003 sends one flat table of doubles per step; its
-length depends on the software, its beginning is common to all.
+30001 and 30002 send packages of sub-packages at 10 Hz; the kinematics package contains the
+calibrated
+Denavit-Hartenberg table of the robot. 30003 sends one flat table of doubles per step; its length
+depends on the software, its beginning is common to all.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from taufit.core.errors import WireError
 
 ROBOT_STATE, ROBOT_MESSAGE = 16, 20
 MODE, JOINTS, KINEMATICS = 0, 1, 5
-LARGEST = 1 << 16
+MAX_PACKAGE_BYTES = 1 << 16
 
 _MODE = struct.Struct(">Q7?BBdddB")
 _JOINT = struct.Struct(">3d4fB")
@@ -52,36 +53,37 @@ REALTIME = (
     ("joint_modes", 6),
     ("safety_mode", 1),
 )
-# The shortest packet any controller sends, and the first with temperatures and modes.
-SHORTEST, WITH_TEMPERATURES, WITH_MODES = 540, 740, 820
+# Smallest packet of any controller, and sizes from which temperatures and modes are included
+# [bytes].
+MIN_PACKET_BYTES, WITH_TEMPERATURES, WITH_MODES = 540, 740, 820
 
 
 @dataclass(slots=True)
-class Packages:
-    """Cuts a stream into packages that begin with their size, however the bytes arrive."""
+class PackageParser:
+    """Splits a byte stream into packages that begin with their size."""
 
     smallest: int = 5
-    rest: bytearray = field(default_factory=bytearray)
+    buffer: bytearray = field(default_factory=bytearray)
 
     def feed(self, data: bytes) -> list[bytes]:
-        """Every complete package, its size included."""
-        self.rest += data
+        """Complete packages, size included."""
+        self.buffer += data
         out: list[bytes] = []
-        while len(self.rest) >= _SIZE.size:
-            (size,) = _SIZE.unpack_from(self.rest)
-            if not self.smallest <= size <= LARGEST:
+        while len(self.buffer) >= _SIZE.size:
+            (size,) = _SIZE.unpack_from(self.buffer)
+            if not self.smallest <= size <= MAX_PACKAGE_BYTES:
                 if out:
                     break
                 raise WireError(f"a package of {size} bytes is none of this protocol.")
-            if len(self.rest) < size:
+            if len(self.buffer) < size:
                 break
-            out.append(bytes(self.rest[:size]))
-            del self.rest[:size]
+            out.append(bytes(self.buffer[:size]))
+            del self.buffer[:size]
         return out
 
 
 def package(kind: int, parts: Sequence[tuple[int, bytes]]) -> bytes:
-    """A package of sub-packages."""
+    """Encode a package of sub-packages."""
     body = b"".join(_HEAD.pack(_HEAD.size + len(data), number) + data for number, data in parts)
     return _HEAD.pack(_HEAD.size + len(body), kind) + body
 
@@ -92,32 +94,32 @@ def read_package(data: bytes) -> tuple[int, dict[int, bytes]]:
         raise WireError("a package without a head.")
     _, kind = _HEAD.unpack_from(data)
     parts: dict[int, bytes] = {}
-    at = _HEAD.size
-    while kind == ROBOT_STATE and at < len(data):
-        if len(data) - at < _HEAD.size:
+    offset = _HEAD.size
+    while kind == ROBOT_STATE and offset < len(data):
+        if len(data) - offset < _HEAD.size:
             raise WireError("a package that ends inside a sub-package.")
-        size, number = _HEAD.unpack_from(data, at)
-        if size < _HEAD.size or at + size > len(data):
+        size, number = _HEAD.unpack_from(data, offset)
+        if size < _HEAD.size or offset + size > len(data):
             raise WireError(f"a sub-package of {size} bytes in a package of {len(data)}.")
-        parts[number] = data[at + _HEAD.size : at + size]
-        at += size
+        parts[number] = data[offset + _HEAD.size : offset + size]
+        offset += size
     return kind, parts
 
 
 def mode_data(
     time: float, robot_mode: int, flags: Mapping[str, bool], fraction: float, scaling: float
 ) -> bytes:
-    """Sub-package of modes; flags: power, emergency, protective, running, paused."""
-    on = flags.get
+    """Encode the sub-package of modes; flags: power, emergency, protective, running, paused."""
+    flag = flags.get
     return _MODE.pack(
         int(time * 1e6),
         True,
         True,
-        on("power", False),
-        on("emergency", False),
-        on("protective", False),
-        on("running", False),
-        on("paused", False),
+        flag("power", False),
+        flag("emergency", False),
+        flag("protective", False),
+        flag("running", False),
+        flag("paused", False),
         robot_mode,
         0,
         fraction,
@@ -128,12 +130,14 @@ def mode_data(
 
 
 def joint_data(rows: Sequence[Sequence[float]]) -> bytes:
-    """Sub-package of joints: position, target, speed, current, voltage, two temperatures, mode."""
+    """Encode the sub-package of joints: position, target, speed, current, voltage, two
+    temperatures, mode.
+    """
     return b"".join(_JOINT.pack(*row[:7], int(row[7])) for row in rows)
 
 
 def version_message(time: float, name: str, version: tuple[int, int, int, int]) -> bytes:
-    """The message a controller greets with."""
+    """Encode the greeting message of a controller."""
     major, minor, fix, build = version
     text = name.encode()
     body = struct.pack(">QbBB", int(time * 1e6), -2, 3, len(text)) + text
@@ -143,11 +147,11 @@ def version_message(time: float, name: str, version: tuple[int, int, int, int]) 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DhTable:
-    """An arm's own Denavit-Hartenberg table, as its controller has it.
+    """Denavit-Hartenberg table of a robot from its controller.
 
     Attributes:
-        theta, a, d, alpha: One each per joint [rad, m].
-        calibrated: Whether it was measured on this arm.
+        theta, a, d, alpha: Parameters per joint [rad, m].
+        calibrated: Whether it was measured on this robot.
     """
 
     theta: Float[Array, " 6"]
@@ -165,7 +169,7 @@ class DhTable:
 
 
 def kinematics_data(table: DhTable) -> bytes:
-    """Sub-package of the Denavit-Hartenberg table."""
+    """Encode the sub-package of the Denavit-Hartenberg table."""
     sums = [int(abs(x) * 1e6) & 0xFFFFFFFF for x in table.a]
     rows = np.concatenate([table.theta, table.a, table.d, table.alpha])
     return _DH.pack(*sums, *rows.tolist(), 0 if table.calibrated else 2)
@@ -184,14 +188,14 @@ def read_kinematics(data: bytes) -> DhTable:
 
 
 def realtime_size(version: tuple[int, int, int, int]) -> int:
-    """Bytes of a 30003 packet of some software."""
+    """Size of a 30003 packet of a software version [bytes]."""
     if version[0] >= 5:
         return 1220 if version[:2] >= (5, 10) else 1116
     return 1108 if version[:2] >= (3, 5) else 1060
 
 
 def realtime_packet(values: Mapping[str, Any], size: int) -> bytes:
-    """A 30003 packet; what `values` does not name is zero."""
+    """Encode a 30003 packet; missing values are zero."""
     flat: list[float] = []
     for name, count in REALTIME:
         value = values.get(name, 0.0 if count == 1 else [0.0] * count)
@@ -202,20 +206,20 @@ def realtime_packet(values: Mapping[str, Any], size: int) -> bytes:
 
 
 def read_realtime(packets: Sequence[bytes]) -> dict[str, Array]:
-    """Columns of packets of one size; fields beyond the end of short packets are left out."""
+    """Columns of packets of equal size; fields beyond the end are omitted."""
     sizes = {len(packet) for packet in packets}
     if len(sizes) != 1:
         raise WireError(f"the size of the packets changed mid-stream: {sorted(sizes)} bytes.")
     size = sizes.pop()
-    if size < SHORTEST or (size - 4) % 8:
+    if size < MIN_PACKET_BYTES or (size - 4) % 8:
         raise WireError(f"a packet of {size} bytes is none of a real-time port.")
     table = np.frombuffer(b"".join(packets), np.uint8).reshape(len(packets), size)[:, 4:]
     numbers = np.ascontiguousarray(table).view(">f8").astype(float)
     out: dict[str, Array] = {}
-    at = 0
+    offset = 0
     for name, count in REALTIME:
-        if at + count > numbers.shape[1]:
+        if offset + count > numbers.shape[1]:
             break
-        out[name] = numbers[:, at] if count == 1 else numbers[:, at : at + count]
-        at += count
+        out[name] = numbers[:, offset] if count == 1 else numbers[:, offset : offset + count]
+        offset += count
     return out

@@ -98,7 +98,9 @@ class FileCache:
     ) -> Iterator[PreparedFile]:
         """All files conditioned, in order; cached ones are not read."""
         count = len(self.files)
-        tasks = [_FileTask(self.files.only(k), prepare, folder / str(k)) for k in range(count)]
+        tasks = [
+            _FileTask(self.files.single_part(k), prepare, folder / str(k)) for k in range(count)
+        ]
         if self._cache is None:
             yield from self._prepare_uncached(tasks, range(count), engine)
             return

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from taufit.core.errors import RecordingError
-from taufit.recording import Recording, read_recordings, share_of_runs
+from taufit.recording import Recording, read_recordings, training_or_holdout_part
 from taufit.recording.column_map import read_map
-from taufit.recording.files import FoundRecordings, HoldoutFiles, RecordingFiles, find_recordings
+from taufit.recording.files import HoldoutFiles, RecordingFiles, RecordingPaths, find_recordings
 from taufit.recording.finding import Finding
 from taufit.recording.read import Map
 from taufit.recording.readers.from_frame import is_frame
@@ -113,7 +113,7 @@ class ParsedFiles:
     def __call__(self, path: Path) -> list[Recording]:
         """Runs to fit."""
         runs = self._parse(path)
-        return share_of_runs(runs, self.share, end=False) if self.share else runs
+        return training_or_holdout_part(runs, self.share, end=False) if self.share else runs
 
     def rows(self, path: Path, first: int, last: int) -> list[Recording]:
         """Some rows of a long file."""
@@ -127,12 +127,12 @@ class ParsedFiles:
         if tail_file.exists():
             tails: list[Recording] = pickle.loads(tail_file.read_bytes())
             return tails
-        return share_of_runs(self._parse(path), self.share, end=True)
+        return training_or_holdout_part(self._parse(path), self.share, end=True)
 
     def _parse(self, path: Path) -> list[Recording]:
         runs = self._get_or_read(path, partial(self._read, path))
         if self.share and path not in self._runs and not self._tail_file(path).exists():
-            tails = share_of_runs(runs, self.share, end=True)
+            tails = training_or_holdout_part(runs, self.share, end=True)
             self._tail_file(path).write_bytes(pickle.dumps(tails))
         return runs
 
@@ -201,9 +201,13 @@ def parse_inputs(
     runs = [(_item_name(item, number), reader(item)) for number, item in enumerate(items, 1)]
     if not share:
         return [run for _, item_runs in runs for run in item_runs], _read_holdout(holdout, reader)
-    tails = [(name, share_of_runs(item_runs, share, end=True)) for name, item_runs in runs]
+    tails = [
+        (name, training_or_holdout_part(item_runs, share, end=True)) for name, item_runs in runs
+    ]
     return [
-        run for _, item_runs in runs for run in share_of_runs(item_runs, share, end=False)
+        run
+        for _, item_runs in runs
+        for run in training_or_holdout_part(item_runs, share, end=False)
     ], _merge_by_name(tails)
 
 
@@ -263,11 +267,11 @@ def _to_list(recordings: Recordings) -> list[RecordingLike]:
     return list(recordings)
 
 
-def _find_files(items: list[RecordingLike], *, allow_repeats: bool) -> FoundRecordings:
+def _find_files(items: list[RecordingLike], *, allow_repeats: bool) -> RecordingPaths:
     """Files, if all items are files."""
     files = [Path(item) for item in items if isinstance(item, (str, os.PathLike))]
     if len(files) < len(items):
-        return FoundRecordings(())
+        return RecordingPaths(())
     return find_recordings(files, allow_repeats=allow_repeats)
 
 

@@ -14,11 +14,11 @@ from taufit.regression.estimate import Estimate
 from taufit.signals.sample_source import SampleSource
 from taufit.signs.tree import nominal_bounds
 from taufit.signs.unknown_signs import (
-    FoundSigns,
+    RecoveredSigns,
     SignHint,
     find_signs,
     find_signs_by_tree,
-    fit_found,
+    fit_signed,
 )
 
 
@@ -27,7 +27,7 @@ def recover_signs(
     source: SampleSource,
     hints: Sequence[SignHint],
     method: str = "exact",
-) -> FoundSigns:
+) -> RecoveredSigns:
     """Recover the torque signs of samples recorded without them."""
     signed = source.head.signed
     if signed is None or np.all(signed):
@@ -49,14 +49,14 @@ def recover_signs(
 
 def fit_with_signs(
     model: TorqueModel,
-    signs: FoundSigns,
+    signs: RecoveredSigns,
     estimator: Estimator | None,
     dropped: tuple[str, ...],
     expected: FrictionPrior | None,
 ) -> Estimate:
     """Fit torque with recovered signs."""
     try:
-        return fit_found(model, signs, estimator, dropped=dropped, known=expected)
+        return fit_signed(model, signs, estimator, dropped=dropped, friction_prior=expected)
     except RecordingError as error:
         # Uncertain signs are the likely reason of a failed fit.
         raise RecordingError("\n".join([str(error), *signs.warnings])) from None

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import taufit
-from taufit.contact.noise import training_noise
+from taufit.contact.regime_noise import training_noise
 from taufit.core.arrays import Array, Float
 from taufit.core.compute.cache import Cache
 from taufit.core.compute.engines import Processes
@@ -64,7 +64,7 @@ from taufit.workflow.training_data import TrainingData, condition_like, training
 
 if TYPE_CHECKING:
     from taufit.calibration.joint_zeros import JointZeros
-    from taufit.signs.unknown_signs import FoundSigns
+    from taufit.signs.unknown_signs import RecoveredSigns
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,7 +90,7 @@ class FitState:
     zeros: JointZeros | None = None
     findings: tuple[Finding, ...] = ()
     evidence: HypothesisTest | None = None
-    signs: FoundSigns | None = None
+    signs: RecoveredSigns | None = None
     temperature_fit: TemperatureLawFit | None = None
     dropped: tuple[str, ...] = ()
     load: Any = None
@@ -361,7 +361,9 @@ def _has_unsigned_torque(source: SampleSource) -> bool:
     return signed is not None and not np.all(signed)
 
 
-def _recover_signs(request: FitRequest, state: FitState) -> tuple[FoundSigns | None, SampleSource]:
+def _recover_signs(
+    request: FitRequest, state: FitState
+) -> tuple[RecoveredSigns | None, SampleSource]:
     """Torque signs if they were not recorded, and samples with signs."""
     if not _has_unsigned_torque(state.source) and not request.sign_hints:
         return None, state.source

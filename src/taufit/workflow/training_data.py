@@ -24,7 +24,7 @@ from taufit.diagnosis import (
     suitable_cutoff,
 )
 from taufit.model.fitted_model import FittedModel
-from taufit.recording import Finding, Recording, in_order
+from taufit.recording import Finding, Recording, reorder_joints
 from taufit.recording.files import RecordingFiles
 from taufit.robot import Robot
 from taufit.signals import Samples, condition
@@ -294,7 +294,7 @@ def _screen_recording(
 
 def in_robot_order(robot: Robot, recording: Recording, name: str | None = None) -> Recording:
     """Recording with its joints in the robot's order."""
-    return in_order(recording, robot.joint_names, robot=robot.name, name=name)
+    return reorder_joints(recording, robot.joint_names, robot=robot.name, name=name)
 
 
 def with_drives(robot: Robot, recordings: Sequence[Recording]) -> Robot:
@@ -396,7 +396,7 @@ def condition_like(
     )
     if samples.signed is not None and not np.all(samples.signed):
         # Magnitudes are compared with predicted magnitudes.
-        from taufit.signs.samples import signed_by_model
+        from taufit.signs.samples import sign_by_model
 
-        samples = signed_by_model(model, samples)
+        samples = sign_by_model(model, samples)
     return samples.with_column_cache()

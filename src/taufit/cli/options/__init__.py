@@ -1,8 +1,8 @@
-"""Options that verbs share, in groups: what each is called, what it means, what it becomes.
+"""Options shared by commands, in groups: name, meaning and conversion.
 
-A group is a frozen dataclass whose fields are typer options; a verb takes it as one parameter and
-`cli/parts/spread.py` puts its fields on the command line. Values that are not what an option takes
-are wrong usage (exit code 2), and so is everything raised through `wrong` here.
+A group is a frozen dataclass whose fields are typer options; a command takes it as one parameter
+and `cli/options/option_groups.py` puts its fields on the command line. Invalid values are wrong
+usage (exit code 2), as is everything raised through `usage_error`.
 """
 
 from __future__ import annotations
@@ -14,172 +14,181 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from taufit.cli.common import reading
+from taufit.cli.common import show_reading
+from taufit.cli.options.option_groups import FormerName
 
 if TYPE_CHECKING:
     from taufit.recording import Recording
     from taufit.robot import Robot
     from taufit.validation import AcceptanceLimits
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object only.")]
 Report = Annotated[
-    Path | None, typer.Option("--report", help="One HTML page about it.", metavar="FILE.html")
+    Path | None, typer.Option("--report", help="HTML report to write.", metavar="FILE.html")
 ]
 Rate = Annotated[
-    float | None, typer.Option(help="Samples per second; the controller's own.", min=1)
+    float | None, typer.Option(help="Sampling rate [Hz]; default that of the controller.", min=1)
 ]
 Ports = Annotated[
-    str, typer.Option(help="Of a virtual controller: rtde=N,secondary=N,dashboard=N.")
+    str, typer.Option(help="Ports of a virtual controller: rtde=N,secondary=N,dashboard=N.")
 ]
 RobotName = Annotated[
-    str, typer.Argument(help="A bundled name, .urdf, .xacro or .yaml.", metavar="ROBOT")
+    str, typer.Argument(help="Bundled name, .urdf, .xacro or .yaml.", metavar="ROBOT")
 ]
-Model = Annotated[Path, typer.Argument(help="What `taufit fit` wrote.", metavar="MODEL")]
+Model = Annotated[Path, typer.Argument(help="Model file of `taufit fit`.", metavar="MODEL")]
 AllowRepeats = Annotated[
     bool,
-    typer.Option("--allow-repeats", help="Count files with equal contents as often as they come."),
+    typer.Option("--allow-repeats", help="Use files with equal contents more than once."),
 ]
-# For verbs that judge a fitted model: None conditions as the training data were.
+# For commands that test a fitted model: None means the conditioning of the training data.
 Cutoff = Annotated[
     float | None,
     typer.Option(
-        "--cutoff-hz", help="Low-pass; by default that of the training data.", metavar="HZ"
+        "--cutoff-hz",
+        help="Cut-off of the zero-phase low-pass [Hz]; default that of the training data.",
+        metavar="HZ",
     ),
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class RecordingOptions:
-    """How recordings are read."""
+    """Options for reading recordings."""
 
     map: Annotated[
-        Path | None, typer.Option("--map", help="YAML that says what the columns are.")
+        Path | None, typer.Option("--map", help="Column map (YAML).", metavar="FILE")
     ] = None
     run: Annotated[
-        int | None, typer.Option(help="One run of files that hold several.", metavar="K")
+        int | None, typer.Option(help="Run K of files with several runs, from 0.", metavar="K")
     ] = None
     topic: Annotated[
-        str | None, typer.Option(help="Joint states to read from a bag.", metavar="NAME")
+        str | None, typer.Option(help="Joint state topic of a bag.", metavar="NAME")
     ] = None
-    effort: Annotated[
+    torque_kind: Annotated[
         str | None,
         typer.Option(
-            help="What the torque channel is: torque (N m), current (A), torque_without_gravity or "
-            "raw. Bags need it.",
+            help="Torque channel: torque [N m], current [A], torque_without_gravity or raw. "
+            "Required for bags.",
             metavar="KIND",
         ),
+        FormerName("--effort"),
     ] = None
     start: Annotated[
-        float | None, typer.Option("--from", help="Only what was recorded after this.", metavar="S")
+        float | None,
+        typer.Option("--from", help="Start of the time interval used [s].", metavar="S"),
     ] = None
     end: Annotated[
-        float | None, typer.Option("--to", help="Only what was recorded before this.", metavar="S")
+        float | None, typer.Option("--to", help="End of the time interval used [s].", metavar="S")
     ] = None
 
     def read(self, path: Path) -> list[Recording]:
-        """Every run of a file, or the one that was asked for, each with the file's name."""
+        """Read every run of a file, or the requested one, with the file's name as metadata."""
         from dataclasses import replace
 
-        # Refusals and warnings name the file even where it does not name itself.
-        return [replace(one, meta={"file": path.name, **one.meta}) for one in self.runs(path)]
+        # Errors and warnings name the file even if it does not contain its name.
+        return [
+            replace(recording, meta={"file": path.name, **recording.meta})
+            for recording in self.runs(path)
+        ]
 
     __call__ = read
 
     def runs(self, path: Path, payload: float | None = None) -> list[Recording]:
-        """Every run of a file, or the one that was asked for, as the file says."""
+        """Read every run of a file, or the requested one."""
         from taufit.recording import read_recording, read_recordings
 
-        if self.effort is not None:
-            from taufit.recording.readers.from_bag import EFFORTS
+        if self.torque_kind is not None:
+            from taufit.recording.readers.from_bag import TORQUE_KINDS
 
-            require_choice(self.effort, EFFORTS, "--effort")
-        how: dict[str, Any] = {
+            require_choice(self.torque_kind, TORQUE_KINDS, "--torque-kind")
+        read_options: dict[str, Any] = {
             "column_map": self.map,
             "topic": self.topic,
-            "torque_kind": self.effort,
+            "torque_kind": self.torque_kind,
         }
-        how |= {"payload": payload, "start": self.start, "end": self.end}
-        with reading(path):
+        read_options |= {"payload": payload, "start": self.start, "end": self.end}
+        with show_reading(path):
             if self.run is not None:
-                return [read_recording(path, run=self.run, **how)]
-            return read_recordings(path, **how)
+                return [read_recording(path, run=self.run, **read_options)]
+            return read_recordings(path, **read_options)
 
     def rows(self, path: Path, first: int, last: int) -> list[Recording]:
-        """Some rows of a Parquet file, for one that is too long to be read at once."""
+        """Read some rows of a Parquet file, for files too long to be read at once."""
         from taufit.recording import read_recordings
 
         return read_recordings(
-            path, column_map=self.map, torque_kind=self.effort, rows=(first, last)
+            path, column_map=self.map, torque_kind=self.torque_kind, rows=(first, last)
         )
 
     @property
     def settings(self) -> tuple[Any, ...]:
-        """What decides, beside its content, what is read from a file."""
+        """Settings that determine, with the file's content, the result of reading it."""
         from taufit.recording.column_map import read_map
 
-        how = None if self.map is None else read_map(self.map)
-        return how, self.run, self.topic, self.effort, self.start, self.end
+        column_map = None if self.map is None else read_map(self.map)
+        return column_map, self.run, self.topic, self.torque_kind, self.start, self.end
 
     @property
     def reads_whole_files(self) -> bool:
-        """Whether files are read as they are, no time or run of them chosen."""
+        """Whether files are read completely, without time interval or run."""
         return self.start is None and self.end is None and self.run is None
 
-    def read_one(self, path: Path) -> Recording:
-        """The only run of a file; a file of several needs --run."""
+    def read_single(self, path: Path) -> Recording:
+        """Read the only run of a file; a file with several runs needs --run."""
         from taufit.core.errors import RecordingError
 
-        found = self.read(path)
-        if len(found) != 1:
+        recordings = self.read(path)
+        if len(recordings) != 1:
             raise RecordingError(
-                f"{path} holds {len(found)} runs; choose one with --run K (0 is the first)."
+                f"{path} holds {len(recordings)} runs; choose one with --run K (0 is the first)."
             )
-        return found[0]
+        return recordings[0]
 
 
 @dataclass(frozen=True, slots=True)
 class RobotOptions:
-    """Which part of a description is the arm, and how it is mounted."""
+    """Kinematic chain of a description, and mounting of the robot."""
 
     mounting: Annotated[
-        str | None, typer.Option(help="ground, ceiling, wall or ROLL,PITCH,YAW in degrees.")
+        str | None, typer.Option(help="Mounting: ground, ceiling, wall or ROLL,PITCH,YAW [deg].")
     ] = None
-    base: Annotated[str | None, typer.Option(help="Link of a URDF to start the chain at.")] = None
-    tip: Annotated[str | None, typer.Option(help="Link of a URDF to end the chain at.")] = None
+    base: Annotated[str | None, typer.Option(help="First link of the URDF chain.")] = None
+    tip: Annotated[str | None, typer.Option(help="Last link of the URDF chain.")] = None
 
     def read(self, name: str, recorded_mounting: str | Sequence[float] | None = None) -> Robot:
-        """The arm; without --mounting as the recording says, or else its description."""
+        """Read the robot; without --mounting, that of the recording or of the description."""
         from taufit.robot import read_robot
 
         mounting = recorded_mounting
         if self.mounting is not None:
-            mounting = mounting_given(self.mounting)
+            mounting = require_mounting(self.mounting)
         return read_robot(name, base=self.base, tip=self.tip, mounting=mounting)
 
 
 @dataclass(frozen=True, slots=True)
 class AcceptanceOptions:
-    """What a model must reach; the exit code is 1 where it does not."""
+    """Acceptance limits; the exit code is 1 if the model does not meet them."""
 
     max_mean_nrmse: Annotated[
-        float | None, typer.Option(help="FAIL above this mean nrmse (default 0.25).")
+        float | None, typer.Option(help="FAIL if the mean nrmse is above this (default 0.25).")
     ] = None
     max_nrmse: Annotated[
-        float | None, typer.Option(help="FAIL with any joint's nrmse above this.")
+        float | None, typer.Option(help="FAIL if any joint's nrmse is above this.")
     ] = None
     max_rmse: Annotated[
-        str | None, typer.Option(help="FAIL above this RMSE [N m]; one, or one per joint: A,B,..")
+        str | None,
+        typer.Option(help="FAIL if the RMSE is above this [N m]; one value, or A,B,.. per joint."),
     ] = None
     min_correlation: Annotated[
-        float | None, typer.Option(help="FAIL with any joint's correlation below this.")
+        float | None, typer.Option(help="FAIL if any joint's correlation is below this.")
     ] = None
 
     def limits(self) -> AcceptanceLimits:
-        """As the library takes them."""
+        """Convert to acceptance limits."""
         from taufit.core.errors import TaufitError
         from taufit.validation import AcceptanceLimits
 
-        rmse = None if self.max_rmse is None else numbers(self.max_rmse, "--max-rmse")
+        rmse = None if self.max_rmse is None else parse_numbers(self.max_rmse, "--max-rmse")
         try:
             return AcceptanceLimits(self.max_mean_nrmse, self.max_nrmse, rmse, self.min_correlation)
         except TaufitError as error:
@@ -187,24 +196,24 @@ class AcceptanceOptions:
 
 
 def usage_error(option: str, message: str) -> NoReturn:
-    """Refuse the value of an option: wrong usage, exit code 2."""
+    """Raise wrong usage for an option's value (exit code 2)."""
     raise typer.BadParameter(message, param_hint=option)
 
 
-def require_choice(value: str, known: Iterable[str], option: str) -> str:
-    """`value`, which must be among the known names."""
-    known = list(known)
-    if value not in known:
+def require_choice(value: str, choices: Iterable[str], option: str) -> str:
+    """Return `value`; wrong usage if it is not among the choices."""
+    choices = list(choices)
+    if value not in choices:
         import difflib
 
-        close = difflib.get_close_matches(value, known, n=1)
-        hint = f" Did you mean {close[0]!r}?" if close else ""
-        usage_error(option, f"{value!r} is not known; use {', '.join(known)}.{hint}")
+        similar = difflib.get_close_matches(value, choices, n=1)
+        hint = f" Did you mean {similar[0]!r}?" if similar else ""
+        usage_error(option, f"{value!r} is not known; use {', '.join(choices)}.{hint}")
     return value
 
 
-def numbers(text: str, option: str, count: int | None = None) -> tuple[float, ...]:
-    """Finite numbers with commas between, as many as `count` says."""
+def parse_numbers(text: str, option: str, count: int | None = None) -> tuple[float, ...]:
+    """Parse finite comma-separated numbers, `count` of them if given."""
     from math import isfinite
 
     try:
@@ -217,15 +226,16 @@ def numbers(text: str, option: str, count: int | None = None) -> tuple[float, ..
     return values
 
 
-def cutoff_given(value: float | None) -> float | None:
-    """A cut-off frequency [Hz], or None for that of the training data."""
+def require_cutoff(value: float | None) -> float | None:
+    """Return a cut-off frequency [Hz], None for that of the training data; wrong usage if "
+    "invalid."""
     if value is not None and not 0.0 < value < 1e6:
         usage_error("--cutoff-hz", f"must be a positive frequency in Hz, got {value:g}.")
     return value
 
 
-def mounting_given(text: str) -> str:
-    """A mounting by name or by angles."""
+def require_mounting(text: str) -> str:
+    """Return a mounting by name or angles; wrong usage if invalid."""
     from taufit.core.errors import RobotError
     from taufit.robot.mounting import parse_mounting
 

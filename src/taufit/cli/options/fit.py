@@ -1,4 +1,4 @@
-"""Options of `taufit fit`: the model, what is kept out, what is written."""
+"""Options of `taufit fit`: model, hold-out data, output."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from taufit.cli.options import AllowRepeats, Json, require_choice, usage_error
-from taufit.cli.options.cache import CacheOption, opened_cache
+from taufit.cli.options.option_groups import FormerName
+from taufit.cli.options.result_cache import CacheOption, open_result_cache
 
-# From this number of files on they are shared by several processes.
+# Number of files from which several processes are used.
 MANY_FILES = 8
-# Options that a `FitRequest` takes as they are.
-_SAME = (
+# Options passed to `FitRequest` unchanged.
+_REQUEST_FIELDS = (
     "rotor_inertia",
     "temperature",
     "compensator",
@@ -32,36 +33,36 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ModelOptions:
-    """What the model is made of and how its parameters are found."""
+    """Model structure and estimation."""
 
     friction: Annotated[
         str,
         typer.Option(
-            help="auto, the name of a friction model, or a file `taufit friction` wrote, whose "
-            "shapes are kept and whose coefficients are expected.",
+            help="Friction model: auto, a name, or a file of `taufit friction` (its shape "
+            "parameters are kept, its coefficients are the prior).",
             metavar="NAME|MODEL",
         ),
     ] = "auto"
-    estimator: Annotated[
-        str, typer.Option(help="auto, or the name of an estimator.", metavar="NAME")
-    ] = "auto"
+    estimator: Annotated[str, typer.Option(help="Estimator: auto or a name.", metavar="NAME")] = (
+        "auto"
+    )
     cutoff_hz: Annotated[
         str,
         typer.Option(
-            help="Zero-phase 4th-order low-pass for motion and torque alike, or auto.", metavar="HZ"
+            help="Cut-off of the zero-phase 4th-order low-pass of motion and torque [Hz], or auto. "
+            "Lower values remove noise and fast dynamics.",
+            metavar="HZ",
         ),
     ] = "10"
     delay_s: Annotated[
         str,
-        typer.Option(
-            help="By how much torque was recorded later than the motion, or auto.", metavar="S"
-        ),
+        typer.Option(help="Delay of torque behind motion [s], or auto.", metavar="S"),
     ] = "0"
     rotor_inertia: Annotated[
         bool | None,
         typer.Option(
             "--rotor-inertia/--no-rotor-inertia",
-            help="One per joint; by default where torque was measured at the motor.",
+            help="Rotor inertia per joint; default if torque is measured at the motor.",
         ),
     ] = None
     no_offset: Annotated[
@@ -70,55 +71,61 @@ class ModelOptions:
     temperature: Annotated[
         str,
         typer.Option(
-            help="How friction follows joint temperature: auto, none, linear, exponential, "
-            "arrhenius, or thermal-model (estimated where there is no sensor)."
+            help="Temperature law of friction: auto, none, linear, exponential, arrhenius, or "
+            "thermal-model (temperature estimated, without sensor)."
         ),
     ] = "auto"
 
     term: Annotated[
         list[str] | None,
         typer.Option(
-            help="A further term beside friction, e.g. spring (a torsional spring per joint) or "
-            "ripple; may be given several times.",
+            help="Further model term, e.g. spring (torsional spring per joint) or ripple. "
+            "Repeatable.",
             metavar="NAME",
         ),
     ] = None
     compensator: Annotated[
         str | None,
         typer.Option(
-            help="Joints with a gravity compensator (spring, gas cylinder) that the robot's "
-            "description does not mention: names or numbers from 1.",
+            help="Joints with a gravity compensator (spring, gas cylinder) that the robot "
+            "description lacks: names or numbers from 1.",
             metavar="JOINT,...",
         ),
     ] = None
     joint_zeros: Annotated[
         str | None,
         typer.Option(
-            help="Joints whose encoder zero is not certain (names or numbers from 1, or all): what "
-            "to add to recorded positions is estimated and becomes part of the model.",
+            help="Joints whose zero offset is estimated and added to the model: names or numbers "
+            "from 1, or all.",
             metavar="JOINT,...",
         ),
     ] = None
     joint_zero_std: Annotated[
         float,
         typer.Option(
-            help="How far off they may be: standard deviation expected of joints that turn.",
+            help="Prior standard deviation of zero offsets, revolute joints [deg].",
             metavar="DEG",
             min=1e-3,
         ),
     ] = 1.0
-    slide_zero_std: Annotated[
+    prismatic_zero_std: Annotated[
         float,
-        typer.Option(help="The same of joints that slide.", metavar="MM", min=1e-3),
+        typer.Option(
+            help="Prior standard deviation of zero offsets, prismatic joints [mm].",
+            metavar="MM",
+            min=1e-3,
+        ),
+        FormerName("--slide-zero-std"),
     ] = 5.0
     torque_signs: Annotated[
-        str, typer.Option(help="recorded, or unknown where only magnitudes were.")
+        str,
+        typer.Option(help="Torque signs: recorded, or unknown if only magnitudes are recorded."),
     ] = "recorded"
     sign_method: Annotated[
         str,
         typer.Option(
-            help="exact, or tree: the pruned tree search of the literature (T-PBPR), which proves "
-            "nothing; with --friction linear or none.",
+            help="Sign recovery: exact, or tree (pruned tree search T-PBPR, without proof; with "
+            "--friction linear or none).",
             metavar="NAME",
         ),
     ] = "exact"
@@ -126,14 +133,14 @@ class ModelOptions:
         list[str] | None,
         typer.Option(
             "--sign-hint",
-            help="Sign of an interval you know, e.g. 2:3.1-4.0:+ for joint 2 from 3.1 to 4.0 s; "
-            "@RUN behind it in another run than the first. Repeatable.",
+            help="Known sign of an interval, e.g. 2:3.1-4.0:+ for joint 2 from 3.1 to 4.0 s; "
+            "append @RUN for another run than the first. Repeatable.",
             metavar="JOINT:T0-T1:SIGN",
         ),
     ] = None
 
     def request(self) -> FitRequest:
-        """Choices of the fit; wrong names and frequencies are refused."""
+        """Convert to a fit request; wrong usage for unknown names and frequencies."""
         from taufit.estimators import ESTIMATORS
         from taufit.temperature.apply import TEMPERATURE_CHOICES
         from taufit.workflow.fit_request import FitRequest
@@ -142,23 +149,23 @@ class ModelOptions:
         require_choice(self.temperature, TEMPERATURE_CHOICES, "--temperature")
         require_choice(self.torque_signs, ("recorded", "unknown"), "--torque-signs")
         require_choice(self.sign_method, ("exact", "tree"), "--sign-method")
-        same = {name: getattr(self, name) for name in _SAME}
+        unchanged = {name: getattr(self, name) for name in _REQUEST_FIELDS}
         estimator: Any = None if self.estimator == "auto" else ESTIMATORS[self.estimator]()
         return FitRequest(
-            **same,
+            **unchanged,
             friction=self._friction(),
             terms=self._terms(),
             estimator=estimator,
-            cutoff_hz=_cutoff(self.cutoff_hz),
-            delay_s=_delay(self.delay_s),
+            cutoff_hz=_parse_cutoff(self.cutoff_hz),
+            delay_s=_parse_delay(self.delay_s),
             joint_zero_std=math.radians(self.joint_zero_std),
-            prismatic_zero_std=1e-3 * self.slide_zero_std,
+            prismatic_zero_std=1e-3 * self.prismatic_zero_std,
             offset=not self.no_offset,
         )
 
     @property
     def friction_file(self) -> Path | None:
-        """The file friction is taken from, where one was given."""
+        """File of the friction model, if one was given."""
         path = Path(self.friction)
         return path if path.suffix == ".json" or path.is_file() else None
 
@@ -180,7 +187,7 @@ class ModelOptions:
         return tuple(require_choice(name, selectable_terms(), "--term") for name in self.term or ())
 
     def hints(self, joint_names: tuple[str, ...]) -> list[SignHint]:
-        """The known signs, each with its joint found by number or name."""
+        """Known signs, with joints by number or name."""
         if not self.sign_hint:
             return []
         from taufit.core.errors import TaufitError
@@ -194,30 +201,30 @@ class ModelOptions:
 
 @dataclass(frozen=True, slots=True)
 class HoldoutOptions:
-    """Recordings that score the model and are kept out of the fit."""
+    """Hold-out recordings for testing the model."""
 
     holdout: Annotated[
         list[Path] | None,
         typer.Option(
             "--holdout",
-            help="Recording kept out of the fit, to score it; or 30% for the last 30 % of every "
+            help="Hold-out recording to test the model, or 30% for the last 30 % of every "
             "recording. Repeatable.",
             metavar="FILE|PERCENT%",
         ),
     ] = None
     holdout_map: Annotated[
-        Path | None, typer.Option(help="Column map of the hold-outs, where it is another.")
+        Path | None, typer.Option(help="Column map of the hold-out files, if different.")
     ] = None
 
     @property
     def files(self) -> list[Path]:
-        """The recordings kept out, none by default."""
-        return [path for path in self.holdout or [] if not _is_share(path)]
+        """Hold-out recordings."""
+        return [path for path in self.holdout or [] if not _is_percentage(path)]
 
     @property
     def share(self) -> float:
-        """Of every recording, kept out at its end; 0 for none."""
-        shares = [path for path in self.holdout or [] if _is_share(path)]
+        """Hold-out fraction at the end of every recording; 0 for none."""
+        shares = [path for path in self.holdout or [] if _is_percentage(path)]
         if not shares:
             return 0.0
         try:
@@ -229,35 +236,40 @@ class HoldoutOptions:
         return share
 
 
-def _is_share(path: Path) -> bool:
+def _is_percentage(path: Path) -> bool:
     return str(path).endswith("%") and not path.exists()
 
 
 @dataclass(frozen=True, slots=True)
 class ResultOptions:
-    """What is written and printed."""
+    """Output files and messages."""
 
     report: Annotated[
-        Path | None, typer.Option(help="One HTML page about the fit.", metavar="FILE.html")
+        Path | None, typer.Option(help="HTML report to write.", metavar="FILE.html")
     ] = None
-    force: Annotated[
+    ignore_contradictions: Annotated[
         bool,
-        typer.Option("--force", help="Fit although the recording contradicts the robot."),
+        typer.Option(
+            "--ignore-contradictions",
+            help="Fit even if the recording contradicts the robot, write even if the model fails.",
+        ),
+        FormerName("--force"),
     ] = False
-    mend: Annotated[
+    write_map: Annotated[
         Path | None,
         typer.Option(
-            help="Where the column map is wrong and the right one is known, write it there.",
+            help="Corrected column map to write, if the given one is wrong.",
             metavar="MAP.yaml",
         ),
+        FormerName("--mend"),
     ] = None
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="Fitted model.", metavar="MODEL")
+        Path, typer.Option("--output", "-o", help="Model file to write.", metavar="MODEL")
     ] = Path("model.json")
     processes: Annotated[
         int | None,
         typer.Option(
-            help="Processes that share the files; by default one per processor from "
+            help="Parallel processes; default one per processor from "
             f"{MANY_FILES} files on. Results do not depend on it.",
             metavar="N",
             min=1,
@@ -268,12 +280,12 @@ class ResultOptions:
     allow_repeats: AllowRepeats = False
     as_json: Json = False
 
-    def kept_in(self, found_in: Path | None) -> Cache | None:
-        """Where results are kept, if they are."""
-        return opened_cache(self.cache, found_in)
+    def open_cache(self, recordings: Path | None) -> Cache | None:
+        """Open the result cache, if one is used."""
+        return open_result_cache(self.cache, recordings)
 
 
-def _cutoff(text: str) -> float | Literal["auto"]:
+def _parse_cutoff(text: str) -> float | Literal["auto"]:
     if text == "auto":
         return "auto"
     try:
@@ -285,7 +297,7 @@ def _cutoff(text: str) -> float | Literal["auto"]:
     return value
 
 
-def _delay(text: str) -> float | Literal["auto"]:
+def _parse_delay(text: str) -> float | Literal["auto"]:
     if text == "auto":
         return "auto"
     try:

@@ -1,70 +1,95 @@
-"""Commands that take groups of options, as typer wants them: one parameter per option."""
+"""Conversion of option groups to the flat parameters that typer expects."""
 
 from __future__ import annotations
 
 import functools
 import inspect
 import math
+import sys
 from collections.abc import Callable
-from dataclasses import MISSING, fields, is_dataclass
-from typing import Any, get_type_hints
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 
-_SMALLEST, _LARGEST = 1e-12, 1e12
+_MIN_NUMBER, _MAX_NUMBER = 1e-12, 1e12
+_HIDDEN = "former_"
+
+
+@dataclass(frozen=True, slots=True)
+class FormerName:
+    """Earlier spelling of an option, accepted with a message but not shown in the help.
+
+    Attributes:
+        option: Earlier spelling, e.g. "--effort".
+    """
+
+    option: str
 
 
 def flatten_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The same command with every group's fields in place of the group.
+    """Wrap a command so that the fields of every option group are options of their own.
 
-    A parameter annotated with a dataclass of `cli/options` (or of the verb's own file) is a
-    group: its fields become options with their own names, help and defaults, and the command
-    receives the dataclass again. Numbers no option means are refused as wrong usage: NaN passes
-    every range check, and 1e-308 overflows what is computed from it.
+    A parameter annotated with a dataclass of `cli/options` (or of the command's module) is a group:
+    its fields become options with their names, help and defaults, and the command receives the
+    dataclass. Numbers out of range are wrong usage: NaN passes every range check, and 1e-308
+    overflows in computations.
     """
     hints = get_type_hints(command, include_extras=True)
-    flat: list[inspect.Parameter] = []
+    flat_parameters: list[inspect.Parameter] = []
     groups: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {}
     for parameter in inspect.signature(command).parameters.values():
         hint = hints[parameter.name]
         if isinstance(hint, type) and is_dataclass(hint):
-            own = _options(hint)
-            groups[parameter.name] = (hint, tuple(option.name for option in own))
-            flat += own
+            group_parameters = _group_parameters(hint)
+            groups[parameter.name] = (hint, tuple(option.name for option in group_parameters))
+            flat_parameters += group_parameters
         else:
-            flat.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hint))
-    names = [parameter.name for parameter in flat]
+            flat_parameters.append(
+                parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hint)
+            )
+    former = {p.name: name for p in flat_parameters if (name := _former_name(p.annotation))}
+    flat_parameters += [
+        _hidden_parameter(p, former[p.name]) for p in flat_parameters if p.name in former
+    ]
+    names = [parameter.name for parameter in flat_parameters]
     assert len(set(names)) == len(names), f"options given twice: {sorted(names)}"
 
     @functools.wraps(command)
-    def typed(**given: Any) -> None:
-        for name, value in given.items():
-            reason = _no_number(value)
+    def flat_command(**values: Any) -> None:
+        for name, option in former.items():
+            value = values.pop(_HIDDEN + name)
+            if value:
+                print(f"taufit: {option} is now {_spelling(name)}.", file=sys.stderr)
+                values[name] = value
+        for name, value in values.items():
+            reason = _range_error(value)
             if reason:
-                option = f"--{name}".replace("_", "-")
-                raise typer.BadParameter(reason, param_hint=option)
+                raise typer.BadParameter(reason, param_hint=_spelling(name))
         for name, (group, options) in groups.items():
-            given[name] = group(**{option: given.pop(option) for option in options})
-        command(**given)
+            values[name] = group(**{option: values.pop(option) for option in options})
+        command(**values)
 
-    typed.__signature__ = inspect.Signature(flat)  # type: ignore[attr-defined]
-    typed.__annotations__ = {parameter.name: parameter.annotation for parameter in flat}
-    return typed
+    flat_command.__signature__ = inspect.Signature(flat_parameters)  # type: ignore[attr-defined]
+    flat_command.__annotations__ = {
+        parameter.name: parameter.annotation for parameter in flat_parameters
+    }
+    return flat_command
 
 
-def _no_number(value: Any) -> str:
-    """Why a value is none that any option means; "" where it may be one. Infinity may be."""
+def _range_error(value: Any) -> str:
+    """Reason why a number is out of range; "" if it is valid. Infinity is valid."""
     if isinstance(value, float):
         if math.isnan(value):
             return "must be a number, not nan."
-        if value and math.isfinite(value) and not _SMALLEST <= abs(value) <= _LARGEST:
-            return f"{value:g} is out of range: at most {_LARGEST:g}, at least {_SMALLEST:g}."
+        if value and math.isfinite(value) and not _MIN_NUMBER <= abs(value) <= _MAX_NUMBER:
+            return f"{value:g} is out of range: at most {_MAX_NUMBER:g}, at least {_MIN_NUMBER:g}."
     if isinstance(value, int) and abs(value) >= 2**63:
         return "is out of range: whole numbers have at most 18 digits."
     return ""
 
 
-def _options(group: type) -> list[inspect.Parameter]:
+def _group_parameters(group: type) -> list[inspect.Parameter]:
     hints = get_type_hints(group, include_extras=True)
     return [
         inspect.Parameter(
@@ -75,3 +100,27 @@ def _options(group: type) -> list[inspect.Parameter]:
         )
         for field in fields(group)
     ]
+
+
+def _spelling(name: str) -> str:
+    """Option of a parameter name: "torque_kind" gives "--torque-kind"."""
+    return f"--{name}".replace("_", "-")
+
+
+def _former_name(annotation: Any) -> str:
+    """Earlier spelling of an annotated option; "" without one."""
+    marks = getattr(annotation, "__metadata__", ())
+    return next((mark.option for mark in marks if isinstance(mark, FormerName)), "")
+
+
+def _hidden_parameter(parameter: inspect.Parameter, option: str) -> inspect.Parameter:
+    """Hidden option with the earlier spelling of a parameter."""
+    kind = get_args(parameter.annotation)[0]
+    is_flag = kind is bool
+    text = f"Earlier spelling of {_spelling(parameter.name)}."
+    hidden = typer.Option(option, hidden=True, help=text)
+    return parameter.replace(
+        name=_HIDDEN + parameter.name,
+        default=False if is_flag else None,
+        annotation=Annotated[kind if is_flag else kind | None, hidden],
+    )

@@ -1,4 +1,4 @@
-"""Pieces of verbs that are no verbs themselves. In: options. Out: what a verb does in part.
+"""Parts of commands. In: options. Out: steps of a command.
 
-Left to others: the verbs (`cli/<verb>.py`).
+Not here: the commands (`cli/<command>.py`).
 """

@@ -1,4 +1,4 @@
-"""`taufit fit ... --mend MAP`: what is wrong put right in a corrected column map."""
+"""`taufit fit ... --write-map MAP`: corrected column map."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CorrectedMap:
-    """What to type instead, and the corrected map if one was written.
+    """Remedy of a fit, and the corrected column map if one was written.
 
     Attributes:
-        remedy: Of all findings together.
-        map: The file that was written, or None.
+        remedy: Remedy of all findings together.
+        map: File written, or None.
     """
 
     remedy: Remedy
     map: Path | None
 
     @property
-    def words(self) -> str:
-        """The changed parts of the command."""
+    def description(self) -> str:
+        """Changed arguments of the command."""
         robot, options = self.remedy.robot, list(self.remedy.options)
         if self.map is not None:
             options = ["--map", str(self.map), *options]
         parts = [f"robot {robot}"] if robot else []
         parts += [" ".join(options)] if options else []
         if self.remedy.edits and self.map is None:
-            parts.append("a corrected column map (--mend MAP.yaml writes it)")
+            parts.append("a corrected column map (--write-map MAP.yaml writes it)")
         return ", ".join(parts)
 
     def to_dict(self) -> dict[str, Any]:
@@ -50,7 +50,7 @@ def write_corrected_map(
     robot: str,
     output: Path | None,
 ) -> CorrectedMap | None:
-    """The remedy of findings, with the corrected map written where it needs one; or None."""
+    """Remedy of findings, with the corrected column map written if needed; None without remedy."""
     from taufit.recording.map.remedy import apply_edits, combine_remedies
 
     remedy = combine_remedies(f.remedy for f in findings if f.severity != "info")
@@ -62,26 +62,26 @@ def write_corrected_map(
 
     from taufit.core.files import write_text
 
-    page = apply_edits(_page(paths[0], source, robot), remedy.edits)
+    page = apply_edits(_present_map(paths[0], source, robot), remedy.edits)
     write_text(output, yaml.safe_dump(page, sort_keys=False, default_flow_style=None))
     return CorrectedMap(remedy, output)
 
 
-def _page(path: Path, source: RecordingOptions, robot: str) -> Mapping[str, Any]:
-    """The map the recording was read with, or one that reads it as it was read."""
-    from taufit.cli.parts.draft import drafted
+def _present_map(path: Path, source: RecordingOptions, robot: str) -> Mapping[str, Any]:
+    """Column map of the recording, or one that reads it in the same way."""
+    from taufit.cli.parts.map_draft import draft_column_map
     from taufit.recording.column_map import read_page
 
     if source.map is not None:
         return read_page(source.map)
-    draft = drafted(path, robot=robot, topic=source.topic)
+    draft = draft_column_map(path, robot=robot, topic=source.topic)
     if draft is not None:
         return draft.page
-    return _own(replace(source, start=None, end=None).runs(path)[0])
+    return _native_map(replace(source, start=None, end=None).runs(path)[0])
 
 
-def _own(recording: Any) -> dict[str, Any]:
-    """The map of a file in taufit's own form."""
+def _native_map(recording: Any) -> dict[str, Any]:
+    """Column map of a file in taufit's format."""
     from taufit.recording.quantity import QUANTITIES, SIGNALS
 
     signal = {"A": "current", "N m": "torque"}.get(recording.signal_unit, "signal")

@@ -1,4 +1,4 @@
-"""Small files to try every command on: a simulated UR10e, recorded on several days."""
+"""Small example files for all commands: a simulated UR10e, recorded on several days."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from taufit.robot import Robot
 
 ROBOT = "ur10e"
-# Joint torque per ampere of the drives behind the foreign log.
+# Drive gains of the example log [N m/A].
 _GAINS = (11.9, 11.9, 9.8, 10.7, 10.7, 10.7)
 _MAP = f"""\
 # What the columns of log.csv.gz and other_log.csv.gz are.
@@ -30,7 +30,7 @@ gains: {list(_GAINS)}          # N m at the joint per ampere
 
 
 def write_example_files(folder: Path) -> Iterator[tuple[str, str]]:
-    """Write them one by one; gives each file's name and what it is."""
+    """Write the files one by one; yield name and description of each."""
     import taufit
     from taufit.sim import CarriedPayload, random_fourier
 
@@ -39,10 +39,10 @@ def write_example_files(folder: Path) -> Iterator[tuple[str, str]]:
     names = {"run.parquet": "a run to fit", "other_day.parquet": "a run to test with"}
     names["third_day.parquet"] = "another one"
     runs = []
-    for seed, (name, what) in enumerate(names.items()):
+    for seed, (name, description) in enumerate(names.items()):
         runs.append(twin.run(random_fourier(robot, seed=seed), seed=seed).recording)
         taufit.write_recording(runs[-1], folder / name)
-        yield name, what
+        yield name, description
     mass = CarriedPayload.lump(3.5, (0.0, 0.0, 0.03))
     loaded = twin.run(random_fourier(robot, seed=1), seed=5, payload=mass).recording
     taufit.write_recording(loaded, folder / "loaded.parquet")
@@ -54,10 +54,10 @@ def write_example_files(folder: Path) -> Iterator[tuple[str, str]]:
     yield "columns.yaml", "what the columns of those logs are"
     taufit.write_recording(runs[0], folder / "run.mcap")
     yield "run.mcap", "the first run as joint states of ROS 2"
-    done = taufit.identify(robot, folder / "run.parquet", holdout=folder / "other_day.parquet")
-    taufit.write_model(done.model, folder / "model.json")
+    result = taufit.identify(robot, folder / "run.parquet", holdout=folder / "other_day.parquet")
+    taufit.write_model(result.model, folder / "model.json")
     yield "model.json", "the model that `taufit fit` makes of the first run"
-    yield from _robots(robot, folder)
+    yield from _write_robots(robot, folder)
     for k, name in enumerate(("other_day.parquet", "third_day.parquet"), 1):
         day = folder / "plant" / f"arm_{k}" / "2026-11-02.parquet"
         day.parent.mkdir(parents=True, exist_ok=True)
@@ -81,8 +81,8 @@ def _write_log(recording: Recording, path: Path) -> None:
         np.savetxt(file, np.hstack(columns), delimiter=",", fmt="%.6f")
 
 
-def _robots(robot: Robot, folder: Path) -> Iterator[tuple[str, str]]:
-    """The arm as descriptions of one's own: a URDF and a DH table."""
+def _write_robots(robot: Robot, folder: Path) -> Iterator[tuple[str, str]]:
+    """Write the robot as URDF and as DH table."""
     import taufit
     from taufit.robot import write_robot
 

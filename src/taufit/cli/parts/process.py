@@ -1,4 +1,4 @@
-"""How the command behaves as a process: pipes, closed streams, signals, odd terminals."""
+"""Process behaviour of the command: pipes, closed streams, signals, terminals."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from typing import Any, TextIO
 from taufit.core import process_cleanup
 from taufit.core.names import printable
 
-# Outside of this rich prints nothing, or pads lines by the megabyte.
+# Terminal widths that rich handles.
 _WIDTHS = range(10, 10_001)
 
 
-class _Outlet(io.FileIO):
-    """A stream whose reader may leave: what is written after that goes nowhere.
+class _PipeSafeFile(io.FileIO):
+    """Stream whose reader may close it: later output is discarded.
 
-    So `taufit ... | head` runs to its end and exits with the code of its result. Where `careless`,
-    no error at all is raised: a message that cannot be shown must not change the exit code.
+    `taufit ... | head` then runs to its end with the exit code of its result. With `careless`, no
+    error is raised at all: a message that cannot be shown must not change the exit code.
     """
 
-    careless = False
+    ignore_errors = False
 
     def write(self, data: object, /) -> int:
         try:
@@ -34,25 +34,25 @@ class _Outlet(io.FileIO):
         except BrokenPipeError:
             return len(memoryview(data))  # type: ignore[arg-type]
         except OSError:
-            if not self.careless:
+            if not self.ignore_errors:
                 raise
             return len(memoryview(data))  # type: ignore[arg-type]
 
 
-class _Stream(io.TextIOWrapper):
-    """Text for a terminal. What a file may have smuggled in to act there is spelled out."""
+class _FilteredStream(io.TextIOWrapper):
+    """Text stream for a terminal; control characters from files are escaped."""
 
     def write(self, text: str, /) -> int:
         return super().write(printable(text))
 
     @property
-    def unfiltered(self) -> _Unfiltered:
-        """The same for texts whose codes are our own (`Screen`)."""
-        return _Unfiltered(self)
+    def unfiltered(self) -> _UnfilteredStream:
+        """Stream without the filter, for text with our own control codes (`Screen`)."""
+        return _UnfilteredStream(self)
 
 
-class _Unfiltered:
-    def __init__(self, stream: _Stream) -> None:
+class _UnfilteredStream:
+    def __init__(self, stream: _FilteredStream) -> None:
         self._stream = stream
 
     def write(self, text: str, /) -> int:
@@ -63,14 +63,14 @@ class _Unfiltered:
 
 
 def configure_process() -> None:
-    """Streams, terminal width and signals, before anything else runs."""
+    """Configure streams, terminal width and signals, before anything else runs."""
     _reserve_descriptors()
     if sys.stdout is None or sys.stdout is sys.__stdout__:
-        sys.stdout = _stream(1, careless=False)
+        sys.stdout = _open_stream(1, ignore_errors=False)
     if sys.stderr is None or sys.stderr is sys.__stderr__:
-        sys.stderr = _stream(2, careless=True)
+        sys.stderr = _open_stream(2, ignore_errors=True)
         if not sys.warnoptions:
-            # NumPy's words about a number are no words for a user; ours name file and place.
+            # NumPy warnings are replaced by messages that name file and place.
             warnings.filterwarnings("ignore", category=RuntimeWarning)
     if sys.stdin is None:
         sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
@@ -81,66 +81,69 @@ def configure_process() -> None:
 
 
 @contextmanager
-def stoppable(*, patient: bool = False) -> Iterator[None]:
-    """Signals end the run in order: what is under way is undone first, within seconds.
+def handle_signals(*, wait_for_end: bool = False) -> Iterator[None]:
+    """Handle signals: clean up first, within seconds, then end.
 
     Args:
-        patient: Take the time an orderly end needs, as a recording that is finished does.
+        wait_for_end: Take the time of an orderly end, e.g. to complete a recording.
     """
-    before = {}
-    for name, handler in (("SIGTERM", _Stop(patient)), ("SIGHUP", _Stop(patient)),
-                          ("SIGINT", _Interrupt(patient))):  # fmt: skip
+    old_handlers = {}
+    for name, handler in (
+        ("SIGTERM", _TerminationHandler(wait_for_end)),
+        ("SIGHUP", _TerminationHandler(wait_for_end)),
+        ("SIGINT", _InterruptHandler(wait_for_end)),
+    ):
         number = getattr(signal, name, None)
         if number is None:
             continue
-        # Refused outside the main thread; what `nohup` has switched off stays off.
+        # Not allowed outside the main thread; signals ignored by `nohup` stay ignored.
         with suppress(ValueError):
             if signal.getsignal(number) != signal.SIG_IGN:
-                before[number] = signal.signal(number, handler)
+                old_handlers[number] = signal.signal(number, handler)
     try:
-        with process_cleanup.guard_signals(list(before)):
+        with process_cleanup.guard_signals(list(old_handlers)):
             yield
     finally:
-        for number, earlier in before.items():
-            signal.signal(number, earlier)
+        for number, old_handler in old_handlers.items():
+            signal.signal(number, old_handler)
         process_cleanup.remove_registered()
 
 
-class _Interrupt:
-    """Ctrl-C as Python knows it."""
+class _InterruptHandler:
+    """Handler of Ctrl-C."""
 
-    def __init__(self, patient: bool) -> None:
-        self.patient = patient
+    def __init__(self, wait_for_end: bool) -> None:
+        self.wait_for_end = wait_for_end
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
-        if self.patient:
+        if self.wait_for_end:
             process_cleanup.extend_deadline()
         raise KeyboardInterrupt
 
 
-class _Stop:
-    """First an exception, so that everything is left in order; if that does not help, the end."""
+class _TerminationHandler:
+    """Handler of termination: an exception at first for clean-up, then immediate exit."""
 
-    def __init__(self, patient: bool) -> None:
-        self.patient, self.asked = patient, False
+    def __init__(self, wait_for_end: bool) -> None:
+        self.wait_for_end, self.was_signalled = wait_for_end, False
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
-        if self.patient:
+        if self.wait_for_end:
             process_cleanup.extend_deadline()
-        if self.asked:
+        if self.was_signalled:
             process_cleanup.remove_registered()
             os._exit(128 + number)
-        self.asked = True
+        self.was_signalled = True
         raise SystemExit(128 + number)
 
 
-def finish() -> None:
-    """Everything printed has arrived, or an OSError says why not."""
+def flush_output() -> None:
+    """Flush all output; raises OSError if that fails."""
     try:
         sys.stdout.flush()
     except OSError as error:
-        # The interpreter would try once more on its way out, and complain.
-        _silence(1)
+        # The interpreter would try again at exit.
+        _redirect_to_null(1)
         raise OSError(error.errno, error.strerror, "standard output") from None
     finally:
         with suppress(OSError):
@@ -148,9 +151,9 @@ def finish() -> None:
 
 
 def _reserve_descriptors() -> None:
-    """Closed standard streams are opened again: no file of ours may get their numbers.
+    """Reopen closed standard streams, so that no other file gets their numbers.
 
-    Standard output is opened such that writing to it fails, as it does when it is closed.
+    Standard output is opened such that writing fails, as on a closed stream.
     """
     for number, mode in ((0, os.O_RDONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
         try:
@@ -162,25 +165,25 @@ def _reserve_descriptors() -> None:
                 os.close(opened)
 
 
-def _stream(number: int, *, careless: bool) -> TextIO:
-    # Python opened it with the locale's encoding; without one, UTF-8.
-    before = sys.stdout if number == 1 else sys.stderr
-    if before is not None:
+def _open_stream(number: int, *, ignore_errors: bool) -> TextIO:
+    # Encoding of the locale as chosen by Python, else UTF-8.
+    original = sys.stdout if number == 1 else sys.stderr
+    if original is not None:
         with suppress(OSError):
-            before.flush()
-    raw = _Outlet(number, "wb", closefd=False)
-    raw.careless = careless
-    return _Stream(
+            original.flush()
+    raw = _PipeSafeFile(number, "wb", closefd=False)
+    raw.ignore_errors = ignore_errors
+    return _FilteredStream(
         io.BufferedWriter(raw),
-        encoding=getattr(before, "encoding", None) or "utf-8",
-        # File names need not be UTF-8; what the terminal cannot show is spelled out.
+        encoding=getattr(original, "encoding", None) or "utf-8",
+        # File names may not be UTF-8: escape undisplayable characters.
         errors="backslashreplace",
         line_buffering=number == 2 or raw.isatty(),
     )
 
 
-def _silence(number: int) -> None:
+def _redirect_to_null(number: int) -> None:
     with suppress(OSError):
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, number)
-        os.close(nowhere)
+        null_file = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null_file, number)
+        os.close(null_file)

@@ -1,4 +1,4 @@
-"""Files of simulated runs: their names, and going on from where one ended."""
+"""Files of simulated runs: names, and continuation of an earlier run."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ if TYPE_CHECKING:
 
 
 def truth_path(recording: Path) -> Path:
-    """NAME.truth.json beside NAME.parquet, whatever dots are in NAME."""
-    return recording.with_name(_parts(recording)[0] + ".truth.json")
+    """NAME.truth.json beside NAME.parquet, with any dots in NAME."""
+    return recording.with_name(_split_suffix(recording)[0] + ".truth.json")
 
 
-def numbered(path: Path, number: int) -> Path:
-    """NAME_003.parquet."""
-    stem, ending = _parts(path)
+def number_file(path: Path, number: int) -> Path:
+    """Path with a number: NAME_003.parquet."""
+    stem, ending = _split_suffix(path)
     return path.with_name(f"{stem}_{number:03d}{ending}")
 
 
-def _parts(path: Path) -> tuple[str, str]:
-    """A recording's name without its ending, and the ending."""
+def _split_suffix(path: Path) -> tuple[str, str]:
+    """Recording name without suffix, and the suffix."""
     from taufit.recording.write import WRITERS
 
     for ending in sorted(WRITERS, key=len, reverse=True):
@@ -33,11 +33,11 @@ def _parts(path: Path) -> tuple[str, str]:
     return path.name, ""
 
 
-def going_on(twin: Twin, run: Path) -> Twin:
-    """The arm as warm as an earlier run left it.
+def continue_run(twin: Twin, run: Path) -> Twin:
+    """Copy of a twin with the final temperatures of an earlier run.
 
-    Both heat stores come from the truth beside a simulated run; a recording without one tells what
-    its sensors showed last, which both stores then have.
+    Motor and housing temperature come from the truth file beside a simulated run; a recording
+    without one gives the last sensor values for both.
     """
     import numpy as np
 
@@ -57,9 +57,11 @@ def going_on(twin: Twin, run: Path) -> Twin:
         motor = page["temperature_end"].numbers(joints)
         housing = page["housing_end"].numbers(joints)
     else:
-        from taufit.recording import in_order, read_recording
+        from taufit.recording import read_recording, reorder_joints
 
-        recording = in_order(read_recording(run), twin.robot.joint_names, robot=twin.robot.name)
+        recording = reorder_joints(
+            read_recording(run), twin.robot.joint_names, robot=twin.robot.name
+        )
         if recording.temperature is None:
             raise TaufitError(
                 f"--after {run}: it has no joint temperatures, and there is no {truth.name} beside "
@@ -69,5 +71,7 @@ def going_on(twin: Twin, run: Path) -> Twin:
         if not rows.any():
             raise TaufitError(f"--after {run}: its joint temperatures are not numbers.")
         motor = housing = np.asarray(recording.temperature[rows][-1], float)
-    warm = replace(thermal, initial=np.asarray(motor), initial_housing=np.asarray(housing))
-    return replace(twin, effects=replace(twin.effects, thermal=warm))
+    initial_thermal = replace(
+        thermal, initial=np.asarray(motor), initial_housing=np.asarray(housing)
+    )
+    return replace(twin, effects=replace(twin.effects, thermal=initial_thermal))

@@ -8,11 +8,11 @@ from taufit.core.arrays import Array, Float
 from taufit.core.errors import InfeasibleError
 from taufit.excitation.scene.clearances import Clearances
 from taufit.excitation.scene.scene import Scene
-from taufit.robot import Limits, Robot
+from taufit.robot import JointLimits, Robot
 
 
 def find_free_pose(
-    robot: Robot, limits: Limits, scene: Scene, seed: int = 0, tries: int = 400
+    robot: Robot, limits: JointLimits, scene: Scene, seed: int = 0, tries: int = 400
 ) -> Float[Array, " j"]:
     """Find a pose well inside the limits with much free space in every direction.
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from taufit.contact.external_torque import observer_gain
-from taufit.contact.noise import default_noise
+from taufit.contact.regime_noise import default_noise
 from taufit.core.parameters import PER_LINK
 from taufit.export.friction_parts import offsets
 from taufit.model.fitted_model import FittedModel

@@ -183,7 +183,7 @@ class MappingSession:
         if self.page is None:
             return ""
         reasons = () if self.draft is None or self.page != self.draft.page else self.draft.reasons
-        still_open = () if self.draft is None else self.draft.open
+        still_open = () if self.draft is None else self.draft.open_questions
         return draft_text(Draft(self.page, reasons, still_open), self.path.name)
 
     def save(self) -> Path:
@@ -259,7 +259,7 @@ class MappingSession:
                 "choices": {name: list(QUANTITIES[name].units) for name in units},
                 "map": self.text(),
                 "reasons": [] if self.draft is None else list(self.draft.reasons),
-                "open": [] if self.draft is None else list(self.draft.open),
+                "open": [] if self.draft is None else list(self.draft.open_questions),
                 "problem": self.problem,
                 "check": None if self.check is None else self.check.to_dict(),
                 "read": None

@@ -1,9 +1,10 @@
-"""What columns are, from their names.
+"""Column quantities from column names.
 
-A name is cut into words at separators, at changes of case and at digits: `tau_J_d[0]`,
-`joint1_pos` and `/joint_states/elbow/position` become (tau, j, d, 0), (joint, 1, pos) and
-(joint, states, elbow, position). One word says the quantity, a number or the remaining words say
-the joint, and words such as `target` say that it is not the measured one.
+A name is split into words at separators, changes of case and digits: `tau_J_d[0]`, `joint1_pos` and
+`/joint_states/elbow/position` become (tau, j, d, 0), (joint, 1, pos) and (joint, states, elbow,
+position). One word gives the quantity, a number or the remaining words give the joint, and words
+such
+as `target` mark commanded values.
 """
 
 from __future__ import annotations
@@ -36,18 +37,18 @@ _WORDS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 _TIME = ("t", "time", "timestamp", "stamp", "seconds", "secs", "clock", "timestamps", "times")
 _RUN = ("run", "episode", "trial", "run_id", "episode_index", "trajectory")
-# Words that change what a column is, and words that add nothing.
+# Words that change the meaning of a column, and words without meaning.
 _COMMANDED = (
     "target", "cmd", "command", "commanded", "desired", "des", "d", "ref", "reference", "goal",
     "set", "setpoint", "action", "planned", "nominal", "c", "ipo",
 )  # fmt: skip
-_OTHER = (
+_QUALIFIERS = (
     "ext", "external", "hat", "filtered", "err", "error", "rel", "mot", "motor", "gravity", "g",
     "friction", "coriolis", "std", "max", "min", "limit", "safety", "output", "control", "tcp",
     "hat", "k", "o", "model", "residual", "predicted", "robot", "standard", "digital", "io",
     "momentum", "runtime", "scaling", "speed",
 )  # fmt: skip
-_EMPTY = (
+_FILLERS = (
     "actual", "measured", "meas", "msr", "real", "state", "states", "joint", "joints", "jnt",
     "axis", "a", "j", "fb", "feedback", "field", "observation", "msg", "data", "robot", "values",
     "value", "link", "sensor", "as", "motor",
@@ -62,22 +63,22 @@ _UNITS = {
 
 @dataclass(frozen=True, slots=True)
 class ColumnGroup:
-    """Columns that hold one quantity, joint after joint.
+    """Columns of one quantity, joint by joint.
 
     Attributes:
         quantity: One of `QUANTITIES`.
         columns: Indices from 0.
-        commanded: Whether they are what the controller wanted.
-        aside: Words that say it is something special (external, motor, error).
-        unit: Of the name, or None.
-        joints: Names of the joints where the columns carry names instead of numbers.
-        key: Pattern with {joint} or {joint0}, or None where the columns are listed.
+        commanded: Whether the values are commanded rather than measured.
+        qualifiers: Words that mark a special quantity (external, motor, error).
+        unit: Unit given in the name, or None.
+        joints: Joint names, if the columns have names instead of numbers.
+        key: Pattern with {joint} or {joint0}; None if the columns are listed.
     """
 
     quantity: str
     columns: tuple[int, ...]
     commanded: bool = False
-    aside: tuple[str, ...] = ()
+    qualifiers: tuple[str, ...] = ()
     unit: str | None = None
     joints: tuple[str, ...] = ()
     key: str | None = None
@@ -88,15 +89,15 @@ class _Column:
     index: int
     quantity: str
     commanded: bool
-    aside: tuple[str, ...]
+    qualifiers: tuple[str, ...]
     unit: str | None
     number: int | None
     name: str
     pattern: str | None
 
 
-def words(name: str) -> list[tuple[str, int, int]]:
-    """Words of a name in lower case with their place."""
+def name_words(name: str) -> list[tuple[str, int, int]]:
+    """Words of a name in lower case with start and end."""
     return [
         (match[0].lower(), match.start(), match.end())
         for match in re.finditer(r"[A-Z]{2,}(?![a-z])|[A-Z]?[a-z]+|[A-Z]|\d+|°", name)
@@ -107,13 +108,18 @@ def time_column(names: Sequence[str]) -> tuple[int, str] | None:
     """Index of the time column and its unit, or None."""
     best: tuple[int, int, str] | None = None
     for index, name in enumerate(names):
-        found = [word for word, _, _ in words(name)]
-        if not any(word in _TIME for word in found) or set(found) & {"index", "temp", "scaling"}:
+        word_list = [word for word, _, _ in name_words(name)]
+        if not any(word in _TIME for word in word_list) or set(word_list) & {
+            "index",
+            "temp",
+            "scaling",
+        }:
             continue
         # `t` itself goes before `field.header.stamp`.
-        rank = len(found)
+        rank = len(word_list)
         unit = next(
-            (_UNITS[w] for w in found if w in _UNITS and _UNITS[w] in QUANTITIES["time"].units), ""
+            (_UNITS[w] for w in word_list if w in _UNITS and _UNITS[w] in QUANTITIES["time"].units),
+            "",
         )
         if best is None or rank < best[0]:
             best = (rank, index, unit)
@@ -121,12 +127,12 @@ def time_column(names: Sequence[str]) -> tuple[int, str] | None:
 
 
 def run_column(names: Sequence[str]) -> int | None:
-    """Index of a column that tells runs apart, or None."""
+    """Index of the column that numbers the runs, or None."""
     return next((i for i, name in enumerate(names) if name.lower() in _RUN), None)
 
 
-def groups(names: Sequence[str], skip: Sequence[int] = ()) -> list[ColumnGroup]:
-    """Every group of columns whose names say what they are, in the order of the file."""
+def name_groups(names: Sequence[str], skip: Sequence[int] = ()) -> list[ColumnGroup]:
+    """Groups of columns whose names give their quantity, in the order of the file."""
     columns = [
         column
         for index, name in enumerate(names)
@@ -134,40 +140,42 @@ def groups(names: Sequence[str], skip: Sequence[int] = ()) -> list[ColumnGroup]:
     ]
     kinds: dict[tuple[object, ...], list[_Column]] = {}
     for column in columns:
-        kind = (column.quantity, column.commanded, column.aside, column.unit)
+        kind = (column.quantity, column.commanded, column.qualifiers, column.unit)
         kinds.setdefault(kind, []).append(column)
-    together: dict[tuple[object, ...], list[_Column]] = {}
-    for own, members in kinds.items():
+    by_layout: dict[tuple[object, ...], list[_Column]] = {}
+    for kind_key, members in kinds.items():
         # elbow, wrist_1, wrist_2: where some joints have names, a number is part of the name.
-        named = sum(column.number is None for column in members) > 1
+        has_names = sum(column.number is None for column in members) > 1
         for column in members:
-            shape = ("name",) if named or column.number is None else ("number", column.pattern)
-            together.setdefault((*own, *shape), []).append(
-                replace(column, number=None) if named else column
+            shape = ("name",) if has_names or column.number is None else ("number", column.pattern)
+            by_layout.setdefault((*kind_key, *shape), []).append(
+                replace(column, number=None) if has_names else column
             )
-    return [group for members in together.values() for group in _sorted(members)]
+    return [group for members in by_layout.values() for group in _group_members(members)]
 
 
-def _sorted(members: list[_Column]) -> list[ColumnGroup]:
+def _group_members(members: list[_Column]) -> list[ColumnGroup]:
     first, key = members[0], None
-    numbered = first.number is not None
-    if len({c.number if numbered else c.name for c in members}) != len(members):
+    is_numbered = first.number is not None
+    if len({c.number if is_numbered else c.name for c in members}) != len(members):
         return []
     names: tuple[str, ...] = ()
-    if numbered:
+    if is_numbered:
         members = sorted(members, key=lambda column: column.number or 0)
         start = members[0].number or 0
-        whole = [column.number for column in members] == list(range(start, start + len(members)))
-        if whole and start in (0, 1) and first.pattern is not None:
+        is_consecutive = [column.number for column in members] == list(
+            range(start, start + len(members))
+        )
+        if is_consecutive and start in (0, 1) and first.pattern is not None:
             key = first.pattern.replace("{}", "{joint}" if start == 1 else "{joint0}")
     elif len(members) > 1:
-        names = _own_parts(tuple(column.name for column in members))
+        names = _complete_names(tuple(column.name for column in members))
     return [
         ColumnGroup(
             first.quantity,
             tuple(column.index for column in members),
             first.commanded,
-            first.aside,
+            first.qualifiers,
             first.unit,
             names,
             key,
@@ -175,63 +183,67 @@ def _sorted(members: list[_Column]) -> list[ColumnGroup]:
     ]
 
 
-def _own_parts(names: tuple[str, ...]) -> tuple[str, ...]:
+def _complete_names(names: tuple[str, ...]) -> tuple[str, ...]:
     return names if all(names) else ()
 
 
-def _quantity(found: list[tuple[str, int, int]]) -> tuple[str | None, int]:
-    """The quantity that words name, and the place of the word that does."""
-    quantity, at = None, -1
-    for place, (word, _, _) in enumerate(found):
+def _quantity(word_list: list[tuple[str, int, int]]) -> tuple[str | None, int]:
+    """Quantity named by the words, and the index of the deciding word."""
+    quantity, word_index = None, -1
+    for index, (word, _, _) in enumerate(word_list):
         for candidate, spellings in _WORDS.items():
             # The last word that names a quantity decides (current_as_torque is a torque), but a
-            # lone letter never beats a word.
-            beats = quantity is None or len(word) > 1 or len(found[at][0]) == 1
+            # single letter does not override a word.
+            beats = quantity is None or len(word) > 1 or len(word_list[word_index][0]) == 1
             if word in spellings and beats:
-                quantity, at = candidate, place
-    return quantity, at
+                quantity, word_index = candidate, index
+    return quantity, word_index
 
 
-def _number(found: list[tuple[str, int, int]], name: str) -> tuple[int | None, str | None]:
-    """The joint's number in a name, and the name with a gap in its place."""
-    digits = [(place, word) for place, (word, _, _) in enumerate(found) if word.isdigit()]
+def _joint_number(
+    word_list: list[tuple[str, int, int]], name: str
+) -> tuple[int | None, str | None]:
+    """Joint number in a name, and the name with a placeholder for it."""
+    digits = [(index, word) for index, (word, _, _) in enumerate(word_list) if word.isdigit()]
     if not digits:
         return None, None
-    place, text = digits[-1] if len(digits) == 1 else _joint_digit(found, digits)
-    _, start, end = found[place]
-    whole = text == str(int(text))
-    return int(text), name[:start] + "{}" + name[end:] if whole else None
+    index, text = digits[-1] if len(digits) == 1 else _joint_digit(word_list, digits)
+    _, start, end = word_list[index]
+    is_plain = text == str(int(text))
+    return int(text), name[:start] + "{}" + name[end:] if is_plain else None
 
 
 def _column(index: int, name: str) -> _Column | None:
-    found = words(name)
-    quantity, at = _quantity(found)
+    word_list = name_words(name)
+    quantity, quantity_index = _quantity(word_list)
     if quantity is None:
         return None
-    number, pattern = _number(found, name)
-    rest = [w for k, (w, _, _) in enumerate(found) if k != at]
-    commanded = any(word in _COMMANDED for word in rest)
+    number, pattern = _joint_number(word_list, name)
+    other_words = [w for k, (w, _, _) in enumerate(word_list) if k != quantity_index]
+    commanded = any(word in _COMMANDED for word in other_words)
     # In current_as_torque the current is the torque's source, not another quantity.
-    aside = tuple(sorted({word for word in rest if word in _OTHER and word != "speed"}))
-    unit = next((_UNITS[word] for word in rest if word in _UNITS), None)
-    own = "_".join(
+    qualifiers = tuple(
+        sorted({word for word in other_words if word in _QUALIFIERS and word != "speed"})
+    )
+    unit = next((_UNITS[word] for word in other_words if word in _UNITS), None)
+    joint_name = "_".join(
         word
-        for word in rest
-        if word not in (*_COMMANDED, *_EMPTY, *_OTHER, *_UNITS) and not _is_quantity(word)
+        for word in other_words
+        if word not in (*_COMMANDED, *_FILLERS, *_QUALIFIERS, *_UNITS) and not _is_quantity(word)
     )
     if unit is not None:
         unit = _per_second(unit, quantity)
-    return _Column(index, quantity, commanded, aside, unit, number, own, pattern)
+    return _Column(index, quantity, commanded, qualifiers, unit, number, joint_name, pattern)
 
 
 def _joint_digit(
-    found: list[tuple[str, int, int]], digits: list[tuple[int, str]]
+    word_list: list[tuple[str, int, int]], digits: list[tuple[int, str]]
 ) -> tuple[int, str]:
-    """Of several numbers in a name the one behind joint, axis or a quantity, else the last."""
-    for place, text in digits:
-        before = found[place - 1][0] if place else ""
-        if before in ("joint", "axis", "jnt", "j", "a", "link") or _is_quantity(before):
-            return place, text
+    """Number after joint, axis or a quantity if there are several numbers, else the last one."""
+    for index, text in digits:
+        previous = word_list[index - 1][0] if index else ""
+        if previous in ("joint", "axis", "jnt", "j", "a", "link") or _is_quantity(previous):
+            return index, text
     return digits[-1]
 
 
@@ -240,7 +252,7 @@ def _is_quantity(word: str) -> bool:
 
 
 def _per_second(unit: str, quantity: str) -> str | None:
-    """`deg` in the name of a velocity means deg/s."""
+    """Unit of a derivative: `deg` in the name of a velocity means deg/s."""
     units = QUANTITIES[quantity].units
     for candidate in (unit, f"{unit}/s", f"{unit}/s^2"):
         if candidate in units:

@@ -1,13 +1,14 @@
-"""What columns are, from their numbers: for files without a header.
+"""Column quantities from values, for files without header.
 
-Time is the column that rises in even steps. A velocity's integral is its position,
+Time is the column that increases in even steps. The integral of velocity is position,
 
     q_i(b) - q_i(a) = integral of v_i from a to b,
 
 so pairs of columns that satisfy it over many short windows are position and velocity, in blocks
-(all positions, then all velocities) or interleaved (joint by joint); velocity and acceleration
-likewise. What remains and is explained by gravity (sines and cosines of sums of the angles),
-friction and acceleration is torque or current; the noisiest such block is the measured one.
+(all
+positions, then all velocities) or interleaved (joint by joint); the same holds for velocity and
+acceleration. Remaining columns explained by gravity (sines and cosines of sums of angles), friction
+and acceleration are torque or current; the noisiest such block is the measured one.
 """
 
 from __future__ import annotations
@@ -22,25 +23,26 @@ from taufit.core.arrays import Array, Float
 from taufit.recording.draft.from_names import ColumnGroup
 from taufit.recording.timing import USUAL_HZ
 
-# Two columns belong together as integral and integrand above this correlation.
-_SAME = 0.985
-# A commanded channel follows the measured one this closely.
-_FOLLOWS = 0.995
-# Share of its variance a torque owes to gravity, friction and inertia.
-_TORQUE = 0.5
+# Minimum correlation of integral and integrand.
+_MIN_INTEGRAL_CORRELATION = 0.985
+# Minimum correlation of a commanded channel with the measured one.
+_MIN_COMMAND_CORRELATION = 0.995
+# Minimum fraction of the variance of a torque explained by gravity, friction and inertia.
+_MIN_TORQUE_FRACTION = 0.5
 _WINDOWS = 400
-_MOST_JOINTS = 12
-_MOST_QUANTITIES = 9
+_MAX_JOINTS = 12
+_MAX_QUANTITIES = 9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TableLayout:
-    """Where the columns of a nameless table are.
+    """Column groups of a table without names.
 
     Attributes:
-        groups: Position first; of torque-like groups the measured one first.
-        rate_hz: From velocity against position where there is no time column, else None.
-        reasons: Why each group is what it is, in words.
+        groups: Groups, position first; of torque-like groups the measured one first.
+        rate_hz: Sampling rate estimated from velocity and position if there is no time column
+            [Hz], else None.
+        reasons: Explanations of the groups.
     """
 
     groups: tuple[ColumnGroup, ...]
@@ -48,55 +50,58 @@ class TableLayout:
     reasons: tuple[str, ...]
 
 
-def time_by_numbers(values: Float[Array, "n c"]) -> tuple[int, str] | None:
-    """The column that rises in even steps and its unit; a plain counter only if nothing else."""
+def time_column_from_values(values: Float[Array, "n c"]) -> tuple[int, str] | None:
+    """Column that increases in even steps, and its unit; a counter only if there is no other."""
     counter = None
     for index in range(values.shape[1]):
         steps = np.diff(values[:, index])
         if len(steps) < 10 or not np.all(np.isfinite(steps)) or not np.mean(steps > 0) > 0.98:
             continue
-        usual = float(np.median(steps))
-        if usual <= 0 or np.mean((steps > 0.3 * usual) & (steps < 3.0 * usual)) < 0.95:
+        median_step = float(np.median(steps))
+        if (
+            median_step <= 0
+            or np.mean((steps > 0.3 * median_step) & (steps < 3.0 * median_step)) < 0.95
+        ):
             continue
         if np.all(steps == 1.0):
             counter = index
             continue
-        return index, unit_of_step(usual)
+        return index, unit_of_step(median_step)
     return None if counter is None else (counter, "ms")
 
 
 def unit_of_step(step: float) -> str:
-    """The unit in which a sampling period makes sense for a logger of joint torques."""
+    """Unit in which a sampling period is plausible for a logger of joint torques."""
     for unit, factor in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9)):
         if 4e-5 <= step * factor <= 0.3:
             return unit
     return "s"
 
 
-def layout(
+def layout_from_values(
     values: Float[Array, "n c"],
     time: Float[Array, " n"] | None,
     joints: int | None = None,
     skip: Sequence[int] = (),
 ) -> TableLayout | None:
-    """Positions, velocities, accelerations and torques among the columns, or None.
+    """Find positions, velocities, accelerations and torques among the columns; None if not found.
 
     Args:
-        values: All columns, rows in order of time.
-        time: [s], or None where there is none.
-        joints: How many the robot has, where that is known.
-        skip: Columns that are something else.
+        values: All columns, rows in time order.
+        time: Time stamps [s], or None.
+        joints: Number of joints of the robot, if known.
+        skip: Columns to ignore.
     """
-    sound = np.isfinite(values).all(axis=1)
-    if np.count_nonzero(sound) < 50:
+    is_finite = np.isfinite(values).all(axis=1)
+    if np.count_nonzero(is_finite) < 50:
         return None
-    clock = (np.arange(len(values), dtype=float) if time is None else time)[sound]
-    values = values[sound]
-    free = [int(c) for c in np.flatnonzero(np.ptp(values, axis=0) > 0) if c not in skip]
-    slopes, matches = integral_pairs(values, clock, free)
+    seconds = (np.arange(len(values), dtype=float) if time is None else time)[is_finite]
+    values = values[is_finite]
+    varying = [int(c) for c in np.flatnonzero(np.ptp(values, axis=0) > 0) if c not in skip]
+    slopes, matches = integral_pairs(values, seconds, varying)
     shape = _shape(matches, values.shape[1], joints)
     if shape is None:
-        return _without_velocity(values, clock, free, joints, skip)
+        return _layout_without_velocity(values, seconds, varying, joints, skip)
     stride, count, first, second = shape
     position, velocity = _block(first, stride, count), _block(second, stride, count)
     pairs = [pair for pair in zip(position, velocity, strict=True) if pair in matches]
@@ -105,32 +110,32 @@ def layout(
         f"{len(pairs)} of {count} columns are the integral of the ones {second - first} further "
         "on: position and velocity"
     ]
-    rate = _usual(1.0 / ratio) if time is None and ratio > 0 else None
+    rate = _round_to_usual_rate(1.0 / ratio) if time is None and ratio > 0 else None
     reasons += [] if rate is None else [f"velocity and position agree at {rate:g} Hz"]
-    unit, speed = _angle_units(values[:, position], ratio if time is not None else 1.0)
-    found = [ColumnGroup("position", tuple(position), unit=unit)]
-    found.append(ColumnGroup("velocity", tuple(velocity), unit=speed))
+    unit, velocity_unit = _angle_units(values[:, position], ratio if time is not None else 1.0)
+    column_groups = [ColumnGroup("position", tuple(position), unit=unit)]
+    column_groups.append(ColumnGroup("velocity", tuple(velocity), unit=velocity_unit))
     used = {*position, *velocity, *skip}
-    third = _next_block(matches, velocity, stride, used)
-    if third is not None:
-        found.append(ColumnGroup("acceleration", tuple(third)))
-        used |= set(third)
-    motion = _MotionBasis(values, position, velocity, clock / (rate or 1.0))
-    found += _rest(values, motion, used, stride, count, reasons)
-    return TableLayout(tuple(found), rate, tuple(reasons))
+    acceleration = _next_block(matches, velocity, stride, used)
+    if acceleration is not None:
+        column_groups.append(ColumnGroup("acceleration", tuple(acceleration)))
+        used |= set(acceleration)
+    motion = _MotionBasis(values, position, velocity, seconds / (rate or 1.0))
+    column_groups += _command_and_torque_groups(values, motion, used, stride, count, reasons)
+    return TableLayout(tuple(column_groups), rate, tuple(reasons))
 
 
-def _usual(rate: float) -> float:
-    near = USUAL_HZ[np.argmin(np.abs(USUAL_HZ / rate - 1.0))]
-    return float(near) if abs(near / rate - 1.0) < 0.05 else float(f"{rate:.3g}")
+def _round_to_usual_rate(rate: float) -> float:
+    usual_rate = USUAL_HZ[np.argmin(np.abs(USUAL_HZ / rate - 1.0))]
+    return float(usual_rate) if abs(usual_rate / rate - 1.0) < 0.05 else float(f"{rate:.3g}")
 
 
 def _angle_units(position: Float[Array, "n j"], ratio: float) -> tuple[str | None, str | None]:
-    """deg where the numbers are too large for radians; velocity in the unit that fits them."""
+    """Units of position and velocity: degrees if values are too large for radians."""
     largest = float(np.abs(position).max())
     unit = "deg" if 4 * np.pi < largest < 1500.0 else None
     degree = np.pi / 180.0
-    # ratio is d(position)/d(integral of velocity), in the file's own numbers.
+    # ratio is d(position)/d(integral of velocity), in the units of the file.
     if abs(ratio / degree - 1.0) < 0.1:
         return unit, "deg/s"
     if abs(ratio * degree - 1.0) < 0.1:
@@ -139,10 +144,10 @@ def _angle_units(position: Float[Array, "n j"], ratio: float) -> tuple[str | Non
 
 
 def integral_pairs(
-    values: Float[Array, "n c"], clock: Float[Array, " n"], free: list[int]
+    values: Float[Array, "n c"], time: Float[Array, " n"], varying: list[int]
 ) -> tuple[dict[tuple[int, int], float], set[tuple[int, int]]]:
-    """Columns that are the integral of another, with the slope between the two."""
-    step = np.diff(clock)[:, None]
+    """Pairs of columns (integral, integrand), with the slope between them."""
+    step = np.diff(time)[:, None]
     area = np.vstack(
         [np.zeros(values.shape[1]), np.cumsum(0.5 * (values[1:] + values[:-1]) * step, axis=0)]
     )
@@ -152,17 +157,20 @@ def integral_pairs(
     size_i = np.linalg.norm(integral, axis=0)
     cross = change.T @ integral
     slopes: dict[tuple[int, int], float] = {}
-    for i in free:
-        for k in free:
+    for i in varying:
+        for k in varying:
             if i == k or size_c[i] == 0 or size_i[k] == 0:
                 continue
-            if abs(cross[i, k]) > _SAME * size_c[i] * size_i[k] and cross[i, k] > 0:
+            if (
+                abs(cross[i, k]) > _MIN_INTEGRAL_CORRELATION * size_c[i] * size_i[k]
+                and cross[i, k] > 0
+            ):
                 slopes[i, k] = float(cross[i, k] / size_i[k] ** 2)
     return slopes, set(slopes)
 
 
 def _block(first: int, stride: int, count: int) -> list[int]:
-    """Columns of one quantity, joint after joint."""
+    """Columns of one quantity, joint by joint."""
     return [first + stride * joint for joint in range(count)]
 
 
@@ -171,21 +179,21 @@ def _shape(
 ) -> tuple[int, int, int, int] | None:
     """(stride, joints, first position column, first velocity column) with most joints matched."""
     best, score = None, 1.5
-    derived = {k for _, k in matches}
-    counts = [joints] if joints else range(2, _MOST_JOINTS + 1)
+    integrands = {k for _, k in matches}
+    counts = [joints] if joints else range(2, _MAX_JOINTS + 1)
     starts = {
         (i - shift * stride, k - shift * stride, stride)
         for i, k in matches
-        for stride in range(1, _MOST_QUANTITIES + 1)
+        for stride in range(1, _MAX_QUANTITIES + 1)
         for shift in range(3)
     }
     for (first, second, stride), count in product(sorted(starts), counts):
         position, velocity = _block(first, stride, count), _block(second, stride, count)
-        every = {*position, *velocity}
-        if len(every) == 2 * count and min(every) >= 0 and max(every) < columns:
+        all_columns = {*position, *velocity}
+        if len(all_columns) == 2 * count and min(all_columns) >= 0 and max(all_columns) < columns:
             hits = sum(pair in matches for pair in zip(position, velocity, strict=True))
-            chained = sum(column in derived for column in position)
-            points = hits - 2.0 * (count - hits) - 0.6 * chained + 0.1 * (stride == 1)
+            chained_count = sum(column in integrands for column in position)
+            points = hits - 2.0 * (count - hits) - 0.6 * chained_count + 0.1 * (stride == 1)
             if points > score:
                 best, score = (stride, count, first, second), points
     return best
@@ -194,7 +202,7 @@ def _shape(
 def _next_block(
     matches: set[tuple[int, int]], velocity: list[int], stride: int, used: set[int]
 ) -> list[int] | None:
-    """Columns whose integral is the velocity."""
+    """Columns whose integral is velocity."""
     offsets = [k - i for i, k in matches if i in velocity and k not in used]
     for offset in sorted(set(offsets), key=offsets.count, reverse=True):
         block = [v + offset for v in velocity]
@@ -204,21 +212,21 @@ def _next_block(
 
 
 class _MotionBasis:
-    """Columns any arm's torque is made of, thinned, with an orthonormal basis."""
+    """Orthonormal basis of generic robot torque terms, on a subset of rows."""
 
     def __init__(
         self,
         values: Float[Array, "n c"],
         position: list[int],
         velocity: list[int] | None,
-        clock: Float[Array, " n"],
+        time: Float[Array, " n"],
     ) -> None:
         self.rows = np.arange(2, len(values) - 2, max(1, len(values) // 2000))
         q = values[:, position]
         scale = 1.0 if np.abs(q).max() < 4 * np.pi else np.pi / 180.0
-        v = values[:, velocity] if velocity is not None else np.gradient(q, clock, axis=0)
+        v = values[:, velocity] if velocity is not None else np.gradient(q, time, axis=0)
         width = max(1, len(values) // 2000)
-        a = (v[4:] - v[:-4]) / (clock[4:] - clock[:-4])[:, None]
+        a = (v[4:] - v[:-4]) / (time[4:] - time[:-4])[:, None]
         a = np.vstack([a[:2], a, a[-2:]])
         self.q, self.v = q[self.rows], v[self.rows]
         self.a = _smooth(a, 4 * width)[self.rows]
@@ -233,28 +241,30 @@ class _MotionBasis:
         basis = np.concatenate(parts, axis=1)
         size = np.linalg.norm(basis, axis=0)
         basis = basis[:, size > 1e-9 * size.max()] / size[size > 1e-9 * size.max()]
-        left, values_, _ = np.linalg.svd(basis, full_matrices=False)
-        self.basis = left[:, values_ > 1e-6 * values_[0]]
+        left_vectors, singular_values, _ = np.linalg.svd(basis, full_matrices=False)
+        self.basis = left_vectors[:, singular_values > 1e-6 * singular_values[0]]
 
-    def explained(self, block: Float[Array, "m j"]) -> float:
-        """Median share of the variance of a block's columns that the motion explains."""
+    def explained_fraction(self, block: Float[Array, "m j"]) -> float:
+        """Median fraction of the variance of a block explained by the motion."""
         block = block - block.mean(axis=0)
         power = np.sum(block**2, axis=0)
-        fine = power > 0
-        if not fine.any():
+        is_nonzero = power > 0
+        if not is_nonzero.any():
             return 0.0
-        share = np.sum((self.basis.T @ block[:, fine]) ** 2, axis=0) / power[fine]
-        return float(np.median(share))
+        fraction = np.sum((self.basis.T @ block[:, is_nonzero]) ** 2, axis=0) / power[is_nonzero]
+        return float(np.median(fraction))
 
-    def follows(self, block: Float[Array, "m j"]) -> str | None:
-        """What of the motion a block repeats: position, velocity, acceleration or nothing."""
-        for name, own in (("position", self.q), ("velocity", self.v), ("acceleration", self.a)):
-            a, b = own - own.mean(axis=0), block - block.mean(axis=0)
+    def matching_motion(self, block: Float[Array, "m j"]) -> str | None:
+        """Motion quantity that a block repeats: position, velocity or acceleration; else None."""
+        for name, motion in (("position", self.q), ("velocity", self.v), ("acceleration", self.a)):
+            a, b = motion - motion.mean(axis=0), block - block.mean(axis=0)
             size = np.linalg.norm(a, axis=0) * np.linalg.norm(b, axis=0)
-            fine = size > 0
-            if fine.any():
-                same = np.sum(a * b, axis=0)[fine] / size[fine]
-                if np.median(same) > (_FOLLOWS if name != "acceleration" else 0.97):
+            is_nonzero = size > 0
+            if is_nonzero.any():
+                correlation = np.sum(a * b, axis=0)[is_nonzero] / size[is_nonzero]
+                if np.median(correlation) > (
+                    _MIN_COMMAND_CORRELATION if name != "acceleration" else 0.97
+                ):
                     return name
         return None
 
@@ -268,7 +278,7 @@ def _smooth(values: Float[Array, "n j"], width: int) -> Float[Array, "n j"]:
     return np.asarray((total[high] - total[low]) / (high - low)[:, None])
 
 
-def _rest(
+def _command_and_torque_groups(
     values: Float[Array, "n c"],
     motion: _MotionBasis,
     used: set[int],
@@ -276,67 +286,72 @@ def _rest(
     count: int,
     reasons: list[str],
 ) -> list[ColumnGroup]:
-    """Commanded motion and torque-like blocks among the columns that are left."""
-    found: list[ColumnGroup] = []
+    """Commanded motion and torque-like blocks among the unused columns."""
+    column_groups: list[ColumnGroup] = []
     torques: list[tuple[float, list[int]]] = []
     for block in _blocks(values.shape[1], used, stride, count):
         part = values[motion.rows][:, block]
-        repeats = motion.follows(part)
-        if repeats is not None:
-            found.append(ColumnGroup(f"commanded_{repeats}", tuple(block), commanded=True))
-        elif motion.explained(part) > _TORQUE:
+        motion_name = motion.matching_motion(part)
+        if motion_name is not None:
+            column_groups.append(
+                ColumnGroup(f"commanded_{motion_name}", tuple(block), commanded=True)
+            )
+        elif motion.explained_fraction(part) > _MIN_TORQUE_FRACTION:
             torques.append((_roughness(values[:, block]), block))
     torques.sort(key=lambda item: -item[0])
     for rank, (_, block) in enumerate(torques):
-        found.append(ColumnGroup("torque", tuple(block), commanded=rank > 0))
+        column_groups.append(ColumnGroup("torque", tuple(block), commanded=rank > 0))
     if torques:
         columns = torques[0][1]
         reasons.append(
             f"columns {columns[0] + 1} to {columns[-1] + 1} follow gravity, friction and inertia"
             + (" and are the noisiest that do" if len(torques) > 1 else "")
         )
-    return found
+    return column_groups
 
 
 def _blocks(columns: int, used: set[int], stride: int, count: int) -> list[list[int]]:
-    """Unused columns in the same layout, each column in one block."""
-    taken = set(used)
+    """Blocks of unused columns with the same layout; each column is in one block."""
+    assigned = set(used)
     out = []
     for first in range(columns):
         block = [first + stride * j for j in range(count)]
-        if block[-1] < columns and not taken & set(block):
+        if block[-1] < columns and not assigned & set(block):
             out.append(block)
-            taken |= set(block)
+            assigned |= set(block)
     return out
 
 
 def _roughness(block: Float[Array, "n j"]) -> float:
     """Noise relative to signal, median over the columns."""
     size = block.std(axis=0)
-    rough = np.median(np.abs(np.diff(block, n=2, axis=0)), axis=0)
-    fine = size > 0
-    return float(np.median(rough[fine] / size[fine])) if fine.any() else 0.0
+    noise = np.median(np.abs(np.diff(block, n=2, axis=0)), axis=0)
+    is_nonzero = size > 0
+    return float(np.median(noise[is_nonzero] / size[is_nonzero])) if is_nonzero.any() else 0.0
 
 
-def _without_velocity(
+def _layout_without_velocity(
     values: Float[Array, "n c"],
-    clock: Float[Array, " n"],
-    free: list[int],
+    time: Float[Array, " n"],
+    varying: list[int],
     joints: int | None,
     skip: Sequence[int],
 ) -> TableLayout | None:
-    """Position and torque only: positions are the smooth ones."""
+    """Layout of position and torque only: positions are the smoothest columns."""
     columns = [c for c in range(values.shape[1]) if c not in skip]
-    start, left = columns[0], len(columns)
-    count = joints or (left // 2 if left % 2 == 0 else 0)
-    if count < 1 or left < 2 * count or columns != list(range(start, start + left)):
+    start, column_count = columns[0], len(columns)
+    count = joints or (column_count // 2 if column_count % 2 == 0 else 0)
+    if count < 1 or column_count < 2 * count or columns != list(range(start, start + column_count)):
         return None
-    rough = np.log([_roughness(values[:, [c]]) + 1e-12 for c in range(values.shape[1])])
+    log_roughness = np.log([_roughness(values[:, [c]]) + 1e-12 for c in range(values.shape[1])])
     options = [(1, start, start + count), (1, start + count, start)]
-    if left == 2 * count:
+    if column_count == 2 * count:
         options += [(2, start, start + 1), (2, start + 1, start)]
     contrasts = [
-        float(np.median(rough[_block(b, k, count)]) - np.median(rough[_block(a, k, count)]))
+        float(
+            np.median(log_roughness[_block(b, k, count)])
+            - np.median(log_roughness[_block(a, k, count)])
+        )
         for k, a, b in options
     ]
     if not max(contrasts) > 0.0:
@@ -348,8 +363,8 @@ def _without_velocity(
         f"columns {position[0] + 1} to {position[-1] + 1} are the smoothest: position; no column "
         "is their derivative"
     ]
-    motion = _MotionBasis(values, position, None, clock)
+    motion = _MotionBasis(values, position, None, time)
     used = {*position, *skip}
-    found = [ColumnGroup("position", tuple(position), unit=unit)]
-    found += _rest(values, motion, used, stride, count, reasons)
-    return TableLayout(tuple(found), None, tuple(reasons))
+    column_groups = [ColumnGroup("position", tuple(position), unit=unit)]
+    column_groups += _command_and_torque_groups(values, motion, used, stride, count, reasons)
+    return TableLayout(tuple(column_groups), None, tuple(reasons))

@@ -1,4 +1,4 @@
-"""Common loggers, known by the names of their columns: they need no map from the user."""
+"""Column maps of common loggers, recognised by their column names."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from taufit.core.errors import RecordingError
 from taufit.recording.column_map import ColumnMap, locate, read_map
 from taufit.recording.table import Table
 
-# In the order in which they are tried; a current whose gains the controller shows goes first.
+# Order of recognition; currents with target channels, from which gains follow, come first.
 LOGGERS = (
     "ur_rtde_csv",
     "ur_rtde_current",
@@ -24,26 +24,26 @@ LOGGERS = (
 
 
 @cache
-def _map(name: str) -> ColumnMap:
+def _read_logger_map(name: str) -> ColumnMap:
     return read_map(Path(__file__).parent / f"{name}.yaml")
 
 
 def logger_map(table: Table) -> ColumnMap | None:
-    """The shipped map whose columns the table has, all of them and equally many, or None."""
+    """Shipped map whose columns the table has, with equal joint counts; None if none matches."""
     for name in LOGGERS:
-        column_map = _map(name)
-        if _fits(column_map, table.names):
+        column_map = _read_logger_map(name)
+        if _matches_columns(column_map, table.names):
             return column_map
     return None
 
 
-def _fits(column_map: ColumnMap, names: Sequence[str]) -> bool:
+def _matches_columns(column_map: ColumnMap, names: Sequence[str]) -> bool:
     counts = set()
     for entry in column_map.columns:
         try:
-            found = locate(entry, names, "")
+            indices = locate(entry, names, "")
         except RecordingError:
             return False
-        if found is not None and len(found) > 1:
-            counts.add(len(found))
+        if indices is not None and len(indices) > 1:
+            counts.add(len(indices))
     return len(counts) == 1

@@ -1,4 +1,4 @@
-"""A column map as data -> `ColumnMap`. In: what YAML says. Out: checked columns.
+"""Parsing of column maps. In: YAML data. Out: a checked `ColumnMap`.
 
-Left to others: finding the file (`recording/column_map.py`).
+Not here: finding the file (`recording/column_map.py`).
 """

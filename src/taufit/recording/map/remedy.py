@@ -1,4 +1,4 @@
-"""What puts a recording right, for machines: options, another robot, changes of its column map."""
+"""Machine-readable corrections of a fit: options, another robot, edits of the column map."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from taufit.core.errors import RecordingError
 from taufit.recording.quantity import QUANTITIES, SIGNALS
 
 Value = str | float | bool | tuple[float, ...] | None
-# Every quantity with one column per joint.
-EVERY = "every"
+# All quantities with one column per joint, and the torque channel.
+ALL_QUANTITIES = "every"
 SIGNAL = "signal"
 
 
 @dataclass(frozen=True, slots=True)
 class MapEdit:
-    """One change of a column map.
+    """Edit of a column map.
 
     Attributes:
-        quantity: Whose entry; "signal" is the torque channel whatever it is called, "every" all
-            quantities that have one column per joint, "" the page itself.
-        key: Of the entry. sign and scale are multiplied with what is there, offset is added, order
-            rearranges the columns (joint i's are at order[i], from 1), drop leaves the entry out;
-            others are replaced. A scale of time divides rate_hz where there is no time column.
-        value: Of the key.
+        quantity: Quantity of the entry; "signal" for the torque channel, "every" for all
+            quantities with one column per joint, "" for the map itself.
+        key: Key of the entry. sign and scale multiply the existing value, offset is added, order
+            rearranges the columns (joint i's are at order[i], from 1), drop removes the entry;
+            others are replaced. A scale of time divides rate_hz if there is no time column.
+        value: New value.
     """
 
     quantity: str
@@ -40,12 +40,12 @@ class MapEdit:
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """What to do about a finding.
+    """Correction that resolves a finding.
 
     Attributes:
-        options: Of `taufit fit`, name and value in turn, e.g. ("--delay-s", "0.05").
-        robot: To fit with instead, or None.
-        edits: Of the column map.
+        options: Options of `taufit fit`, name and value in turn, e.g. ("--delay-s", "0.05").
+        robot: Robot to fit instead, or None.
+        edits: Edits of the column map.
     """
 
     options: tuple[str, ...] = ()
@@ -53,13 +53,13 @@ class Remedy:
     edits: tuple[MapEdit, ...] = ()
 
     def __add__(self, other: Remedy) -> Remedy:
-        """One after the other; of an option given twice the later value holds."""
-        pairs = _pairs(self.options) | _pairs(other.options)
+        """Apply both; if an option is given twice the later value is used."""
+        pairs = _option_pairs(self.options) | _option_pairs(other.options)
         options = tuple(word for pair in pairs.items() for word in pair)
         return Remedy(options, other.robot or self.robot, (*self.edits, *other.edits))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON, without what is empty; `from_dict` returns the same remedy."""
+        """Plain data for JSON without empty fields."""
         out = {
             "options": list(self.options),
             "robot": self.robot,
@@ -72,33 +72,33 @@ class Remedy:
         """Inverse of `to_dict`."""
         edits = tuple(
             MapEdit(
-                str(one["quantity"]),
-                str(one["key"]),
-                tuple(one["value"]) if isinstance(one.get("value"), list) else one.get("value"),
+                str(edit["quantity"]),
+                str(edit["key"]),
+                tuple(edit["value"]) if isinstance(edit.get("value"), list) else edit.get("value"),
             )
-            for one in data.get("map", ())
+            for edit in data.get("map", ())
         )
         return cls(tuple(map(str, data.get("options", ()))), data.get("robot"), edits)
 
 
 def combine_remedies(remedies: Iterable[Remedy | None]) -> Remedy | None:
-    """All of them in turn, each once; None where there is none."""
+    """Combine remedies, each once; None if there are none."""
     out = None
-    for remedy in dict.fromkeys(one for one in remedies if one is not None):
+    for remedy in dict.fromkeys(candidate for candidate in remedies if candidate is not None):
         out = remedy if out is None else out + remedy
     return out
 
 
-def _pairs(options: Sequence[str]) -> dict[str, str]:
+def _option_pairs(options: Sequence[str]) -> dict[str, str]:
     return dict(zip(options[::2], options[1::2], strict=True))
 
 
 def apply_edits(page: Mapping[str, Any], edits: Sequence[MapEdit]) -> dict[str, Any]:
-    """The page of a column map with changes made.
+    """Column map with edits applied.
 
     Args:
-        page: As YAML has it, with `columns` by quantity.
-        edits: In the order in which they are made.
+        page: Map as YAML data, with `columns` by quantity.
+        edits: Edits in order.
     """
     out = dict(page)
     columns = out.get("columns")
@@ -116,64 +116,64 @@ def apply_edits(page: Mapping[str, Any], edits: Sequence[MapEdit]) -> dict[str, 
             out[edit.key] = list(edit.value) if isinstance(edit.value, tuple) else edit.value
             continue
         if edit.quantity == "time" and edit.key == "scale" and "time" not in out["columns"]:
-            # Without a time column the rate is the clock.
+            # Without a time column the rate defines time.
             assert isinstance(edit.value, float)
             out["rate_hz"] = float(f"{float(out['rate_hz']) / edit.value:.6g}")
-        for quantity in _meant(edit.quantity, out["columns"]):
+        for quantity in _entries_to_edit(edit.quantity, out["columns"]):
             if edit.key == "drop":
                 del out["columns"][quantity]
             else:
-                _change(out["columns"][quantity], edit, quantity)
+                _apply_edit(out["columns"][quantity], edit, quantity)
     return out
 
 
-def _meant(quantity: str, columns: Mapping[str, Any]) -> list[str]:
-    """The entries an edit is about, of those there are."""
-    if quantity == EVERY:
+def _entries_to_edit(quantity: str, columns: Mapping[str, Any]) -> list[str]:
+    """Existing entries that an edit concerns."""
+    if quantity == ALL_QUANTITIES:
         return [name for name in columns if name in QUANTITIES and QUANTITIES[name].per_joint]
-    wanted = SIGNALS if quantity == SIGNAL else (quantity,)
-    return [name for name in columns if name in wanted]
+    names = SIGNALS if quantity == SIGNAL else (quantity,)
+    return [name for name in columns if name in names]
 
 
-def _change(entry: dict[str, Any], edit: MapEdit, quantity: str) -> None:
+def _apply_edit(entry: dict[str, Any], edit: MapEdit, quantity: str) -> None:
     value = edit.value
     if edit.key == "order":
         assert isinstance(value, tuple)
-        entry["columns"] = _reordered(entry["columns"], [int(k) for k in value], quantity)
+        entry["columns"] = _reorder(entry["columns"], [int(k) for k in value], quantity)
         for key in ("sign", "scale", "offset"):
-            own = entry.get(key)
-            if isinstance(own, (list, tuple)):
-                entry[key] = [own[int(k) - 1] for k in value]
+            current = entry.get(key)
+            if isinstance(current, (list, tuple)):
+                entry[key] = [current[int(k) - 1] for k in value]
     elif edit.key in ("sign", "scale", "offset"):
         assert isinstance(value, (int, float, tuple))
-        entry[edit.key] = _combined(entry.get(edit.key), value, edit.key == "offset")
+        entry[edit.key] = _combine(entry.get(edit.key), value, edit.key == "offset")
         if edit.key != "offset" and "offset" in entry:
-            # What is changed is the value after its offset was added.
-            entry["offset"] = _combined(entry["offset"], value, False)
+            # The edit applies to the value after its offset.
+            entry["offset"] = _combine(entry["offset"], value, False)
         if edit.key == "sign":
-            entry[edit.key] = _whole(entry[edit.key])
+            entry[edit.key] = _to_integers(entry[edit.key])
     else:
         entry[edit.key] = value
 
 
-def _combined(own: Any, value: float | tuple[float, ...], added: bool) -> float | list[float]:
-    own = (0.0 if added else 1.0) if own is None else own
-    first = [float(x) for x in (own if isinstance(own, (list, tuple)) else [own])]
+def _combine(current: Any, value: float | tuple[float, ...], is_sum: bool) -> float | list[float]:
+    current = (0.0 if is_sum else 1.0) if current is None else current
+    first = [float(x) for x in (current if isinstance(current, (list, tuple)) else [current])]
     second = [float(x) for x in (value if isinstance(value, tuple) else [value])]
     count = max(len(first), len(second))
     first, second = (x * count if len(x) == 1 else x for x in (first, second))
-    out = [a + b if added else a * b for a, b in zip(first, second, strict=True)]
+    out = [a + b if is_sum else a * b for a, b in zip(first, second, strict=True)]
     return out if count > 1 else out[0]
 
 
-def _whole(value: float | list[float]) -> Any:
+def _to_integers(value: float | list[float]) -> Any:
     return [int(x) for x in value] if isinstance(value, list) else int(value)
 
 
-def _reordered(columns: Any, order: Sequence[int], quantity: str) -> list[Any]:
-    """The columns of an entry in another order, one by one."""
+def _reorder(columns: Any, order: Sequence[int], quantity: str) -> list[Any]:
+    """Columns of an entry in another order, one by one."""
     from taufit.recording.columns import is_pattern
-    from taufit.recording.map.page import column_keys
+    from taufit.recording.map.parser import column_keys
 
     keys = list(column_keys(columns))
     if len(keys) == 1 and is_pattern(keys[0]):
@@ -187,4 +187,4 @@ def _reordered(columns: Any, order: Sequence[int], quantity: str) -> list[Any]:
     return [keys[k - 1] for k in order]
 
 
-__all__ = ["EVERY", "SIGNAL", "MapEdit", "Remedy", "apply_edits", "combine_remedies"]
+__all__ = ["ALL_QUANTITIES", "SIGNAL", "MapEdit", "Remedy", "apply_edits", "combine_remedies"]

@@ -1,4 +1,4 @@
-"""One file per format that is read. In: a file. Out: `Recording`s, or a table for a column map.
+"""Readers, one file per format. In: a file. Out: `Recording`s, or a table for a column map.
 
-Left to others: which reader a file needs (`recording/read.py`), what columns mean (column maps).
+Not here: selection of the reader (`recording/read.py`), meaning of columns (column maps).
 """

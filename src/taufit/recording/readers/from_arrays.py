@@ -1,7 +1,7 @@
 """Containers of named arrays: .npz, MATLAB .mat, HDF5. Each becomes a table of named columns.
 
-An array of n numbers is one column under its own name; n x j (or j x n) numbers are the columns
-name_1 ... name_j. Structures and groups join their names with a dot.
+An array of n numbers is one column; n x j (or j x n) numbers are the columns name_1 ... name_j.
+Names of structures and groups are joined with a dot.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from taufit.core.decompression_limits import MAX_UNPACKED, limits_are_lifted, re
 from taufit.core.errors import RecordingError
 from taufit.core.extras import missing_extra
 from taufit.recording.assemble import assemble
-from taufit.recording.canonical import from_columns, from_text, looks_canonical
+from taufit.recording.canonical import from_columns, from_text, has_canonical_names
 from taufit.recording.column_map import ColumnMap
-from taufit.recording.decompressed_size import check_mat
+from taufit.recording.decompressed_size import require_mat_size
 from taufit.recording.finding import Finding
 from taufit.recording.recording import Recording
 from taufit.recording.table import Table, column_map_required
@@ -35,7 +35,7 @@ _HDF5_MARK = b"\x89HDF\r\n\x1a\n"
 
 
 def read_npz(path: Path, column_map: ColumnMap | None = None) -> list[Recording]:
-    """NumPy's .npz."""
+    """Read a NumPy .npz file."""
     arrays: dict[str, Array] = {}
     page = None
     try:
@@ -71,7 +71,7 @@ def read_npz(path: Path, column_map: ColumnMap | None = None) -> list[Recording]
 
 
 def _check_zip(path: Path) -> None:
-    """The sizes in an archive's directory bind its reader."""
+    """Check the sizes in an archive's directory, which bind its reader."""
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
             parts = archive.infolist()
@@ -80,7 +80,7 @@ def _check_zip(path: Path) -> None:
 
 
 def read_mat(path: Path, column_map: ColumnMap | None = None) -> list[Recording]:
-    """MATLAB files: up to v7 with SciPy, v7.3 is HDF5."""
+    """Read a MATLAB file: up to v7 with SciPy, v7.3 as HDF5."""
     try:
         with path.open("rb") as file:
             head = file.read(520)
@@ -88,8 +88,8 @@ def read_mat(path: Path, column_map: ColumnMap | None = None) -> list[Recording]
         raise RecordingError(f"{path} cannot be read: {error.strerror or error}.") from None
     if _HDF5_MARK in (head[:8], head[512:520]):
         return read_hdf5(path, column_map)
-    check_mat(path)
-    # SciPy's reader can bring the whole process down over a damaged file, so it gets its own.
+    require_mat_size(path)
+    # SciPy's reader may crash on a damaged file, so it runs in its own process.
     command = [
         sys.executable,
         "-P",
@@ -98,20 +98,20 @@ def read_mat(path: Path, column_map: ColumnMap | None = None) -> list[Recording]
         str(path),
         "0" if limits_are_lifted() else str(4 * MAX_UNPACKED),
     ]
-    ran = subprocess.run(command, capture_output=True, check=False)
-    if ran.returncode == _MAT_IS_HDF5:
+    process = subprocess.run(command, capture_output=True, check=False)
+    if process.returncode == _MAT_IS_HDF5:
         return read_hdf5(path, column_map)
-    if ran.returncode != 0:
-        lines = ran.stderr.decode(errors="replace").strip().splitlines()
-        reason = lines[-1][:200] if lines and ran.returncode > 0 else "the file is damaged"
+    if process.returncode != 0:
+        lines = process.stderr.decode(errors="replace").strip().splitlines()
+        reason = lines[-1][:200] if lines and process.returncode > 0 else "the file is damaged"
         raise RecordingError(f"{path} cannot be read as .mat: {reason}.")
-    with np.load(io.BytesIO(ran.stdout), allow_pickle=False) as archive:
+    with np.load(io.BytesIO(process.stdout), allow_pickle=False) as archive:
         arrays = {name: archive[name] for name in archive.files}
     return _recordings(arrays, None, path, column_map)
 
 
 _MAT_IS_HDF5 = 73
-# Numbers by name, structures joined with dots, as .npz on stdout.
+# Writes arrays by name, structures joined with dots, as .npz to stdout.
 _MAT_CHILD = f"""
 import io, sys
 import numpy as np
@@ -146,28 +146,28 @@ sys.stdout.buffer.write(out.getvalue())
 
 
 def read_hdf5(path: Path, column_map: ColumnMap | None = None) -> list[Recording]:
-    """HDF5, groups and all."""
+    """Read an HDF5 file including groups."""
     try:
         import h5py
     except ImportError:
         raise missing_extra("hdf5", f"{path} is HDF5; reading it") from None
     arrays: dict[str, Array] = {}
 
-    chosen: dict[str, Any] = {}
+    datasets: dict[str, Any] = {}
 
     def visit(name: str, item: Any) -> None:
         if not isinstance(item, h5py.Dataset) or item.external or item.is_virtual:
-            # What lies in other files is not this recording.
+            # Data in other files are not part of this recording.
             return
         if item.dtype.kind in "fiub" and item.ndim in (1, 2):
-            chosen[name.strip("/").replace("/", ".")] = item
+            datasets[name.strip("/").replace("/", ".")] = item
 
     try:
         with h5py.File(path, "r") as file:
             file.visititems(visit)
-            needed = 8 * sum(int(item.size) for item in chosen.values())
-            require_unpacked_size(path, needed, path.stat().st_size, error=RecordingError)
-            for name, item in chosen.items():
+            size_bytes = 8 * sum(int(item.size) for item in datasets.values())
+            require_unpacked_size(path, size_bytes, path.stat().st_size, error=RecordingError)
+            for name, item in datasets.items():
                 arrays[name] = np.asarray(item[()], float)
     except (OSError, RuntimeError, ValueError, KeyError, TypeError, MemoryError) as error:
         raise RecordingError(f"{path} cannot be read as HDF5: {str(error)[:200]}.") from None
@@ -182,7 +182,7 @@ def _recordings(
 ) -> list[Recording]:
     table = tabulate(arrays, str(path))
     columns = {name: table.values[:, i] for i, name in enumerate(table.names)}
-    if column_map is None and (page is not None or looks_canonical(table.names)):
+    if column_map is None and (page is not None or has_canonical_names(table.names)):
         return [from_columns(columns, page, str(path))]
     if column_map is None:
         raise column_map_required(table)
@@ -190,19 +190,19 @@ def _recordings(
 
 
 def tabulate(arrays: dict[str, Array], source: str) -> Table:
-    """Arrays that share their longest length, side by side."""
+    """Table of the arrays whose length is the number of samples."""
     shapes = {name: np.squeeze(array).shape for name, array in arrays.items()}
     lengths = Counter(max(shape) for shape in shapes.values() if 1 <= len(shape) <= 2)
     if not lengths:
         raise RecordingError(f"{source} holds no arrays of numbers.")
-    # Most arrays agree on the number of samples; among equals the longest is it.
+    # The most frequent length is the number of samples; among equals the longest.
     length = max(lengths, key=lambda n: (lengths[n], n))
     columns: dict[str, Array] = {}
-    left_out = []
+    unread = []
     for name, array in arrays.items():
         array = np.squeeze(array)
         if array.dtype.kind not in "fiub" or length not in array.shape or array.ndim > 2:
-            left_out.append(name)
+            unread.append(name)
             continue
         array = array.astype(float)
         if array.ndim == 1:
@@ -218,12 +218,12 @@ def tabulate(arrays: dict[str, Array], source: str) -> Table:
     if not columns:
         raise RecordingError(f"{source} holds no arrays of numbers.")
     findings: tuple[Finding, ...] = ()
-    if left_out:
+    if unread:
         findings = (
             Finding(
                 "unread_columns",
                 "info",
-                f"{', '.join(left_out[:20])} have another length than {length} samples",
+                f"{', '.join(unread[:20])} have another length than {length} samples",
                 "not read",
             ),
         )

@@ -1,7 +1,7 @@
 """ROS 1 and ROS 2 bags and MCAP with sensor_msgs/JointState, without a ROS installation.
 
-`effort` may be N m, A or anything: nothing in the message says which. Unless the caller does, it
-is kept as raw numbers and said so.
+`effort` may be N m, A or other; the message does not say. Without `torque_kind` it is kept as raw
+numbers, with a warning.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from taufit.core.names import clean_name
 from taufit.recording.assemble import assemble
 from taufit.recording.canonical import from_columns, from_text
 from taufit.recording.column_map import ColumnMap, read_map
-from taufit.recording.decompressed_size import check_bag
+from taufit.recording.decompressed_size import require_bag_size
 from taufit.recording.finding import Finding
 from taufit.recording.recording import Recording
 from taufit.recording.table import Table
 
-# Our own topics beside /joint_states: what a JointState has no room for.
+# Topics of taufit next to /joint_states, for data that JointState cannot represent.
 META_TOPIC = "/taufit/recording"
 SAMPLES_TOPIC = "/taufit/samples"
 STATE_TOPIC = "/joint_states"
-EFFORTS = {
+TORQUE_KINDS = {
     "torque": "N m at the joint",
     "current": "A",
     "torque_without_gravity": "N m at the joint, gravity subtracted by the controller",
@@ -43,40 +43,44 @@ def read_bag(
     column_map: ColumnMap | None = None,
     *,
     topic: str | None = None,
-    effort: str | None = None,
+    torque_kind: str | None = None,
 ) -> list[Recording]:
-    """The joint states of a bag.
+    """Read the joint states of a bag.
 
-    Through a column map the table's columns are time, position_1.., velocity_1.., effort_1..,
-    in the order of the map's joint_names, or else of the first message.
+    For a column map the columns are time, position_1.., velocity_1.., effort_1.., in the order of
+    the map's joint_names, or of the first message.
 
     Args:
-        topic: Of the joint states, where the bag has several.
-        effort: What `effort` holds: "torque" (N m), "current" (A), "torque_without_gravity" (N m,
-            gravity subtracted by the controller) or "raw".
+        topic: Topic of the joint states, if the bag has several.
+        torque_kind: Kind of `effort`: "torque" (N m), "current" (A), "torque_without_gravity" (N
+            m, gravity subtracted by the controller) or "raw".
     """
-    if effort is not None and effort not in EFFORTS:
-        raise RecordingError(f"effort {effort!r} is not known: use {', '.join(EFFORTS)}.")
+    if torque_kind is not None and torque_kind not in TORQUE_KINDS:
+        raise RecordingError(f"effort {torque_kind!r} is not known: use {', '.join(TORQUE_KINDS)}.")
     order = column_map.joint_names if column_map else None
-    states, own = _messages(path, topic, order is None and column_map is None)
-    if own is not None:
-        return [own]
+    states, taufit_recording = _messages(path, topic, order is None and column_map is None)
+    if taufit_recording is not None:
+        return [taufit_recording]
     table = _table(states, path, order)
     if column_map is not None:
         return assemble(table, column_map)
-    return [_without_map(table, effort)]
+    return [_without_map(table, torque_kind)]
 
 
 def bag_table(path: Path, topic: str | None = None) -> Table:
-    """The joint states of a bag as a table: time, position_1.., velocity_1.., effort_1.."""
+    """Joint states of a bag as a table: time, position_1.., velocity_1.., effort_1.."""
     states, _ = _messages(path, topic, False)
     return _table(states, path, None)
 
 
-def _without_map(table: Table, effort: str | None) -> Recording:
+def _without_map(table: Table, torque_kind: str | None) -> Recording:
     names = set(table.names)
-    known = {"torque": "torque", "current": "current", "torque_without_gravity": "torque"}
-    quantity = known.get(effort or "", "signal")
+    quantity_by_kind = {
+        "torque": "torque",
+        "current": "current",
+        "torque_without_gravity": "torque",
+    }
+    quantity = quantity_by_kind.get(torque_kind or "", "signal")
     columns = {"time": "time", "position": "position_{joint}", quantity: "effort_{joint}"}
     if "effort_1" not in names:
         raise RecordingError(
@@ -87,25 +91,27 @@ def _without_map(table: Table, effort: str | None) -> Recording:
     page: dict[str, Any] = {"columns": columns, "joint_names": table.meta["joint_names"]}
     if quantity == "torque":
         page["gains"] = 1
-    if effort == "torque_without_gravity":
+    if torque_kind == "torque_without_gravity":
         page["gravity_removed"] = True
-    if effort == "current":
+    if torque_kind == "current":
         page["gains"] = "unknown"
     (recording,) = assemble(table, read_map(page))
-    if effort is not None:
+    if torque_kind is not None:
         return recording
     remark = Finding(
         "effort_unit",
         "warning",
         "nothing in a JointState says whether effort is N m, A or something else",
-        f"kept as raw numbers; say --effort {'|'.join(EFFORTS)} (effort=...)",
+        f"kept as raw numbers; say --torque-kind {'|'.join(TORQUE_KINDS)} (torque_kind=...)",
     )
     findings = tuple(f for f in recording.findings if f.kind != "gain_unknown")
     return replace(recording, findings=(*findings, remark))
 
 
-def _messages(path: Path, topic: str | None, own: bool) -> tuple[list[Any], Recording | None]:
-    """(time stamp [ns], JointState) of one topic; or the recording a bag of ours holds."""
+def _messages(
+    path: Path, topic: str | None, allow_taufit: bool
+) -> tuple[list[Any], Recording | None]:
+    """(time stamp [ns], JointState) of one topic; or the recording of a bag written by taufit."""
     try:
         from rosbags.highlevel import AnyReader
         from rosbags.typesys import Stores, get_typestore
@@ -113,22 +119,24 @@ def _messages(path: Path, topic: str | None, own: bool) -> tuple[list[Any], Reco
         raise missing_extra("ros", f"{path} is a ROS bag; reading it") from None
     store = get_typestore(Stores.ROS1_NOETIC if path.suffix == ".bag" else Stores.ROS2_HUMBLE)
     try:
-        check_bag(path)
+        require_bag_size(path)
         with AnyReader([path], default_typestore=store) as reader:
             topics = {
                 c.topic for c in reader.connections if c.msgtype == "sensor_msgs/msg/JointState"
             }
-            if own and META_TOPIC in {c.topic for c in reader.connections}:
-                return [], _own(reader, path)
-            chosen = _choose(topics, topic, path, {c.topic for c in reader.connections})
-            links = [c for c in reader.connections if c.topic == chosen]
+            if allow_taufit and META_TOPIC in {c.topic for c in reader.connections}:
+                return [], _read_taufit_bag(reader, path)
+            selected_topic = _choose_topic(
+                topics, topic, path, {c.topic for c in reader.connections}
+            )
+            connections = [c for c in reader.connections if c.topic == selected_topic]
             return [
-                (stamp, reader.deserialize(raw, link.msgtype))
-                for link, stamp, raw in reader.messages(links)
+                (stamp, reader.deserialize(raw, connection.msgtype))
+                for connection, stamp, raw in reader.messages(connections)
             ], None
     except RecordingError:
         raise
-    # A damaged bag raises nearly anything in the parsers; all of it means the same.
+    # A damaged bag may raise any exception in the parsers.
     except (Exception, sqlite3.Error) as error:
         hint = " `mcap recover` saves what a stopped logger left." if path.suffix == ".mcap" else ""
         raise RecordingError(
@@ -136,15 +144,15 @@ def _messages(path: Path, topic: str | None, own: bool) -> tuple[list[Any], Reco
         ) from None
 
 
-def _choose(topics: set[str], topic: str | None, path: Path, everything: set[str]) -> str:
+def _choose_topic(topics: set[str], topic: str | None, path: Path, all_topics: set[str]) -> str:
     if topic is not None:
         if topic not in topics:
-            have = ", ".join(sorted(topics)) or "none"
-            raise RecordingError(f"{path} has no joint states on {topic}; it has {have}.")
+            available = ", ".join(sorted(topics)) or "none"
+            raise RecordingError(f"{path} has no joint states on {topic}; it has {available}.")
         return topic
     if not topics:
-        have = ", ".join(sorted(everything)[:20]) or "no topics"
-        raise RecordingError(f"{path} has no sensor_msgs/JointState; it has {have}.")
+        available = ", ".join(sorted(all_topics)[:20]) or "no topics"
+        raise RecordingError(f"{path} has no sensor_msgs/JointState; it has {available}.")
     if len(topics) > 1:
         raise RecordingError(
             f"{path} has joint states on {', '.join(sorted(topics))}; say which with topic=..., "
@@ -153,20 +161,20 @@ def _choose(topics: set[str], topic: str | None, path: Path, everything: set[str
     return next(iter(topics))
 
 
-def _own(reader: Any, path: Path) -> Recording:
-    """A recording as `to_bag` wrote it, exactly."""
-    links = {c.topic: c for c in reader.connections}
-    missing = [t for t in (META_TOPIC, SAMPLES_TOPIC, STATE_TOPIC) if t not in links]
+def _read_taufit_bag(reader: Any, path: Path) -> Recording:
+    """Recording of a bag written by `to_bag`."""
+    connections = {c.topic: c for c in reader.connections}
+    missing = [t for t in (META_TOPIC, SAMPLES_TOPIC, STATE_TOPIC) if t not in connections]
     if missing:
         raise RecordingError(f"{path} was written by taufit but lacks {', '.join(missing)}.")
     text, samples, states = None, [], []
-    for link, _, raw in reader.messages(
-        [links[t] for t in (META_TOPIC, SAMPLES_TOPIC, STATE_TOPIC)]
+    for connection, _, raw in reader.messages(
+        [connections[t] for t in (META_TOPIC, SAMPLES_TOPIC, STATE_TOPIC)]
     ):
-        message = reader.deserialize(raw, link.msgtype)
-        if link.topic == META_TOPIC:
+        message = reader.deserialize(raw, connection.msgtype)
+        if connection.topic == META_TOPIC:
             text = message.data
-        elif link.topic == SAMPLES_TOPIC:
+        elif connection.topic == SAMPLES_TOPIC:
             samples.append(message.data)
         else:
             states.append(np.concatenate([message.position, message.velocity, message.effort]))
@@ -179,64 +187,74 @@ def _own(reader: Any, path: Path) -> Recording:
             f"{path} is incomplete: {len(states)} joint states for {len(samples)} samples."
         )
     values = np.column_stack([np.array(samples, float), np.array(states, float)])
-    return from_columns(_laid_out(values, layout, path), page, str(path))
+    return from_columns(_arrange_columns(values, layout, path), page, str(path))
 
 
-def _laid_out(
+def _arrange_columns(
     values: Float[Array, "n c"], layout: dict[str, Any], path: Path
 ) -> dict[str, Float[Array, " n"]]:
-    """Columns by name, in the order that the metadata give."""
+    """Columns by name, in the order given in the metadata."""
     order = [str(name) for name in layout.get("columns", [])]
-    places, width = layout.get("at", []), values.shape[1]
-    if sorted(places) != list(range(width)) or len(order) != width:
+    positions, width = layout.get("at", []), values.shape[1]
+    if sorted(positions) != list(range(width)) or len(order) != width:
         raise RecordingError(f"{path}: its metadata does not fit its messages.")
-    return {name: values[:, at] for name, at in zip(order, places, strict=True)}
+    return {name: values[:, position] for name, position in zip(order, positions, strict=True)}
 
 
 def _joints(
     name_sets: Counter[tuple[str, ...]], path: Path, order: tuple[str, ...] | None
 ) -> list[str]:
-    """The joints asked for, or those most messages name."""
+    """Requested joints, or those of most messages."""
     joints = list(order) if order else list(name_sets.most_common(1)[0][0])
     if not joints:
         raise RecordingError(f"{path}: its joint states name no joints.")
     if len(set(joints)) != len(joints):
         raise RecordingError(f"{path}: its joint states name a joint twice: {', '.join(joints)}.")
-    every = sorted({name for names in name_sets for name in names})
-    unknown = [name for name in joints if name not in every]
+    all_names = sorted({name for names in name_sets for name in names})
+    unknown = [name for name in joints if name not in all_names]
     if unknown:
         raise RecordingError(
-            f"{path} has no joint {', '.join(unknown)}; it has {', '.join(every)}."
+            f"{path} has no joint {', '.join(unknown)}; it has {', '.join(all_names)}."
         )
     return joints
 
 
 def _joint_findings(
-    joints: list[str], every: list[str], lacking: int, messages: int, *, sorts: bool
+    joints: list[str],
+    all_names: list[str],
+    incomplete: int,
+    messages: int,
+    *,
+    order_is_default: bool,
 ) -> list[Finding]:
-    """What the names say: joints left out, messages left out, an order that is the alphabet's."""
+    """Findings about unread joints, dropped messages and alphabetical order."""
     findings = []
-    other = sorted(set(every) - set(joints))
-    if lacking:
+    unread_joints = sorted(set(all_names) - set(joints))
+    if incomplete:
         findings.append(
             Finding(
                 "other_joints",
                 "info",
-                f"{lacking} of {messages} joint states lack some of {', '.join(joints)}"
-                + (f" (they name {', '.join(other[:12])})" if other else ""),
+                f"{incomplete} of {messages} joint states lack some of {', '.join(joints)}"
+                + (f" (they name {', '.join(unread_joints[:12])})" if unread_joints else ""),
                 "messages left out",
             )
         )
-    elif other:
+    elif unread_joints:
         findings.append(
             Finding(
                 "other_joints",
                 "info",
-                f"joints {', '.join(other[:12])} are not asked for",
+                f"joints {', '.join(unread_joints[:12])} are not asked for",
                 "not read",
             )
         )
-    if sorts and len(joints) > 2 and joints == sorted(joints) and not _numbered(joints):
+    if (
+        order_is_default
+        and len(joints) > 2
+        and joints == sorted(joints)
+        and not _is_numbered(joints)
+    ):
         findings.append(
             Finding(
                 "joint_order",
@@ -249,20 +267,20 @@ def _joint_findings(
     return findings
 
 
-def _numbers(
-    states: list[Any], name: str, places: dict[tuple[str, ...], list[int]]
+def _joint_values(
+    states: list[Any], name: str, indices_by_names: dict[tuple[str, ...], list[int]]
 ) -> Float[Array, "n j"]:
-    """One quantity of joint states, joint by joint; NaN in messages that have not all of it."""
-    values = np.full((len(states), len(next(iter(places.values())))), np.nan)
+    """Values of one quantity, joint by joint; NaN for incomplete messages."""
+    values = np.full((len(states), len(next(iter(indices_by_names.values())))), np.nan)
     for row, (_, message) in zip(values, states, strict=True):
         numbers = getattr(message, name)
         if len(numbers) == len(message.name):
-            row[:] = numbers[places[tuple(message.name)]]
+            row[:] = numbers[indices_by_names[tuple(message.name)]]
     return values
 
 
-def _stamps(states: list[Any], path: Path, findings: list[Finding]) -> Int[Array, " n"]:
-    """Time of joint states [ns]: from their header, or of reception where the header has none."""
+def _time_stamps(states: list[Any], path: Path, findings: list[Finding]) -> Int[Array, " n"]:
+    """Time stamps of joint states [ns]; time of reception if they have none."""
     headers = np.array([m.header.stamp.sec * 10**9 + m.header.stamp.nanosec for _, m in states])
     headless = np.count_nonzero(headers == 0)
     if headless:
@@ -285,31 +303,33 @@ def _stamps(states: list[Any], path: Path, findings: list[Finding]) -> Int[Array
 
 
 def _table(states: list[Any], path: Path, order: tuple[str, ...] | None) -> Table:
-    """Joint states side by side, every joint under its own name whatever its place."""
+    """Table of joint states, joints assigned by name."""
     if not states:
         raise RecordingError(f"{path} has no joint states.")
     name_sets = Counter(tuple(message.name) for _, message in states)
     joints = _joints(name_sets, path, order)
-    every = sorted({*()}.union(*name_sets))
-    full = [names for names in name_sets if set(joints) <= set(names)]
-    places = {names: [names.index(joint) for joint in joints] for names in full}
-    used = [state for state in states if tuple(state[1].name) in places]
+    all_names = sorted({*()}.union(*name_sets))
+    complete = [names for names in name_sets if set(joints) <= set(names)]
+    indices_by_names = {names: [names.index(joint) for joint in joints] for names in complete}
+    used = [state for state in states if tuple(state[1].name) in indices_by_names]
     if not used:
         raise RecordingError(f"{path}: no joint state has all of {', '.join(joints)}.")
     dropped = len(states) - len(used)
-    findings = _joint_findings(joints, every, dropped, len(states), sorts=order is None)
-    stamps = _stamps(used, path, findings)
+    findings = _joint_findings(
+        joints, all_names, dropped, len(states), order_is_default=order is None
+    )
+    stamps = _time_stamps(used, path, findings)
     start = int(stamps[0])
     columns: dict[str, Any] = {"time": (stamps - start) / 1e9}
     for name in ("position", "velocity", "effort"):
-        part = _numbers(used, name, places)
-        if np.isfinite(part).any() or name == "position":
-            columns.update({f"{name}_{i + 1}": own for i, own in enumerate(part.T)})
+        values = _joint_values(used, name, indices_by_names)
+        if np.isfinite(values).any() or name == "position":
+            columns.update({f"{name}_{i + 1}": column for i, column in enumerate(values.T)})
     meta = {"joint_names": joints, "start_time_ns": start}
     return Table.from_columns(str(path), columns, meta=meta, findings=tuple(findings))
 
 
-def _numbered(joints: list[str]) -> bool:
-    """joint_1, joint_2, ...: the alphabet's order is the arm's."""
+def _is_numbered(joints: list[str]) -> bool:
+    """Whether joint names are numbered, so that alphabetical order is joint order."""
     digits = ["".join(c for c in name if c.isdigit()) for name in joints]
     return all(digits) and [int(d) for d in digits] == sorted(int(d) for d in digits)

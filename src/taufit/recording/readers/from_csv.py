@@ -1,7 +1,7 @@
-"""Text tables: comma, tab, semicolon or space between the cells, packed or not.
+"""Text tables separated by comma, tab, semicolon or space, optionally gzip-compressed.
 
-The quick way (pyarrow) reads a sound file; whatever it refuses is read again cell by cell, so
-that every cell that is no number is known by row, column and text.
+Valid files are read with pyarrow; others are read cell by cell, so that every invalid cell is
+reported with row, column and text.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from taufit.core.bounded_reading import read_bytes
 from taufit.core.decompression_limits import limits_are_lifted
 from taufit.core.errors import RecordingError
 from taufit.recording.column_map import ColumnMap
-from taufit.recording.decompressed_size import check_counted, gzip_sizes
+from taufit.recording.decompressed_size import gzip_sizes, require_decompressed_size
 from taufit.recording.finding import Finding
 from taufit.recording.table import Table
 
 META_MARK = "# taufit "
-# Cells listed by name; beyond this the file is rubbish and only counted.
-MOST_BAD_CELLS = 100_000
+# Largest number of invalid cells that are listed.
+MAX_BAD_CELLS = 100_000
 
 
 def read_csv_table(path: Path, column_map: ColumnMap | None = None) -> Table:
-    """The numbers of a text table, with what could not be read."""
+    """Read a text table, with findings about invalid cells."""
     findings: list[Finding] = []
     text = _decode(_unpack(path, findings), path, findings)
     text = text.replace("\r\n", "\n").replace("\r", "\n")
@@ -35,7 +35,7 @@ def read_csv_table(path: Path, column_map: ColumnMap | None = None) -> Table:
     if not text.strip():
         raise RecordingError(f"{path} has no rows.")
 
-    delimiter, decimal, first, has_header = _form(text, column_map)
+    delimiter, decimal, first, has_header = _text_layout(text, column_map)
     pages = [line for line in comments if line.startswith(META_MARK)]
     meta = {"page": pages[0].removeprefix(META_MARK)} if pages else {}
     if has_header:
@@ -44,13 +44,16 @@ def read_csv_table(path: Path, column_map: ColumnMap | None = None) -> Table:
         if not text.strip():
             raise RecordingError(f"{path} has a header and no rows.")
     else:
-        names = _commented(comments if not meta else [], delimiter, len(first))
+        names = _names_from_comment(comments if not meta else [], delimiter, len(first))
 
-    values, bad = _quick(text, delimiter, decimal, len(names)), list[tuple[int, int, str]]()
+    values, bad = (
+        _read_with_arrow(text, delimiter, decimal, len(names)),
+        list[tuple[int, int, str]](),
+    )
     if values is None:
-        values, bad = _slow(text, delimiter, decimal, len(names))
+        values, bad = _read_by_cells(text, delimiter, decimal, len(names))
     rows = np.arange(1, len(values) + 1)
-    if len(values) > 1 and _last_cell_is_short(text, delimiter, decimal):
+    if len(values) > 1 and _may_be_truncated(text, delimiter, decimal):
         findings.append(
             Finding(
                 "cut_row",
@@ -65,17 +68,17 @@ def read_csv_table(path: Path, column_map: ColumnMap | None = None) -> Table:
     return Table(str(path), names, values, rows, tuple(bad), meta, tuple(findings))
 
 
-def _commented(comments: list[str], delimiter: str, count: int) -> tuple[str, ...]:
-    """Names in the last comment, where there are as many as columns."""
+def _names_from_comment(comments: list[str], delimiter: str, count: int) -> tuple[str, ...]:
+    """Column names from the last comment line, if it has as many words as there are columns."""
     cells = _cells(comments[-1].lstrip("#% "), delimiter) if comments else []
     return tuple(cell.strip() for cell in cells) if len(cells) == count else ("",) * count
 
 
-def _form(text: str, column_map: ColumnMap | None) -> tuple[str, str, list[str], bool]:
-    """Delimiter, decimal mark, cells of the first line and whether these are names."""
+def _text_layout(text: str, column_map: ColumnMap | None) -> tuple[str, str, list[str], bool]:
+    """Delimiter, decimal mark, cells of the first line, and whether these are names."""
     head = [line for line in text[:65536].split("\n") if line.strip()][:50]
-    delimiter = (column_map.delimiter if column_map else None) or _sniff(head)
-    decimal = (column_map.decimal if column_map else None) or _sniff_decimal(head, delimiter)
+    delimiter = (column_map.delimiter if column_map else None) or _detect_delimiter(head)
+    decimal = (column_map.decimal if column_map else None) or _detect_decimal(head, delimiter)
     first = _cells(head[0], delimiter)
     declared = column_map.header if column_map else None
     has_header = not all(_number(cell, decimal)[1] for cell in first)
@@ -87,34 +90,34 @@ def _unpack(path: Path, findings: list[Finding]) -> bytes:
     if data[:2] != b"\x1f\x8b":
         return data
     if not limits_are_lifted():
-        check_counted(path, data, gzip_sizes)
-    # Members one by one, so that a damaged archive still gives what comes before the damage.
+        require_decompressed_size(path, data, gzip_sizes)
+    # Members one by one, so that data before the damage can be read.
     out = bytearray()
     while data[:2] == b"\x1f\x8b":
         unzip = zlib.decompressobj(wbits=31)
         try:
-            # In pieces: zlib hands out nothing of a piece in which it meets the damage.
+            # In blocks: zlib returns nothing of a block that is damaged.
             for start in range(0, len(data), 4096):
                 out += unzip.decompress(data[start : start + 4096])
                 if unzip.eof:
                     data = unzip.unused_data + data[start + 4096 :]
                     break
-            whole = unzip.eof
+            is_complete = unzip.eof
         except zlib.error:
-            whole = False
-        if not whole:
-            kept = out.rfind(b"\n") + 1
-            if not kept:
+            is_complete = False
+        if not is_complete:
+            valid_bytes = out.rfind(b"\n") + 1
+            if not valid_bytes:
                 raise RecordingError(f"{path} is a damaged gzip file; nothing can be read from it.")
             findings.append(
                 Finding(
                     "truncated",
                     "error",
                     "the gzip file is cut off or damaged",
-                    f"kept the {kept} bytes before the damage",
+                    f"kept the {valid_bytes} bytes before the damage",
                 )
             )
-            return bytes(out[:kept])
+            return bytes(out[:valid_bytes])
     return bytes(out)
 
 
@@ -141,32 +144,32 @@ def _decode(data: bytes, path: Path, findings: list[Finding]) -> str:
 
 
 def _split_comments(text: str) -> tuple[list[str], str]:
-    """Leading lines that start with # or %, and what follows them."""
+    """Leading lines that start with # or %, and the text after them."""
     comments = []
     while True:
-        line, _, rest = text.partition("\n")
+        line, _, following = text.partition("\n")
         if line.startswith(("#", "%")):
             comments.append(line)
-        elif line.strip() or not rest:
+        elif line.strip() or not following:
             return comments, text
-        text = rest
+        text = following
 
 
-def _sniff(head: list[str]) -> str:
-    """The separator that cuts most lines into the same, largest number of cells."""
+def _detect_delimiter(head: list[str]) -> str:
+    """Separator that splits most lines into the same, largest number of cells."""
     best, score = ",", (0, 0)
     for delimiter in (",", ";", "\t", " "):
         counts = [len(_cells(line, delimiter)) for line in head]
-        usual = max(set(counts), key=counts.count)
-        if usual > 1 and (counts.count(usual), usual) > score:
-            best, score = delimiter, (counts.count(usual), usual)
+        common_count = max(set(counts), key=counts.count)
+        if common_count > 1 and (counts.count(common_count), common_count) > score:
+            best, score = delimiter, (counts.count(common_count), common_count)
     # "0,5;1,7": every decimal comma would count as a separator too.
     if best == "," and all(";" in line for line in head):
         return ";"
     return best
 
 
-def _sniff_decimal(head: list[str], delimiter: str) -> str:
+def _detect_decimal(head: list[str], delimiter: str) -> str:
     if delimiter == ",":
         return "."
     body = "".join(head[1:])
@@ -178,7 +181,7 @@ def _cells(line: str, delimiter: str) -> list[str]:
 
 
 def _number(cell: str, decimal: str = ".") -> tuple[float, bool]:
-    """The number in a cell, and whether there is one; an empty cell is NaN and not one."""
+    """Number in a cell, and whether it is valid; NaN for an empty cell."""
     cell = cell.strip().strip('"')
     if decimal == ",":
         cell = cell.replace(",", ".")
@@ -190,7 +193,7 @@ def _number(cell: str, decimal: str = ".") -> tuple[float, bool]:
         return np.nan, False
 
 
-def _quick(text: str, delimiter: str, decimal: str, columns: int):
+def _read_with_arrow(text: str, delimiter: str, decimal: str, columns: int):
     import pyarrow as pa
     from pyarrow import csv
 
@@ -216,16 +219,16 @@ def _quick(text: str, delimiter: str, decimal: str, columns: int):
         return None
     values = np.empty((table.num_rows, columns))
     for i, column in enumerate(table.columns):
-        at = 0
+        offset = 0
         for chunk in column.chunks:
             # Straight from the buffer: to_numpy would import pandas where it is installed.
-            whole = np.frombuffer(chunk.buffers()[1], np.float64, chunk.offset + len(chunk))
-            values[at : at + len(chunk), i] = whole[chunk.offset :]
-            at += len(chunk)
+            buffer = np.frombuffer(chunk.buffers()[1], np.float64, chunk.offset + len(chunk))
+            values[offset : offset + len(chunk), i] = buffer[chunk.offset :]
+            offset += len(chunk)
     return values
 
 
-def _slow(text: str, delimiter: str, decimal: str, columns: int):
+def _read_by_cells(text: str, delimiter: str, decimal: str, columns: int):
     rows: list[list[float]] = []
     bad: list[tuple[int, int, str]] = []
     for line in text.split("\n"):
@@ -238,24 +241,23 @@ def _slow(text: str, delimiter: str, decimal: str, columns: int):
         number = len(rows) + 1
         if len(cells) != columns:
             rows.append([np.nan] * columns)
-            if len(bad) < MOST_BAD_CELLS:
+            if len(bad) < MAX_BAD_CELLS:
                 bad.append((number, -1, f"{len(cells)} cells instead of {columns}"))
             continue
         numbers = []
         for index, cell in enumerate(cells):
-            value, sound = _number(cell, decimal)
+            value, is_valid = _number(cell, decimal)
             numbers.append(value)
-            if not sound and len(bad) < MOST_BAD_CELLS:
+            if not is_valid and len(bad) < MAX_BAD_CELLS:
                 bad.append((number, index, cell.strip()))
         rows.append(numbers)
     return np.array(rows, float).reshape(len(rows), columns), bad
 
 
-def _last_cell_is_short(text: str, delimiter: str, decimal: str) -> bool:
-    """Whether the file's last cell could be the beginning of a longer number.
+def _may_be_truncated(text: str, delimiter: str, decimal: str) -> bool:
+    """Whether the last cell may be a truncated number.
 
-    It cannot where a line break follows, or every cell of that column is printed with as many
-    decimals.
+    False if a line break follows, or all cells of that column have equally many decimals.
     """
     if text.endswith("\n"):
         return False

@@ -15,12 +15,12 @@ from taufit.core.plain_data import read_json
 from taufit.recording.assemble import assemble
 from taufit.recording.column_map import ColumnMap, read_map
 from taufit.recording.finding import Finding
-from taufit.recording.readers.from_parquet import flat, read_numbers
+from taufit.recording.readers.from_parquet import numeric_columns, read_numbers
 from taufit.recording.recording import Recording
 from taufit.recording.table import Table, column_map_required
 
 _STATE = "observation.state"
-# Such datasets seldom hold torques; where they do, it is under one of these names.
+# Names of torque features, which few datasets have.
 _SIGNALS = (
     "observation.effort",
     "observation.torque",
@@ -34,7 +34,7 @@ _SIGNALS = (
 
 
 def read_lerobot(path: Path, column_map: ColumnMap | None = None) -> list[Recording]:
-    """Every episode of a dataset.
+    """Read every episode of a LeRobot dataset.
 
     Columns are named after the dataset's features: observation.state_1, ..., action_1, ...,
     timestamp, episode_index.
@@ -47,7 +47,7 @@ def read_lerobot(path: Path, column_map: ColumnMap | None = None) -> list[Record
     files = sorted((path / "data").rglob("*.parquet"))
     if not files:
         raise RecordingError(f"{path} has no Parquet files under data/.")
-    parts = [_part(file) for file in files]
+    parts = [_file_columns(file) for file in files]
     names = set(parts[0]).intersection(*parts[1:])
     merged = {n: np.concatenate([part[n] for part in parts]) for n in parts[0] if n in names}
     if not merged or not len(next(iter(merged.values()))):
@@ -57,8 +57,8 @@ def read_lerobot(path: Path, column_map: ColumnMap | None = None) -> list[Record
     )
     remark = None
     if column_map is None:
-        column_map, remark = _own_map(table, info, features)
-    elif column_map.of("run") is None and "episode_index" in names:
+        column_map, remark = _dataset_map(table, info, features)
+    elif column_map.entry("run") is None and "episode_index" in names:
         run = read_map({"columns": {"position": 1, "signal": 2, "time": 3, "run": "episode_index"}})
         column_map = replace(column_map, columns=(*column_map.columns, run.columns[-1]))
     recordings = assemble(table, column_map)
@@ -67,7 +67,7 @@ def read_lerobot(path: Path, column_map: ColumnMap | None = None) -> list[Record
     return [replace(r, findings=(*r.findings, remark)) for r in recordings]
 
 
-def _part(file: Path) -> dict[str, Any]:
+def _file_columns(file: Path) -> dict[str, Any]:
     """Columns of one file of a dataset, by name."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -78,13 +78,13 @@ def _part(file: Path) -> dict[str, Any]:
             table = read_numbers(pq.ParquetFile(opened), file)
         columns: dict[str, Any] = {}
         for name in table.column_names:
-            columns.update(flat(table.column(name), name))
+            columns.update(numeric_columns(table.column(name), name))
     except (pa.ArrowException, OSError, ValueError) as error:
         raise RecordingError(f"{file} cannot be read: {str(error)[:200]}.") from None
     return columns
 
 
-def _own_map(
+def _dataset_map(
     table: Table, info: dict[str, Any], features: dict[str, Any]
 ) -> tuple[ColumnMap, Finding]:
     joints = len([name for name in table.names if re.fullmatch(re.escape(_STATE) + r"_\d+", name)])

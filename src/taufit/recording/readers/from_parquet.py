@@ -1,4 +1,4 @@
-"""Parquet: taufit's own form, or any other through a column map."""
+"""Parquet files: taufit's columns, or any with a column map."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from taufit.core.arrays import Array, Float
 from taufit.core.decompression_limits import require_unpacked_size
 from taufit.core.errors import RecordingError
 from taufit.recording.assemble import assemble
-from taufit.recording.canonical import from_columns, from_text, looks_canonical
+from taufit.recording.canonical import from_columns, from_text, has_canonical_names
 from taufit.recording.column_map import ColumnMap
 from taufit.recording.recording import Recording
 from taufit.recording.table import Table, column_map_required
 
 META_KEY = b"taufit"
 _ROWS = 1 << 16
-# Read at a time of each column where only some rows are wanted [bytes].
+# Buffer per column when only some rows are read [bytes].
 _BUFFER = 1 << 18
 
 
 def read_parquet(
     path: Path, column_map: ColumnMap | None = None, rows: tuple[int, int] | None = None
 ) -> list[Recording]:
-    """The runs of a Parquet file, or of its rows from the first to the last, not included."""
+    """Read the runs of a Parquet file, or of rows first <= i < last."""
     columns, page = _columns(path, rows)
     if page is not None and rows is not None:
-        # The checksum is that of all rows; pages of the file have their own.
+        # The checksum is that of all rows.
         page = {key: value for key, value in page.items() if key != "checksum"}
     if column_map is not None:
         return assemble(Table.from_columns(str(path), columns), column_map)
-    if page is None and not looks_canonical(tuple(columns)):
+    if page is None and not has_canonical_names(tuple(columns)):
         raise column_map_required(Table.from_columns(str(path), columns))
     return [from_columns(columns, page, str(path))]
 
 
 def row_count(path: Path) -> int | None:
-    """How many rows a Parquet file declares; None where it is none."""
+    """Number of rows declared by a Parquet file; None for other files."""
     if path.suffix.lower() not in (".parquet", ".pq"):
         return None
     import pyarrow as pa
@@ -59,12 +59,12 @@ def _columns(
     import pyarrow.parquet as pq
 
     try:
-        # An open file has any name, UTF-8 or not, and needs no dataset machinery to be read.
+        # An open file may have any name and avoids Arrow's dataset code.
         with path.open("rb") as file:
             buffer = 0 if rows is None else _BUFFER
             opened = pq.ParquetFile(file, page_checksum_verification=True, buffer_size=buffer)
             table = read_numbers(opened, path, rows)
-        columns = {name: flat(table.column(name), name) for name in table.column_names}
+        columns = {name: numeric_columns(table.column(name), name) for name in table.column_names}
     except (pa.ArrowException, OSError, ValueError, MemoryError, KeyError) as error:
         raise RecordingError(
             f"{path} cannot be read as Parquet: {str(error)[:200]}. A file whose writer was "
@@ -78,44 +78,44 @@ def _columns(
 
 
 def read_numbers(file: Any, path: Path, rows: tuple[int, int] | None = None) -> Any:
-    """The columns of a Parquet file that hold numbers, as an Arrow table; all rows or some.
+    """Numeric columns of a Parquet file as an Arrow table; all rows or some.
 
-    Repeated values take next to no room in the file: what they unpack to is their count, first as
-    the file declares it, then as they come.
+    The decompressed size is checked as declared and again while reading, since repeated values
+    need almost no space in the file.
     """
     import pyarrow as pa
 
     schema = file.schema_arrow
-    wanted = [field.name for field in schema if _is_number(field.type)]
-    packed = path.stat().st_size
+    names = [field.name for field in schema if _is_number(field.type)]
+    compressed = path.stat().st_size
     first, last = (0, file.metadata.num_rows) if rows is None else rows
-    require_unpacked_size(path, 8 * (last - first) * len(wanted), packed, error=RecordingError)
-    batches, unpacked = [], 0
-    for batch in _batches(file, wanted, first, last):
-        unpacked += batch.nbytes
-        require_unpacked_size(path, unpacked, packed, error=RecordingError, so_far=True)
+    require_unpacked_size(path, 8 * (last - first) * len(names), compressed, error=RecordingError)
+    batches, decompressed = [], 0
+    for batch in _batches(file, names, first, last):
+        decompressed += batch.nbytes
+        require_unpacked_size(path, decompressed, compressed, error=RecordingError, so_far=True)
         batches.append(batch)
     if not batches:
-        return schema.empty_table().select(wanted)
+        return schema.empty_table().select(names)
     return pa.Table.from_batches(batches).replace_schema_metadata(schema.metadata)
 
 
-def _batches(file: Any, wanted: list[str], first: int, last: int) -> Iterator[Any]:
-    """Rows first <= i < last; row groups before them are not read."""
+def _batches(file: Any, names: list[str], first: int, last: int) -> Iterator[Any]:
+    """Batches with rows first <= i < last; earlier row groups are not read."""
     sizes = [file.metadata.row_group(g).num_rows for g in range(file.metadata.num_row_groups)]
     ends = np.cumsum([0, *sizes])
     groups = [g for g in range(len(sizes)) if ends[g] < last and ends[g + 1] > first]
     if not groups:
         return
-    at = int(ends[groups[0]])
+    row_offset = int(ends[groups[0]])
     for batch in file.iter_batches(
-        batch_size=_ROWS, row_groups=groups, columns=wanted, use_threads=False
+        batch_size=_ROWS, row_groups=groups, columns=names, use_threads=False
     ):
-        low, high = max(first - at, 0), min(last - at, len(batch))
+        low, high = max(first - row_offset, 0), min(last - row_offset, len(batch))
         if low < high:
             yield batch if high - low == len(batch) else batch.slice(low, high - low)
-        at += len(batch)
-        if at >= last:
+        row_offset += len(batch)
+        if row_offset >= last:
             return
 
 
@@ -134,7 +134,7 @@ def _is_number(kind: Any) -> bool:
     )
 
 
-def _flat_lists(lists: list[Any], name: str) -> dict[str, Any]:
+def _list_columns(lists: list[Any], name: str) -> dict[str, Any]:
     width = len(lists[0]) if lists and lists[0] is not None else 0
     if not width or any(item is None or len(item) != width for item in lists):
         return {}
@@ -142,14 +142,14 @@ def _flat_lists(lists: list[Any], name: str) -> dict[str, Any]:
     return {f"{name}_{i + 1}": values[:, i] for i in range(width)}
 
 
-def flat(column: Any, name: str) -> dict[str, Any]:
+def numeric_columns(column: Any, name: str) -> dict[str, Any]:
     """Numbers of an Arrow column by name; lists of equal length become name_1, name_2, ..."""
     import pyarrow as pa
 
     kind = column.type
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
         numbers = pa.types.is_floating(kind.value_type) or pa.types.is_integer(kind.value_type)
-        return _flat_lists(column.to_pylist(), name) if numbers else {}
+        return _list_columns(column.to_pylist(), name) if numbers else {}
     if pa.types.is_float64(kind) and column.null_count == 0:
         return {name: _doubles(column)}
     if pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind):
@@ -162,7 +162,7 @@ def flat(column: Any, name: str) -> dict[str, Any]:
 
 
 def _doubles(column: Any) -> Float[Array, " n"]:
-    """A column of doubles as they lie in memory: Arrow's own way imports pandas, 0.2 s of it."""
+    """Column of doubles from its buffers; Arrow's conversion would import pandas (0.2 s)."""
     parts = [
         np.frombuffer(chunk.buffers()[1], float, len(chunk), 8 * chunk.offset)
         for chunk in column.chunks

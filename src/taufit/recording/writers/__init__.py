@@ -1,4 +1,4 @@
-"""One file per format that is written. In: a `Recording`. Out: a file.
+"""Writers, one file per format. In: a `Recording`. Out: a file.
 
-Left to others: which writer a name asks for (`recording/write.py`).
+Not here: selection of the writer (`recording/write.py`).
 """

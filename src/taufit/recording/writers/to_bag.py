@@ -1,4 +1,4 @@
-"""Recording -> MCAP or a ROS 2 bag: joint states any ROS tool plays, and the rest beside them."""
+"""Recording -> MCAP or ROS 2 bag: joint states for any ROS tool, and further channels."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from taufit.recording.recording import Recording
 
 
 def write_mcap(recording: Recording, path: str | os.PathLike[str]) -> None:
-    """One .mcap file."""
+    """Write one .mcap file."""
     with replace_file(path) as temporary:
         bag = temporary.parent / "bag"
         _write(recording, bag)
@@ -25,7 +25,7 @@ def write_mcap(recording: Recording, path: str | os.PathLike[str]) -> None:
 
 
 def write_ros2_bag(recording: Recording, path: str | os.PathLike[str]) -> None:
-    """A ROS 2 bag: a directory with metadata.yaml and one .mcap file. It must not exist yet."""
+    """Write a ROS 2 bag: a directory with metadata.yaml and one .mcap file. It must not exist."""
     if os.path.lexists(path):
         raise TaufitError(f"{path} exists; a bag is not written over another.")
     with replace_file(path) as temporary:
@@ -33,10 +33,10 @@ def write_ros2_bag(recording: Recording, path: str | os.PathLike[str]) -> None:
 
 
 def _write(recording: Recording, bag: Path) -> None:
-    """effort is the torque channel as recorded; time stamps are rounded to nanoseconds.
+    """Write the bag; effort is the torque channel as recorded, time stamps are in nanoseconds.
 
-    /taufit/samples repeats the exact time beside the columns a JointState has no room for, and
-    /taufit/recording holds the JSON page, so that reading returns the same recording.
+    /taufit/samples contains exact time and the columns that JointState cannot represent,
+    /taufit/recording the JSON metadata, so that reading returns an equal recording.
     """
     try:
         from rosbags.rosbag2 import StoragePlugin, Writer
@@ -55,16 +55,16 @@ def _write(recording: Recording, bag: Path) -> None:
     prefix = {"A": "current", "N m": "torque"}.get(recording.signal_unit, "signal")
     prefixes = ("q", prefix) if velocity is None else ("q", "v", prefix)
     in_state = [f"{name}_{i + 1}" for name in prefixes for i in range(j)]
-    beside = [name for name in columns if name not in in_state]
-    places = {name: i for i, name in enumerate([*beside, *in_state])}
-    page["bag"] = {"columns": list(columns), "at": [places[name] for name in columns]}
+    extra_columns = [name for name in columns if name not in in_state]
+    positions = {name: i for i, name in enumerate([*extra_columns, *in_state])}
+    page["bag"] = {"columns": list(columns), "at": [positions[name] for name in columns]}
     names = recording.meta.get("joint_names") or [joint_name(i) for i in range(j)]
     start = int(recording.meta.get("start_time_ns", 0))
     stamps = start + np.round((recording.time - recording.time[0]) * 1e9).astype(np.int64)
-    side = np.column_stack([columns[name] for name in beside])
-    speeds = np.zeros((len(stamps), 0)) if velocity is None else velocity
+    extra_values = np.column_stack([columns[name] for name in extra_columns])
+    velocities = np.zeros((len(stamps), 0)) if velocity is None else velocity
     with Writer(bag, version=8, storage_plugin=StoragePlugin.MCAP) as writer:
-        links = {
+        connections = {
             topic: writer.add_connection(topic, kind.__msgtype__, typestore=store)
             for topic, kind in (
                 (META_TOPIC, Text),
@@ -75,13 +75,13 @@ def _write(recording: Recording, bag: Path) -> None:
 
         def put(topic: str, stamp: int, message: object) -> None:
             raw = store.serialize_cdr(message, message.__msgtype__)  # type: ignore[attr-defined]
-            writer.write(links[topic], stamp, raw)
+            writer.write(connections[topic], stamp, raw)
 
         put(META_TOPIC, int(stamps[0]), Text(to_text(page)))
         layout = Layout([], 0)
         for i, stamp in enumerate(stamps.tolist()):
             header = Header(Time(stamp // 10**9, stamp % 10**9), "")
-            numbers = (recording.position[i], speeds[i], recording.signal[i])
+            numbers = (recording.position[i], velocities[i], recording.signal[i])
             state = State(header, list(names), *map(np.ascontiguousarray, numbers))
             put(STATE_TOPIC, stamp, state)
-            put(SAMPLES_TOPIC, stamp, Numbers(layout, side[i]))
+            put(SAMPLES_TOPIC, stamp, Numbers(layout, extra_values[i]))

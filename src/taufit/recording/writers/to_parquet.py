@@ -1,4 +1,4 @@
-"""The canonical recording on disk: Parquet that pandas, polars, DuckDB and Dask read as it is."""
+"""Recording -> Parquet, readable by pandas, polars, DuckDB and Dask."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from taufit.recording.recording import Recording
 
 
 def write_parquet(recording: Recording, path: str | os.PathLike[str]) -> None:
-    """zstd over byte-split doubles; the JSON page is in the schema under "taufit"."""
+    """Write zstd-compressed doubles; JSON metadata in the schema under "taufit"."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

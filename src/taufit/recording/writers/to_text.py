@@ -1,4 +1,4 @@
-"""Recording -> CSV and .npz, in taufit's own columns."""
+"""Recording -> CSV and .npz with taufit's columns."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from taufit.recording.recording import Recording
 
 
 def write_csv(recording: Recording, path: str | os.PathLike[str]) -> None:
-    """Every number in the shortest form that reads back to the same bits.
+    """Write every number in the shortest form that reads back exactly.
 
-    The first line is a comment with the JSON page; `pandas.read_csv(..., comment="#")` skips it.
+    The first line is a comment with JSON metadata; `pandas.read_csv(..., comment="#")` skips it.
     """
     columns, page = to_columns(recording)
     separator = "\t" if ".tsv" in str(path).lower() else ","
@@ -29,12 +29,12 @@ def write_csv(recording: Recording, path: str | os.PathLike[str]) -> None:
         text.write(separator.join(map(repr, row)) + "\n")
     data = text.getvalue().encode()
     with replace_file(path) as temporary:
-        packed = str(path).lower().endswith(".gz")
-        temporary.write_bytes(gzip.compress(data, 6, mtime=0) if packed else data)
+        compress = str(path).lower().endswith(".gz")
+        temporary.write_bytes(gzip.compress(data, 6, mtime=0) if compress else data)
 
 
 def write_npz(recording: Recording, path: str | os.PathLike[str]) -> None:
-    """One array per column, and the JSON page as text under "taufit"."""
+    """Write one array per column, and the JSON metadata as text under "taufit"."""
     columns, page = to_columns(recording)
     with replace_file(path) as temporary, temporary.open("wb") as file:
         np.savez_compressed(file, **{**columns, META_NAME: np.array(to_text(page))})  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""A virtual ABB controller: a datagram per cycle to whoever listens."""
+"""Simulated ABB controller: one EGM datagram per cycle."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ import threading
 
 import numpy as np
 
-from taufit.virtual.controllers.played import PlayedArm, Ticker
+from taufit.virtual.controllers.repeating_robot import PeriodicThread, RepeatingRobot
 from taufit.wire.egm import EgmState, encode
 
 
 class VirtualEgm:
-    """A virtual robot that sends its state to a UDP port, as EGM does.
+    """Simulated robot that sends its state to a UDP port by EGM.
 
     Args:
-        arm: That moves; 250 Hz is what ABB's controllers do by default.
-        host, port: Where the datagrams go.
-        pace: Of the robot's time against this computer's.
+        arm: Moving simulated robot; ABB's default rate is 250 Hz.
+        host, port: Destination of the datagrams.
+        pace: Ratio of simulated time to real time.
     """
 
-    def __init__(self, arm: PlayedArm, host: str, port: int, *, pace: float = 1.0) -> None:
-        self.arm, self.place = arm, (host, port)
+    def __init__(self, arm: RepeatingRobot, host: str, port: int, *, pace: float = 1.0) -> None:
+        self.arm, self.destination = arm, (host, port)
         self.gain = arm.twin.robot.drives.gain
         self._udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self._ticker = Ticker(arm.rate_hz, self._tick, pace=pace)
+        self._ticker = PeriodicThread(arm.rate_hz, self._tick, pace=pace)
         self.sent = 0
         self.ended = threading.Event()
 
@@ -42,7 +42,7 @@ class VirtualEgm:
 
     def _tick(self) -> None:
         sample, (q, _, _) = self.arm.step()
-        # EGM speaks of torque at the joint, whatever the drive measures.
+        # EGM sends joint torque, not the drive's signal.
         torque = np.asarray(sample.signal * self.gain, float)
         state = EgmState(
             self.arm.steps,
@@ -52,5 +52,5 @@ class VirtualEgm:
             tuple(torque.tolist()),
         )
         with contextlib.suppress(OSError):
-            self._udp.sendto(encode(state), self.place)
+            self._udp.sendto(encode(state), self.destination)
             self.sent += 1

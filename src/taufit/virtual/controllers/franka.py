@@ -1,4 +1,4 @@
-"""A virtual Franka robot: its state at 1 kHz to every client that asks for it."""
+"""Simulated Franka robot: state at 1 kHz to every connected client."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from taufit.core.errors import TaufitError, WireError
 from taufit.robot import Robot
 from taufit.robot.inertia import to_centre_of_mass
 from taufit.virtual.controllers.kinematics import Kinematics
-from taufit.virtual.controllers.played import PlayedArm, Ticker
+from taufit.virtual.controllers.repeating_robot import PeriodicThread, RepeatingRobot
 from taufit.wire import franka
 
-_MOST_CLIENTS = 8
-_LONGEST = 1 << 16
+_MAX_CLIENTS = 8
+_MAX_MESSAGE_BYTES = 1 << 16
 
 
 class VirtualFranka:
-    """A virtual robot of seven joints behind Franka's interface; read only, as its clients are.
+    """Simulated robot of seven joints with Franka's interface; read only.
 
     Args:
-        arm: That moves, at 1000 Hz.
+        arm: Moving simulated robot, at 1000 Hz.
         host: Address to listen on.
-        port: TCP; 0 takes a free one.
-        pace: Of the robot's time against this computer's.
+        port: TCP port; 0 selects a free one.
+        pace: Ratio of simulated time to real time.
     """
 
     def __init__(
         self,
-        arm: PlayedArm,
+        arm: RepeatingRobot,
         *,
         host: str = "127.0.0.1",
         port: int = franka.PORT,
@@ -41,12 +41,12 @@ class VirtualFranka:
         if arm.twin.robot.joints != 7:
             raise TaufitError(f"{arm.twin.robot.name} has no seven joints; a Franka robot has.")
         self.arm, self.host, self.port = arm, host, port
-        self._model = urdf(arm.twin.robot).encode()
+        self._model = urdf_text(arm.twin.robot).encode()
         self._kinematics = Kinematics(arm.twin.robot)
         self._clients: dict[socket.socket, tuple[str, int]] = {}
         self._lock = threading.Lock()
         self._udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self._ticker = Ticker(1000.0, self._tick, pace=pace)
+        self._ticker = PeriodicThread(1000.0, self._tick, pace=pace)
         self._server: socket.socket | None = None
         self.ended = threading.Event()
 
@@ -81,8 +81,10 @@ class VirtualFranka:
     def _tick(self) -> None:
         sample, (q, v, a) = self.arm.step()
         with self._lock:
-            targets = [place for place in self._clients.values() if place[1]]
-        if not targets:
+            client_addresses = [
+                client_address for client_address in self._clients.values() if client_address[1]
+            ]
+        if not client_addresses:
             return
         pose = self._kinematics.flange(sample.position).T.ravel()
         state = franka.pack_state(
@@ -100,9 +102,9 @@ class VirtualFranka:
                 "O_T_EE_d": pose.tolist(),
             },
         )
-        for place in targets:
+        for client_address in client_addresses:
             with contextlib.suppress(OSError):
-                self._udp.sendto(state, place)
+                self._udp.sendto(state, client_address)
 
     def _accept(self) -> None:
         assert self._server is not None
@@ -112,10 +114,10 @@ class VirtualFranka:
             except OSError:
                 return
             with self._lock:
-                full = len(self._clients) >= _MOST_CLIENTS
-                if not full:
+                is_full = len(self._clients) >= _MAX_CLIENTS
+                if not is_full:
                     self._clients[client] = ("", 0)
-            if full:
+            if is_full:
                 client.close()
                 continue
             threading.Thread(target=self._serve, args=(client,), daemon=True).start()
@@ -128,7 +130,7 @@ class VirtualFranka:
                     pending += data
                     while len(pending) >= franka.HEADER.size:
                         kind, number, size = franka.HEADER.unpack_from(pending)
-                        if not franka.HEADER.size <= size <= _LONGEST:
+                        if not franka.HEADER.size <= size <= _MAX_MESSAGE_BYTES:
                             return
                         if len(pending) < size:
                             break
@@ -151,12 +153,12 @@ class VirtualFranka:
             return franka.connect_answer(number, accepted)
         if kind == franka.GET_MODEL:
             return franka.command(kind, number, b"\0" + self._model)
-        # Settings are accepted and have no effect; motion is answered as "not possible now".
+        # Settings are accepted without effect; motion commands are rejected.
         return franka.command(kind, number, b"\0" if kind > 2 else b"\x02")
 
 
-def urdf(robot: Robot) -> str:
-    """A robot as the interface describes it: links with their inertia, joints with their limits."""
+def urdf_text(robot: Robot) -> str:
+    """URDF of a robot as the interface sends it: links with inertia, joints with limits."""
     parts = [f"<robot name={quoteattr(robot.name)}>", '<link name="link0"/>']
     for i, link in enumerate(robot.links, 1):
         mass, centre, tensor = to_centre_of_mass(link.parameters)
@@ -185,12 +187,12 @@ def _row(values: np.ndarray) -> str:
     return " ".join(f"{float(value):.12g}" for value in values)
 
 
-def _angles(turn: np.ndarray) -> np.ndarray:
+def _angles(rotation: np.ndarray) -> np.ndarray:
     """Roll, pitch and yaw of Rz Ry Rx."""
     return np.array(
         [
-            np.arctan2(turn[2, 1], turn[2, 2]),
-            np.arcsin(np.clip(-turn[2, 0], -1.0, 1.0)),
-            np.arctan2(turn[1, 0], turn[0, 0]),
+            np.arctan2(rotation[2, 1], rotation[2, 2]),
+            np.arcsin(np.clip(-rotation[2, 0], -1.0, 1.0)),
+            np.arctan2(rotation[1, 0], rotation[0, 0]),
         ]
     )

@@ -1,5 +1,5 @@
-"""Poses of one arm, quickly and one at a time, as a controller needs them: position and rotation
-vector, x, y, z, rx, ry, rz."""
+"""Kinematics of one robot for a controller; poses as position and rotation vector, x, y, z, rx,
+ry, rz."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from taufit.core.arrays import Array, Float
 from taufit.robot import Robot
 from taufit.robot.pose import inverse_pose, skew
 
-_ONE = np.eye(4)
+_IDENTITY = np.eye(4)
 
 
 class Kinematics:
-    """Forward and inverse kinematics of one arm.
+    """Forward and inverse kinematics of one robot.
 
     Args:
-        robot: The arm.
+        robot: Robot.
     """
 
     def __init__(self, robot: Robot) -> None:
@@ -33,13 +33,16 @@ class Kinematics:
     def frames(self, q: Float[Array, " j"]) -> list[Float[Array, "4 4"]]:
         """Pose of every link and, last, of the flange.
 
-        exp([S] q) = I + [S] q + [S]^2 (1 - cos q) + [S]^3 (q - sin q), also for a sliding joint,
-        where the powers vanish.
+        exp([S] q) = I + [S] q + [S]^2 (1 - cos q) + [S]^3 (q - sin q), also for a prismatic joint,
+        for which the powers vanish.
         """
-        pose, out = _ONE, []
-        for x, (placement, one, two, three) in zip(q.tolist(), self._links, strict=True):
+        pose, out = _IDENTITY, []
+        for x, (placement, twist_1, twist_2, twist_3) in zip(q.tolist(), self._links, strict=True):
             pose = pose @ (
-                placement + one * x + two * (1.0 - math.cos(x)) + three * (x - math.sin(x))
+                placement
+                + twist_1 * x
+                + twist_2 * (1.0 - math.cos(x))
+                + twist_3 * (x - math.sin(x))
             )
             out.append(pose)
         out.append(pose @ self.robot.tip)
@@ -52,53 +55,59 @@ class Kinematics:
     def jacobian(
         self, q: Float[Array, " j"], tool: Float[Array, "4 4"] | None = None
     ) -> Float[Array, "6 j"]:
-        """Linear over angular velocity of the tool's origin in base axes, per joint speed."""
+        """Linear and angular velocity of the tool origin in base axes, per joint velocity."""
         frames = self.frames(q)
         point = (frames[-1] if tool is None else frames[-1] @ tool)[:3, 3]
         out = np.empty((6, self.robot.joints))
         for i, link in enumerate(self.robot.links):
-            turn, origin = frames[i][:3, :3], frames[i][:3, 3]
-            angular, linear = turn @ link.screw[:3], turn @ link.screw[3:]
+            rotation, origin = frames[i][:3, :3], frames[i][:3, 3]
+            angular, linear = rotation @ link.screw[:3], rotation @ link.screw[3:]
             out[:3, i] = linear + skew(angular) @ (point - origin)
             out[3:, i] = angular
         return out
 
     def inverse(
-        self, pose: Float[Array, "4 4"], near: Float[Array, " j"], *, tolerance: float = 1e-9
+        self, pose: Float[Array, "4 4"], start: Float[Array, " j"], *, tolerance: float = 1e-9
     ) -> Float[Array, " j"] | None:
-        """Joint positions with the flange at `pose`, from a start nearby; None where none is found.
+        """Joint positions with the flange at `pose`, from a start nearby; None if not found.
 
-        Damped least squares: dq = J' (J J' + d I)^-1 e, with d as large as the error asks for.
+        Damped least squares: dq = J' (J J' + d I)^-1 e, with d from the error.
         """
-        q = np.array(near, float)
+        q = np.array(start, float)
         limits = self.robot.limits
         for _ in range(60):
             frames = self.frames(q)
-            here = frames[-1]
-            turn = pose[:3, :3] @ here[:3, :3].T
-            error = np.concatenate([pose[:3, 3] - here[:3, 3], rotation_vector(turn)])
+            current = frames[-1]
+            rotation_error = pose[:3, :3] @ current[:3, :3].T
+            error = np.concatenate([pose[:3, 3] - current[:3, 3], rotation_vector(rotation_error)])
             size = float(np.abs(error).max())
             if size < tolerance:
-                inside = np.all((q >= limits.lower - 1e-9) & (q <= limits.upper + 1e-9))
-                return q if inside else None
+                is_within_limits = np.all((q >= limits.lower - 1e-9) & (q <= limits.upper + 1e-9))
+                return q if is_within_limits else None
             jacobian = self.jacobian(q)
-            damped = jacobian @ jacobian.T + min(1e-3, size**2) * np.eye(6)
-            step = jacobian.T @ np.linalg.solve(damped, error)
+            damped_square = jacobian @ jacobian.T + min(1e-3, size**2) * np.eye(6)
+            step = jacobian.T @ np.linalg.solve(damped_square, error)
             q = q + step * min(1.0, 0.5 / max(float(np.abs(step).max()), 1e-12))
         return None
 
 
-def rotation_vector(turn: Float[Array, "3 3"]) -> Float[Array, " 3"]:
-    """Axis times angle of a rotation matrix."""
-    axis = np.array([turn[2, 1] - turn[1, 2], turn[0, 2] - turn[2, 0], turn[1, 0] - turn[0, 1]])
-    sine, cosine = 0.5 * float(np.linalg.norm(axis)), 0.5 * (float(np.trace(turn)) - 1.0)
+def rotation_vector(rotation: Float[Array, "3 3"]) -> Float[Array, " 3"]:
+    """Rotation vector (axis times angle) of a rotation matrix."""
+    axis = np.array(
+        [
+            rotation[2, 1] - rotation[1, 2],
+            rotation[0, 2] - rotation[2, 0],
+            rotation[1, 0] - rotation[0, 1],
+        ]
+    )
+    sine, cosine = 0.5 * float(np.linalg.norm(axis)), 0.5 * (float(np.trace(rotation)) - 1.0)
     angle = math.atan2(sine, cosine)
     if sine > 1e-9:
         return axis * (angle / (2.0 * sine))
     if cosine > 0.0:
         return 0.5 * axis
-    # Half a turn: the axis is in the symmetric part.
-    square = 0.5 * (turn + np.eye(3))
+    # 180 degrees: the axis follows from the symmetric part.
+    square = 0.5 * (rotation + np.eye(3))
     column = square[:, int(np.argmax(np.diagonal(square)))]
     return math.pi * column / float(np.linalg.norm(column))
 
@@ -113,14 +122,14 @@ def rotation_matrix(vector: Float[Array, " 3"]) -> Float[Array, "3 3"]:
 
 
 def to_pose(values: Float[Array, " 6"]) -> Float[Array, "4 4"]:
-    """The matrix of x, y, z, rx, ry, rz."""
+    """Pose matrix of x, y, z, rx, ry, rz."""
     out = np.eye(4)
     out[:3, :3], out[:3, 3] = rotation_matrix(np.asarray(values[3:], float)), values[:3]
     return out
 
 
 def from_pose(pose: Float[Array, "4 4"]) -> list[float]:
-    """x, y, z, rx, ry, rz of a matrix."""
+    """Values x, y, z, rx, ry, rz of a pose matrix."""
     return [*pose[:3, 3].tolist(), *rotation_vector(pose[:3, :3]).tolist()]
 
 

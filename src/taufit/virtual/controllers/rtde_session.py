@@ -1,4 +1,4 @@
-"""One RTDE client of a virtual controller: requests in, answers out; no sockets."""
+"""RTDE session of one client of a simulated controller, without sockets."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import struct
 from typing import TYPE_CHECKING
 
 from taufit.core.errors import WireError
-from taufit.virtual.controllers.ur_fields import input_types
+from taufit.virtual.controllers.rtde_variables import input_types
 from taufit.wire import rtde
 
 if TYPE_CHECKING:
@@ -14,40 +14,40 @@ if TYPE_CHECKING:
 
 
 class RtdeSession:
-    """What one client has agreed with the controller.
+    """State agreed between one client and the controller.
 
     Args:
-        controller: That it talks to.
-        taken: Inputs that clients write, shared by all sessions.
+        controller: Simulated controller.
+        reserved: Input variables written by clients, shared by all sessions.
     """
 
-    def __init__(self, controller: UrController, taken: set[str]) -> None:
-        self.controller, self._taken = controller, taken
-        self._mine: set[str] = set()
-        self._frames = rtde.Frames()
+    def __init__(self, controller: UrController, reserved: set[str]) -> None:
+        self.controller, self._reserved = controller, reserved
+        self._own_inputs: set[str] = set()
+        self._frames = rtde.FrameParser()
         self._inputs: dict[int, rtde.Recipe] = {}
         self.outputs: rtde.Recipe | None = None
-        self.every = 1
+        self.output_interval = 1
         self.running = False
 
     def receive(self, data: bytes) -> bytes:
-        """Act on what the client sent; what to answer."""
+        """Process received bytes; return the answer."""
         answers = []
         for kind, body in self._frames.feed(data):
             answers.append(self._answer(kind, body))
         return b"".join(answers)
 
     def close(self) -> None:
-        """Let go of the inputs."""
-        self._taken -= self._mine
-        self._mine = set()
+        """Release the inputs."""
+        self._reserved -= self._own_inputs
+        self._own_inputs = set()
         self.running = False
 
     def sample(self) -> bytes:
-        """The data frame of this control step; empty where the client wants none."""
+        """Data frame of this control step; empty if none is due."""
         if not self.running or self.outputs is None:
             return b""
-        if self.controller.steps % self.every:
+        if self.controller.steps % self.output_interval:
             return b""
         value = self.controller.value
         values = {name: value(name) for name in self.outputs.names}
@@ -55,8 +55,8 @@ class RtdeSession:
 
     def _answer(self, kind: int, body: bytes) -> bytes:
         if kind == rtde.PROTOCOL:
-            asked = int.from_bytes(body[:2], "big") if len(body) >= 2 else 0
-            return rtde.frame(rtde.PROTOCOL, bytes([int(asked == rtde.VERSION)]))
+            version = int.from_bytes(body[:2], "big") if len(body) >= 2 else 0
+            return rtde.frame(rtde.PROTOCOL, bytes([int(version == rtde.VERSION)]))
         if kind == rtde.URCONTROL:
             return rtde.version_answer(self.controller.version)
         if kind == rtde.OUTPUTS:
@@ -75,29 +75,29 @@ class RtdeSession:
 
     def _set_outputs(self, body: bytes) -> bytes:
         rate, names = rtde.read_outputs_request(body)
-        fastest = self.controller.rate_hz
-        if not 1.0 <= rate <= fastest:
-            text = f"a rate of {rate:g} Hz is not possible: 1 to {fastest:g} Hz."
+        max_rate = self.controller.rate_hz
+        if not 1.0 <= rate <= max_rate:
+            text = f"a rate of {rate:g} Hz is not possible: 1 to {max_rate:g} Hz."
             return rtde.text_message(text, "RTDE", 1) + rtde.types_answer(rtde.OUTPUTS, 0, [])
         types = [self.controller.types.get(name, rtde.NOT_FOUND) for name in names]
-        whole = bool(names) and rtde.NOT_FOUND not in types and len(set(names)) == len(names)
-        if whole:
+        is_valid = bool(names) and rtde.NOT_FOUND not in types and len(set(names)) == len(names)
+        if is_valid:
             self.outputs = rtde.Recipe(1, tuple(names), tuple(types))
-            self.every = max(1, round(fastest / rate))
-        return rtde.types_answer(rtde.OUTPUTS, int(whole), types)
+            self.output_interval = max(1, round(max_rate / rate))
+        return rtde.types_answer(rtde.OUTPUTS, int(is_valid), types)
 
     def _set_inputs(self, body: bytes) -> bytes:
         names = rtde.read_inputs_request(body)
-        types = input_types(names, self._taken - self._mine)
-        whole = (
+        types = input_types(names, self._reserved - self._own_inputs)
+        is_valid = (
             bool(names) and all(kind in rtde.TYPES for kind in types) and len(self._inputs) < 255
         )
-        if not whole:
+        if not is_valid:
             return rtde.types_answer(rtde.INPUTS, 0, types)
         number = len(self._inputs) + 1
         self._inputs[number] = rtde.Recipe(number, tuple(names), tuple(types))
-        self._mine |= set(names)
-        self._taken |= self._mine
+        self._own_inputs |= set(names)
+        self._reserved |= self._own_inputs
         return rtde.types_answer(rtde.INPUTS, number, types)
 
     def _write(self, body: bytes) -> None:
@@ -105,7 +105,7 @@ class RtdeSession:
         if recipe is None:
             raise WireError("data for a recipe that was never agreed.")
         try:
-            # Clients exist that append values their recipe does not have.
+            # Some clients append values beyond their recipe.
             self.controller.inputs.update(recipe.unpack(body[: recipe.size]))
         except struct.error as error:
             raise WireError(f"data that cannot be read: {error}.") from None

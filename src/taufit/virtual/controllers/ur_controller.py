@@ -1,4 +1,4 @@
-"""A Universal Robots controller without sockets: modes, program, target, servo and the arm."""
+"""Simulated Universal Robots controller without sockets: modes, program, target, servo, robot."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import TaufitError
 from taufit.dynamics import gravity_torque
-from taufit.sim.loop import TICK
+from taufit.sim.loop import TICK_S
 from taufit.sim.payload import CarriedPayload
 from taufit.sim.stepped import ControlSample
 from taufit.sim.twin import Twin
 from taufit.virtual.controllers.kinematics import Kinematics, from_pose
-from taufit.virtual.controllers.ur_fields import INPUTS, Version, outputs
+from taufit.virtual.controllers.rtde_variables import INPUTS, Version, output_types
 from taufit.virtual.controllers.ur_functions import functions
-from taufit.virtual.urscript import Machine, ScriptError, load
+from taufit.virtual.urscript import Machine, ScriptError, load_program
 from taufit.wire.rtde import TYPES
 
 # Modes as the controller numbers them.
@@ -25,25 +25,25 @@ POWER_OFF, IDLE, RUNNING = 3, 5, 7
 NORMAL, PROTECTIVE_STOP = 1, 3
 STOPPED, PLAYING, PAUSED = 1, 2, 4
 HOME = (0.0, -1.5707963267948966, 1.5707963267948966, -1.5707963267948966, -1.5707963267948966, 0.0)
-# The servo behind every command but servoj: stiff, critically damped, with speed fed forward.
-_STIFF = (2.0 * np.pi * 25.0) ** 2
-# Deceleration of a stop nobody has commanded [rad/s^2], and of a protective stop.
-_LAPSE, _BRAKE = 4.0, 20.0
-# Lag of the servo below which it may change its stiffness [rad].
-_CAUGHT_UP = 2e-3
-# Tracking error at which a protective stop comes [rad].
-_LARGEST_ERROR = 0.35
+# Stiffness of the servo for all commands but servoj: critically damped, with speed feed-forward.
+_SERVO_STIFFNESS = (2.0 * np.pi * 25.0) ** 2
+# Deceleration of a stop without command, and of a protective stop [rad/s^2].
+_COAST_DECELERATION, _STOP_DECELERATION = 4.0, 20.0
+# Largest servo error at which the stiffness may change [rad].
+_MAX_SWITCH_ERROR = 2e-3
+# Tracking error that causes a protective stop [rad].
+_MAX_TRACKING_ERROR = 0.35
 
 
 class UrController:
-    """The controller and its arm, moved by `tick`, one control step at a time.
+    """Simulated controller and robot; `tick` advances one control step.
 
     Args:
-        twin: The arm; six joints.
-        version: Of the software; major 3 is a CB3 at 125 Hz, others run at 500 Hz.
-        seed: Of everything random.
-        payload: Carried from the start.
-        home: Where the arm stands.
+        twin: Simulated robot with six joints.
+        version: Software version; major 3 is a CB3 at 125 Hz, others run at 500 Hz.
+        seed: Seed of the random numbers.
+        payload: Payload from the start.
+        home: Start position.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class UrController:
         self.arm = twin.start(np.array(home), seed=seed, payload=payload, rate_hz=self.rate_hz)
         self.kinematics = Kinematics(twin.robot)
         self.gravity = twin.robot.gravity.tolist()
-        self.types = outputs(version)
+        self.types = output_types(version)
         self.inputs: dict[str, Any] = {
             name: 0 if TYPES[kind][2] == 1 else [0.0] * TYPES[kind][2]
             for name, kind in INPUTS.items()
@@ -84,62 +84,63 @@ class UrController:
         self.program: Machine | None = None
         self.program_name = ""
         self._commanded, self._servo = False, (0.0, 0.0)
-        self._followed = [self.target.copy(), np.zeros(6), np.zeros(6)]
+        self._servo_state = [self.target.copy(), np.zeros(6), np.zeros(6)]
         self._functions = functions(self)
         self.sample: ControlSample = self._move()
 
-    # What programs do.
+    # Commands of programs.
 
     def command(self, q: Float[Array, " 6"], *, servo: tuple[float, float] | None = None) -> None:
-        """The target at the end of this control step; `servo` is servoj's gain and lookahead."""
+        """Set the target at the end of this control step; `servo` is servoj's gain and
+        lookahead."""
         speed = (q - self.target) / self.step
         self.target_acceleration = (speed - self.target_speed) / self.step
         self.target, self.target_speed = np.array(q), speed
         self._commanded = True
         if servo is not None:
             self._servo = servo
-        elif float(np.abs(self.target - self._followed[0]).max()) < _CAUGHT_UP:
-            # The stiff servo takes over once the soft one has caught up; else the arm would jerk.
+        elif float(np.abs(self.target - self._servo_state[0]).max()) < _MAX_SWITCH_ERROR:
+            # Switch to the stiff servo once the soft one has converged, to avoid a jerk.
             self._servo = (0.0, 0.0)
 
     def accelerate(self, change: Float[Array, " 6"]) -> None:
-        """The target with another speed."""
+        """Change the speed of the target."""
         speed = self.target_speed + change
         self.command(self.target + self.step * speed)
-        # The quotient of differences has lost some digits.
+        # More exact than the difference quotient.
         self.target_speed = speed
 
     def play(self, text: str) -> None:
-        """Start a program; one that cannot be compiled leaves a running one alone."""
-        self.start(self.compiled(text))
+        """Start a program; a running one continues if it cannot be compiled."""
+        self.start(self.compile_program(text))
 
-    def compiled(self, text: str) -> Machine:
-        """A program that can be started. Long ones take seconds: for a thread of its own."""
-        return load(text, self._functions)
+    def compile_program(self, text: str) -> Machine:
+        """Compile a program. Long ones take seconds and are compiled in a thread."""
+        return load_program(text, self._functions)
 
     def start(self, machine: Machine) -> None:
-        """Start a program in the place of a running one."""
+        """Start a program, replacing a running one."""
         if self.robot_mode != RUNNING or self.safety_mode != NORMAL:
             raise ScriptError("the robot is not ready: power on and brake release, or unlock it.")
         self.stop()
         self.program, self.runtime_state = machine, PLAYING
 
     def stop(self) -> None:
-        """End the program; the arm comes to rest by itself."""
+        """End the program; the robot decelerates to standstill."""
         if self.program is not None:
             self.program.stop()
         self.program, self.runtime_state = None, STOPPED
 
     def pause(self, on: bool) -> None:
-        """Hold the program, or go on."""
+        """Pause or resume the program."""
         if self.program is not None:
             self.runtime_state = PAUSED if on else PLAYING
 
-    def protective_stop(self, why: str) -> None:
+    def protective_stop(self, reason: str) -> None:
         """Brake, and stay stopped until unlocked."""
         if self.safety_mode == NORMAL:
             self.safety_mode = PROTECTIVE_STOP
-            self.say(f"protective stop: {why}", 1)
+            self.add_message(f"protective stop: {reason}", 1)
             self.stop()
 
     def unlock(self) -> None:
@@ -155,8 +156,8 @@ class UrController:
         """Open the brakes."""
         self.robot_mode = RUNNING
 
-    def say(self, text: str, level: int = 3) -> None:
-        """A message for every client; 0 exception, 1 error, 2 warning, 3 information."""
+    def add_message(self, text: str, level: int = 3) -> None:
+        """Add a message for every client; 0 exception, 1 error, 2 warning, 3 information."""
         self.messages.append((text, level))
 
     @property
@@ -166,19 +167,19 @@ class UrController:
     # One control step.
 
     def tick(self) -> ControlSample:
-        """Let the program act, move the arm; the sample at the beginning of the step."""
+        """Run the program and move the robot for one control step; return its first sample."""
         if self.inputs["speed_slider_mask"]:
             self.slider = float(np.clip(self.inputs["speed_slider_fraction"], 0.0, 1.0))
         self._commanded = False
         if self.program is not None and self.runtime_state == PLAYING:
             self._run()
         if not self._commanded:
-            self._coast()
-        self._check()
+            self._decelerate()
+        self._check_limits()
         self.sample = self._move()
         self.history.append(self.sample.position)
         self.steps += 1
-        if float(np.abs(self.sample.position - self._followed[0]).max()) > _LARGEST_ERROR:
+        if float(np.abs(self.sample.position - self._servo_state[0]).max()) > _MAX_TRACKING_ERROR:
             self.protective_stop("the arm does not follow its target")
         return self.sample
 
@@ -186,80 +187,83 @@ class UrController:
         assert self.program is not None
         program = self.program
         try:
-            going = program.tick()
+            is_running = program.tick()
         except ScriptError as error:
-            going = False
-            self.say(f"runtime error, the program was stopped: {error}", 0)
-        if not going and self.program is program:
+            is_running = False
+            self.add_message(f"runtime error, the program was stopped: {error}", 0)
+        if not is_running and self.program is program:
             self.stop()
 
-    def _coast(self) -> None:
-        """Nobody moves the target: it comes to rest."""
-        fastest = float(np.abs(self.target_speed).max())
-        if fastest == 0.0:
+    def _decelerate(self) -> None:
+        """Decelerate the target if no command was given."""
+        max_speed = float(np.abs(self.target_speed).max())
+        if max_speed == 0.0:
             self.target_acceleration = np.zeros(6)
             return
-        rate = _BRAKE if self.safety_mode != NORMAL else _LAPSE
-        self.accelerate(-self.target_speed * min(1.0, rate * self.step / fastest))
+        rate = _STOP_DECELERATION if self.safety_mode != NORMAL else _COAST_DECELERATION
+        self.accelerate(-self.target_speed * min(1.0, rate * self.step / max_speed))
 
-    def _check(self) -> None:
-        """A target beyond the joints' limits is not followed."""
+    def _check_limits(self) -> None:
+        """Protective stop if the target exceeds joint limits."""
         limits = self.twin.robot.limits
-        beyond = np.maximum(self.target - limits.upper, limits.lower - self.target)
-        # Set points of servoj may come in leaps; what counts is what the servo makes of them.
-        speed = self._followed[1] if self._servo[0] else self.target_speed
-        fast = np.abs(speed) - 1.05 * limits.velocity
-        for what, excess in (("position", beyond), ("speed", fast)):
+        position_excess = np.maximum(self.target - limits.upper, limits.lower - self.target)
+        # Set points of servoj may jump; the servo's output is checked.
+        speed = self._servo_state[1] if self._servo[0] else self.target_speed
+        speed_excess = np.abs(speed) - 1.05 * limits.velocity
+        for quantity, excess in (("position", position_excess), ("speed", speed_excess)):
             if self.safety_mode == NORMAL and float(excess.max()) > 1e-9:
                 name = self.twin.robot.joint_names[int(excess.argmax())]
-                self.protective_stop(f"{what} of {name} beyond its limit")
-                self._hold()
+                self.protective_stop(f"{quantity} of {name} beyond its limit")
+                self._reset_target()
 
-    def _hold(self) -> None:
-        """Back to where the arm is led to: a target beyond the limits was never passed on."""
-        self.target, self.target_speed = self._followed[0].copy(), self._followed[1].copy()
+    def _reset_target(self) -> None:
+        """Reset the target to the servo's state."""
+        self.target, self.target_speed = self._servo_state[0].copy(), self._servo_state[1].copy()
         self.target_acceleration = np.zeros(6)
 
     def _move(self) -> ControlSample:
-        """Lead the arm to the target through the servo; the twin takes a row per millisecond."""
-        return self.arm.step(*self.follow(round(self.step / TICK)))
+        """Move the robot to the target through the servo; the twin takes one row per
+        millisecond."""
+        return self.arm.step(*self.servo_output(round(self.step / TICK_S)))
 
-    def follow(self, ticks: int) -> tuple[Float[Array, "t 6"], ...]:
-        """What the drives are given: the target x through a servo of second order,
+    def servo_output(self, ticks: int) -> tuple[Float[Array, "t 6"], ...]:
+        """Servo output to the drives: the target x through a second-order servo,
 
             r'' = g (x - r) + d (f x' - r'),
 
         with g the gain and d = g lookahead, f = 0 under servoj, so that r lags a steadily moving
         set point by the lookahead time; else stiff, critically damped and with f = 1.
         """
-        gain, ahead = self._servo
-        servo = gain > 0.0
-        g = gain if servo else _STIFF
-        d = gain * ahead if servo else 2.0 * float(np.sqrt(_STIFF))
-        r, speed, _ = self._followed
+        gain, lookahead = self._servo
+        is_servoj = gain > 0.0
+        g = gain if is_servoj else _SERVO_STIFFNESS
+        d = gain * lookahead if is_servoj else 2.0 * float(np.sqrt(_SERVO_STIFFNESS))
+        r, speed, _ = self._servo_state
         start = self.target - self.step * self.target_speed
         rows = np.empty((3, ticks, 6))
         for k in range(ticks):
-            share = (k + 1) / ticks
-            x = start + share * self.step * self.target_speed
-            push = g * (x - r) + d * ((0.0 if servo else self.target_speed) - speed)
-            speed = speed + TICK * push
-            r = r + TICK * speed
-            rows[0, k], rows[1, k], rows[2, k] = r, speed, push
-        self._followed = [r, speed, push]
+            fraction = (k + 1) / ticks
+            x = start + fraction * self.step * self.target_speed
+            servo_acceleration = g * (x - r) + d * (
+                (0.0 if is_servoj else self.target_speed) - speed
+            )
+            speed = speed + TICK_S * servo_acceleration
+            r = r + TICK_S * speed
+            rows[0, k], rows[1, k], rows[2, k] = r, speed, servo_acceleration
+        self._servo_state = [r, speed, servo_acceleration]
         return rows[0], rows[1], rows[2]
 
-    # What clients read.
+    # Values for clients.
 
     def value(self, name: str) -> Any:
-        """The present value of an RTDE output."""
+        """Current value of an RTDE output."""
         if name.startswith("output_int_register_"):
             return self.integers[int(name[20:])]
         if name.startswith("output_double_register_"):
             return self.doubles[int(name[23:])]
-        known = _VALUES.get(name)
-        if known is not None:
-            return known(self)
+        getter = _VALUES.get(name)
+        if getter is not None:
+            return getter(self)
         count = TYPES[self.types[name]][2]
         return 0 if count == 1 else [0] * count
 
@@ -272,16 +276,16 @@ class UrController:
         return 1 if self.safety_mode == NORMAL else 4
 
     def torque_without_gravity(self) -> list[float]:
-        """What the drives give beyond the weight of the arm the controller assumes."""
+        """Drive torque minus the gravity torque of the controller's model [N m]."""
         model = self.twin.controller.model or self.twin.robot
         return (self.sample.torque - gravity_torque(model, self.target[None])[0]).tolist()
 
     def tool_pose(self, q: Float[Array, " 6"]) -> list[float]:
-        """Of the tool centre point, x, y, z, rx, ry, rz."""
+        """Pose of the tool centre point, x, y, z, rx, ry, rz."""
         return from_pose(self.kinematics.flange(q) @ self.tool)
 
     def tool_speed(self, q: Float[Array, " 6"], v: Float[Array, " 6"]) -> list[float]:
-        """Of the tool centre point in base axes."""
+        """Velocity of the tool centre point in base axes."""
         return (self.kinematics.jacobian(q, self.tool) @ v).tolist()
 
 

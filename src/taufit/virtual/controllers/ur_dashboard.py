@@ -1,4 +1,4 @@
-"""The dashboard of a virtual controller: one line in, one line out."""
+"""Dashboard server of a simulated controller: one line in, one line out."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ _STATES = {1: "STOPPED", 2: "PLAYING", 4: "PAUSED"}
 _ACCEPTED = ("popup", "close popup", "close safety popup", "addtolog", "load installation")
 
 
-def answer(robot: UrController, line: str) -> str | None:
-    """What the dashboard says to a line; None ends the connection."""
-    words = " ".join(line.split())
-    command = words.lower()
+def answer_line(robot: UrController, line: str) -> str | None:
+    """Answer to a dashboard line; None ends the connection."""
+    text = " ".join(line.split())
+    command = text.lower()
     if command in ("quit", "shutdown"):
         return None
-    read = _QUESTIONS.get(command)
-    if read is not None:
-        return read(robot)
-    act = _ORDERS.get(command)
-    if act is not None:
-        return act(robot)
+    query = _QUESTIONS.get(command)
+    if query is not None:
+        return query(robot)
+    command_function = _COMMANDS.get(command)
+    if command_function is not None:
+        return command_function(robot)
     if command.startswith(_ACCEPTED):
         return "ok"
     if command.startswith("load "):
-        return f"File not found: {words[5:]}"
-    return f"could not understand: '{words[:200]}'"
+        return f"File not found: {text[5:]}"
+    return f"could not understand: '{text[:200]}'"
 
 
 def _model(robot: UrController) -> str:
@@ -89,7 +89,7 @@ _QUESTIONS = {
     "isprogramsaved": lambda r: "true",
     "get operational mode": lambda r: "NONE",
 }
-_ORDERS = {
+_COMMANDS = {
     "play": _play,
     "pause": _pause,
     "stop": _stop,

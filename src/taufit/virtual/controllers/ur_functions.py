@@ -1,4 +1,4 @@
-"""The functions a URScript program may call, by name; everything else is refused by its name."""
+"""URScript functions of the simulated controller, by name."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 from taufit.dynamics import coriolis_torque, mass_matrix
 from taufit.virtual.controllers.kinematics import from_pose, inverse_pose, rotation_vector, to_pose
-from taufit.virtual.controllers.ur_motion import MOTIONS, joints, positive
+from taufit.virtual.controllers.ur_motion import MOTIONS, joint_values, positive_number
 from taufit.virtual.urscript.lexer import ScriptError
 from taufit.virtual.urscript.machine import Builtin
-from taufit.virtual.urscript.values import LONGEST_TEXT, UrList, Value, number, show
+from taufit.virtual.urscript.values import MAX_TEXT_LENGTH, UrList, Value, format_value, number
 
 if TYPE_CHECKING:
     from taufit.virtual.controllers.ur_controller import UrController
 
-# Known to programs, without effect on this arm.
+# Accepted without effect.
 _WITHOUT_EFFECT = (
     "force_mode",
     "end_force_mode",
@@ -41,7 +41,7 @@ _WITHOUT_EFFECT = (
     "set_tool_digital_out",
     "set_standard_analog_out",
 )
-# Known to programs, but a program that calls one is stopped: what it would do is not simulated.
+# Not simulated: a program that calls one is stopped.
 _NOT_SIMULATED = (
     "movel",
     "movep",
@@ -57,48 +57,50 @@ def functions(robot: UrController) -> dict[str, Builtin]:
     out: dict[str, Builtin] = {}
     for name, motion in MOTIONS.items():
         out[name] = Builtin(functools.partial(motion, robot), waits=True)
-    for name, calculate in _MATHEMATICS.items():
-        out[name] = Builtin(calculate)
-    for name, read in _STATE.items():
-        out[name] = Builtin(functools.partial(read, robot))
-    for name, solve in _KINEMATICS.items():
-        out[name] = Builtin(functools.partial(solve, robot), cost=200)
+    for name, math_function in _MATHEMATICS.items():
+        out[name] = Builtin(math_function)
+    for name, state_function in _STATE.items():
+        out[name] = Builtin(functools.partial(state_function, robot))
+    for name, kinematics_function in _KINEMATICS.items():
+        out[name] = Builtin(functools.partial(kinematics_function, robot), cost=200)
     for name in _WITHOUT_EFFECT:
-        out[name] = Builtin(functools.partial(_nothing, robot, name))
+        out[name] = Builtin(functools.partial(_report_no_effect, robot, name))
     for name in _NOT_SIMULATED:
-        out[name] = Builtin(functools.partial(_refuse, name))
+        out[name] = Builtin(functools.partial(_raise_not_simulated, name))
     return out
 
 
-def _nothing(robot: UrController, called: str, /, *given: Value, **named: Value) -> None:
-    robot.say(f"{called}() has no effect on this virtual controller")
+def _report_no_effect(
+    robot: UrController, function_name: str, /, *arguments: Value, **keywords: Value
+) -> None:
+    robot.add_message(f"{function_name}() has no effect on this virtual controller")
 
 
-def _refuse(called: str, /, *given: Value, **named: Value) -> None:
-    raise ScriptError(f"{called} is not simulated by this virtual controller.")
+def _raise_not_simulated(function_name: str, /, *arguments: Value, **keywords: Value) -> None:
+    raise ScriptError(f"{function_name} is not simulated by this virtual controller.")
 
 
 # Mathematics.
 
 
-def _real(act: Callable[..., float]) -> Callable[[Value], float]:
-    def one(x: Value) -> float:
+def _unary_function(function: Callable[..., float]) -> Callable[[Value], float]:
+    def wrapper(x: Value) -> float:
         try:
-            return act(number(x))
+            return function(number(x))
         except (ValueError, OverflowError):
-            raise ScriptError(f"not defined for {show(x)}.") from None
+            raise ScriptError(f"not defined for {format_value(x)}.") from None
 
-    return one
+    return wrapper
 
 
-def _two(act: Callable[[float, float], float]) -> Callable[[Value, Value], float]:
-    def two(x: Value, y: Value) -> float:
+def _binary_function(function: Callable[[float, float], float]) -> Callable[[Value, Value], float]:
+    def wrapper(x: Value, y: Value) -> float:
         try:
-            return act(float(number(x)), float(number(y)))
+            return function(float(number(x)), float(number(y)))
         except (ValueError, OverflowError, ZeroDivisionError):
-            raise ScriptError(f"not defined for {show(x)} and {show(y)}.") from None
+            raise ScriptError(f"not defined for {format_value(x)} and {format_value(y)}.") from None
 
-    return two
+    return wrapper
 
 
 def _norm(a: Value) -> float:
@@ -107,57 +109,62 @@ def _norm(a: Value) -> float:
     return abs(float(number(a)))
 
 
-def _text(*parts: Value) -> str:
-    return "".join(show(part) for part in parts)[:LONGEST_TEXT]
+def _join_text(*parts: Value) -> str:
+    return "".join(format_value(part) for part in parts)[:MAX_TEXT_LENGTH]
 
 
 def _length(a: Value) -> int:
     if isinstance(a, (list, str)):
         return len(a)
-    raise ScriptError(f"{show(a)} has no length.")
+    raise ScriptError(f"{format_value(a)} has no length.")
 
 
 def _pose(value: Value) -> Float[Array, "4 4"]:
-    return to_pose(joints(value))
+    return to_pose(joint_values(value))
 
 
 def _pose_sub(p_to: Value, p_from: Value) -> UrList:
     to, start = _pose(p_to), _pose(p_from)
-    turn = rotation_vector(to[:3, :3] @ start[:3, :3].T)
-    return UrList([*(to[:3, 3] - start[:3, 3]).tolist(), *turn.tolist()])
+    rotation = rotation_vector(to[:3, :3] @ start[:3, :3].T)
+    return UrList([*(to[:3, 3] - start[:3, 3]).tolist(), *rotation.tolist()])
 
 
 def _pose_add(p_1: Value, p_2: Value) -> UrList:
-    one, two = _pose(p_1), _pose(p_2)
+    first, second = _pose(p_1), _pose(p_2)
     out = np.eye(4)
-    out[:3, :3], out[:3, 3] = one[:3, :3] @ two[:3, :3], one[:3, 3] + two[:3, 3]
+    out[:3, :3], out[:3, 3] = first[:3, :3] @ second[:3, :3], first[:3, 3] + second[:3, 3]
     return UrList(from_pose(out))
 
 
 def _interpolate(p_from: Value, p_to: Value, alpha: Value) -> UrList:
-    start, end, share = _pose(p_from), _pose(p_to), float(number(alpha))
-    turn = rotation_vector(end[:3, :3] @ start[:3, :3].T)
-    out = to_pose(np.array([*(start[:3, 3] + share * (end - start)[:3, 3]), *(share * turn)]))
+    start, end, fraction = _pose(p_from), _pose(p_to), float(number(alpha))
+    rotation = rotation_vector(end[:3, :3] @ start[:3, :3].T)
+    out = to_pose(
+        np.array([*(start[:3, 3] + fraction * (end - start)[:3, 3]), *(fraction * rotation)])
+    )
     out[:3, :3] = out[:3, :3] @ start[:3, :3]
     return UrList(from_pose(out))
 
 
 _MATHEMATICS: dict[str, Callable[..., Any]] = {
-    **{name: _real(getattr(math, name)) for name in ("sin", "cos", "tan", "asin", "acos", "atan")},
-    "sqrt": _real(math.sqrt),
-    "floor": _real(math.floor),
-    "ceil": _real(math.ceil),
-    "exp": _real(math.exp),
-    "d2r": _real(math.radians),
-    "r2d": _real(math.degrees),
-    "atan2": _two(math.atan2),
-    "pow": _two(math.pow),
-    "log": _two(lambda base, x: math.log(x) / math.log(base)),
+    **{
+        name: _unary_function(getattr(math, name))
+        for name in ("sin", "cos", "tan", "asin", "acos", "atan")
+    },
+    "sqrt": _unary_function(math.sqrt),
+    "floor": _unary_function(math.floor),
+    "ceil": _unary_function(math.ceil),
+    "exp": _unary_function(math.exp),
+    "d2r": _unary_function(math.radians),
+    "r2d": _unary_function(math.degrees),
+    "atan2": _binary_function(math.atan2),
+    "pow": _binary_function(math.pow),
+    "log": _binary_function(lambda base, x: math.log(x) / math.log(base)),
     "norm": _norm,
     "length": _length,
     "get_list_length": _length,
-    "to_str": _text,
-    "str_cat": _text,
+    "to_str": _join_text,
+    "str_cat": _join_text,
     "pose_trans": lambda p_from, p_from_to: UrList(from_pose(_pose(p_from) @ _pose(p_from_to))),
     "pose_inv": lambda p_from: UrList(from_pose(inverse_pose(_pose(p_from)))),
     "pose_sub": _pose_sub,
@@ -172,17 +179,17 @@ _MATHEMATICS: dict[str, Callable[..., Any]] = {
 
 
 def _register(robot: UrController, kind: str, index: Value) -> int:
-    at = int(number(index))
-    if not 0 <= at < 48:
-        raise ScriptError(f"{kind} register {at}; there are 0 to 47.")
-    return at
+    register = int(number(index))
+    if not 0 <= register < 48:
+        raise ScriptError(f"{kind} register {register}; there are 0 to 47.")
+    return register
 
 
 def _write_integer(robot: UrController, index: Value, value: Value) -> None:
-    whole = int(number(value))
-    if not -(2**31) <= whole < 2**31:
-        raise ScriptError(f"{show(value)} does not fit into an integer register.")
-    robot.integers[_register(robot, "integer", index)] = whole
+    integer = int(number(value))
+    if not -(2**31) <= integer < 2**31:
+        raise ScriptError(f"{format_value(value)} does not fit into an integer register.")
+    robot.integers[_register(robot, "integer", index)] = integer
 
 
 def _write_double(robot: UrController, index: Value, value: Value) -> None:
@@ -200,7 +207,7 @@ def _read_double(robot: UrController, index: Value) -> float:
 def _set_payload(robot: UrController, m: Value, cog: Value = None) -> None:
     robot.mass = _kilograms(m)
     if cog is not None:
-        robot.centre = joints(cog, 3).tolist()
+        robot.centre = joint_values(cog, 3).tolist()
 
 
 def _set_target_payload(
@@ -208,13 +215,13 @@ def _set_target_payload(
 ) -> None:
     _set_payload(robot, m, cog)
     if inertia is not None:
-        robot.inertia = joints(inertia).tolist()
+        robot.inertia = joint_values(inertia).tolist()
 
 
 def _kilograms(m: Value) -> float:
     mass = float(number(m))
     if not 0.0 <= mass < 1000.0:
-        raise ScriptError(f"a payload of {show(m)} kg.")
+        raise ScriptError(f"a payload of {format_value(m)} kg.")
     return mass
 
 
@@ -223,14 +230,14 @@ def _set_tcp(robot: UrController, pose: Value, tcp_name: Value = "") -> None:
 
 
 def _history(robot: UrController, steps: Value = 0) -> UrList:
-    back = int(number(steps))
-    if not 0 <= back < len(robot.history):
-        raise ScriptError(f"the positions {back} steps ago are not kept.")
-    return UrList(robot.history[-1 - back].tolist())
+    steps_back = int(number(steps))
+    if not 0 <= steps_back < len(robot.history):
+        raise ScriptError(f"the positions {steps_back} steps ago are not kept.")
+    return UrList(robot.history[-1 - steps_back].tolist())
 
 
 def _textmsg(robot: UrController, s1: Value = "", s2: Value = "") -> None:
-    robot.say(_text(s1, s2))
+    robot.add_message(_join_text(s1, s2))
 
 
 def _protective_stop(robot: UrController) -> None:
@@ -249,13 +256,13 @@ _STATE: dict[str, Callable[..., Any]] = {
     "set_payload": _set_payload,
     "set_target_payload": _set_target_payload,
     "set_payload_mass": _set_payload,
-    "set_payload_cog": lambda r, cog: setattr(r, "centre", joints(cog, 3).tolist()),
+    "set_payload_cog": lambda r, cog: setattr(r, "centre", joint_values(cog, 3).tolist()),
     "get_target_payload": lambda r: r.mass,
     "get_target_payload_cog": lambda r: UrList(r.centre),
     "get_target_payload_inertia": lambda r: UrList(r.inertia),
     "set_tcp": _set_tcp,
     "get_tcp_offset": lambda r: UrList(from_pose(r.tool)),
-    "set_gravity": lambda r, d: joints(d, 3) is None,
+    "set_gravity": lambda r, d: joint_values(d, 3) is None,
     "textmsg": _textmsg,
     "get_actual_joint_positions": lambda r: _list(r.sample.position),
     "get_joint_positions": lambda r: _list(r.sample.position),
@@ -278,18 +285,18 @@ _STATE: dict[str, Callable[..., Any]] = {
 }
 
 
-# Kinematics and dynamics of the arm, by the same code that fits it.
+# Kinematics and dynamics, with the code used for fitting.
 
 
 def _joint(value: Value) -> int:
-    at = int(number(value))
-    if not 0 <= at < 6:
-        raise ScriptError(f"joint {at}; there are 0 to 5.")
-    return at
+    joint_index = int(number(value))
+    if not 0 <= joint_index < 6:
+        raise ScriptError(f"joint {joint_index}; there are 0 to 5.")
+    return joint_index
 
 
 def _q(robot: UrController, q: Value) -> Float[Array, " 6"]:
-    return robot.sample.position if q is None else joints(q)
+    return robot.sample.position if q is None else joint_values(q)
 
 
 def _tool(robot: UrController, tcp: Value) -> Float[Array, "4 4"]:
@@ -302,8 +309,8 @@ def _forward(robot: UrController, q: Value = None, tcp: Value = None) -> UrList:
 
 
 def _solve(robot: UrController, x: Value, qnear: Value, tcp: Value) -> Float[Array, " 6"] | None:
-    near = robot.target if qnear is None else joints(qnear)
-    return robot.kinematics.inverse(_pose(x) @ inverse_pose(_tool(robot, tcp)), near)
+    start = robot.target if qnear is None else joint_values(qnear)
+    return robot.kinematics.inverse(_pose(x) @ inverse_pose(_tool(robot, tcp)), start)
 
 
 def _inverse(
@@ -314,12 +321,12 @@ def _inverse(
     maxOrientationError: Value = 1e-10,
     tcp: Value = None,
 ) -> UrList:
-    positive(maxPositionError, "maxPositionError")
-    positive(maxOrientationError, "maxOrientationError")
-    found = _solve(robot, x, qnear, tcp)
-    if found is None:
-        raise ScriptError(f"the arm does not reach {show(x)}.")
-    return _list(found)
+    positive_number(maxPositionError, "maxPositionError")
+    positive_number(maxOrientationError, "maxOrientationError")
+    solution = _solve(robot, x, qnear, tcp)
+    if solution is None:
+        raise ScriptError(f"the arm does not reach {format_value(x)}.")
+    return _list(solution)
 
 
 def _reachable(
@@ -347,7 +354,7 @@ def _mass_matrix(
 
 
 def _coriolis(robot: UrController, q: Value = None, qd: Value = None) -> UrList:
-    speed = robot.sample.velocity if qd is None else joints(qd)
+    speed = robot.sample.velocity if qd is None else joint_values(qd)
     return _list(coriolis_torque(robot.twin.robot, _q(robot, q)[None], speed[None])[0])
 
 
@@ -358,12 +365,12 @@ def _jacobian(robot: UrController, q: Value = None, tcp: Value = None) -> UrList
 def _jacobian_derivative(
     robot: UrController, q: Value = None, qd: Value = None, tcp: Value = None
 ) -> UrList:
-    at, tool = _q(robot, q), _tool(robot, tcp)
-    speed = robot.sample.velocity if qd is None else joints(qd)
-    small = 1e-6
-    ahead = robot.kinematics.jacobian(at + small * speed, tool)
-    behind = robot.kinematics.jacobian(at - small * speed, tool)
-    return _matrix((ahead - behind) / (2.0 * small))
+    position, tool = _q(robot, q), _tool(robot, tcp)
+    speed = robot.sample.velocity if qd is None else joint_values(qd)
+    step = 1e-6
+    forward = robot.kinematics.jacobian(position + step * speed, tool)
+    backward = robot.kinematics.jacobian(position - step * speed, tool)
+    return _matrix((forward - backward) / (2.0 * step))
 
 
 _KINEMATICS: dict[str, Callable[..., Any]] = {

@@ -1,4 +1,4 @@
-"""The sockets of a virtual Universal Robots controller, and the clock that moves it."""
+"""Sockets of a simulated Universal Robots controller, and its real-time loop."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from taufit.core.errors import TaufitError, WireError
 from taufit.virtual.controllers import ur_dashboard
 from taufit.virtual.controllers.rtde_session import RtdeSession
 from taufit.virtual.controllers.ur_controller import IDLE, NORMAL, PAUSED, PLAYING, UrController
-from taufit.virtual.urscript import ScriptError, complete
-from taufit.virtual.urscript.lexer import LONGEST_PROGRAM
+from taufit.virtual.urscript import ScriptError, is_complete
+from taufit.virtual.urscript.lexer import MAX_PROGRAM_LENGTH
 from taufit.wire import rtde, ur_state
 from taufit.wire.ur import UrPorts
 
-# A client that leaves this much unread is dropped, as the real controller does [bytes].
-_UNREAD = 1 << 21
-_LONGEST_LINE = 4096
-_CLIENTS = 32
+# Clients with more unread data are disconnected, as by the real controller [bytes].
+_MAX_UNREAD_BYTES = 1 << 21
+_MAX_LINE_BYTES = 4096
+_MAX_CLIENTS = 32
 
 _REALTIME = (
     "target_q",
@@ -38,17 +38,17 @@ _Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None
 
 
 class VirtualUr:
-    """A virtual controller on this computer's network; use as a context manager, or `serve`.
+    """Simulated controller on the network; use as a context manager, or call `serve`.
 
     with VirtualUr(UrController(twin)) as robot:
         ...  # clients talk to robot.host and robot.ports
 
     Args:
-        controller: The robot.
+        controller: Simulated controller.
         host: Address to listen on.
-        ports: Where; 0 takes a free one.
+        ports: Ports; 0 selects a free one.
         log: Called with every message of the controller and its level (0 exception, 1 error, ...).
-        pace: Of the robot's time against this computer's; above 1 as far as the processor allows.
+        pace: Ratio of simulated time to real time, as far as the processor allows.
     """
 
     def __init__(
@@ -62,8 +62,8 @@ class VirtualUr:
     ) -> None:
         self.controller, self.host, self._log = controller, host, log
         self.ports = ports or UrPorts(0, 0, 0, 0, 0)
-        self.late, self.pace = 0, pace
-        self._taken: set[str] = set()
+        self.late_steps, self.pace = 0, pace
+        self._reserved: set[str] = set()
         self._sessions: dict[RtdeSession, asyncio.StreamWriter] = {}
         self._realtime: set[asyncio.StreamWriter] = set()
         self._state: set[asyncio.StreamWriter] = set()
@@ -79,23 +79,23 @@ class VirtualUr:
     def serve(
         self, *, seconds: float | None = None, ready: Callable[[], None] | None = None
     ) -> None:
-        """Serve until stopped, or for some seconds; `ready` is called once all ports listen."""
+        """Serve until stopped, or for some seconds; `ready` is called when all ports listen."""
         asyncio.run(self._main(seconds, ready))
 
     def __enter__(self) -> VirtualUr:
-        started = threading.Event()
+        is_ready = threading.Event()
 
         def run() -> None:
             try:
-                self.serve(ready=started.set)
+                self.serve(ready=is_ready.set)
             except BaseException as error:
                 self._failure = error
             finally:
-                started.set()
+                is_ready.set()
 
         self._thread = threading.Thread(target=run, daemon=True)
         self._thread.start()
-        started.wait()
+        is_ready.wait()
         if self._failure is not None:
             raise self._failure
         return self
@@ -113,10 +113,10 @@ class VirtualUr:
             with contextlib.suppress(RuntimeError):
                 loop.call_soon_threadsafe(stop.set)
 
-    def call(self, act: Callable[[UrController], object]) -> None:
-        """Do something to the controller between two of its steps, from any thread."""
+    def call(self, function: Callable[[UrController], object]) -> None:
+        """Call a function with the controller between two control steps, from any thread."""
         if self._loop is not None:
-            self._loop.call_soon_threadsafe(act, self.controller)
+            self._loop.call_soon_threadsafe(function, self.controller)
 
     async def _main(self, seconds: float | None, ready: Callable[[], None] | None) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
@@ -132,7 +132,9 @@ class VirtualUr:
             for name, handler in handlers.items():
                 port = getattr(self.ports, name)
                 try:
-                    server = await asyncio.start_server(self._tracked(handler), self.host, port)
+                    server = await asyncio.start_server(
+                        self._track_connection(handler), self.host, port
+                    )
                 except OSError as error:
                     raise TaufitError(
                         f"port {port} on {self.host} cannot be opened: {error.strerror or error}. "
@@ -143,7 +145,7 @@ class VirtualUr:
             self.ports = UrPorts(**{**asdict(self.ports), **taken})
             if ready is not None:
                 ready()
-            await self._clock(seconds)
+            await self._run_steps(seconds)
         finally:
             await self._close()
 
@@ -155,13 +157,13 @@ class VirtualUr:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._servers.clear()
 
-    def _tracked(self, handler: _Handler) -> _Handler:
-        """A handler whose connection is closed with the server and never ends it."""
+    def _track_connection(self, handler: _Handler) -> _Handler:
+        """Handler whose connection is closed with the server."""
 
         async def run(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             task = asyncio.current_task()
             assert task is not None
-            if len(self._tasks) >= _CLIENTS:
+            if len(self._tasks) >= _MAX_CLIENTS:
                 writer.transport.abort()
                 return
             self._tasks.add(task)
@@ -179,22 +181,22 @@ class VirtualUr:
 
     # The clock.
 
-    async def _clock(self, seconds: float | None) -> None:
+    async def _run_steps(self, seconds: float | None) -> None:
         assert self._stop is not None
         robot, begun = self.controller, time.perf_counter()
         first = robot.steps
         while not self._stop.is_set():
             robot.tick()
             self._publish()
-            done = (robot.steps - first) * robot.step
-            if seconds is not None and done >= seconds:
+            simulated_s = (robot.steps - first) * robot.step
+            if seconds is not None and simulated_s >= seconds:
                 return
-            ahead = begun + done / self.pace - time.perf_counter()
+            ahead = begun + simulated_s / self.pace - time.perf_counter()
             if ahead > 0.0:
                 await asyncio.sleep(ahead)
             else:
-                # Behind: clients still get their turn, and no step is left out.
-                self.late += ahead < -robot.step / self.pace
+                # Late: let clients run; no step is skipped.
+                self.late_steps += ahead < -robot.step / self.pace
                 await asyncio.sleep(0)
 
     def _publish(self) -> None:
@@ -218,7 +220,7 @@ class VirtualUr:
     def _send(self, writer: asyncio.StreamWriter, data: bytes) -> None:
         if not data or writer.is_closing():
             return
-        if writer.transport.get_write_buffer_size() > _UNREAD:
+        if writer.transport.get_write_buffer_size() > _MAX_UNREAD_BYTES:
             writer.transport.abort()
             return
         writer.write(data)
@@ -226,7 +228,7 @@ class VirtualUr:
     # Clients.
 
     async def _serve_rtde(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        session = RtdeSession(self.controller, self._taken)
+        session = RtdeSession(self.controller, self._reserved)
         self._sessions[session] = writer
         try:
             while data := await reader.read(1 << 16):
@@ -244,45 +246,45 @@ class VirtualUr:
             pending += data
             *lines, pending = pending.split(b"\n")
             for line in lines:
-                said = ur_dashboard.answer(self.controller, line.decode(errors="replace"))
-                if said is None:
+                reply = ur_dashboard.answer_line(self.controller, line.decode(errors="replace"))
+                if reply is None:
                     writer.write(b"Disconnected\n")
                     await writer.drain()
                     return
-                writer.write(said.encode() + b"\n")
-            if len(pending) > _LONGEST_LINE:
+                writer.write(reply.encode() + b"\n")
+            if len(pending) > _MAX_LINE_BYTES:
                 return
 
     async def _serve_state(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        version, now = self.controller.version, self.controller.sample.time
-        writer.write(ur_state.version_message(now, "URControl", version))
+        version, sample_time = self.controller.version, self.controller.sample.time
+        writer.write(ur_state.version_message(sample_time, "URControl", version))
         self._state.add(writer)
-        await self._programs(reader)
+        await self._read_programs(reader)
 
     async def _serve_realtime(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         self._realtime.add(writer)
-        await self._programs(reader)
+        await self._read_programs(reader)
 
-    async def _programs(self, reader: asyncio.StreamReader) -> None:
-        """Programs as they arrive; each is whole when its blocks are."""
+    async def _read_programs(self, reader: asyncio.StreamReader) -> None:
+        """Start programs as they arrive; a program is complete when its blocks are."""
         pending = ""
         while data := await reader.read(1 << 16):
             pending += data.decode("utf-8", errors="replace")
-            if len(pending) > LONGEST_PROGRAM:
-                self.controller.say("a program that is too long was refused", 1)
+            if len(pending) > MAX_PROGRAM_LENGTH:
+                self.controller.add_message("a program that is too long was refused", 1)
                 return
-            if complete(pending):
+            if is_complete(pending):
                 text, pending = pending, ""
                 try:
-                    # The clock and the other connections go on meanwhile.
-                    machine = await asyncio.to_thread(self.controller.compiled, text)
+                    # Steps and other connections continue meanwhile.
+                    machine = await asyncio.to_thread(self.controller.compile_program, text)
                     self.controller.start(machine)
                 except ScriptError as error:
-                    self.controller.say(f"program refused: {error}", 1)
+                    self.controller.add_message(f"program refused: {error}", 1)
 
     # State messages.
 
@@ -333,7 +335,7 @@ class VirtualUr:
 
 
 def _dh_table(controller: UrController) -> ur_state.DhTable:
-    from taufit.virtual.controllers.dh import dh_table
+    from taufit.virtual.controllers.dh_table import dh_table
 
     theta, a, d, alpha = dh_table(controller.twin.robot)
     return ur_state.DhTable(theta, a, d, alpha, calibrated=True)

@@ -1,9 +1,9 @@
-"""URScript on a virtual controller. In: program text. Out: commands, tick by tick.
+"""URScript interpreter. In: program text. Out: commands, tick by tick.
 
-Left to others: what the commands do to the arm.
+Not here: execution of motion commands (controllers).
 """
 
-from taufit.virtual.urscript.machine import Machine, ScriptError, load
-from taufit.virtual.urscript.parser import complete, parse
+from taufit.virtual.urscript.machine import Machine, ScriptError, load_program
+from taufit.virtual.urscript.parser import is_complete, parse_program
 
-__all__ = ["Machine", "ScriptError", "complete", "load", "parse"]
+__all__ = ["Machine", "ScriptError", "is_complete", "load_program", "parse_program"]

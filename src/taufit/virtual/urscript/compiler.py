@@ -12,21 +12,21 @@ from taufit.virtual.urscript.machine import Frame, Machine, Wait
 from taufit.virtual.urscript.parser import (
     Assign,
     Define,
-    Do,
     Expression,
+    ExpressionStatement,
     If,
+    KeywordStatement,
     Name,
     Return,
     Statement,
-    ThreadOrder,
+    ThreadStatement,
     While,
-    Word,
 )
-from taufit.virtual.urscript.values import Value, copied, truth
+from taufit.virtual.urscript.values import Value, copy_value, is_true
 
 
 class _Signal:
-    """Why a block ended early."""
+    """Signal that ends a block early."""
 
     __slots__ = ("value",)
 
@@ -34,8 +34,8 @@ class _Signal:
         self.value = value
 
 
-# A block this long may be interrupted between its statements.
-_LONG = 100
+# Blocks with more statements may be interrupted between them.
+_MAX_UNINTERRUPTED = 100
 _BREAK, _CONTINUE = _Signal(), _Signal()
 
 
@@ -47,7 +47,7 @@ class Compiler(Expressions):
         self.shared: set[str] = set()
         self._collect(statements)
         self.statements = tuple(s for s in statements if not isinstance(s, Define))
-        # What the program itself assigns is seen by its functions and threads.
+        # Variables of the main program are visible in its functions and threads.
         self.shared |= {
             s.target.name
             for s in self.statements
@@ -55,8 +55,8 @@ class Compiler(Expressions):
         }
 
     def main(self) -> Wait:
-        """The program's main thread."""
-        for name, define in self.defined.items():
+        """Main thread of the program."""
+        for name, define in self.definitions.items():
             self._function(name, define)
         self.local = set()
         body = _generator(self.block(self.statements))
@@ -67,33 +67,33 @@ class Compiler(Expressions):
         return flow()
 
     def _collect(self, statements: tuple[Statement, ...]) -> None:
-        """Functions and global names, wherever they are written."""
+        """Collect functions and global names."""
         for s in _walk(statements):
             if isinstance(s, Define):
                 if s.name in self.machine.functions:
                     raise ScriptError(
                         f"line {s.line}: {s.name} is a function of the controller already."
                     )
-                self.defined[s.name] = s
+                self.definitions[s.name] = s
             elif isinstance(s, Assign) and s.scope == "global" and isinstance(s.target, Name):
                 self.shared.add(s.target.name)
 
     def _function(self, name: str, define: Define) -> None:
         self.local = set()
         self.defaults[name] = {
-            parameter: self.plain(value, f"line {define.line}: a default value")
+            parameter: self.immediate(value, f"line {define.line}: a default value")
             for parameter, value in define.parameters
             if value is not None
         }
         self.local = {parameter for parameter, _ in define.parameters}
-        for s in _walk(define.body, inside=True):
+        for s in _walk(define.body, skip_functions=True):
             if isinstance(s, Assign) and isinstance(s.target, Name):
-                private = s.scope == "local" or (not s.scope and s.target.name not in self.shared)
-                if private:
+                is_local = s.scope == "local" or (not s.scope and s.target.name not in self.shared)
+                if is_local:
                     self.local.add(s.target.name)
-        own = tuple(s for s in define.body if not isinstance(s, Define))
-        self.depths[name] = 2 + _nesting(own)
-        block = _generator(self.block(own))
+        body_statements = tuple(s for s in define.body if not isinstance(s, Define))
+        self.depths[name] = 2 + _nesting(body_statements)
+        block = _generator(self.block(body_statements))
 
         def run(frame: Frame) -> Wait:
             ended = yield from block(frame)
@@ -106,7 +106,7 @@ class Compiler(Expressions):
     def block(self, statements: tuple[Statement, ...]) -> Code:
         codes = [self.statement(s) for s in statements if not isinstance(s, Define)]
         machine = self.machine
-        if len(codes) < _LONG and not any(code.waits for code in codes):
+        if len(codes) < _MAX_UNINTERRUPTED and not any(code.waits for code in codes):
             steps = [code.run for code in codes]
 
             def run(frame: Frame) -> _Signal | None:
@@ -124,8 +124,8 @@ class Compiler(Expressions):
                 ended = (yield from step(frame)) if waits else step(frame)
                 if ended is not None:
                     return ended
-                machine.left -= 1
-                if machine.left < 0:
+                machine.budget_left -= 1
+                if machine.budget_left < 0:
                     yield
             return None
 
@@ -133,7 +133,7 @@ class Compiler(Expressions):
 
     def statement(self, s: Statement) -> Code:
         match s:
-            case Do(value=value):
+            case ExpressionStatement(value=value):
                 return self._do(value)
             case Assign():
                 return self._assign(s)
@@ -143,9 +143,9 @@ class Compiler(Expressions):
                 return self._while(s)
             case Return(value=value):
                 return self._return(value)
-            case Word():
+            case KeywordStatement():
                 return self._word(s)
-            case ThreadOrder():
+            case ThreadStatement():
                 return self._order(s)
         raise ScriptError(f"a {type(s).__name__} is out of place.")
 
@@ -160,10 +160,10 @@ class Compiler(Expressions):
 
             return Code(True, flow)
 
-        def plain(frame: Frame) -> None:
+        def run_once(frame: Frame) -> None:
             run(frame)
 
-        return Code(False, plain)
+        return Code(False, run_once)
 
     def _assign(self, s: Assign) -> Code:
         value = self.expression(s.value)
@@ -172,15 +172,15 @@ class Compiler(Expressions):
         if value.waits:
 
             def flow(frame: Frame) -> Wait:
-                store(frame, copied((yield from run(frame))))
+                store(frame, copy_value((yield from run(frame))))
                 return None
 
             return Code(True, flow)
 
-        def plain(frame: Frame) -> None:
-            store(frame, copied(run(frame)))
+        def run_once(frame: Frame) -> None:
+            store(frame, copy_value(run(frame)))
 
-        return Code(False, plain)
+        return Code(False, run_once)
 
     def _store(self, s: Assign) -> Callable[[Frame, Value], None]:
         shared = self.machine.variables
@@ -189,22 +189,22 @@ class Compiler(Expressions):
             if name in self.local and s.scope != "global":
                 return lambda frame, value: frame.__setitem__(name, value)
             return lambda frame, value: shared.__setitem__(name, value)
-        whole = self.plain(s.target.target, f"line {s.line}: an assigned list").run
-        indices = [self.plain(i, f"line {s.line}: an index").run for i in s.target.items]
+        list_code = self.immediate(s.target.target, f"line {s.line}: an assigned list").run
+        indices = [self.immediate(i, f"line {s.line}: an index").run for i in s.target.items]
 
         def put(frame: Frame, value: Value) -> None:
-            target = whole(frame)
+            target = list_code(frame)
             for index in indices[:-1]:
                 target = values.element(target, index(frame))
-            at = indices[-1](frame)
+            element_index = indices[-1](frame)
             if not isinstance(target, list):
-                raise ScriptError(f"line {s.line}: {values.show(target)} is not a list.")
-            at = values.position(target, at)
-            if isinstance(value, list) and isinstance(target[at], list) is False:
+                raise ScriptError(f"line {s.line}: {values.format_value(target)} is not a list.")
+            element_index = values.list_index(target, element_index)
+            if isinstance(value, list) and isinstance(target[element_index], list) is False:
                 raise ScriptError(f"line {s.line}: an element of a list becomes a list.")
-            if isinstance(value, list) and len(value) != len(target[at]):
+            if isinstance(value, list) and len(value) != len(target[element_index]):
                 raise ScriptError(f"line {s.line}: a row of another length.")
-            target[at] = value
+            target[element_index] = value
 
         if not indices:
             raise ScriptError(f"line {s.line}: an index is missing.")
@@ -217,18 +217,20 @@ class Compiler(Expressions):
             pairs = [(condition.run, body.run) for condition, body in arms]
             last = otherwise.run
 
-            def plain(frame: Frame) -> _Signal | None:
+            def run_branches(frame: Frame) -> _Signal | None:
                 for condition, body in pairs:
-                    if truth(condition(frame)):
+                    if is_true(condition(frame)):
                         return body(frame)
                 return last(frame)
 
-            return Code(False, plain)
+            return Code(False, run_branches)
 
         def flow(frame: Frame) -> Wait:
             for condition, body in arms:
-                met = (yield from condition.run(frame)) if condition.waits else condition.run(frame)
-                if truth(met):
+                condition_value = (
+                    (yield from condition.run(frame)) if condition.waits else condition.run(frame)
+                )
+                if is_true(condition_value):
                     return (yield from body.run(frame)) if body.waits else body.run(frame)
             return (yield from otherwise.run(frame)) if otherwise.waits else otherwise.run(frame)
 
@@ -241,12 +243,14 @@ class Compiler(Expressions):
 
         def flow(frame: Frame) -> Wait:
             while True:
-                met = (yield from condition.run(frame)) if condition.waits else condition.run(frame)
-                if not truth(met):
+                condition_value = (
+                    (yield from condition.run(frame)) if condition.waits else condition.run(frame)
+                )
+                if not is_true(condition_value):
                     return None
-                # A loop that never waits cannot hold the clock.
-                machine.left -= cost
-                if machine.left < 0:
+                # Interrupt loops that never wait.
+                machine.budget_left -= cost
+                if machine.budget_left < 0:
                     yield
                 ended = (yield from body.run(frame)) if body.waits else body.run(frame)
                 if ended is _BREAK:
@@ -269,7 +273,7 @@ class Compiler(Expressions):
             return Code(True, flow)
         return Code(False, lambda frame: _Signal(run(frame)))
 
-    def _word(self, s: Word) -> Code:
+    def _word(self, s: KeywordStatement) -> Code:
         machine = self.machine
         actions: dict[str, Callable[[Frame], Any]] = {
             "break": lambda frame: _BREAK,
@@ -281,15 +285,15 @@ class Compiler(Expressions):
         }
         return Code(False, actions[s.word])
 
-    def _order(self, s: ThreadOrder) -> Code:
+    def _order(self, s: ThreadStatement) -> Code:
         machine = self.machine
-        handle = self.plain(s.handle, f"{s.word}: a thread's handle").run
+        handle = self.immediate(s.handle, f"{s.word}: a thread's handle").run
         if s.word == "kill":
             return Code(False, lambda frame: machine.kill(handle(frame)))
 
         def flow(frame: Frame) -> Wait:
-            which = handle(frame)
-            while machine.alive(which):
+            thread_handle = handle(frame)
+            while machine.alive(thread_handle):
                 yield
             return None
 
@@ -297,7 +301,7 @@ class Compiler(Expressions):
 
 
 def _generator(code: Code) -> Callable[[Frame], Wait]:
-    """The same code as a generator, whether it waits or not."""
+    """Code as a generator, whether it waits or not."""
     if code.waits:
         return code.run
 
@@ -308,22 +312,24 @@ def _generator(code: Code) -> Callable[[Frame], Wait]:
     return flow
 
 
-def _walk(statements: tuple[Statement, ...], *, inside: bool = False) -> Iterator[Statement]:
-    """All statements; `inside` leaves out the bodies of nested functions."""
+def _walk(
+    statements: tuple[Statement, ...], *, skip_functions: bool = False
+) -> Iterator[Statement]:
+    """All statements; `skip_functions` omits the bodies of nested functions."""
     for s in statements:
         yield s
-        if isinstance(s, Define) and not inside:
+        if isinstance(s, Define) and not skip_functions:
             yield from _walk(s.body)
         elif isinstance(s, If):
             for _, body in s.arms:
-                yield from _walk(body, inside=inside)
-            yield from _walk(s.otherwise, inside=inside)
+                yield from _walk(body, skip_functions=skip_functions)
+            yield from _walk(s.otherwise, skip_functions=skip_functions)
         elif isinstance(s, While):
-            yield from _walk(s.body, inside=inside)
+            yield from _walk(s.body, skip_functions=skip_functions)
 
 
 def _size(statements: tuple[Statement, ...]) -> int:
-    return sum(1 for _ in _walk(statements, inside=True))
+    return sum(1 for _ in _walk(statements, skip_functions=True))
 
 
 def _nesting(statements: tuple[Statement, ...]) -> int:

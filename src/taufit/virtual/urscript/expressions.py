@@ -16,18 +16,18 @@ from taufit.virtual.urscript.parser import (
     Define,
     Expression,
     Index,
-    ListOf,
+    ListExpression,
     Literal,
     Name,
-    Start,
+    StartThread,
     Unary,
 )
-from taufit.virtual.urscript.values import Value, copied, truth
+from taufit.virtual.urscript.values import Value, copy_value, is_true
 
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """Compiled tree: `run(frame)` gives a value, or a generator that does where it `waits`."""
+    """Compiled code: `run(frame)` returns a value, or a generator if it `waits`."""
 
     waits: bool
     run: Callable[[Frame], Any]
@@ -37,24 +37,24 @@ class Expressions:
     """Compiles expressions for one machine.
 
     Attributes:
-        machine: What the code runs on.
-        defined, bodies, defaults, depths: The program's own functions, by name.
-        local: Names that belong to the function being compiled.
+        machine: Machine that runs the code.
+        definitions, bodies, defaults, depths: Functions of the program, by name.
+        local: Local names of the function being compiled.
     """
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
-        self.defined: dict[str, Define] = {}
+        self.definitions: dict[str, Define] = {}
         self.bodies: dict[str, Callable[[Frame], Wait]] = {}
         self.defaults: dict[str, dict[str, Code]] = {}
         self.depths: dict[str, int] = {}
         self.local: set[str] = set()
 
-    def plain(self, value: Expression, what: str) -> Code:
-        """An expression that does not wait."""
+    def immediate(self, value: Expression, description: str) -> Code:
+        """Compile an expression that does not wait."""
         code = self.expression(value)
         if code.waits:
-            raise ScriptError(f"{what} calls a function that takes time; use a variable.")
+            raise ScriptError(f"{description} calls a function that takes time; use a variable.")
         return code
 
     def expression(self, e: Expression) -> Code:
@@ -63,12 +63,12 @@ class Expressions:
                 return Code(False, lambda frame: value)
             case Name():
                 return self._name(e)
-            case ListOf(items=items):
+            case ListExpression(items=items):
                 return self._apply([*items], values.make_list)
             case Index():
                 return self._index(e)
             case Unary(sign="not", value=inner):
-                return self._apply([inner], lambda x: not truth(x[0]))
+                return self._apply([inner], lambda x: not is_true(x[0]))
             case Unary(value=inner):
                 return self._apply([inner], lambda x: values.negative(x[0]))
             case Binary(sign="and") | Binary(sign="or"):
@@ -77,17 +77,17 @@ class Expressions:
                 return self._binary(e)
             case Call():
                 return self._call(e)
-            case Start():
+            case StartThread():
                 return self._start(e)
         raise ScriptError(f"a {type(e).__name__} is out of place.")
 
     def _name(self, e: Name) -> Code:
         name, line = e.name, e.line
-        where = None if name in self.local else self.machine.variables
+        variables = None if name in self.local else self.machine.variables
 
         def run(frame: Frame) -> Value:
             try:
-                return (frame if where is None else where)[name]
+                return (frame if variables is None else variables)[name]
             except KeyError:
                 raise ScriptError(f"line {line}: {name} has no value yet.") from None
 
@@ -121,16 +121,16 @@ class Expressions:
         if not left.waits and not right.waits:
             a, b = left.run, right.run
 
-            def plain(frame: Frame) -> bool:
-                return stop if truth(a(frame)) is stop else truth(b(frame))
+            def run_logic(frame: Frame) -> bool:
+                return stop if is_true(a(frame)) is stop else is_true(b(frame))
 
-            return Code(False, plain)
+            return Code(False, run_logic)
 
         def flow(frame: Frame) -> Wait:
             first = (yield from left.run(frame)) if left.waits else left.run(frame)
-            if truth(first) is stop:
+            if is_true(first) is stop:
                 return stop
-            return truth((yield from right.run(frame)) if right.waits else right.run(frame))
+            return is_true((yield from right.run(frame)) if right.waits else right.run(frame))
 
         return Code(True, flow)
 
@@ -149,36 +149,36 @@ class Expressions:
         return self._apply([e.target, *e.items], act)
 
     def _call(self, e: Call) -> Code:
-        if e.name in self.defined:
-            return self._own(e)
+        if e.name in self.definitions:
+            return self._program_call(e)
         builtin = self.machine.functions.get(e.name)
         if builtin is None:
             raise ScriptError(
                 f"line {e.line}: {e.name}() is not a function this controller knows; the program "
                 "was not started."
             )
-        names = [name for name, _ in e.named]
+        names = [name for name, _ in e.keywords]
         if len(set(names)) != len(names):
             raise ScriptError(f"line {e.line}: {e.name}() is given one parameter twice.")
         try:
-            inspect.signature(builtin.run).bind(*e.given, **dict(e.named))
+            inspect.signature(builtin.run).bind(*e.positional, **dict(e.keywords))
         except TypeError as error:
             raise ScriptError(f"line {e.line}: {e.name}(): {error}.") from None
-        count, act = len(e.given), builtin.run
-        parts = [*e.given, *(value for _, value in e.named)]
+        count, act = len(e.positional), builtin.run
+        parts = [*e.positional, *(value for _, value in e.keywords)]
 
         machine, cost = self.machine, builtin.cost
 
-        def located(x: list[Value]) -> Any:
-            machine.left -= cost
-            if machine.left < -10 * BUDGET:
+        def call_builtin(x: list[Value]) -> Any:
+            machine.budget_left -= cost
+            if machine.budget_left < -10 * BUDGET:
                 raise ScriptError(f"line {e.line}: one statement takes longer than a step.")
             try:
                 return act(*x[:count], **dict(zip(names, x[count:], strict=True)))
             except ScriptError as error:
                 raise ScriptError(f"line {e.line}: {e.name}(): {error}") from None
 
-        arguments = self._apply(parts, located)
+        arguments = self._apply(parts, call_builtin)
         if not builtin.waits:
             return arguments
 
@@ -191,56 +191,58 @@ class Expressions:
 
         return Code(True, flow)
 
-    def _own(self, e: Call) -> Code:
-        """A call of the program's own function."""
+    def _program_call(self, e: Call) -> Code:
+        """Compile a call of a program's function."""
         machine, name = self.machine, e.name
-        bind = self._binder(e.name, len(e.given), tuple(n for n, _ in e.named), e.line)
-        arguments = self._apply([*e.given, *(value for _, value in e.named)], bind)
+        bind = self._binder(e.name, len(e.positional), tuple(n for n, _ in e.keywords), e.line)
+        arguments = self._apply([*e.positional, *(value for _, value in e.keywords)], bind)
         bodies, depths = self.bodies, self.depths
 
         def flow(frame: Frame) -> Wait:
-            own = (yield from arguments.run(frame)) if arguments.waits else arguments.run(frame)
-            machine.left -= 1
-            if machine.left < 0:
+            call_frame = (
+                (yield from arguments.run(frame)) if arguments.waits else arguments.run(frame)
+            )
+            machine.budget_left -= 1
+            if machine.budget_left < 0:
                 yield
             depth = depths[name]
             machine.enter(depth)
-            out = yield from bodies[name](own)
+            out = yield from bodies[name](call_frame)
             machine.leave(depth)
             return out
 
         return Code(True, flow)
 
     def _binder(
-        self, name: str, given: int, named: tuple[str, ...], line: int
+        self, name: str, positional: int, keywords: tuple[str, ...], line: int
     ) -> Callable[[list[Value]], Frame]:
-        """From a call's values to the frame of the function it calls."""
-        define = self.defined[name]
+        """Function from the values of a call to the frame of the called function."""
+        define = self.definitions[name]
         parameters = [parameter for parameter, _ in define.parameters]
-        chosen = [*parameters[:given], *named]
+        bound_names = [*parameters[:positional], *keywords]
         optional = {parameter for parameter, value in define.parameters if value is not None}
-        wrong = given > len(parameters) or any(n not in parameters for n in named)
-        missing = [n for n in parameters if n not in chosen and n not in optional]
-        if wrong or missing or len(set(chosen)) != len(chosen):
+        is_wrong = positional > len(parameters) or any(n not in parameters for n in keywords)
+        missing = [n for n in parameters if n not in bound_names and n not in optional]
+        if is_wrong or missing or len(set(bound_names)) != len(bound_names):
             raise ScriptError(
                 f"line {line}: {name}() takes {', '.join(parameters) or 'no parameters'}; found "
-                f"{given} by position and {', '.join(named) or 'none'} by name."
+                f"{positional} by position and {', '.join(keywords) or 'none'} by name."
             )
         defaults = self.defaults
 
         def bind(x: list[Value]) -> Frame:
-            frame = {n: copied(v) for n, v in zip(chosen, x, strict=True)}
+            frame = {n: copy_value(v) for n, v in zip(bound_names, x, strict=True)}
             for parameter, code in defaults[name].items():
                 if parameter not in frame:
-                    frame[parameter] = copied(code.run({}))
+                    frame[parameter] = copy_value(code.run({}))
             return frame
 
         return bind
 
-    def _start(self, e: Start) -> Code:
+    def _start(self, e: StartThread) -> Code:
         machine, name = self.machine, e.name
-        if name not in self.defined:
+        if name not in self.definitions:
             raise ScriptError(f"line {e.line}: there is no thread {name}.")
-        bind = self._binder(name, len(e.given), (), e.line)
+        bind = self._binder(name, len(e.positional), (), e.line)
         bodies = self.bodies
-        return self._apply([*e.given], lambda x: machine.start(bodies[name](bind(x))))
+        return self._apply([*e.positional], lambda x: machine.start(bodies[name](bind(x))))

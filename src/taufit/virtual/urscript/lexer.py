@@ -1,4 +1,4 @@
-"""URScript text -> tokens. Line ends are kept as a mark only: they do not end a statement."""
+"""URScript text -> tokens; line ends are marked, they do not end a statement."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from taufit.core.errors import TaufitError
 
-# Longer programs are refused; the longest known client uploads 50 kB.
-LONGEST_PROGRAM = 1_000_000
+# Largest program [characters]; known clients upload at most 50 kB.
+MAX_PROGRAM_LENGTH = 1_000_000
 
 _WORDS = (
     "def thread sec end if elif else while return break continue halt pass global local "
@@ -35,43 +35,45 @@ class ScriptError(TaufitError):
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One word of a program.
+    """Token of a program.
 
     Attributes:
         kind: number, text, name, keyword, sign or end.
-        text: As written.
-        fresh: Whether it is the first on its line.
-        line: Counted from 1.
+        text: Text in the program.
+        starts_line: Whether it is the first on its line.
+        line: Line number from 1.
     """
 
     kind: str
     text: str
-    fresh: bool
+    starts_line: bool
     line: int
 
 
-def tokens(program: str) -> list[Token]:
+def tokenise(program: str) -> list[Token]:
     """All tokens of a program, and one of kind `end` after them."""
-    if len(program) > LONGEST_PROGRAM:
-        raise ScriptError(f"the program has {len(program)} characters; {LONGEST_PROGRAM} at most.")
+    if len(program) > MAX_PROGRAM_LENGTH:
+        raise ScriptError(
+            f"the program has {len(program)} characters; {MAX_PROGRAM_LENGTH} at most."
+        )
     out: list[Token] = []
-    at, line, fresh = 0, 1, True
+    offset, line, starts_line = 0, 1, True
     program = program.rstrip()
-    while at < len(program):
-        found = _TOKEN.match(program, at)
-        if found is None:
-            raise ScriptError(f"line {line}: {program[at : at + 20]!r} cannot be read.")
-        at, kind = found.end(), str(found.lastgroup)
+    while offset < len(program):
+        match = _TOKEN.match(program, offset)
+        if match is None:
+            raise ScriptError(f"line {line}: {program[offset : offset + 20]!r} cannot be read.")
+        offset, kind = match.end(), str(match.lastgroup)
         if kind == "newline":
-            line, fresh = line + 1, True
+            line, starts_line = line + 1, True
             continue
         if kind in ("comment", "label"):
             continue
-        text = found.group(kind)
+        text = match.group(kind)
         if len(text) > 1024:
             raise ScriptError(f"line {line}: a word of {len(text)} characters.")
         if kind == "name" and text in KEYWORDS:
             kind = "keyword"
-        out.append(Token(kind, text, fresh, line))
-        fresh = False
+        out.append(Token(kind, text, starts_line, line))
+        starts_line = False
     return [*out, Token("end", "", True, line)]

@@ -1,8 +1,9 @@
-"""Runs a program: threads, critical sections and a budget per tick.
+"""Execution of a program: threads, critical sections and a budget per tick.
 
-The tree is turned into closures of this module, never into Python source: a program can reach the
-functions it is given and nothing else. Whatever can wait or loop is a generator that yields once
-per control tick; the rest is a plain function, bounded by the length of the program.
+The syntax tree is compiled to closures, never to Python source: a program can only call the given
+functions. Code that waits or loops is a generator that yields once per control tick; other code is
+a
+function, bounded by the length of the program.
 """
 
 from __future__ import annotations
@@ -12,17 +13,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from taufit.virtual.urscript.lexer import ScriptError
-from taufit.virtual.urscript.parser import Define, Statement, parse
-from taufit.virtual.urscript.values import Value, copied
+from taufit.virtual.urscript.parser import Define, Statement, parse_program
+from taufit.virtual.urscript.values import Value, copy_value
 
 Wait = Generator[None, None, Value]
 Frame = dict[str, Value]
 
-# Statements a program may execute within one tick; then it goes on in the next one.
+# Statements per tick; a program continues in the next one.
 BUDGET = 4000
-MOST_THREADS = 32
-# Calls inside calls, counted with the nesting of their blocks.
-DEEPEST = 200
+MAX_THREADS = 32
+# Largest depth of nested calls and blocks.
+MAX_DEPTH = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +31,9 @@ class Builtin:
     """A function of the controller.
 
     Attributes:
-        run: Called with the program's arguments; a generator function where it waits.
-        waits: Whether it is.
-        cost: Of one call, in statements.
+        run: Function called with the program's arguments; a generator function if it waits.
+        waits: Whether it is a generator function.
+        cost: Cost of one call, in statements.
     """
 
     run: Callable[..., Any]
@@ -42,7 +43,7 @@ class Builtin:
 
 @dataclass(slots=True, eq=False)
 class Thread:
-    """One flow of a program."""
+    """Thread of a program."""
 
     handle: int
     flow: Wait
@@ -54,28 +55,28 @@ class Machine:
     """A program in execution; `tick` runs every thread to the end of its control step.
 
     Attributes:
-        functions: What the program may call, by name.
-        variables: Its global variables.
+        functions: Functions available to the program, by name.
+        variables: Global variables.
     """
 
     functions: Mapping[str, Builtin]
     variables: Frame = field(default_factory=dict)
     threads: dict[int, Thread] = field(default_factory=dict)
-    left: int = BUDGET
+    budget_left: int = BUDGET
     running: bool = True
     current: Thread | None = None
-    holder: Thread | None = None
-    started: int = 0
+    critical_thread: Thread | None = None
+    last_handle: int = 0
 
     def tick(self) -> bool:
-        """One control step; False when the program has ended."""
-        self.left = BUDGET
+        """Run one control step; False when the program has ended."""
+        self.budget_left = BUDGET
         for thread in list(self.threads.values()):
             if not self.running:
                 break
             if self.threads.get(thread.handle) is not thread:
                 continue
-            if self.holder is not None and self.holder is not thread:
+            if self.critical_thread is not None and self.critical_thread is not thread:
                 continue
             self._advance(thread)
         return self.running
@@ -84,8 +85,8 @@ class Machine:
         self.current = thread
         try:
             next(thread.flow)
-        except (StopIteration, _Killed):
-            self._ended(thread)
+        except (StopIteration, _ThreadEnd):
+            self._remove_thread(thread)
         except RecursionError:
             raise ScriptError("the program calls itself too deeply.") from None
         except (OverflowError, ValueError, MemoryError) as error:
@@ -93,10 +94,10 @@ class Machine:
         finally:
             self.current = None
 
-    def _ended(self, thread: Thread) -> None:
+    def _remove_thread(self, thread: Thread) -> None:
         self.threads.pop(thread.handle, None)
-        if self.holder is thread:
-            self.holder = None
+        if self.critical_thread is thread:
+            self.critical_thread = None
         if thread.handle == 0:
             self.running = False
 
@@ -107,41 +108,41 @@ class Machine:
             if thread is not self.current:
                 thread.flow.close()
         self.threads.clear()
-        self.holder = None
+        self.critical_thread = None
 
-    # What compiled code calls.
+    # Functions called by compiled code.
 
     def start(self, flow: Wait) -> int:
-        if len(self.threads) >= MOST_THREADS:
-            raise ScriptError(f"more than {MOST_THREADS} threads at once.")
-        self.started += 1
-        self.threads[self.started] = Thread(self.started, flow)
-        return self.started
+        if len(self.threads) >= MAX_THREADS:
+            raise ScriptError(f"more than {MAX_THREADS} threads at once.")
+        self.last_handle += 1
+        self.threads[self.last_handle] = Thread(self.last_handle, flow)
+        return self.last_handle
 
     def alive(self, handle: Value) -> bool:
         return bool(handle) and handle in self.threads
 
     def kill(self, handle: Value) -> None:
-        """End a thread; no handle and handle 0 name none."""
+        """End a thread; handle 0 and None are ignored."""
         thread = self.threads.get(handle) if handle and isinstance(handle, int) else None
         if thread is None:
             return
-        self._ended(thread)
+        self._remove_thread(thread)
         if thread is self.current:
-            raise _Killed
+            raise _ThreadEnd
         thread.flow.close()
 
     def critical(self, enter: bool) -> None:
-        self.holder = self.current if enter else None
+        self.critical_thread = self.current if enter else None
 
     def halt(self) -> None:
         self.running = False
-        raise _Killed
+        raise _ThreadEnd
 
     def enter(self, depth: int) -> None:
         assert self.current is not None
         self.current.depth += depth
-        if self.current.depth > DEEPEST:
+        if self.current.depth > MAX_DEPTH:
             raise ScriptError("the program calls itself too deeply.")
 
     def leave(self, depth: int) -> None:
@@ -149,18 +150,18 @@ class Machine:
             self.current.depth -= depth
 
 
-class _Killed(BaseException):
-    """Unwinds a thread that ended itself; no handler of a program may catch it."""
+class _ThreadEnd(BaseException):
+    """Unwinds a thread that ended itself; programs cannot catch it."""
 
 
-def load(program: str, functions: Mapping[str, Builtin]) -> Machine:
-    """Compile a program and have its main thread ready.
+def load_program(program: str, functions: Mapping[str, Builtin]) -> Machine:
+    """Compile a program and create its main thread.
 
-    One `def` alone is the program; otherwise the statements between the definitions are.
+    A single `def` is the program; otherwise the statements between the definitions are.
     """
     from taufit.virtual.urscript.compiler import Compiler
 
-    statements = parse(program)
+    statements = parse_program(program)
     machine = Machine(functions)
     while len(statements) == 1 and isinstance(statements[0], Define):
         statements = statements[0].body
@@ -169,4 +170,4 @@ def load(program: str, functions: Mapping[str, Builtin]) -> Machine:
     return machine
 
 
-__all__ = ["Builtin", "Machine", "ScriptError", "Statement", "copied", "load"]
+__all__ = ["Builtin", "Machine", "ScriptError", "Statement", "copy_value", "load_program"]

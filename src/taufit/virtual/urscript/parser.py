@@ -1,14 +1,14 @@
-"""Tokens -> syntax tree: plain frozen nodes, no Python code anywhere."""
+"""Tokens -> syntax tree of frozen nodes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from taufit.virtual.urscript.lexer import ScriptError, Token, tokens
+from taufit.virtual.urscript.lexer import ScriptError, Token, tokenise
 
-# Deeper nesting is refused: the tree is walked by recursion.
-DEEPEST = 40
+# Largest nesting depth, since the tree is walked recursively.
+MAX_NESTING = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Name:
 
 
 @dataclass(frozen=True, slots=True)
-class ListOf:
+class ListExpression:
     """A list, or a pose."""
 
     items: tuple[Expression, ...]
@@ -45,7 +45,7 @@ class Index:
 
 @dataclass(frozen=True, slots=True)
 class Unary:
-    """An operator before its operand."""
+    """Unary operator with its operand."""
 
     sign: str
     value: Expression
@@ -53,7 +53,7 @@ class Unary:
 
 @dataclass(frozen=True, slots=True)
 class Binary:
-    """An operator between its operands."""
+    """Binary operator with its operands."""
 
     sign: str
     left: Expression
@@ -66,21 +66,21 @@ class Call:
     """A call of a function."""
 
     name: str
-    given: tuple[Expression, ...]
-    named: tuple[tuple[str, Expression], ...]
+    positional: tuple[Expression, ...]
+    keywords: tuple[tuple[str, Expression], ...]
     line: int
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
-    """run f(...): a thread."""
+class StartThread:
+    """Thread start: run f(...)."""
 
     name: str
-    given: tuple[Expression, ...]
+    positional: tuple[Expression, ...]
     line: int
 
 
-Expression = Literal | Name | ListOf | Index | Unary | Binary | Call | Start
+Expression = Literal | Name | ListExpression | Index | Unary | Binary | Call | StartThread
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,16 +118,16 @@ class Return:
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
-    """break, continue, halt, pass, enter_critical, exit_critical."""
+class KeywordStatement:
+    """Keyword statement: break, continue, halt, pass, enter_critical, exit_critical."""
 
     word: str
     line: int
 
 
 @dataclass(frozen=True, slots=True)
-class ThreadOrder:
-    """kill h, join h."""
+class ThreadStatement:
+    """Thread statement: kill h, join h."""
 
     word: str
     handle: Expression
@@ -135,7 +135,7 @@ class ThreadOrder:
 
 @dataclass(frozen=True, slots=True)
 class Assign:
-    """A value given to a variable."""
+    """Assignment to a variable or list element."""
 
     scope: str
     target: Name | Index
@@ -144,79 +144,82 @@ class Assign:
 
 
 @dataclass(frozen=True, slots=True)
-class Do:
-    """An expression for its effect."""
+class ExpressionStatement:
+    """Expression evaluated for its effect."""
 
     value: Expression
     line: int
 
 
-Statement = Define | If | While | Return | Word | ThreadOrder | Assign | Do
+Statement = (
+    Define | If | While | Return | KeywordStatement | ThreadStatement | Assign | ExpressionStatement
+)
 
 _OPENING = ("def", "thread", "sec", "if", "while")
 
 
-def parse(program: str) -> tuple[Statement, ...]:
-    """The syntax tree of a program."""
-    parser = _Parser(tokens(program))
+def parse_program(program: str) -> tuple[Statement, ...]:
+    """Parse a program to its syntax tree."""
+    parser = _Parser(tokenise(program))
     out: list[Statement] = []
-    while parser.now.kind != "end":
+    while parser.current.kind != "end":
         out.append(parser.statement())
     return tuple(out)
 
 
-def complete(text: str) -> bool:
-    """Whether text that arrives piece by piece is a whole program: every block has its end."""
+def is_complete(text: str) -> bool:
+    """Whether received text is a complete program: every block has its end."""
     if not text.endswith("\n"):
         return False
-    depth, some = 0, False
+    depth, has_tokens = 0, False
     try:
-        for token in tokens(text):
+        for token in tokenise(text):
             if token.kind == "end":
                 break
-            some = True
+            has_tokens = True
             if token.kind == "keyword":
                 depth += (token.text in _OPENING) - (token.text == "end")
     except ScriptError:
-        # Parsing will say what is wrong with it.
+        # The parser reports the error.
         return True
-    return some and depth <= 0
+    return has_tokens and depth <= 0
 
 
 class _Parser:
-    def __init__(self, words: list[Token]) -> None:
-        self.words, self.at, self.depth = words, 0, 0
+    def __init__(self, tokens_: list[Token]) -> None:
+        self.tokens, self.position, self.depth = tokens_, 0, 0
 
     @property
-    def now(self) -> Token:
-        return self.words[self.at]
+    def current(self) -> Token:
+        return self.tokens[self.position]
 
-    def sees(self, *texts: str) -> bool:
-        return self.now.kind in ("keyword", "sign") and self.now.text in texts
+    def is_next(self, *texts: str) -> bool:
+        return self.current.kind in ("keyword", "sign") and self.current.text in texts
 
     def take(self, text: str) -> Token:
-        if not self.sees(text):
-            found = self.now.text or "the end of the program"
-            raise ScriptError(f"line {self.now.line}: {text!r} expected, found {found!r}.")
+        if not self.is_next(text):
+            text_found = self.current.text or "the end of the program"
+            raise ScriptError(f"line {self.current.line}: {text!r} expected, found {text_found!r}.")
         return self.next()
 
     def next(self) -> Token:
-        token = self.now
+        token = self.current
         if token.kind != "end":
-            self.at += 1
+            self.position += 1
         return token
 
     def name(self) -> str:
-        if self.now.kind != "name":
-            found = self.now.text or "the end of the program"
-            raise ScriptError(f"line {self.now.line}: a name expected, found {found!r}.")
+        if self.current.kind != "name":
+            text_found = self.current.text or "the end of the program"
+            raise ScriptError(f"line {self.current.line}: a name expected, found {text_found!r}.")
         return self.next().text
 
     def deeper(self, step: int) -> None:
         self.depth += step
-        if self.depth > DEEPEST:
+        if self.depth > MAX_NESTING:
             raise ScriptError(
-                f"line {self.now.line}: nested more than {DEEPEST} levels deep; split it up."
+                f"line {self.current.line}: nested more than {MAX_NESTING} levels deep; split it "
+                "up."
             )
 
     # Statements.
@@ -224,36 +227,36 @@ class _Parser:
     def statement(self) -> Statement:
         self.deeper(1)
         try:
-            word = self.now.text if self.now.kind == "keyword" else ""
+            word = self.current.text if self.current.kind == "keyword" else ""
             special = _STATEMENTS.get(word)
-            return self.plain() if special is None else special(self)
+            return self.expression_statement() if special is None else special(self)
         finally:
             self.deeper(-1)
 
-    def plain(self) -> Statement:
-        line = self.now.line
+    def expression_statement(self) -> Statement:
+        line = self.current.line
         value = self.expression()
-        if not self.sees("="):
-            return Do(value, line)
+        if not self.is_next("="):
+            return ExpressionStatement(value, line)
         self.next()
         if not isinstance(value, (Name, Index)):
             raise ScriptError(f"line {line}: only names and elements of lists can be assigned to.")
         return Assign("", value, self.expression(), line)
 
     def define(self) -> Define:
-        line, kind = self.now.line, self.next().text
+        line, kind = self.current.line, self.next().text
         name = self.name()
         self.take("(")
         parameters: list[tuple[str, Expression | None]] = []
-        while not self.sees(")"):
+        while not self.is_next(")"):
             parameter, value = self.name(), None
-            if self.sees("="):
+            if self.is_next("="):
                 self.next()
                 value = self.expression()
-            if parameter in [known for known, _ in parameters]:
+            if parameter in [existing for existing, _ in parameters]:
                 raise ScriptError(f"line {line}: {name} has two parameters {parameter!r}.")
             parameters.append((parameter, value))
-            if not self.sees(")"):
+            if not self.is_next(")"):
                 self.take(",")
         self.take(")")
         self.take(":")
@@ -263,9 +266,9 @@ class _Parser:
 
     def block(self) -> tuple[Statement, ...]:
         out: list[Statement] = []
-        while not self.sees("end", "elif", "else"):
-            if self.now.kind == "end":
-                raise ScriptError(f"line {self.now.line}: the program ends inside a block.")
+        while not self.is_next("end", "elif", "else"):
+            if self.current.kind == "end":
+                raise ScriptError(f"line {self.current.line}: the program ends inside a block.")
             out.append(self.statement())
         return tuple(out)
 
@@ -276,12 +279,12 @@ class _Parser:
             condition = self.expression()
             self.take(":")
             arms.append((condition, self.block()))
-            if not self.sees("elif"):
+            if not self.is_next("elif"):
                 break
         otherwise: tuple[Statement, ...] = ()
-        if self.sees("else"):
+        if self.is_next("else"):
             self.next()
-            if self.sees(":"):
+            if self.is_next(":"):
                 self.next()
             otherwise = self.block()
         self.take("end")
@@ -297,22 +300,22 @@ class _Parser:
 
     def return_(self) -> Return:
         self.next()
-        bare = self.now.fresh or self.sees("end", "elif", "else")
-        return Return(None if bare else self.expression())
+        has_no_value = self.current.starts_line or self.is_next("end", "elif", "else")
+        return Return(None if has_no_value else self.expression())
 
-    def word(self) -> Word:
+    def word(self) -> KeywordStatement:
         token = self.next()
-        return Word(token.text, token.line)
+        return KeywordStatement(token.text, token.line)
 
-    def order(self) -> ThreadOrder:
-        return ThreadOrder(self.next().text, self.expression())
+    def thread_statement(self) -> ThreadStatement:
+        return ThreadStatement(self.next().text, self.expression())
 
-    def scoped(self) -> Assign:
+    def scoped_assignment(self) -> Assign:
         token = self.next()
-        line = self.now.line
+        line = self.current.line
         name = self.name()
         value: Expression = Literal(0)
-        if self.sees("="):
+        if self.is_next("="):
             self.next()
             value = self.expression()
         return Assign(token.text, Name(name, line), value, line)
@@ -322,15 +325,15 @@ class _Parser:
     def expression(self) -> Expression:
         self.deeper(1)
         try:
-            return self.chain(self.both, ("or", "xor"))
+            return self.chain(self.conjunction, ("or", "xor"))
         finally:
             self.deeper(-1)
 
-    def both(self) -> Expression:
+    def conjunction(self) -> Expression:
         return self.chain(self.negation, ("and",))
 
     def negation(self) -> Expression:
-        if self.sees("not"):
+        if self.is_next("not"):
             self.next()
             self.deeper(1)
             try:
@@ -343,14 +346,14 @@ class _Parser:
         return self.chain(self.product, ("+", "-"))
 
     def product(self) -> Expression:
-        return self.chain(self.signed, ("*", "/", "%"))
+        return self.chain(self.unary, ("*", "/", "%"))
 
-    def signed(self) -> Expression:
-        if self.sees("-", "+"):
+    def unary(self) -> Expression:
+        if self.is_next("-", "+"):
             sign = self.next().text
             self.deeper(1)
             try:
-                value = self.signed()
+                value = self.unary()
             finally:
                 self.deeper(-1)
             return Unary("-", value) if sign == "-" else value
@@ -358,11 +361,13 @@ class _Parser:
 
     def chain(self, inner: Callable[[], Expression], signs: tuple[str, ...]) -> Expression:
         left, links = inner(), 0
-        while self.sees(*signs):
+        while self.is_next(*signs):
             # A long sum is a deep tree.
             links += 1
             if links > 200:
-                raise ScriptError(f"line {self.now.line}: an expression of more than 200 terms.")
+                raise ScriptError(
+                    f"line {self.current.line}: an expression of more than 200 terms."
+                )
             sign = self.next()
             left = Binary(sign.text, left, inner(), sign.line)
         return left
@@ -370,15 +375,15 @@ class _Parser:
     def element(self) -> Expression:
         out = self.atom()
         links = 0
-        while not self.now.fresh and self.sees("(", "["):
+        while not self.current.starts_line and self.is_next("(", "["):
             links += 1
             if links > 8:
-                raise ScriptError(f"line {self.now.line}: too many indices in a row.")
-            line = self.now.line
+                raise ScriptError(f"line {self.current.line}: too many indices in a row.")
+            line = self.current.line
             if self.next().text == "[":
                 items = self.items("]")
                 if isinstance(out, Name) and out.name == "p" and len(items) == 6:
-                    out = ListOf(items, pose=True)
+                    out = ListExpression(items, pose=True)
                 else:
                     out = Index(out, items, line)
             else:
@@ -388,26 +393,26 @@ class _Parser:
         return out
 
     def call(self, name: str, line: int) -> Call:
-        given: list[Expression] = []
-        named: list[tuple[str, Expression]] = []
-        while not self.sees(")"):
-            ahead = self.words[min(self.at + 1, len(self.words) - 1)]
-            if self.now.kind == "name" and ahead.kind == "sign" and ahead.text == "=":
+        positional: list[Expression] = []
+        keywords: list[tuple[str, Expression]] = []
+        while not self.is_next(")"):
+            next_token = self.tokens[min(self.position + 1, len(self.tokens) - 1)]
+            if self.current.kind == "name" and next_token.kind == "sign" and next_token.text == "=":
                 parameter = self.name()
                 self.next()
-                named.append((parameter, self.expression()))
+                keywords.append((parameter, self.expression()))
             else:
-                given.append(self.expression())
-            if not self.sees(")"):
+                positional.append(self.expression())
+            if not self.is_next(")"):
                 self.take(",")
         self.take(")")
-        return Call(name, tuple(given), tuple(named), line)
+        return Call(name, tuple(positional), tuple(keywords), line)
 
     def items(self, closing: str) -> tuple[Expression, ...]:
         out: list[Expression] = []
-        while not self.sees(closing):
+        while not self.is_next(closing):
             out.append(self.expression())
-            if not self.sees(closing):
+            if not self.is_next(closing):
                 self.take(",")
         self.take(closing)
         return tuple(out)
@@ -415,8 +420,8 @@ class _Parser:
     def atom(self) -> Expression:
         token = self.next()
         if token.kind == "number":
-            whole = token.text.isdigit() and len(token.text) <= 10
-            return Literal(int(token.text) if whole else float(token.text))
+            is_integer = token.text.isdigit() and len(token.text) <= 10
+            return Literal(int(token.text) if is_integer else float(token.text))
         if token.kind == "text":
             return Literal(token.text[1:-1])
         if token.kind == "name":
@@ -426,13 +431,13 @@ class _Parser:
         if token.kind == "keyword" and token.text == "run":
             name = self.name()
             self.take("(")
-            return Start(name, self.items(")"), token.line)
+            return StartThread(name, self.items(")"), token.line)
         if token.kind == "sign" and token.text == "(":
-            inside = self.expression()
+            inner = self.expression()
             self.take(")")
-            return inside
+            return inner
         if token.kind == "sign" and token.text == "[":
-            return ListOf(self.items("]"))
+            return ListExpression(self.items("]"))
         raise ScriptError(
             f"line {token.line}: {token.text or 'the end of the program'!r} is out of place."
         )
@@ -447,6 +452,6 @@ _STATEMENTS: dict[str, Callable[[_Parser], Statement]] = {
     **dict.fromkeys(
         ("break", "continue", "halt", "pass", "enter_critical", "exit_critical"), _Parser.word
     ),
-    **dict.fromkeys(("kill", "join"), _Parser.order),
-    **dict.fromkeys(("global", "local"), _Parser.scoped),
+    **dict.fromkeys(("kill", "join"), _Parser.thread_statement),
+    **dict.fromkeys(("global", "local"), _Parser.scoped_assignment),
 }

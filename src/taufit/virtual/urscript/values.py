@@ -1,7 +1,8 @@
-"""Numbers, texts and lists of a program, and what operators make of them.
+"""Values of a program (numbers, texts, lists) and their operators.
 
-Lists are values: assignment copies. Whole numbers have 32 bits; lists, texts and matrices have a
-largest size, so that no program can fill the memory.
+Lists are copied on assignment. Integers have 32 bits; lists, texts and matrices have a maximum
+size, so
+that a program cannot exhaust the memory.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 from taufit.virtual.urscript.lexer import ScriptError
 
 Value = Any  # int, float, bool, str, None, UrList
-LARGEST_LIST, LONGEST_TEXT = 1000, 1023
+MAX_LIST_LENGTH, MAX_TEXT_LENGTH = 1000, 1023
 _LIMIT = 2**31
 
 
@@ -24,60 +25,62 @@ class UrList(list[Value]):
 
 
 def make_list(items: list[Value]) -> UrList:
-    """A list of numbers, texts or equally plain lists."""
-    if sum(len(item) if isinstance(item, list) else 1 for item in items) > LARGEST_LIST:
-        raise ScriptError(f"a list of more than {LARGEST_LIST} elements.")
+    """List of numbers, texts or flat lists."""
+    if sum(len(item) if isinstance(item, list) else 1 for item in items) > MAX_LIST_LENGTH:
+        raise ScriptError(f"a list of more than {MAX_LIST_LENGTH} elements.")
     for item in items:
         if isinstance(item, list) and any(isinstance(inner, list) for inner in item):
             raise ScriptError("a list of lists of lists.")
-    return UrList(copied(item) for item in items)
+    return UrList(copy_value(item) for item in items)
 
 
-def copied(value: Value) -> Value:
-    """The value for another variable."""
+def copy_value(value: Value) -> Value:
+    """Copy of a value for another variable."""
     if isinstance(value, list):
         return UrList(UrList(x) if isinstance(x, list) else x for x in value)
     return value
 
 
-def truth(value: Value) -> bool:
-    """Of a condition."""
+def is_true(value: Value) -> bool:
+    """Truth value of a condition; raises for other types."""
     if isinstance(value, (bool, int, float)):
         return bool(value)
-    raise ScriptError(f"a condition is true or false, not {show(value)}.")
+    raise ScriptError(f"a condition is true or false, not {format_value(value)}.")
 
 
 def number(value: Value) -> float | int:
-    """A number, or an error."""
+    """Number; raises for other types."""
     if isinstance(value, (int, float)):
         return value
-    raise ScriptError(f"a number expected, found {show(value)}.")
+    raise ScriptError(f"a number expected, found {format_value(value)}.")
 
 
-def show(value: Value) -> str:
-    """A value as text, of bounded length."""
+def format_value(value: Value) -> str:
+    """Text of a value, of bounded length."""
     if isinstance(value, list):
-        text = "[" + ", ".join(show(item) for item in value[:50]) + "]"
+        text = "[" + ", ".join(format_value(item) for item in value[:50]) + "]"
     elif isinstance(value, float):
         text = f"{value:.6g}"
     else:
         text = str(value)
-    return text[:LONGEST_TEXT]
+    return text[:MAX_TEXT_LENGTH]
 
 
-def _whole(value: float | int) -> float | int:
+def _require_int32(value: float | int) -> float | int:
     if value.__class__ is int and not -_LIMIT <= value < _LIMIT:
-        raise ScriptError(f"{show(float(value))} does not fit into a whole number of 32 bits.")
+        raise ScriptError(
+            f"{format_value(float(value))} does not fit into a whole number of 32 bits."
+        )
     return value
 
 
-def _arithmetic(sign: str, act: Callable[[Any, Any], Any]) -> Callable[[Value, Value], Value]:
+def _arithmetic(sign: str, function: Callable[[Any, Any], Any]) -> Callable[[Value, Value], Value]:
     def apply(a: Value, b: Value) -> Value:
         kinds = a.__class__, b.__class__
         if kinds == (float, float):
-            return act(a, b)
+            return function(a, b)
         if isinstance(a, (int, float)) and isinstance(b, (int, float)):
-            return _whole(act(a, b))
+            return _require_int32(function(a, b))
         if isinstance(a, list) and isinstance(b, list):
             if len(a) != len(b):
                 raise ScriptError(f"lists of {len(a)} and {len(b)} elements in one {sign!r}.")
@@ -86,7 +89,7 @@ def _arithmetic(sign: str, act: Callable[[Any, Any], Any]) -> Callable[[Value, V
             return UrList(apply(x, b) for x in a)
         if isinstance(b, list) and isinstance(a, (int, float)):
             return UrList(apply(a, y) for y in b)
-        raise ScriptError(f"{show(a)} {sign} {show(b)} has no meaning.")
+        raise ScriptError(f"{format_value(a)} {sign} {format_value(b)} has no meaning.")
 
     return apply
 
@@ -95,7 +98,7 @@ def _divide(a: float | int, b: float | int) -> float | int:
     if b == 0:
         raise ScriptError("a division by zero.")
     out = a / b
-    # Two whole numbers that divide evenly give one, so it can be an index.
+    # Integers that divide evenly give an integer, so it can be an index.
     return int(out) if a.__class__ is int and b.__class__ is int and out.is_integer() else out
 
 
@@ -106,11 +109,11 @@ def _modulo(a: float | int, b: float | int) -> float | int:
     return int(out) if a.__class__ is int and b.__class__ is int else out
 
 
-def _compare(sign: str, act: Callable[[Any, Any], bool]) -> Callable[[Value, Value], bool]:
+def _compare(sign: str, function: Callable[[Any, Any], bool]) -> Callable[[Value, Value], bool]:
     def apply(a: Value, b: Value) -> bool:
         if isinstance(a, (int, float)) and isinstance(b, (int, float)):
-            return act(a, b)
-        raise ScriptError(f"{show(a)} {sign} {show(b)} has no meaning.")
+            return function(a, b)
+        raise ScriptError(f"{format_value(a)} {sign} {format_value(b)} has no meaning.")
 
     return apply
 
@@ -127,27 +130,29 @@ OPERATORS: dict[str, Callable[[Value, Value], Value]] = {
     ">": _compare(">", lambda a, b: a > b),
     "<=": _compare("<=", lambda a, b: a <= b),
     ">=": _compare(">=", lambda a, b: a >= b),
-    "xor": lambda a, b: truth(a) != truth(b),
+    "xor": lambda a, b: is_true(a) != is_true(b),
 }
 
 
 def negative(value: Value) -> Value:
-    """-x, element by element."""
+    """Negation -x, element by element."""
     return OPERATORS["*"](-1, value)
 
 
 def element(value: Value, index: Value) -> Value:
-    """value[index]."""
+    """Element value[index]; raises if it does not exist."""
     if not isinstance(value, list):
-        raise ScriptError(f"{show(value)} is not a list: it has no element {show(index)}.")
-    return value[position(value, index)]
+        raise ScriptError(
+            f"{format_value(value)} is not a list: it has no element {format_value(index)}."
+        )
+    return value[list_index(value, index)]
 
 
-def position(value: list[Value], index: Value) -> int:
-    """An index of a list, checked."""
+def list_index(value: list[Value], index: Value) -> int:
+    """Valid index of a list; raises if it is out of range."""
     if not isinstance(index, (int, float)) or not math.isfinite(index):
-        raise ScriptError(f"an index is a number, not {show(index)}.")
-    at = int(index)
-    if not 0 <= at < len(value):
-        raise ScriptError(f"element {at} of a list of {len(value)}.")
-    return at
+        raise ScriptError(f"an index is a number, not {format_value(index)}.")
+    integer = int(index)
+    if not 0 <= integer < len(value):
+        raise ScriptError(f"element {integer} of a list of {len(value)}.")
+    return integer

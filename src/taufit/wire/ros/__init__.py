@@ -1,6 +1,6 @@
-"""ROS 2 topics. In: a topic's name. Out: joint states as they come; joint trajectories sent.
+"""ROS 2 topics. In: a topic name. Out: received joint states; joint trajectories sent.
 
-Left to others: nodes, services, parameters.
+Not here: nodes, services, parameters.
 """
 
 from taufit.wire.ros.joint_states import Ros2JointStates

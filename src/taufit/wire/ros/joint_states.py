@@ -1,7 +1,8 @@
-"""ROS 2 joint states: by an installed rclpy where there is one, else by Cyclone DDS.
+"""Source of ROS 2 joint states, with rclpy if installed, else Cyclone DDS.
 
-Effort on a joint_states topic can be anything (newton metres, amperes, torque without gravity), and
-the order of the joints is the publisher's: the effort must be named, joints go by their names.
+Effort on a joint_states topic may be torque, current or torque without gravity, and the joint order
+is
+the publisher's: the torque kind must be given, joints are selected by name.
 """
 
 from __future__ import annotations
@@ -13,152 +14,155 @@ import numpy as np
 
 from taufit.core.errors import WireError
 from taufit.wire.ros.middleware import JointState, JointStateSubscriber, joint_state_subscriber
-from taufit.wire.source import EFFORTS, Block, Description, Gap
+from taufit.wire.source import TORQUE_KINDS, Gap, SampleBlock, SourceDescription
 
-# A step this many times the usual one is a gap; publishers' clocks jitter.
-_GAP = 2.5
+# Steps above this multiple of the median step are gaps.
+_GAP_STEPS = 2.5
 
 
 class Ros2JointStates:
-    """Samples of a joint_states topic.
+    """Source of samples of a joint_states topic.
 
     Args:
-        topic: Its name, e.g. /joint_states.
-        effort: What its effort is, one of EFFORTS.
-        joints: Names of the arm's joints from base to tip; the publisher's order where None.
-        listener: To use instead of what is installed.
+        topic: Topic name, e.g. /joint_states.
+        torque_kind: Kind of its effort, one of TORQUE_KINDS.
+        joints: Joint names from base to tip; None for the publisher's order.
+        subscriber: Subscriber to use; default by installed middleware.
         give_up: Silence after which `read` raises [s].
     """
 
     def __init__(
         self,
         topic: str,
-        effort: str | None,
+        torque_kind: str | None,
         *,
         joints: Sequence[str] | None = None,
-        listener: JointStateSubscriber | None = None,
+        subscriber: JointStateSubscriber | None = None,
         give_up: float = 30.0,
     ) -> None:
-        if effort not in EFFORTS:
+        if torque_kind not in TORQUE_KINDS:
             raise WireError(
-                f"a joint_states topic does not say what its effort is: give --effort, one of "
-                f"{', '.join(EFFORTS)}."
+                f"a joint_states topic does not say what its effort is: give --torque-kind, one of "
+                f"{', '.join(TORQUE_KINDS)}."
             )
         if not topic.startswith("/"):
             raise WireError(f"a topic begins with a slash: ros2:/{topic}.")
-        self.topic, self.effort, self.give_up = topic, effort, give_up
+        self.topic, self.torque_kind, self.give_up = topic, torque_kind, give_up
         self.gaps: list[Gap] = []
         self.duplicated = 0
         self.messages: list[str] = []
-        self._asked = None if joints is None else tuple(joints)
-        self._listener = listener
-        self._waiting: list[JointState] = []
+        self._requested_names = None if joints is None else tuple(joints)
+        self._subscriber = subscriber
+        self._pending: list[JointState] = []
         self._names: tuple[str, ...] = ()
         self._fields: tuple[str, ...] = ()
         self._last = -np.inf
         self._step = 0.0
-        self._stamped = True
-        self._heard = time.monotonic()
+        self._has_stamps = True
+        self._last_received = time.monotonic()
 
-    def connect(self) -> Description:
-        """Subscribe; the first messages say which joints there are and how fast they come."""
-        if self._listener is None:
-            self._listener = joint_state_subscriber(self.topic)
-        self.messages.append(f"{self.topic} is read with {self._listener.name}")
+    def connect(self) -> SourceDescription:
+        """Subscribe; the first messages give joints and rate."""
+        if self._subscriber is None:
+            self._subscriber = joint_state_subscriber(self.topic)
+        self.messages.append(f"{self.topic} is read with {self._subscriber.name}")
         end = time.monotonic() + 10.0
-        while len(self._waiting) < 10:
+        while len(self._pending) < 10:
             if time.monotonic() > end:
                 self.close()
                 raise WireError(
                     f"no message came on {self.topic} within 10 s, read with "
-                    f"{self._listener.name}. Is it published, in this ROS_DOMAIN_ID? Publishers of "
+                    f"{self._subscriber.name}. Is it published, in this ROS_DOMAIN_ID? Publishers "
+                    "of "
                     "ROS 2 Kilted and newer (Fast DDS 3) are understood by their own rclpy only: "
                     "source ROS 2 and install taufit in its Python."
                 )
-            self._waiting += [m for m in self._listener.take(0.5) if m.position]
-        first = self._waiting[0]
-        self._names = self._order(first.names)
+            self._pending += [m for m in self._subscriber.take(0.5) if m.position]
+        first = self._pending[0]
+        self._names = self._joint_order(first.names)
         if len(first.effort) != len(first.names):
             self.close()
             raise WireError(f"{self.topic} has no effort: there is no torque to record.")
-        with_speed = len(first.velocity) == len(first.names)
-        self._fields = ("position", "signal", *(("velocity",) if with_speed else ()))
-        stamps = np.array([m.time for m in self._waiting])
-        self._stamped = bool(np.all(np.diff(stamps) >= 0.0) and stamps[-1] > stamps[0])
-        if not self._stamped:
+        has_velocity = len(first.velocity) == len(first.names)
+        self._fields = ("position", "signal", *(("velocity",) if has_velocity else ()))
+        stamps = np.array([m.time for m in self._pending])
+        self._has_stamps = bool(np.all(np.diff(stamps) >= 0.0) and stamps[-1] > stamps[0])
+        if not self._has_stamps:
             self.close()
             raise WireError(f"{self.topic}: its headers carry no usable time stamps.")
         steps = np.diff(stamps)
         self._step = float(np.median(steps[steps > 0.0]))
         sources = {"current": "motor_current"}
-        return Description(
+        return SourceDescription(
             joints=len(self._names),
             fields=self._fields,
-            effort=self.effort,
-            torque_source=sources.get(self.effort, "motor_torque"),
+            torque_kind=self.torque_kind,
+            torque_source=sources.get(self.torque_kind, "motor_torque"),
             rate_hz=round(1.0 / self._step, 3),
             meta={
                 "source": f"ROS 2 {self.topic}",
-                "read_with": self._listener.name,
+                "read_with": self._subscriber.name,
                 "joint_names": list(self._names),
             },
         )
 
-    def read(self, seconds: float) -> Block | None:
+    def read(self, seconds: float) -> SampleBlock | None:
         """Samples that arrive within `seconds`, or None."""
-        assert self._listener is not None
-        found, self._waiting = self._waiting, []
-        if not found:
-            found = self._listener.take(seconds)
-        rows = [row for row in (self._row(m) for m in found) if row is not None]
-        now = time.monotonic()
+        assert self._subscriber is not None
+        messages, self._pending = self._pending, []
+        if not messages:
+            messages = self._subscriber.take(seconds)
+        rows = [row for row in (self._row(m) for m in messages) if row is not None]
+        current_time = time.monotonic()
         if not rows:
-            if now - self._heard > self.give_up:
-                raise WireError(f"{self.topic} was silent for {now - self._heard:.0f} s.")
+            if current_time - self._last_received > self.give_up:
+                raise WireError(
+                    f"{self.topic} was silent for {current_time - self._last_received:.0f} s."
+                )
             return None
-        self._heard = now
-        kept = [row for row in rows if self._new(row[0])]
-        if not kept:
+        self._last_received = current_time
+        new_rows = [row for row in rows if self._is_new(row[0])]
+        if not new_rows:
             return None
-        table = {name: np.array([row[1][name] for row in kept]) for name in self._fields}
-        return Block(np.array([row[0] for row in kept]), table)
+        table = {name: np.array([row[1][name] for row in new_rows]) for name in self._fields}
+        return SampleBlock(np.array([row[0] for row in new_rows]), table)
 
     def close(self) -> None:
-        if self._listener is not None:
-            self._listener.close()
+        if self._subscriber is not None:
+            self._subscriber.close()
 
-    def _order(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        if self._asked is None:
+    def _joint_order(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        if self._requested_names is None:
             return names
-        missing = [name for name in self._asked if name not in names]
+        missing = [name for name in self._requested_names if name not in names]
         if missing:
             self.close()
             raise WireError(
                 f"{self.topic} has no joint {', '.join(missing)}; it has {', '.join(names)}."
             )
-        return self._asked
+        return self._requested_names
 
     def _row(self, message: JointState) -> tuple[float, Mapping[str, list[float]]] | None:
-        """Time and values in the order of the joints; None for messages of other joints."""
-        where = {name: i for i, name in enumerate(message.names)}
-        if any(name not in where for name in self._names):
+        """Time and values in joint order; None for messages of other joints."""
+        name_index = {name: i for i, name in enumerate(message.names)}
+        if any(name not in name_index for name in self._names):
             return None
-        at = [where[name] for name in self._names]
-        given = {
+        indices = [name_index[name] for name in self._names]
+        fields = {
             "position": message.position,
             "velocity": message.velocity,
             "signal": message.effort,
         }
-        if any(len(given[name]) != len(message.names) for name in self._fields):
+        if any(len(fields[name]) != len(message.names) for name in self._fields):
             return None
-        return message.time, {name: [given[name][i] for i in at] for name in self._fields}
+        return message.time, {name: [fields[name][i] for i in indices] for name in self._fields}
 
-    def _new(self, stamp: float) -> bool:
+    def _is_new(self, stamp: float) -> bool:
         forward = stamp - self._last
         if forward <= 0.0:
             self.duplicated += 1
             return False
-        if np.isfinite(self._last) and forward > _GAP * self._step:
+        if np.isfinite(self._last) and forward > _GAP_STEPS * self._step:
             lost = round(forward / self._step) - 1
             self.gaps.append(Gap(float(self._last), stamp, lost, False, "messages missing"))
         self._last = stamp

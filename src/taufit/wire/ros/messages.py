@@ -54,7 +54,7 @@ class DurationMessage(IdlStruct, typename="builtin_interfaces::msg::dds_::Durati
 
 @dataclass
 class JointTrajectoryPoint(IdlStruct, typename="trajectory_msgs::msg::dds_::JointTrajectoryPoint_"):
-    """Where the joints are at a time."""
+    """Joint positions, velocities and accelerations at a time."""
 
     positions: sequence[float64]  # type: ignore[type-arg]
     velocities: sequence[float64]  # type: ignore[type-arg]
@@ -65,7 +65,7 @@ class JointTrajectoryPoint(IdlStruct, typename="trajectory_msgs::msg::dds_::Join
 
 @dataclass
 class JointTrajectoryMessage(IdlStruct, typename="trajectory_msgs::msg::dds_::JointTrajectory_"):
-    """Names of joints and points they pass."""
+    """Joint names and trajectory points."""
 
     header: Header
     joint_names: sequence[str]  # type: ignore[type-arg]
@@ -73,7 +73,7 @@ class JointTrajectoryMessage(IdlStruct, typename="trajectory_msgs::msg::dds_::Jo
 
 
 def reliable() -> Any:
-    """Quality of service of a driver's joint states."""
+    """QoS of a driver's joint states."""
     return Qos(
         Policy.Reliability.Reliable(duration(seconds=1)),
         Policy.Durability.Volatile,
@@ -82,7 +82,7 @@ def reliable() -> Any:
 
 
 def sensor_data() -> Any:
-    """Quality of service of a publisher that does not send again."""
+    """QoS of a best-effort publisher."""
     return Qos(
         Policy.Reliability.BestEffort,
         Policy.Durability.Volatile,
@@ -90,8 +90,8 @@ def sensor_data() -> Any:
     )
 
 
-def latched() -> Any:
-    """Quality of service of a text that its publisher keeps for late subscribers."""
+def latched_qos() -> Any:
+    """QoS of a latched text (transient local)."""
     return Qos(
         Policy.Reliability.Reliable(duration(seconds=1)),
         Policy.Durability.TransientLocal,

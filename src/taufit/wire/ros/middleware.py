@@ -1,4 +1,4 @@
-"""Messages as taufit has them, and the library that carries them: rclpy, else Cyclone DDS."""
+"""ROS 2 messages, and selection of the middleware: rclpy, else Cyclone DDS."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from taufit.core.extras import missing_extra
 
 @dataclass(frozen=True, slots=True)
 class JointState:
-    """One message.
+    """JointState message.
 
     Attributes:
-        time: Of its header [s]; 0 where the publisher sets none.
-        names: Of the joints.
-        position, velocity, effort: One each per joint, or empty.
+        time: Time stamp of the header [s]; 0 if not set.
+        names: Joint names.
+        position, velocity, effort: Values per joint, or empty.
     """
 
     time: float
@@ -28,12 +28,12 @@ class JointState:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trajectory:
-    """A joint trajectory, to begin when it arrives.
+    """Joint trajectory that starts on arrival.
 
     Attributes:
-        names: Of the joints.
-        time: Of the points from the start [s], growing.
-        position, velocity, acceleration: At the points.
+        names: Joint names.
+        time: Time of the points from the start [s], increasing.
+        position, velocity, acceleration: Motion at the points.
     """
 
     names: tuple[str, ...]
@@ -45,12 +45,12 @@ class Trajectory:
 
 @runtime_checkable
 class JointStateSubscriber(Protocol):
-    """A subscription to joint states."""
+    """Subscriber of joint states."""
 
     name: str
 
     def take(self, seconds: float) -> list[JointState]:
-        """Messages that arrive within `seconds`."""
+        """Messages received within `seconds`."""
         ...
 
     def close(self) -> None: ...
@@ -58,12 +58,12 @@ class JointStateSubscriber(Protocol):
 
 @runtime_checkable
 class TrajectoryPublisher(Protocol):
-    """A publisher of joint trajectories."""
+    """Publisher of joint trajectories."""
 
     name: str
 
-    def heard(self, seconds: float) -> bool:
-        """Whether somebody listens, or does within `seconds`."""
+    def wait_for_subscriber(self, seconds: float) -> bool:
+        """Whether there is a subscriber within `seconds`."""
         ...
 
     def send(self, trajectory: Trajectory) -> None: ...
@@ -73,7 +73,7 @@ class TrajectoryPublisher(Protocol):
 
 @runtime_checkable
 class MessagePublisher(Protocol):
-    """A publisher of joint states or of text."""
+    """Publisher of joint states or text."""
 
     name: str
 
@@ -83,49 +83,49 @@ class MessagePublisher(Protocol):
 
 
 def message_publisher(topic: str, kind: str) -> MessagePublisher:
-    """Of messages of a kind, "joint_state" or "text", by what is installed."""
+    """Create a publisher of messages, "joint_state" or "text", with the installed middleware."""
     if has_rclpy():
-        from taufit.wire.ros.by_rclpy import RclpyMessagePublisher
+        from taufit.wire.ros.rclpy_node import RclpyMessagePublisher
 
         return RclpyMessagePublisher(topic, kind)
-    from taufit.wire.ros.by_cyclone import CycloneMessagePublisher
+    from taufit.wire.ros.cyclone_dds import CycloneMessagePublisher
 
     return CycloneMessagePublisher(topic, kind)
 
 
 def robot_description(topic: str = "/robot_description", seconds: float = 2.0) -> str | None:
-    """The latched description of the robot, where somebody publishes one within a time."""
+    """Latched robot description (URDF); None if it is not published within `seconds`."""
     if has_rclpy():
-        from taufit.wire.ros.by_rclpy import latched_text
+        from taufit.wire.ros.rclpy_node import read_latched_text
     else:
-        from taufit.wire.ros.by_cyclone import latched_text
-    return latched_text(topic, seconds)
+        from taufit.wire.ros.cyclone_dds import read_latched_text
+    return read_latched_text(topic, seconds)
 
 
 def joint_state_subscriber(topic: str) -> JointStateSubscriber:
-    """Of joint states, by what is installed."""
+    """Create a subscriber of joint states with the installed middleware."""
     if has_rclpy():
-        from taufit.wire.ros.by_rclpy import RclpyJointStateSubscriber
+        from taufit.wire.ros.rclpy_node import RclpyJointStateSubscriber
 
         return RclpyJointStateSubscriber(topic)
-    from taufit.wire.ros.by_cyclone import CycloneJointStateSubscriber
+    from taufit.wire.ros.cyclone_dds import CycloneJointStateSubscriber
 
     return CycloneJointStateSubscriber(topic)
 
 
 def trajectory_publisher(topic: str) -> TrajectoryPublisher:
-    """Of joint trajectories, by what is installed."""
+    """Create a publisher of joint trajectories with the installed middleware."""
     if has_rclpy():
-        from taufit.wire.ros.by_rclpy import RclpyTrajectoryPublisher
+        from taufit.wire.ros.rclpy_node import RclpyTrajectoryPublisher
 
         return RclpyTrajectoryPublisher(topic)
-    from taufit.wire.ros.by_cyclone import CycloneTrajectoryPublisher
+    from taufit.wire.ros.cyclone_dds import CycloneTrajectoryPublisher
 
     return CycloneTrajectoryPublisher(topic)
 
 
 def has_rclpy() -> bool:
-    """Whether ROS 2's own library is here; raises where neither it nor Cyclone DDS is."""
+    """Whether rclpy is installed; raises if neither it nor Cyclone DDS is."""
     try:
         import rclpy  # noqa: F401
     except ImportError:

@@ -1,4 +1,4 @@
-"""rich on a terminal: its own codes act, those in the texts it shows are spelled out."""
+"""rich console whose own control codes work, while those in displayed text are escaped."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from taufit.core.names import printable
 
 
 class Screen(Console):
-    """A console whose segments are clean, and which therefore writes past the streams' filter."""
+    """Console with escaped text, which bypasses the filter of the streams."""
 
     def render(self, renderable: Any, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """Segments of something; what is no control segment of rich's holds no control codes."""
+        """Render segments; those without control function have control codes escaped."""
         for text, style, control in super().render(renderable, options):
             yield Segment(text if control else printable(text), style, control)
 
     @property
     def file(self) -> IO[str]:
-        """The stream without its filter."""
+        """Stream without its filter."""
         stream = super().file
         return getattr(stream, "unfiltered", stream)
 

@@ -1,4 +1,4 @@
-"""`taufit convert FILE --draft MAP`: a column map to start from, tried before it is handed out."""
+"""`taufit convert FILE --draft MAP`: drafted column map, tested before it is written."""
 
 from __future__ import annotations
 
@@ -14,26 +14,28 @@ if TYPE_CHECKING:
 def write_draft(
     recording: Path, output: Path, *, robot: str | None, topic: str | None, as_json: bool
 ) -> None:
-    """Draft a map for a recording, read the recording with it, write it."""
+    """Draft a column map, read the recording with it, write it."""
     from taufit.core.files import write_text
     from taufit.recording import read_map, read_recordings
     from taufit.recording.draft import draft_text
 
-    draft = drafted(recording, robot=robot, topic=topic)
-    read = (
+    draft = draft_column_map(recording, robot=robot, topic=topic)
+    recordings = (
         []
         if draft is None
         else read_recordings(recording, column_map=read_map(draft.page), topic=topic)
     )
-    arm = robot or "ROBOT"
+    robot_name = robot or "ROBOT"
     if draft is None:
         text = f"{recording} says itself what its columns are: no map is needed."
-        following = f"taufit fit {arm} {recording} --holdout 30%"
+        next_command = f"taufit fit {robot_name} {recording} --holdout 30%"
     else:
         write_text(output, draft_text(draft, recording.name))
         text = f"Written: {output}"
-        following = f"taufit fit {arm} {recording} --map {output} --holdout 30%"
-    findings = [f for one in read for f in one.findings if f.severity != "info"]
+        next_command = f"taufit fit {robot_name} {recording} --map {output} --holdout 30%"
+    findings = [
+        f for recording_read in recordings for f in recording_read.findings if f.severity != "info"
+    ]
     if as_json:
         print_json(
             {
@@ -41,38 +43,40 @@ def write_draft(
                 "draft": None if draft is None else str(output),
                 "map": None if draft is None else draft.page,
                 "reasons": [] if draft is None else list(draft.reasons),
-                "open": [] if draft is None else list(draft.open),
-                "runs": len(read),
-                "joints": read[0].joints if read else None,
+                "open": [] if draft is None else list(draft.open_questions),
+                "runs": len(recordings),
+                "joints": recordings[0].joints if recordings else None,
                 "findings": [finding.to_dict() for finding in findings],
-                "next": following,
+                "next": next_command,
             }
         )
         return
     for reason in () if draft is None else draft.reasons:
         print(f"  {reason}")
-    for item in () if draft is None else draft.open:
+    for item in () if draft is None else draft.open_questions:
         print(f"  check: {item}")
     for text_ in dict.fromkeys(str(finding) for finding in findings):
         print(f"  warning: {text_}")
-    print(f"{text}\nNext: `{following}`")
+    print(f"{text}\nNext: `{next_command}`")
 
 
-def drafted(recording: Path, *, robot: str | None = None, topic: str | None = None) -> Draft | None:
-    """The draft, or None for files that say themselves what their columns are."""
+def draft_column_map(
+    recording: Path, *, robot: str | None = None, topic: str | None = None
+) -> Draft | None:
+    """Draft a column map; None for files that describe their columns."""
     from taufit.recording.draft import draft_map
     from taufit.recording.read import read_table
 
     table = read_table(recording, topic=topic)
     if table is None:
         return None
-    known: dict[str, Any] = {}
+    robot_data: dict[str, Any] = {}
     if robot is not None:
         from taufit.dynamics import gravity_torque
         from taufit.robot import read_robot
 
         arm = read_robot(robot)
-        known = {"joints": arm.joints, "joint_names": arm.joint_names}
+        robot_data = {"joints": arm.joints, "joint_names": arm.joint_names}
         if arm.parameters.any():
-            known["gravity"] = lambda position: gravity_torque(arm, position)
-    return draft_map(table, **known)
+            robot_data["gravity"] = lambda position: gravity_torque(arm, position)
+    return draft_map(table, **robot_data)

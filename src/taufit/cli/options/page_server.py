@@ -1,4 +1,4 @@
-"""Where a page is served, and how the command says so."""
+"""Options of a page served in the browser, and its announcement."""
 
 from __future__ import annotations
 
@@ -18,39 +18,41 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PageOptions:
-    """Where the page is, and whether a browser is opened."""
+    """Address of the page, and whether a browser is opened."""
 
     port: Annotated[
-        int, typer.Option(help="Of the page; 0 takes a free one.", min=0, max=65535)
+        int, typer.Option(help="Port of the page; 0: any free port.", min=0, max=65535)
     ] = 0
-    bind: Annotated[
-        str, typer.Option(help="Address of this computer that the page is reached at.")
-    ] = "127.0.0.1"
+    bind: Annotated[str, typer.Option(help="Address of this computer to serve the page on.")] = (
+        "127.0.0.1"
+    )
     browser: Annotated[
         bool, typer.Option("--browser", help="Open the page in the default browser.")
     ] = False
 
     def listen(self) -> tuple[socket.socket, Endpoint]:
-        """The line and its place; a warning where others than this computer reach it."""
+        """Open the socket; warn if other computers can reach it."""
         from taufit.live.server import listen
 
-        line, place = listen(self.bind, self.port)
+        server_socket, endpoint = listen(self.bind, self.port)
         if not self.bind.startswith("127.") and self.bind not in ("localhost", "::1"):
             print(
                 f"{self.bind} can be reached from outside; the page and its token are not "
                 "encrypted on the way.",
                 file=sys.stderr,
             )
-        return line, place
+        return server_socket, endpoint
 
-    def announce(self, place: Endpoint, about: dict[str, Any], as_json: bool, stream: Any) -> None:
-        """Say where the page is."""
+    def announce(
+        self, endpoint: Endpoint, about: dict[str, Any], as_json: bool, stream: Any
+    ) -> None:
+        """Print the address of the page."""
         if as_json:
-            print_json({"url": place.url, "port": place.port, **about})
+            print_json({"url": endpoint.url, "port": endpoint.port, **about})
             sys.stdout.flush()
         else:
-            print(f"{place.url}\nCtrl-C ends it.", file=stream, flush=True)
+            print(f"{endpoint.url}\nCtrl-C ends it.", file=stream, flush=True)
         if self.browser:
             import webbrowser
 
-            webbrowser.open(place.url)
+            webbrowser.open(endpoint.url)

@@ -1,4 +1,4 @@
-"""A motion that `taufit record` plays: read, cleared, shown, and given to the right player."""
+"""Trajectory played by `taufit record`: reading, clearance, display and player."""
 
 from __future__ import annotations
 
@@ -13,63 +13,63 @@ from taufit.cli.options import usage_error
 if TYPE_CHECKING:
     from taufit.clearance import Clearance, ClearanceCheck, MotionFile
     from taufit.robot import Robot
-    from taufit.wire.open import Address
-    from taufit.wire.player import Approach, Guard, Playback, Player
-    from taufit.wire.source import Description
+    from taufit.wire.player import Approach, Playback, PlaybackGuard, Player
+    from taufit.wire.source import SourceDescription
+    from taufit.wire.source_address import SourceAddress
     from taufit.wire.ur import UrPorts
 
-# The slowest first period: a share of 0.05 takes twenty times as long.
-_SLOWEST = 0.05
+# Lower limit of the speed fraction of the first period.
+_MIN_SPEED_FRACTION = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class PlayOptions:
-    """How a motion is played."""
+    """Playback of a trajectory."""
 
     periods: Annotated[
-        float | None, typer.Option(help="How often the motion is played.", min=0.1, max=1000)
+        float | None, typer.Option(help="Number of periods played.", min=0.1, max=1000)
     ] = None
     slow: Annotated[
         float,
         typer.Option(
-            help="Share of the speed of a first period (0.05 to 1), not recorded; 0: none.",
+            help="Speed fraction of a first, unrecorded period (0.05 to 1); 0: none.",
             min=0.0,
             max=1.0,
         ),
     ] = 0.3
     warm_up: Annotated[
-        float, typer.Option(help="Minutes to play before it is recorded.", min=0, max=240)
+        float, typer.Option(help="Playing time before the recording [min].", min=0, max=240)
     ] = 0.0
     stream: Annotated[
         bool,
-        typer.Option("--stream", help="Send set points step by step, not a program that has all."),
+        typer.Option("--stream", help="Send set points one by one instead of a complete program."),
     ] = False
     controller: Annotated[
-        str, typer.Option(help="Topic of the trajectory controller that plays, for ros2.")
+        str, typer.Option(help="Topic of the trajectory controller, for ros2.")
     ] = "/joint_trajectory_controller/joint_trajectory"
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before the robot moves.")] = False
+    yes: Annotated[bool, typer.Option("--yes", help="Move the robot without asking.")] = False
     uncertified: Annotated[
         bool,
         typer.Option(
             "--uncertified",
-            help="Play what was changed after `design`, or planned without a cell.",
+            help="Play a motion changed after `design`, or planned without scene.",
         ),
     ] = False
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would be sent; connect to nothing.")
+        bool, typer.Option("--dry-run", help="Print what would be sent, without connecting.")
     ] = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Planned:
-    """A motion to be played on an arm.
+class PlannedMotion:
+    """A trajectory to be played on a robot.
 
     Attributes:
-        file: The motion and what its file says.
-        robot: The arm, mounted as the motion was planned for.
-        robot_given: Whether the user named it.
-        check: Proofs, prepared.
-        play: Options.
+        file: Motion file.
+        robot: Robot in the mounting of the plan.
+        robot_given: Whether the user named the robot.
+        check: Prepared clearance check.
+        play: Playback options.
     """
 
     file: MotionFile
@@ -79,7 +79,7 @@ class Planned:
     play: PlayOptions
 
     def playback(self, clearance: Clearance) -> Playback:
-        """The motion with what comes before it, for players that send it step by step."""
+        """Motion with slow period and warm-up, for players that send it step by step."""
         from taufit.wire.player import Playback
 
         motion = clearance.motion
@@ -92,7 +92,7 @@ class Planned:
         )
 
     def approach(self, clearance: Clearance) -> Approach:
-        """The proved way, or the start alone where nobody knows where the arm stands."""
+        """Verified approach, or the start pose alone if the present pose is unknown."""
         import numpy as np
 
         from taufit.wire.player import Approach
@@ -102,8 +102,8 @@ class Planned:
         start = clearance.reach.start
         return Approach(np.stack([start, start]), self.check.speed, self.check.acceleration)
 
-    def sent(self, clearance: Clearance, address: Address) -> str:
-        """What would be sent, for a dry run: to an e-Series controller, or to ROS 2."""
+    def program_text(self, clearance: Clearance, address: SourceAddress) -> str:
+        """Program or trajectory as text, for a dry run: of an e-Series controller, or ROS 2."""
         approach = self.approach(clearance)
         if address.kind == "ros2":
             from taufit.wire.ros import Ros2Player
@@ -117,7 +117,7 @@ class Planned:
         return self.program(clearance, 500.0)
 
     def program(self, clearance: Clearance, rate_hz: float) -> str:
-        """URScript of the whole playback."""
+        """URScript of the complete playback."""
         from taufit.excitation.robot_programs import to_urscript
 
         return to_urscript(
@@ -133,9 +133,13 @@ class Planned:
         )
 
     def player(
-        self, clearance: Clearance, address: Address, ports: UrPorts, description: Description
+        self,
+        clearance: Clearance,
+        address: SourceAddress,
+        ports: UrPorts,
+        description: SourceDescription,
     ) -> Player:
-        """The one for this controller and way of playing."""
+        """Player for this controller and kind of playback."""
         approach = self.approach(clearance)
         if address.kind == "ros2":
             from taufit.wire.ros import Ros2Player
@@ -145,26 +149,30 @@ class Planned:
         if self.play.stream:
             from taufit.wire.ur_stream import UrStreamPlayer
 
-            return UrStreamPlayer(address.place, self.playback(clearance), approach, ports=ports)
+            return UrStreamPlayer(address.location, self.playback(clearance), approach, ports=ports)
         from taufit.wire.ur_player import UrPlayer
 
-        return UrPlayer(address.place, self.program(clearance, description.rate_hz), ports=ports)
+        return UrPlayer(address.location, self.program(clearance, description.rate_hz), ports=ports)
 
-    def guard(self, clearance: Clearance) -> Guard:
-        """Bounds of the arm while it plays."""
-        from taufit.wire.player import Guard
+    def guard(self, clearance: Clearance) -> PlaybackGuard:
+        """Limits monitored while the robot plays."""
+        from taufit.wire.player import PlaybackGuard
 
         reach = clearance.reach
-        return Guard(self.robot.joint_names, reach.lower, reach.upper, clearance.limits.velocity)
+        return PlaybackGuard(
+            self.robot.joint_names, reach.lower, reach.upper, clearance.limits.velocity
+        )
 
     @property
-    def length(self) -> float:
-        """Of what counts, with the rest before and after [s]."""
+    def duration_s(self) -> float:
+        """Recorded duration, with standstill before and after [s]."""
         return self.check.motion.duration + 1.0
 
 
-def read_planned(path: Path, address: Address, play: PlayOptions, robot: str | None) -> Planned:
-    """Read a motion and the arm it is for, before anything is connected."""
+def read_planned_motion(
+    path: Path, address: SourceAddress, play: PlayOptions, robot: str | None
+) -> PlannedMotion:
+    """Read a motion and its robot, before connecting."""
     from dataclasses import replace
 
     from taufit.clearance import ClearanceCheck, read_motion_file
@@ -178,9 +186,10 @@ def read_planned(path: Path, address: Address, play: PlayOptions, robot: str | N
         )
     if address.kind == "ros2" and play.stream:
         usage_error("--stream", "ROS 2 takes a whole trajectory; leave --stream out")
-    if 0.0 < play.slow < _SLOWEST:
+    if 0.0 < play.slow < _MIN_SPEED_FRACTION:
         usage_error(
-            "--slow", f"a first period is played at {_SLOWEST} to 1 of the speed, or not at all"
+            "--slow",
+            f"a first period is played at {_MIN_SPEED_FRACTION} to 1 of the speed, or not at all",
         )
     file = read_motion_file(path)
     motion = file.motion
@@ -188,20 +197,20 @@ def read_planned(path: Path, address: Address, play: PlayOptions, robot: str | N
         if not hasattr(motion, "periods"):
             raise TaufitError(f"{path} is not a periodic motion; --periods does not apply.")
         motion = replace(motion, periods=play.periods)  # type: ignore[type-var]
-    arm = _arm(file, robot)
-    way = TRAJECTORY if address.kind == "ros2" else STREAM if play.stream else PROGRAM
-    repeated = play.slow > 0.0 or play.warm_up > 0.0
-    check = ClearanceCheck(file, arm, way=way, motion=motion, repeated=repeated)
-    if robot is None and Path(file.robot_name or "").suffix and not check.known_arm:
+    arm = _read_robot(file, robot)
+    playback_kind = TRAJECTORY if address.kind == "ros2" else STREAM if play.stream else PROGRAM
+    is_repeated = play.slow > 0.0 or play.warm_up > 0.0
+    check = ClearanceCheck(file, arm, mode=playback_kind, motion=motion, is_repeated=is_repeated)
+    if robot is None and Path(file.robot_name or "").suffix and not check.is_known_robot:
         raise TaufitError(
             f"{path} names the robot file {file.robot_name}, which describes no arm that taufit "
             "knows: if its limits are right, name it yourself with --robot."
         )
-    return Planned(file, arm, robot is not None, check, play)
+    return PlannedMotion(file, arm, robot is not None, check, play)
 
 
-def _arm(file: MotionFile, robot: str | None) -> Robot:
-    """The arm a motion is for, mounted as it was planned for."""
+def _read_robot(file: MotionFile, robot: str | None) -> Robot:
+    """Robot of a motion, in the mounting of the plan."""
     from taufit.core.errors import TaufitError
     from taufit.robot import read_robot
 
@@ -219,8 +228,10 @@ def _arm(file: MotionFile, robot: str | None) -> Robot:
     return arm if file.mounting is None else arm.with_mounting(file.mounting)
 
 
-def show_reach(planned: Planned, clearance: Clearance, here: Any, notes: list[str]) -> None:
-    """What will move and what was proved, on stderr."""
+def show_planned_motion(
+    planned: PlannedMotion, clearance: Clearance, pose: Any, notes: list[str]
+) -> None:
+    """Print the planned motion and its clearance on stderr."""
     from rich.table import Table
 
     from taufit.cli.common import plain_console
@@ -229,14 +240,14 @@ def show_reach(planned: Planned, clearance: Clearance, here: Any, notes: list[st
     approach = clearance.approach
     vias = [] if approach is None else list(approach.poses[1:-1])
     table = Table(title=f"{planned.robot.name}: {reach.duration:.1f} s of motion")
-    by_way = [f"by way of {k + 1}" if len(vias) > 1 else "by way of" for k in range(len(vias))]
-    for heading in ("joint", "now", *by_way, "start", "from", "to", "speed", "acceleration"):
+    via_names = [f"by way of {k + 1}" if len(vias) > 1 else "by way of" for k in range(len(vias))]
+    for heading in ("joint", "now", *via_names, "start", "from", "to", "speed", "acceleration"):
         table.add_column(heading, justify="left" if heading == "joint" else "right")
     for i, name in enumerate(planned.robot.joint_names):
-        now = "" if here is None else f"{here[i]:.2f}"
+        present = "" if pose is None else f"{pose[i]:.2f}"
         table.add_row(
             name,
-            now,
+            present,
             *(f"{via[i]:.2f}" for via in vias),
             f"{reach.start[i]:.2f}",
             f"{reach.lower[i]:.2f}",

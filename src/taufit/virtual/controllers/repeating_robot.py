@@ -1,4 +1,4 @@
-"""An arm that plays one motion again and again, for controllers that are only read."""
+"""Simulated robot that repeats one motion, for read-only interfaces."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from taufit.sim.twin import Twin
 Command = tuple[Float[Array, " j"], Float[Array, " j"], Float[Array, " j"]]
 
 
-class PlayedArm:
-    """A twin on a periodic motion, one control step at a time.
+class RepeatingRobot:
+    """Twin on a periodic motion, one control step at a time.
 
     Args:
-        twin: The arm.
-        motion: Played without end; it must end where it starts.
-        rate_hz: Control steps per second.
-        seed, payload: As for `Twin.start`.
+        twin: Simulated robot.
+        motion: Motion, repeated without end; it must end at its start.
+        rate_hz: Control rate [Hz].
+        seed, payload: Passed to `Twin.start`.
     """
 
     def __init__(
@@ -42,31 +42,31 @@ class PlayedArm:
         if np.abs(ends[0][0] - ends[0][1]).max() > 1e-6 or np.abs(ends[1]).max() > 1e-3:
             raise TaufitError("a motion that is played again and again starts and ends at rest.")
         self.twin, self.motion, self.rate_hz = twin, motion, rate_hz
-        time_ = np.linspace(0.0, motion.duration, 2000)
-        fastest = np.abs(motion.at(time_)[1]).max(0)
+        sample_times = np.linspace(0.0, motion.duration, 2000)
+        max_speed = np.abs(motion.at(sample_times)[1]).max(0)
         self.arm = twin.start(
             ends[0][0],
             seed=seed,
             payload=payload,
             rate_hz=rate_hz,
-            envelope=OperatingRange.of_motion(motion, fastest),
+            envelope=OperatingRange.of_motion(motion, max_speed),
         )
         self.steps = 0
 
     def step(self) -> tuple[ControlSample, Command]:
-        """The next sample, and what was commanded then."""
+        """Next sample, and the command at that time."""
         ticks = self.steps * self.arm.ticks + np.arange(self.arm.ticks)
-        at = np.mod(ticks * 1e-3, self.motion.duration)
-        q, v, a = self.motion.at(at)
+        motion_time = np.mod(ticks * 1e-3, self.motion.duration)
+        q, v, a = self.motion.at(motion_time)
         self.steps += 1
         return self.arm.step(q, v, a), (q[0], v[0], a[0])
 
 
-class Ticker:
-    """Calls a function at a steady rate in a thread of its own, catching up where it is late."""
+class PeriodicThread:
+    """Thread that calls a function at a steady rate, catching up if late."""
 
-    def __init__(self, rate_hz: float, act: Callable[[], None], *, pace: float = 1.0) -> None:
-        self._step, self._act = 1.0 / (rate_hz * pace), act
+    def __init__(self, rate_hz: float, function: Callable[[], None], *, pace: float = 1.0) -> None:
+        self._step, self._function = 1.0 / (rate_hz * pace), function
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self.failure: BaseException | None = None
@@ -80,13 +80,13 @@ class Ticker:
             self._thread.join(5.0)
 
     def _run(self) -> None:
-        begun, count = time.perf_counter(), 0
+        start_time, count = time.perf_counter(), 0
         try:
             while not self._stop.is_set():
-                self._act()
+                self._function()
                 count += 1
-                ahead = begun + count * self._step - time.perf_counter()
-                if ahead > 0.0:
-                    time.sleep(ahead)
+                remaining_s = start_time + count * self._step - time.perf_counter()
+                if remaining_s > 0.0:
+                    time.sleep(remaining_s)
         except BaseException as error:
             self.failure = error

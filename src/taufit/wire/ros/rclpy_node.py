@@ -1,4 +1,4 @@
-"""ROS 2 topics by ROS 2's own client library."""
+"""ROS 2 topics with rclpy, the ROS 2 client library."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from taufit.wire.ros.middleware import JointState, Trajectory
 
 
 class _RosNode:
-    """A node of this process, with a context of its own."""
+    """Node with its own context."""
 
     def __init__(self) -> None:
         import rclpy
@@ -26,36 +26,36 @@ class _RosNode:
         self._executor.add_node(self._node)
 
     def close(self) -> None:
-        """Leave."""
+        """Shut down the node."""
         if self._context.ok():
             self._node.destroy_node()
             self._rclpy.shutdown(context=self._context)
 
 
 class RclpyJointStateSubscriber(_RosNode):
-    """A subscription to joint states."""
+    """Subscriber of joint states."""
 
     def __init__(self, topic: str) -> None:
         from rclpy.qos import QoSProfile, ReliabilityPolicy
         from sensor_msgs.msg import JointState as Message
 
         super().__init__()
-        self._got: list[JointState] = []
-        # A reliable reader hears reliable writers only: look at those there are.
+        self._received: list[JointState] = []
+        # A reliable reader receives from reliable publishers only: query the existing ones.
         end = time.monotonic() + 3.0
         writers: list[Any] = []
         while not writers and time.monotonic() < end:
             self._executor.spin_once(timeout_sec=0.1)
             writers = self._node.get_publishers_info_by_topic(topic)
         best_effort = ReliabilityPolicy.BEST_EFFORT
-        soft = any(w.qos_profile.reliability == best_effort for w in writers)
-        reliability = best_effort if soft else ReliabilityPolicy.RELIABLE
+        any_best_effort = any(w.qos_profile.reliability == best_effort for w in writers)
+        reliability = best_effort if any_best_effort else ReliabilityPolicy.RELIABLE
         profile = QoSProfile(depth=5000, reliability=reliability)
         self._node.create_subscription(Message, topic, self._take, profile)
 
     def _take(self, message: Any) -> None:
         stamp = message.header.stamp
-        self._got.append(
+        self._received.append(
             JointState(
                 stamp.sec + 1e-9 * stamp.nanosec,
                 tuple(message.name),
@@ -66,22 +66,22 @@ class RclpyJointStateSubscriber(_RosNode):
         )
 
     def take(self, seconds: float) -> list[JointState]:
-        """Messages that arrive within `seconds`."""
+        """Messages received within `seconds`."""
         end = time.monotonic() + seconds
-        while not self._got and time.monotonic() < end:
+        while not self._received and time.monotonic() < end:
             self._executor.spin_once(timeout_sec=max(0.0, end - time.monotonic()))
-        # What else has arrived, without waiting.
+        # Further received messages, without waiting.
         for _ in range(200):
-            before = len(self._got)
+            before = len(self._received)
             self._executor.spin_once(timeout_sec=0.0)
-            if len(self._got) == before:
+            if len(self._received) == before:
                 break
-        got, self._got = self._got, []
-        return got
+        messages, self._received = self._received, []
+        return messages
 
 
-def latched_text(topic: str, seconds: float) -> str | None:
-    """The last text of a topic whose publisher keeps it for late subscribers."""
+def read_latched_text(topic: str, seconds: float) -> str | None:
+    """Latched text of a topic (transient local); None if there is none within `seconds`."""
     from rclpy.qos import DurabilityPolicy, QoSProfile
     from std_msgs.msg import String
 
@@ -96,7 +96,7 @@ def latched_text(topic: str, seconds: float) -> str | None:
 
 
 class RclpyTrajectoryPublisher(_RosNode):
-    """A publisher of joint trajectories."""
+    """Publisher of joint trajectories."""
 
     def __init__(self, topic: str) -> None:
         try:
@@ -110,8 +110,8 @@ class RclpyTrajectoryPublisher(_RosNode):
         super().__init__()
         self._publisher = self._node.create_publisher(JointTrajectory, topic, 10)
 
-    def heard(self, seconds: float) -> bool:
-        """Whether somebody listens, or does within `seconds`."""
+    def wait_for_subscriber(self, seconds: float) -> bool:
+        """Whether there is a subscriber within `seconds`."""
         end = time.monotonic() + seconds
         while self._publisher.get_subscription_count() == 0:
             if time.monotonic() > end:
@@ -120,7 +120,7 @@ class RclpyTrajectoryPublisher(_RosNode):
         return True
 
     def send(self, trajectory: Trajectory) -> None:
-        """Publish it."""
+        """Publish a trajectory."""
         from builtin_interfaces.msg import Duration
         from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
@@ -138,7 +138,7 @@ class RclpyTrajectoryPublisher(_RosNode):
 
 
 class RclpyMessagePublisher(_RosNode):
-    """A publisher of joint states or of text."""
+    """Publisher of joint states or text."""
 
     def __init__(self, topic: str, kind: str) -> None:
         from sensor_msgs.msg import JointState as JointStateMessage
@@ -149,15 +149,15 @@ class RclpyMessagePublisher(_RosNode):
         self._publisher = self._node.create_publisher(self._type, topic, 100)
 
     def send(self, message: JointState | str) -> None:
-        """Publish it."""
+        """Publish a message."""
         from builtin_interfaces.msg import Time
 
         out = self._type()
         if isinstance(message, str):
             out.data = message
         else:
-            whole = int(message.time)
-            out.header.stamp = Time(sec=whole, nanosec=int((message.time - whole) * 1e9))
+            seconds = int(message.time)
+            out.header.stamp = Time(sec=seconds, nanosec=int((message.time - seconds) * 1e9))
             out.name, out.position = list(message.names), list(message.position)
             out.velocity, out.effort = list(message.velocity), list(message.effort)
         self._publisher.publish(out)

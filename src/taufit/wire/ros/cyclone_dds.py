@@ -1,4 +1,4 @@
-"""ROS 2 topics by Cyclone DDS, without a ROS installation."""
+"""ROS 2 topics with Cyclone DDS, without a ROS installation."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _participant() -> Any:
 
 
 class CycloneJointStateSubscriber:
-    """A subscription to joint states."""
+    """Subscriber of joint states."""
 
     name = "Cyclone DDS"
 
@@ -33,31 +33,33 @@ class CycloneJointStateSubscriber:
 
         self._participant = _participant()
         name = Topic(self._participant, f"rt{topic}", JointStateMessage)
-        # Two readers: a reliable one loses nothing of reliable writers, the other hears the rest.
+        # Two readers: one for reliable publishers, one for best-effort publishers.
         self._readers = [
             DataReader(self._participant, name, qos=qos) for qos in (reliable(), sensor_data())
         ]
         self._waits = []
-        anything = SampleState.Any | ViewState.Any | InstanceState.Any
+        any_state = SampleState.Any | ViewState.Any | InstanceState.Any
         self._wait = WaitSet(self._participant)
         for reader in self._readers:
-            condition = ReadCondition(reader, anything)
+            condition = ReadCondition(reader, any_state)
             self._wait.attach(condition)
             self._waits.append(condition)
         self._reliable = False
 
     def take(self, seconds: float) -> list[JointState]:
-        """Messages that arrive within `seconds`."""
+        """Messages received within `seconds`."""
         from cyclonedds.util import duration
 
         self._wait.wait(duration(milliseconds=max(1, round(1e3 * seconds))))
-        sure = [m for m in self._readers[0].take(N=5000) if hasattr(m, "effort")]
-        other = [m for m in self._readers[1].take(N=5000) if hasattr(m, "effort")]
-        self._reliable = self._reliable or bool(sure)
-        return [_message(m) for m in (sure if self._reliable else other)]
+        reliable_messages = [m for m in self._readers[0].take(N=5000) if hasattr(m, "effort")]
+        best_effort_messages = [m for m in self._readers[1].take(N=5000) if hasattr(m, "effort")]
+        self._reliable = self._reliable or bool(reliable_messages)
+        return [
+            _message(m) for m in (reliable_messages if self._reliable else best_effort_messages)
+        ]
 
     def close(self) -> None:
-        """Leave."""
+        """Unsubscribe."""
         self._readers.clear()
         self._waits.clear()
 
@@ -72,21 +74,21 @@ def _message(m: Any) -> JointState:
     )
 
 
-def latched_text(topic: str, seconds: float) -> str | None:
-    """The last text of a topic whose publisher keeps it for late subscribers."""
+def read_latched_text(topic: str, seconds: float) -> str | None:
+    """Latched text of a topic (transient local); None if there is none within `seconds`."""
     from cyclonedds.core import InstanceState, ReadCondition, SampleState, ViewState, WaitSet
     from cyclonedds.sub import DataReader
     from cyclonedds.topic import Topic
     from cyclonedds.util import duration
 
-    from taufit.wire.ros.messages import StringMessage, latched
+    from taufit.wire.ros.messages import StringMessage, latched_qos
 
     participant = _participant()
     name: Any = Topic(participant, f"rt{topic}", StringMessage)
-    reader: Any = DataReader(participant, name, qos=latched())
+    reader: Any = DataReader(participant, name, qos=latched_qos())
     wait = WaitSet(participant)
-    anything = SampleState.Any | ViewState.Any | InstanceState.Any
-    wait.attach(ReadCondition(reader, anything))
+    any_state = SampleState.Any | ViewState.Any | InstanceState.Any
+    wait.attach(ReadCondition(reader, any_state))
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         wait.wait(duration(milliseconds=100))
@@ -97,7 +99,7 @@ def latched_text(topic: str, seconds: float) -> str | None:
 
 
 class CycloneTrajectoryPublisher:
-    """A publisher of joint trajectories."""
+    """Publisher of joint trajectories."""
 
     name = "Cyclone DDS"
 
@@ -111,8 +113,8 @@ class CycloneTrajectoryPublisher:
         name = Topic(self._participant, f"rt{topic}", JointTrajectoryMessage)
         self._writer: Any = DataWriter(self._participant, name, qos=reliable())
 
-    def heard(self, seconds: float) -> bool:
-        """Whether somebody listens, or does within `seconds`."""
+    def wait_for_subscriber(self, seconds: float) -> bool:
+        """Whether there is a subscriber within `seconds`."""
         end = time.monotonic() + seconds
         while not self._writer.get_matched_subscriptions():
             if time.monotonic() > end:
@@ -121,7 +123,7 @@ class CycloneTrajectoryPublisher:
         return True
 
     def send(self, trajectory: Trajectory) -> None:
-        """Publish it."""
+        """Publish a trajectory."""
         from taufit.wire.ros.messages import (
             DurationMessage,
             Header,
@@ -144,12 +146,12 @@ class CycloneTrajectoryPublisher:
         self._writer.write(JointTrajectoryMessage(header, names, points))
 
     def close(self) -> None:
-        """Leave."""
+        """Remove the publisher."""
         self._writer = None
 
 
 class CycloneMessagePublisher:
-    """A publisher of joint states or of text."""
+    """Publisher of joint states or text."""
 
     name = "Cyclone DDS"
 
@@ -165,18 +167,18 @@ class CycloneMessagePublisher:
         self._writer: Any = DataWriter(self._participant, name, qos=reliable())
 
     def send(self, message: JointState | str) -> None:
-        """Publish it."""
+        """Publish a message."""
         from taufit.wire.ros.messages import Header, JointStateMessage, StringMessage, Time
 
         if isinstance(message, str):
             self._writer.write(StringMessage(message))
             return
-        whole = int(message.time)
-        stamp = Time(cast(Any, whole), cast(Any, int((message.time - whole) * 1e9)))
+        seconds = int(message.time)
+        stamp = Time(cast(Any, seconds), cast(Any, int((message.time - seconds) * 1e9)))
         parts = (message.names, message.position, message.velocity, message.effort)
-        listed: Any = [list(part) for part in parts]
-        self._writer.write(JointStateMessage(Header(stamp, ""), *listed))
+        arrays: Any = [list(part) for part in parts]
+        self._writer.write(JointStateMessage(Header(stamp, ""), *arrays))
 
     def close(self) -> None:
-        """Leave."""
+        """Remove the publisher."""
         self._writer = None

@@ -1,4 +1,4 @@
-"""What a controller reports about the arm it moves, asked once per connection."""
+"""Identity of the connected robot as reported by its controller, queried once per connection."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from taufit.core.arrays import Array, Float
-from taufit.wire.source import Block, Description
+from taufit.wire.source import SampleBlock, SourceDescription
 from taufit.wire.ur_state import DhTable
 
 if TYPE_CHECKING:
-    from taufit.wire.open import Address
+    from taufit.wire.source_address import SourceAddress
     from taufit.wire.ur import UrPorts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ControllerReport:
-    """The arm as its controller describes it; whatever it does not report is empty.
+    """Robot description by its controller; values that are not reported are empty.
 
     Attributes:
-        controller: Make of it, for messages.
-        model: Name of the arm, e.g. "UR10".
-        serial: Number of the arm.
-        software: Version of the controller.
+        controller: Manufacturer, used in messages.
+        model: Robot model, e.g. "UR10".
+        serial: Serial number of the robot.
+        software: Version of the controller software.
         remote_control: "true", "false" or empty.
-        table: The arm's own Denavit-Hartenberg table.
+        table: Denavit-Hartenberg table of this robot.
         gravity: Gravitational acceleration in the base frame [m/s^2].
-        position: Of the joints when the flange was reported.
-        flange: Position of the flange in the base frame then [m].
-        urdf: Description of the arm.
+        position: Joint positions at the time of `flange`.
+        flange: Position of the flange in the base frame [m].
+        urdf: URDF text of the robot.
     """
 
     controller: str = ""
@@ -46,39 +46,39 @@ class ControllerReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for a recording's provenance."""
-        from taufit.wire.ur_player import mounting_of
+        from taufit.wire.ur_player import mounting_from_gravity
 
-        named = {
+        identity = {
             "robot_model": self.model,
             "serial_number": self.serial,
             "remote_control": self.remote_control,
         }
-        out: dict[str, Any] = {name: text for name, text in named.items() if text}
+        out: dict[str, Any] = {name: text for name, text in identity.items() if text}
         if self.table is not None:
             out["dh"] = self.table.to_dict()
-        mounting = None if self.gravity is None else mounting_of(self.gravity)
+        mounting = None if self.gravity is None else mounting_from_gravity(self.gravity)
         if mounting is not None:
             out["mounting"] = list(mounting)
         return out
 
 
-def ask_controller(
-    address: Address, ports: UrPorts, description: Description, block: Block
+def query_controller(
+    address: SourceAddress, ports: UrPorts, description: SourceDescription, block: SampleBlock
 ) -> ControllerReport:
-    """Ask a connected controller which arm it has.
+    """Query a connected controller for its robot.
 
     Args:
-        address: Of the controller.
-        ports: Of a Universal Robots controller.
-        description: Of its samples.
-        block: Some of its samples.
+        address: Address of the controller.
+        ports: Ports of a Universal Robots controller.
+        description: Description of its samples.
+        block: Samples of the controller.
     """
     software = str(description.meta.get("controller_version", ""))
-    position, flange = _flange(block)
+    position, flange = _flange_position(block)
     if address.kind in ("ur", "realtime"):
         from taufit.wire.ur_player import calibration, controller_info
 
-        answers = controller_info(address.place, ports)
+        answers = controller_info(address.location, ports)
         gravity = block.status.get("target_gravity")
         return ControllerReport(
             "Universal Robots",
@@ -86,7 +86,7 @@ def ask_controller(
             answers.get("serial_number", ""),
             software,
             answers.get("remote_control", ""),
-            calibration(address.place, ports),
+            calibration(address.location, ports),
             None if gravity is None else np.asarray(gravity[-1], float),
             position,
             flange,
@@ -100,27 +100,27 @@ def ask_controller(
     return ControllerReport(make, software=software, position=position, flange=flange, urdf=urdf)
 
 
-def _flange(block: Block) -> tuple[Array | None, Array | None]:
-    """Joint positions and position of the flange, where tool pose and tool are both reported.
+def _flange_position(block: SampleBlock) -> tuple[Array | None, Array | None]:
+    """Joint positions and flange position, if tool pose and tool offset are reported; else None.
 
-    The tool's offset is in the flange's frame, so that flange = pose - R(pose) offset.
+    The tool offset is in the flange frame: flange = pose - R(pose) offset.
     """
     pose, tool = block.status.get("actual_TCP_pose"), block.status.get("tcp_offset")
     if pose is not None and tool is not None:
-        here, offset = np.asarray(pose[-1], float), np.asarray(tool[-1], float)
-        turn = _rotation(here[3:]) @ _rotation(offset[3:]).T
-        return block.values["position"][-1], here[:3] - turn @ offset[:3]
+        tool_pose, offset = np.asarray(pose[-1], float), np.asarray(tool[-1], float)
+        rotation = _rotation(tool_pose[3:]) @ _rotation(offset[3:]).T
+        return block.values["position"][-1], tool_pose[:3] - rotation @ offset[:3]
     matrix, tool = block.status.get("O_T_EE"), block.status.get("F_T_EE")
     if matrix is not None and tool is not None:
-        # Columns first, as the interface sends them.
-        whole = np.asarray(matrix[-1], float).reshape(4, 4).T
-        frame = np.asarray(tool[-1], float).reshape(4, 4).T
-        return block.values["position"][-1], (whole @ np.linalg.inv(frame))[:3, 3]
+        # The interface sends matrices column by column.
+        tool_transform = np.asarray(matrix[-1], float).reshape(4, 4).T
+        tool_offset = np.asarray(tool[-1], float).reshape(4, 4).T
+        return block.values["position"][-1], (tool_transform @ np.linalg.inv(tool_offset))[:3, 3]
     return None, None
 
 
 def _rotation(vector: Float[Array, " 3"]) -> Float[Array, "3 3"]:
-    """Of a rotation vector."""
+    """Rotation matrix of a rotation vector."""
     angle = float(np.linalg.norm(vector))
     if angle < 1e-12:
         return np.eye(3)

@@ -1,4 +1,4 @@
-"""What a virtual controller offers over RTDE: names, types and the software they came with."""
+"""RTDE variables of a simulated controller: names, types and software versions."""
 
 from __future__ import annotations
 
@@ -64,13 +64,13 @@ _OUTPUTS: dict[str, str] = {
     **{f"output_int_register_{i}": "INT32" for i in range(48)},
     **{f"output_double_register_{i}": "DOUBLE" for i in range(48)},
 }
-# Type, first CB3 software and first e-Series software that offer it; None for never.
-_LATER: dict[str, tuple[str, tuple[int, int] | None, tuple[int, int]]] = {
+# Type, first CB3 version and first e-Series version with it; None for never.
+_VERSIONED_OUTPUTS: dict[str, tuple[str, tuple[int, int] | None, tuple[int, int]]] = {
     "payload": ("DOUBLE", (3, 11), (5, 5)),
     "payload_cog": (_V3, (3, 11), (5, 5)),
     "payload_inertia": (_V6, (3, 15), (5, 11)),
     "ft_raw_wrench": (_V6, None, (5, 9)),
-    # Documented without a version; offered here together with the next one.
+    # Documented without a version.
     "control_step": ("UINT64", None, (5, 23)),
     "target_gravity": (_V3, None, (5, 23)),
     "tcp_offset": (_V6, None, (5, 23)),
@@ -98,16 +98,16 @@ INPUTS: dict[str, str] = {
 }
 
 
-def outputs(version: Version) -> dict[str, str]:
-    """Names and types of what a controller of this version sends."""
+def output_types(version: Version) -> dict[str, str]:
+    """Names and types of the output variables of a software version."""
     out = dict(_OUTPUTS)
-    for name, (kind, cb3, e_series) in _LATER.items():
-        since = cb3 if version[0] < 5 else e_series
-        if since is not None and version[:2] >= since:
+    for name, (kind, cb3, e_series) in _VERSIONED_OUTPUTS.items():
+        first_version = cb3 if version[0] < 5 else e_series
+        if first_version is not None and version[:2] >= first_version:
             out[name] = kind
     return out
 
 
-def input_types(names: list[str], taken: set[str]) -> list[str]:
-    """Type of every input asked for, IN_USE where another client writes it."""
-    return [IN_USE if name in taken else INPUTS.get(name, NOT_FOUND) for name in names]
+def input_types(names: list[str], reserved: set[str]) -> list[str]:
+    """Type of every requested input; IN_USE if another client writes it."""
+    return [IN_USE if name in reserved else INPUTS.get(name, NOT_FOUND) for name in names]

@@ -1,4 +1,4 @@
-"""A log of leading the arm by hand: its options, and what is printed about it."""
+"""Options of hand guiding with a force log, and its output."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class GuidingOptions:
-    """A log of leading the arm by hand."""
+    """Force log of hand guiding."""
 
     force_columns: Annotated[
         str | None,
         typer.Option(
-            help="Columns of a force sensor at the tip [N]: mean and variance of the hand's force "
-            "with and without the payload's weight.",
+            help="Columns of a force sensor at the tip [N]; gives mean and variance of the hand "
+            "force with and without the payload's weight.",
             metavar="FX,FY,FZ",
         ),
     ] = None
     guiding: Annotated[
         Path | None,
         typer.Option(
-            help="Log of the guided arm, where it is another file than RECORDING; same map.",
+            help="Log of hand guiding, if not RECORDING; with the same column map.",
             metavar="LOG",
         ),
     ] = None
 
     @property
     def names(self) -> tuple[str, ...] | None:
-        """Of the three columns; None where there are none."""
+        """Names of the three columns; None without them."""
         if self.force_columns is None:
             if self.guiding is not None:
                 usage_error(
@@ -55,24 +55,24 @@ class GuidingOptions:
         source: RecordingOptions,
         recording: Path,
         model: FittedModel,
-        found: PayloadEstimate,
+        estimate: PayloadEstimate,
     ) -> GuidedForce | None:
-        """The hand's force with and without the payload; None without columns."""
+        """Hand force with and without the payload; None without columns."""
         names = self.names
         if names is None:
             return None
         from taufit.payload.hand_guiding import force_columns, guiding_force
-        from taufit.recording import in_order
+        from taufit.recording import reorder_joints
 
         path = self.guiding or recording
-        log = source.read_one(path)
-        ordered = in_order(log, model.robot.joint_names, robot=model.robot.name)
+        log = source.read_single(path)
+        ordered = reorder_joints(log, model.robot.joint_names, robot=model.robot.name)
         force = force_columns(path, log, names)
-        return guiding_force(model.robot, ordered.position, force, found)
+        return guiding_force(model.robot, ordered.position, force, estimate)
 
 
 def show_force(guided: GuidedForce) -> None:
-    """The hand's force with and without the payload's weight."""
+    """Print the hand force with and without the payload's weight."""
     from rich.table import Table
 
     from taufit.cli.common import plain_console

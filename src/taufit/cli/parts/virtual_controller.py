@@ -1,4 +1,4 @@
-"""`taufit simulate --serve`: a virtual controller, for any client of the real one."""
+"""`taufit simulate --serve`: virtual controller for clients of the real one."""
 
 from __future__ import annotations
 
@@ -19,58 +19,59 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ServeOptions:
-    """A virtual controller instead of a recording."""
+    """Virtual controller instead of a recording."""
 
     serve: Annotated[
-        bool, typer.Option("--serve", help="Serve a virtual controller until Ctrl-C.")
+        bool, typer.Option("--serve", help="Run a virtual controller until Ctrl-C.")
     ] = False
-    bind: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1"
+    bind: Annotated[str, typer.Option(help="Address of this computer to listen on.")] = "127.0.0.1"
     ports: Annotated[
-        str, typer.Option(help="`standard` (as the real controller) or `free` (any).")
+        str, typer.Option(help="Ports: `standard` (of the real controller) or `free` (any).")
     ] = "standard"
     seconds: Annotated[
-        float | None, typer.Option(help="Serve this long, in its own time.", min=0)
+        float | None, typer.Option(help="Duration in simulated time [s].", min=0)
     ] = None
-    pace: Annotated[
-        float, typer.Option(help="Of its time against this computer's.", min=0.01, max=100)
-    ] = 1.0
+    pace: Annotated[float, typer.Option(help="Speed relative to real time.", min=0.01, max=100)] = (
+        1.0
+    )
     protocol: Annotated[
-        str, typer.Option(help="ur (six joints), franka (seven), egm; by default by the joints.")
+        str,
+        typer.Option(help="Protocol: ur (six joints), franka (seven) or egm; default by joints."),
     ] = ""
     software: Annotated[
-        str, typer.Option(help="Version of the controller, e.g. 3.15 (CB3) or 5.23 (e-Series).")
+        str, typer.Option(help="Controller version, e.g. 3.15 (CB3) or 5.23 (e-Series).")
     ] = "5.23"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Served:
-    """What a virtual controller is made of.
+class VirtualControllerConfig:
+    """Configuration of a virtual controller.
 
     Attributes:
-        twin: The arm.
-        carried: What it carries.
-        seed: Of everything random.
-        motion: What it plays by itself, where its protocol is only read.
-        options: How it is served.
+        twin: Simulated robot.
+        carried: Payloads.
+        seed: Seed of all random values.
+        motion: Motion it plays, for protocols that are only read.
+        options: Server options.
     """
 
     twin: Twin
-    carried: tuple[CarriedPayload, ...]
+    payloads: tuple[CarriedPayload, ...]
     seed: int
     motion: Callable[[], Motion]
     options: ServeOptions
 
 
-def serve(what: Served, as_json: bool) -> None:
-    """Run a virtual controller; its first line on stdout says where it listens."""
-    options, twin = what.options, what.twin
+def run_virtual_controller(config: VirtualControllerConfig, as_json: bool) -> None:
+    """Run a virtual controller; its first line on stdout gives its ports."""
+    options, twin = config.options, config.twin
     if options.ports not in ("standard", "free"):
         raise typer.BadParameter("ports are `standard` or `free`.", param_hint="--ports")
-    known = {"ur": _ur, "franka": _franka, "egm": _egm}
+    servers = {"ur": _ur_server, "franka": _franka_server, "egm": _egm_server}
     protocol = options.protocol or ("franka" if twin.robot.joints == 7 else "ur")
-    if protocol not in known:
+    if protocol not in servers:
         raise typer.BadParameter(
-            f"there is no protocol {protocol!r}; there are {', '.join(known)}.",
+            f"there is no protocol {protocol!r}; there are {', '.join(servers)}.",
             param_hint="--protocol",
         )
     if not options.bind.startswith("127.") and options.bind not in ("localhost", "::1"):
@@ -78,15 +79,17 @@ def serve(what: Served, as_json: bool) -> None:
             f"listening on {options.bind}: whoever reaches this address can move this virtual arm.",
             file=sys.stderr,
         )
-    run, stop, about = known[protocol](what)
+    run, stop, about = servers[protocol](config)
 
     def ready() -> None:
         page = {"protocol": protocol, "robot": twin.robot.name, "host": options.bind, **about()}
         if as_json:
             print(json.dumps(page), flush=True)
             return
-        listed = ", ".join(f"{name} {port}" for name, port in page["ports"].items())
-        print(f"virtual {twin.robot.name} on {page['host']}: {listed}. Ctrl-C ends it.", flush=True)
+        port_list = ", ".join(f"{name} {port}" for name, port in page["ports"].items())
+        print(
+            f"virtual {twin.robot.name} on {page['host']}: {port_list}. Ctrl-C ends it.", flush=True
+        )
         source = {"ur": f"{page['host']} MOTION", "franka": f"franka:{page['host']}"}
         print(f"Next: taufit record {source.get(protocol, 'egm:6510')} -o run.parquet", flush=True)
 
@@ -100,34 +103,38 @@ def serve(what: Served, as_json: bool) -> None:
 _Run = Callable[[Callable[[], None]], None]
 
 
-_Parts = tuple[_Run, Callable[[], None], Callable[[], dict[str, Any]]]
+_ServerFunctions = tuple[_Run, Callable[[], None], Callable[[], dict[str, Any]]]
 
 
-def _franka(what: Served) -> _Parts:
-    from taufit.virtual.controllers import PlayedArm, VirtualFranka
+def _franka_server(config: VirtualControllerConfig) -> _ServerFunctions:
+    from taufit.virtual.controllers import RepeatingRobot, VirtualFranka
     from taufit.wire.franka import PORT
 
-    options = what.options
-    arm = PlayedArm(what.twin, what.motion(), 1000.0, seed=what.seed, payload=what.carried)
+    options = config.options
+    arm = RepeatingRobot(
+        config.twin, config.motion(), 1000.0, seed=config.seed, payload=config.payloads
+    )
     port = PORT if options.ports == "standard" else 0
     robot = VirtualFranka(arm, host=options.bind, port=port, pace=options.pace)
-    run = _thread(robot, robot.ended, options)
+    run = _run_threaded(robot, robot.ended, options)
     return run, robot.ended.set, lambda: {"rate_hz": 1000.0, "ports": {"franka": robot.port}}
 
 
-def _egm(what: Served) -> _Parts:
-    from taufit.virtual.controllers import PlayedArm, VirtualEgm
+def _egm_server(config: VirtualControllerConfig) -> _ServerFunctions:
+    from taufit.virtual.controllers import RepeatingRobot, VirtualEgm
     from taufit.wire.egm import PORT
 
-    options = what.options
-    arm = PlayedArm(what.twin, what.motion(), 250.0, seed=what.seed, payload=what.carried)
+    options = config.options
+    arm = RepeatingRobot(
+        config.twin, config.motion(), 250.0, seed=config.seed, payload=config.payloads
+    )
     robot = VirtualEgm(arm, options.bind, PORT, pace=options.pace)
-    run = _thread(robot, robot.ended, options)
+    run = _run_threaded(robot, robot.ended, options)
     return run, robot.ended.set, lambda: {"rate_hz": 250.0, "ports": {"egm": PORT}}
 
 
-def _thread(robot: Any, ended: threading.Event, options: ServeOptions) -> _Run:
-    """Run a controller that has a thread of its own."""
+def _run_threaded(robot: Any, ended: threading.Event, options: ServeOptions) -> _Run:
+    """Run a controller that has its own thread."""
 
     def run(ready: Callable[[], None]) -> None:
         with robot:
@@ -137,13 +144,16 @@ def _thread(robot: Any, ended: threading.Event, options: ServeOptions) -> _Run:
     return run
 
 
-def _ur(what: Served) -> _Parts:
+def _ur_server(config: VirtualControllerConfig) -> _ServerFunctions:
     from taufit.virtual.controllers import UrController, VirtualUr
     from taufit.wire import UrPorts
 
-    options = what.options
+    options = config.options
     controller = UrController(
-        what.twin, version=_version(options.software), seed=what.seed, payload=what.carried
+        config.twin,
+        version=_parse_version(options.software),
+        seed=config.seed,
+        payload=config.payloads,
     )
     ports = UrPorts() if options.ports == "standard" else UrPorts(0, 0, 0, 0, 0)
 
@@ -163,7 +173,7 @@ def _ur(what: Served) -> _Parts:
     return lambda ready: robot.serve(seconds=options.seconds, ready=ready), robot.stop, about
 
 
-def _version(text: str) -> tuple[int, int, int, int]:
+def _parse_version(text: str) -> tuple[int, int, int, int]:
     parts = text.split(".")
     if not 1 <= len(parts) <= 4 or not all(part.isdigit() and len(part) < 5 for part in parts):
         raise typer.BadParameter(

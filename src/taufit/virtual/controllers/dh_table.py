@@ -1,4 +1,4 @@
-"""The standard Denavit-Hartenberg table of any serial arm, from its joint axes."""
+"""Standard Denavit-Hartenberg table of a serial robot, from its joint axes."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _PARALLEL = 1e-7
 def dh_table(
     robot: Robot,
 ) -> tuple[Float[Array, " j"], Float[Array, " j"], Float[Array, " j"], Float[Array, " j"]]:
-    """theta, a, d, alpha with T = prod_i Rz(q_i + theta_i) Tz(d_i) Tx(a_i) Rx(alpha_i).
+    """Parameters theta, a, d, alpha with T = prod_i Rz(q_i + theta_i) Tz(d_i) Tx(a_i) Rx(alpha_i).
 
     T maps the flange into the frame whose z is the first axis and whose origin is the axis's point
-    nearest to the base's; frames are put on the axes at q = 0
-    along their common normals. The last frame has the flange's z and origin where those lie on
-    the last axis, and the nearest such frame otherwise.
+    nearest to the base origin. Frames lie on the axes at q = 0, along their common normals. The
+    last
+    frame has the flange's z and origin if those lie on the last axis, else the nearest ones.
     """
     joints = robot.joints
     if any(link.prismatic for link in robot.links):
@@ -28,16 +28,16 @@ def dh_table(
     frames = forward_kinematics(robot, np.zeros((1, joints)))[0]
     axes = [_axis(frames[i], robot.links[i].screw) for i in range(joints)]
     axes.append((frames[-1][:3, 3], frames[-1][:3, 2]))
-    # Of the first axis the point nearest to the base's origin: its height counts into d_1.
+    # Point of the first axis nearest to the base origin; its height is part of d_1.
     origin, z = axes[0]
     origin = origin - z * float(origin @ z)
     x = _any_normal(z)
     table = np.zeros((4, joints))
     for i in range(joints):
-        (p, s), last = axes[i + 1], i == joints - 1
+        (p, s), is_last = axes[i + 1], i == joints - 1
         foot, normal, point, length = _common_normal(origin, z, x, p, s)
-        if last:
-            # The flange's own origin, where the last axis passes through it.
+        if is_last:
+            # Origin of the flange, if the last axis passes through it.
             point = p
             foot = origin + z * ((p - origin) @ z)
             length = float(np.linalg.norm(point - foot))
@@ -53,7 +53,7 @@ def dh_table(
 def _axis(
     frame: Float[Array, "4 4"], screw: Float[Array, " 6"]
 ) -> tuple[Float[Array, " 3"], Float[Array, " 3"]]:
-    """A point on a joint's axis and its direction, in the base frame."""
+    """Point on a joint's axis and its direction, in the base frame."""
     direction, moment = screw[:3], screw[3:]
     point = np.cross(direction, moment)
     return frame[:3, :3] @ point + frame[:3, 3], frame[:3, :3] @ direction
@@ -75,15 +75,15 @@ def _common_normal(
     """Foot on the first axis, unit normal, foot on the second axis, and the distance."""
     cross = np.cross(z, s)
     sine = float(np.linalg.norm(cross))
-    between = p - o
+    offset = p - o
     if sine < _PARALLEL:
-        # Parallel axes: the normal through the present origin.
-        across = between - z * (between @ z)
-        length = float(np.linalg.norm(across))
-        normal = across / length if length > 1e-9 else x
+        # Parallel axes: the normal through the current origin.
+        perpendicular = offset - z * (offset @ z)
+        length = float(np.linalg.norm(perpendicular))
+        normal = perpendicular / length if length > 1e-9 else x
         return o, normal, o + normal * length, length
-    t = float(np.cross(between, s) @ cross) / sine**2
-    u = float(np.cross(between, z) @ cross) / sine**2
+    t = float(np.cross(offset, s) @ cross) / sine**2
+    u = float(np.cross(offset, z) @ cross) / sine**2
     foot, point = o + t * z, p + u * s
     length = float((point - foot) @ cross) / sine
     normal = cross / sine
