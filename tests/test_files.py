@@ -174,8 +174,8 @@ def test_directories_and_files_in_the_way_are_refused(tmp_path):
 def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path):
     code = (
         "import os, signal, sys\n"
-        "from taufit.core.files import replacing\n"
-        "with replacing(sys.argv[1]) as t:\n"
+        "from taufit.core.files import replace_file\n"
+        "with replace_file(sys.argv[1]) as t:\n"
         "    t.write_text('half')\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
     )
@@ -232,9 +232,9 @@ def test_a_lock_follows_the_file_that_replaces_the_locked_one(tmp_path):
     target.write_text("0")
     code = (
         "import sys\n"
-        "from taufit.core.files import locked, write_text\n"
+        "from taufit.core.files import lock_file, write_text\n"
         "for _ in range(25):\n"
-        "    with locked(sys.argv[1]):\n"
+        "    with lock_file(sys.argv[1]):\n"
         "        n = int(open(sys.argv[1]).read())\n"
         "        write_text(sys.argv[1], str(n + 1))\n"
     )

@@ -19,12 +19,12 @@ from pathlib import Path
 import numpy as np
 from taufit.cli.parts import process
 from taufit.core.process_cleanup import temporary_folder
-from taufit.core.files import replacing
+from taufit.core.files import replace_file
 if sys.argv[3] == "python":
     sys.modules["taufit._kernel"] = None
 process.configure_process()
 with process.handle_signals(wait_for_end=sys.argv[3] == "patient"):
-    with temporary_folder() as folder, replacing(sys.argv[1]) as place:
+    with temporary_folder() as folder, replace_file(sys.argv[1]) as place:
         (folder / "inner").mkdir()
         (folder / "inner" / "part").write_text("half")
         place.write_text("half")

@@ -55,7 +55,7 @@ def test_one_more_leaf_changes_only_the_sums_above_it(keys):
     *old, new = sorted(keys)
 
     def sets(node, names):
-        yield frozenset(names[k] for k in node.all())
+        yield frozenset(names[k] for k in node.all_leaves())
         for child in node.children:
             yield from sets(child, names)
 
