@@ -99,7 +99,7 @@ def test_former_keywords_of_read_recording_reach_the_reader(tmp_path, old, new, 
     missing = tmp_path / "run.csv"
     with (
         pytest.warns(DeprecationWarning, match=f"read_recording.{old}=.* is now {new}="),
-        pytest.raises(taufit.core.errors.RecordingError, match="there is no file|`columns` must"),
+        pytest.raises(taufit.core.errors.RecordingError, match=r"there is no file|`columns` must"),
     ):
         taufit.read_recording(missing, **{old: value})
     with pytest.raises(TypeError):
