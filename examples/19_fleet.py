@@ -26,5 +26,5 @@ for k in range(6):
 found = study_fleet(robot, str(folder))
 print(found)
 for one in found.robots:
-    words = "; ".join(surprise.message for surprise in one.surprises) or "as the others"
+    words = "; ".join(surprise.message for surprise in one.outliers) or "as the others"
     print(f"  {one.robot}: mean nrmse {one.nrmse.mean():.3f}, {words}")

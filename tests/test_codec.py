@@ -14,7 +14,7 @@ from taufit.core.arrays import Array, Float
 from taufit.core.codec import Limits, read, read_optional, write
 from taufit.core.errors import TaufitError
 from taufit.core.fields import Field
-from taufit.core.plain_data import plain
+from taufit.core.plain_data import to_plain_data
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +40,7 @@ CART = Cart(
 
 
 def plain_cart(**changes):
-    return {**json.loads(json.dumps(plain(write(CART)))), **changes}
+    return {**json.loads(json.dumps(to_plain_data(write(CART)))), **changes}
 
 
 def read_cart(data, **sizes):
@@ -53,7 +53,7 @@ def test_write_then_read_returns_the_same():
     np.testing.assert_array_equal(again.load, CART.load)
     np.testing.assert_array_equal(again.gain, CART.gain)
     np.testing.assert_array_equal(again.offset, CART.offset)
-    assert plain(write(again)) == plain_cart()
+    assert to_plain_data(write(again)) == plain_cart()
 
 
 def test_absent_entries_take_the_defaults_and_null_its_own_meaning():

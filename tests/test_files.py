@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 import taufit.core.files
-from taufit.core.ending import discard
 from taufit.core.errors import TaufitError
-from taufit.core.files import is_stream, locked, replacing, write_text
+from taufit.core.files import is_stream, lock_file, replace_file, write_text
+from taufit.core.process_cleanup import remove_registered
 
 ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
 
@@ -45,7 +45,7 @@ def test_a_text_is_written_and_nothing_else_is_left(tmp_path):
 def test_the_old_file_survives_an_error_in_the_block(tmp_path):
     target = tmp_path / "a.txt"
     target.write_text("old")
-    with pytest.raises(RuntimeError), replacing(target) as temporary:
+    with pytest.raises(RuntimeError), replace_file(target) as temporary:
         temporary.write_text("half")
         raise RuntimeError
     assert target.read_text() == "old" and os.listdir(tmp_path) == ["a.txt"]
@@ -71,7 +71,7 @@ def test_a_private_file_is_private_while_it_is_written(tmp_path):
     target = tmp_path / "a.txt"
     target.write_text("old")
     target.chmod(0o600)
-    with replacing(target) as temporary:
+    with replace_file(target) as temporary:
         temporary.write_text("secret")
         assert mode(temporary.parent) == 0o700
 
@@ -174,8 +174,8 @@ def test_directories_and_files_in_the_way_are_refused(tmp_path):
 def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path):
     code = (
         "import os, signal, sys\n"
-        "from taufit.core.files import replacing\n"
-        "with replacing(sys.argv[1]) as t:\n"
+        "from taufit.core.files import replace_file\n"
+        "with replace_file(sys.argv[1]) as t:\n"
         "    t.write_text('half')\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
     )
@@ -188,7 +188,7 @@ def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path):
 
 
 def test_what_a_running_process_has_under_way_is_left_alone(tmp_path):
-    with replacing(tmp_path / "a.txt") as first:
+    with replace_file(tmp_path / "a.txt") as first:
         first.write_text("slow")
         script = (
             "import sys; from taufit.core.files import write_text; write_text(sys.argv[1], 'x')"
@@ -201,9 +201,9 @@ def test_what_a_running_process_has_under_way_is_left_alone(tmp_path):
 
 def test_discarding_removes_only_what_is_under_way(tmp_path):
     (tmp_path / "kept.txt").write_text("kept")
-    with pytest.raises(TaufitError), replacing(tmp_path / "a.txt") as temporary:
+    with pytest.raises(TaufitError), replace_file(tmp_path / "a.txt") as temporary:
         temporary.write_text("half")
-        discard()
+        remove_registered()
         assert os.listdir(tmp_path) == ["kept.txt"]
     assert os.listdir(tmp_path) == ["kept.txt"]
 
@@ -232,16 +232,16 @@ def test_a_lock_follows_the_file_that_replaces_the_locked_one(tmp_path):
     target.write_text("0")
     code = (
         "import sys\n"
-        "from taufit.core.files import locked, write_text\n"
+        "from taufit.core.files import lock_file, write_text\n"
         "for _ in range(25):\n"
-        "    with locked(sys.argv[1]):\n"
+        "    with lock_file(sys.argv[1]):\n"
         "        n = int(open(sys.argv[1]).read())\n"
         "        write_text(sys.argv[1], str(n + 1))\n"
     )
     running = [subprocess.Popen([sys.executable, "-c", code, target]) for _ in range(4)]
     assert [process.wait(120) for process in running] == [0] * 4
     assert target.read_text() == "100"
-    with locked(target):
+    with lock_file(target):
         assert os.listdir(tmp_path) == ["count"]
 
 

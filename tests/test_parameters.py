@@ -53,7 +53,7 @@ def test_names_are_found_again(layout):
     for i, name in enumerate(layout.names):
         owner = parse_name(name)
         assert layout.index(name) == i
-        assert (owner.number, owner.what) == (layout.owner[i], layout.what[i])
+        assert (owner.number, owner.quantity) == (layout.owner[i], layout.quantities[i])
         assert owner.kind == ("link" if i < layout.links.stop else "joint")
 
 

@@ -87,3 +87,20 @@ def test_former_places_hand_on_and_warn(old, new, name):
     with pytest.warns(DeprecationWarning, match=new):
         former = importlib.import_module(old)
     assert getattr(former, name) is getattr(importlib.import_module(new), name)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "value"),
+    [("map", "column_map", {}), ("effort", "torque_kind", "torque")],
+)
+def test_former_keywords_of_read_recording_reach_the_reader(tmp_path, old, new, value):
+    import taufit
+
+    missing = tmp_path / "run.csv"
+    with (
+        pytest.warns(DeprecationWarning, match=f"read_recording.{old}=.* is now {new}="),
+        pytest.raises(taufit.core.errors.RecordingError, match=r"there is no file|`columns` must"),
+    ):
+        taufit.read_recording(missing, **{old: value})
+    with pytest.raises(TypeError):
+        taufit.read_recording(missing, columns=value)

@@ -6,7 +6,7 @@ fits are `taufit.identify` on every robot's recording.
 
 How much wear siblings can show follows from their spread: a joint's friction differs by 0.14 on a
 logarithmic scale, the farthest of 1,200 by chance is more than 3 spreads out, and a joint that had
-little friction before must wear more until it stands out. `FleetResult.named_from` says so: about
+little friction before must wear more until it stands out. `detectable_rise` says so: about
 2.3 times among 200 robots for 19 of 20 worn joints. Worn joints here have 2.4 times their own
 friction. With 1.9 times about one in three is not farther out than chance takes one; how many of
 the two could be named at all is a row of its own.
@@ -59,11 +59,15 @@ def rows(robots: int = 40, seed: int = 21, wear: float = WEAR) -> Iterator[Row]:
             for one in usual
         }
     together = {one.robot: one for one in found.robots}
-    named = {one.robot: one.surprises[0].kind for one in found.robots if one.outlier}
+    named = {one.robot: one.outliers[0].kind for one in found.robots if one.is_outlier}
     of = f"{robots} robots" if wear == WEAR else f"{robots} robots, wear {wear:g} x"
     note = f"UR5, 20 s each, seed {seed}{_long(robots)}"
     yield Row(
-        f"{of}, wear named from, joints' median", float(np.median(found.named_from)), "x", "", note
+        f"{of}, wear named from, joints' median",
+        float(np.median(found.detectable_rise)),
+        "x",
+        "",
+        note,
     )
     right = sum(named.get(one) == kind for one, kind in odd.items())
     yield Row(f"{of}, odd ones named by cause", right, "of 4", ">= 4", note)

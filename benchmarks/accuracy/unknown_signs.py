@@ -222,7 +222,7 @@ def _known(case: Instance) -> Float[Array, " p"]:
     """The same consistent fit had the signs been recorded, at the true noise weights."""
     rows = SampleRows(case.model, case.signed)
     information = rows.information(Weights(1.0 / case.noise))
-    return ConsistentSdp().solve(information, EstimationProblem.of(case.model)).values
+    return ConsistentSdp().solve(information, EstimationProblem.from_model(case.model)).values
 
 
 def least_errors(case: Instance) -> Float[Array, "2 2"]:

@@ -65,7 +65,7 @@ def poisoned(cases: int = 2000, files: int = 12, fits: int = 4) -> list[str]:
     from taufit.core.compute.cache import MISSING, open_cache
     from taufit.core.compute.cache.digest import digest
     from taufit.core.compute.cache.pack import pack, unpack
-    from taufit.core.compute.cache.place import user_secret
+    from taufit.core.compute.cache.user_folders import user_secret
 
     rng = np.random.default_rng(1)
     lines = []

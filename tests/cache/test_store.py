@@ -59,7 +59,7 @@ def test_what_is_kept_is_found_by_the_next(tmp_path):
         cache.put(b"key", (value, {"rate": 3.0}))
     with open_cache(tmp_path) as cache:
         found, more = cache.get(b"key")
-        assert cache.there([b"key", b"other"]) == {b"key"}
+        assert cache.existing_keys([b"key", b"other"]) == {b"key"}
 
     np.testing.assert_array_equal(found.factor, value.factor)
     assert (found.names, found.residual, found.count) == (value.names, value.residual, value.count)
@@ -140,7 +140,7 @@ def test_a_signed_page_makes_results_only(page):
     from taufit.core.compute.cache import pack as module
 
     head = f"[[],{page}]".encode()
-    body = [len(head).to_bytes(8, "little"), module._padded(head)]
+    body = [len(head).to_bytes(8, "little"), module._pad(head)]
     with pytest.raises(DamagedError):
         unpack(b"".join((module._MARK, module._hash(KEY, SECRET, body), *body)), KEY, SECRET)
 
@@ -149,7 +149,7 @@ def test_a_signed_array_of_another_type_is_refused():
     from taufit.core.compute.cache import pack as module
 
     head = b'[[["|O",[1],"C"]],["array",0]]'
-    body = [len(head).to_bytes(8, "little"), module._padded(head), b"A" * 8]
+    body = [len(head).to_bytes(8, "little"), module._pad(head), b"A" * 8]
     with pytest.raises(DamagedError, match="not kept"):
         unpack(b"".join((module._MARK, module._hash(KEY, SECRET, body), *body)), KEY, SECRET)
 
@@ -334,7 +334,7 @@ def test_old_temporaries_and_the_oldest_results_are_swept(tmp_path, monkeypatch)
     assert (cache.path / "00" / ".new-alive").exists()
     assert len(files(cache)) == 11
 
-    monkeypatch.setattr(store_module, "_LARGEST", 5000)
+    monkeypatch.setattr(store_module, "_MAX_BYTES", 5000)
     (cache.path / "swept").unlink()
     with open_cache(tmp_path) as cache:
         pass
@@ -375,7 +375,7 @@ def test_eight_at_once_and_one_killed(tmp_path):
     assert wrong.value == 0
     assert [worker.exitcode for worker in workers[1:]] == [0] * 7
     with open_cache(tmp_path) as cache:
-        there = [k for k in range(40) if cache.there([bytes([k])])]
+        there = [k for k in range(40) if cache.existing_keys([bytes([k])])]
         assert all(np.array_equal(cache.get(bytes([k])), np.full(500, k)) for k in there)
         assert cache.warning == ""
 

@@ -18,13 +18,13 @@ import os, sys, time
 from pathlib import Path
 import numpy as np
 from taufit.cli.parts import process
-from taufit.core.ending import temporary_folder
-from taufit.core.files import replacing
+from taufit.core.process_cleanup import temporary_folder
+from taufit.core.files import replace_file
 if sys.argv[3] == "python":
     sys.modules["taufit._kernel"] = None
 process.configure_process()
 with process.handle_signals(wait_for_end=sys.argv[3] == "patient"):
-    with temporary_folder() as folder, replacing(sys.argv[1]) as place:
+    with temporary_folder() as folder, replace_file(sys.argv[1]) as place:
         (folder / "inner").mkdir()
         (folder / "inner" / "part").write_text("half")
         place.write_text("half")
@@ -90,7 +90,7 @@ def test_a_fork_ends_nothing_of_its_parent(tmp_path):
     code = """
 import os, signal, sys, time
 from taufit.cli.parts import process
-from taufit.core.ending import temporary_folder
+from taufit.core.process_cleanup import temporary_folder
 with process.handle_signals(), temporary_folder() as folder:
     child = os.fork()
     if child == 0:

@@ -83,9 +83,9 @@ def test_a_signal_undoes_what_is_under_way(tmp_path, number):
     code = (
         "import sys, time\n"
         "import taufit.cli.app as app\n"
-        "from taufit.core.files import replacing\n"
+        "from taufit.core.files import replace_file\n"
         "def slow(arguments):\n"
-        "    with replacing(sys.argv[1]) as t:\n"
+        "    with replace_file(sys.argv[1]) as t:\n"
         "        t.write_text('half')\n"
         "        print('now', flush=True)\n"
         "        while True: time.sleep(0.01)\n"

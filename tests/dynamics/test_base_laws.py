@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from taufit.core.errors import TaufitError
-from taufit.dynamics import base_expressions, base_of_regressor, base_parameters, regressor
+from taufit.dynamics import base_expressions, base_from_regressor, base_parameters, regressor
 from taufit.dynamics.base_parameters import sampled_regressor
 from taufit.model.torque_model import TorqueModel
 from taufit.robot import Robot, bundled_robots, from_dh, read_robot
@@ -28,12 +28,12 @@ def test_base_parameters_explain_the_same_torque(seed, rank, rule):
     matrix = rng.normal(size=(50, rank)) @ rng.normal(size=(rank, 10))
     theta = rng.normal(size=10)
 
-    found = base_of_regressor(matrix, rule=rule)
+    found = base_from_regressor(matrix, rule=rule)
 
     assert found.rank == rank
     torque = matrix @ theta
     np.testing.assert_allclose(
-        found.reduce(matrix) @ found.of(theta), torque, atol=1e-8 * np.abs(torque).max()
+        found.reduce(matrix) @ found.base_values(theta), torque, atol=1e-8 * np.abs(torque).max()
     )
 
 
@@ -64,7 +64,7 @@ def test_random_chains_lose_nothing(seed, joints, rule):
     torque = w @ theta
     # Worst of 400 chains: 6e-15.
     np.testing.assert_allclose(
-        found.reduce(w) @ found.of(theta), torque, atol=1e-12 * np.abs(torque).max()
+        found.reduce(w) @ found.base_values(theta), torque, atol=1e-12 * np.abs(torque).max()
     )
     assert np.linalg.matrix_rank(found.reduce(w) / np.linalg.norm(found.reduce(w), axis=0)) == (
         found.rank
@@ -179,7 +179,7 @@ def test_a_poor_motion_shows_less_and_says_what():
     v, a = 0 * q, 0 * q
     a[:, 0] = rng.normal(size=60)
 
-    found = base_of_regressor(
+    found = base_from_regressor(
         regressor(robot, q, v, a).reshape(-1, 60), names=robot.parameter_names
     )
 
@@ -197,7 +197,7 @@ def test_orders_that_make_no_sense_are_refused(order, says):
 
 
 def test_a_matrix_of_zeros_shows_nothing():
-    found = base_of_regressor(np.zeros((5, 3)))
+    found = base_from_regressor(np.zeros((5, 3)))
 
     assert found.rank == 0 and list(found.no_effect) == [0, 1, 2]
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from taufit.core.compute.engines import open_engine, tree
-from taufit.core.compute.engines.engine import FAN, summed
+from taufit.core.compute.engines.engine import FAN, sum_along_tree
 
 
 def power(a, b):
@@ -46,8 +46,8 @@ def test_every_leaf_is_in_the_tree_once(keys):
     keys = sorted(keys)
     node = tree(keys)
 
-    assert sorted(node.all()) == list(range(len(keys)))
-    assert summed(node, iter([1] * len(keys)), operator.add) == len(keys)
+    assert sorted(node.all_leaves()) == list(range(len(keys)))
+    assert sum_along_tree(node, iter([1] * len(keys)), operator.add) == len(keys)
 
 
 @given(st.sets(st.integers(0, 2**40), min_size=2, max_size=300))
@@ -55,7 +55,7 @@ def test_one_more_leaf_changes_only_the_sums_above_it(keys):
     *old, new = sorted(keys)
 
     def sets(node, names):
-        yield frozenset(names[k] for k in node.all())
+        yield frozenset(names[k] for k in node.all_leaves())
         for child in node.children:
             yield from sets(child, names)
 

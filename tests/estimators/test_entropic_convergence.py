@@ -10,8 +10,8 @@ import pytest
 from tests.simulated_samples import simulated
 
 from taufit.estimators import ConsistentSdp
-from taufit.estimators.cone import noise_level
-from taufit.estimators.constraints import constraints_of
+from taufit.estimators.cone_least_squares import noise_level
+from taufit.estimators.constraints import make_constraints
 from taufit.estimators.entropic import entropic_least_squares, prior_links
 from taufit.fitting import fit_samples as fit_samples
 from taufit.recording import read_recording
@@ -58,7 +58,7 @@ def question(payload, noise):
 @pytest.mark.parametrize("weight", [1e-3, 0.05, 1.0, 100.0])
 def test_a_light_prior_is_no_worse_than_none_by_its_own_measure(weight, noise):
     model, samples, information, problem = question(6.0, noise)
-    limits = constraints_of(model, margin=1e-6)
+    limits = make_constraints(model, margin=1e-6)
     level = noise_level(information, problem)
     prior = np.linalg.inv(pseudo_inertia(prior_links(problem)[0]))
     joints = model.robot.joints
@@ -89,7 +89,7 @@ def test_a_light_prior_is_no_worse_than_none_by_its_own_measure(weight, noise):
 
 def test_what_is_known_of_a_parameter_is_kept_and_not_made_zero():
     model, _, information, problem = question(1.0, 0.02)
-    limits = constraints_of(model, margin=1e-6)
+    limits = make_constraints(model, margin=1e-6)
     at = model.layout.index("joint_2.coulomb")
     precision, expected = np.zeros(model.layout.size), np.zeros(model.layout.size)
     precision[at], expected[at] = 1e12, 4.0

@@ -15,8 +15,8 @@ from taufit.estimators import (
     is_consistent,
     smallest_eigenvalues,
 )
-from taufit.estimators.cone import consistent_least_squares, scaled_rows
-from taufit.estimators.constraints import constraints_of
+from taufit.estimators.cone_least_squares import consistent_least_squares, scaled_rows
+from taufit.estimators.constraints import make_constraints
 from taufit.fitting import fit_samples as fit_samples
 from taufit.model.torque_model import TorqueModel
 from taufit.robot import read_robot
@@ -50,7 +50,7 @@ def assert_optimal(model, base, information):
     import cvxpy
 
     problem = EstimationProblem(model, base)
-    limits = constraints_of(model, margin=1e-6)
+    limits = make_constraints(model, margin=1e-6)
     ridge = 1e-4 * np.sqrt(information.count)
     factor, target, scale = scaled_rows(information, problem, ridge)
     theta, told = consistent_least_squares(information, problem, limits, 1e-4)

@@ -88,14 +88,14 @@ def test_total_least_squares_lessens_the_bias_of_noisy_columns():
     theta = np.array([2.0, -1.0, 0.5])
     from types import SimpleNamespace
 
-    from taufit.dynamics import base_of_regressor
+    from taufit.dynamics import base_from_regressor
     from taufit.estimators import EstimationProblem
 
     clean = rng.normal(size=(20000, 1, 3))
     torque = clean @ theta + 0.2 * rng.normal(size=(20000, 1))
     noisy = clean + 0.2 * rng.normal(size=clean.shape)
     rows = ArrayRows(names, noisy, torque)
-    base = base_of_regressor(np.eye(3), names=names)
+    base = base_from_regressor(np.eye(3), names=names)
     problem = EstimationProblem(SimpleNamespace(nominal=np.zeros(3)), base)
     plain = Ols().solve(rows.information(), problem).values
     total = Tls(column_noise=0.4 / np.sqrt(1.04)).solve(rows.information(), problem).values

@@ -80,8 +80,8 @@ def test_a_cluster_finds_the_same_although_a_worker_is_killed(arm, poisoned, clu
         there = study_fleet(arm, str(poisoned), engine=engine, watch=watch)
 
     assert killed and len(there.incidents) == 1 and "lost" in there.incidents[0]
-    assert [(one.file, one.why) for one in there.failed] == [
-        (one.file, one.why) for one in here.failed
+    assert [(one.file, one.reason) for one in there.failed] == [
+        (one.file, one.reason) for one in here.failed
     ]
     assert {one.file for one in there.failed} == {
         f"{name_of(k)}/2026-03-02.parquet" for k in (0, 1)

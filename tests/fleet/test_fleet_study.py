@@ -33,11 +33,11 @@ def same(one, other, rtol=1e-10):
 
 
 def test_the_odd_ones_are_named_with_the_cause_and_no_other(found):
-    kinds = {one.robot: [s.kind for s in one.surprises] for one in found.robots if one.outlier}
+    kinds = {one.robot: [s.kind for s in one.outliers] for one in found.robots if one.is_outlier}
 
     assert kinds == {name_of(2): ["friction"], name_of(4): ["tool"], name_of(6): ["mounting"]}
     by_name = {one.robot: one for one in found.robots}
-    worn, tool = by_name[name_of(2)].surprises[0], by_name[name_of(4)].surprises[0]
+    worn, tool = by_name[name_of(2)].outliers[0], by_name[name_of(4)].outliers[0]
     assert worn.joint == 2 and "wear" in worn.message
     # 1.5 kg, from ten seconds: to the last digit that is said.
     assert any(f"{mass} kg more" in tool.message for mass in (1.4, 1.5, 1.6))
@@ -50,7 +50,7 @@ def test_models_are_possible_and_explain_their_robots(found):
     for one in found.robots:
         assert is_consistent(one.model.structure, one.model.values)
         # A wrong mounting is no arm's; everything else is explained, worn or with a tool or not.
-        assert np.max(one.nrmse) < 0.1 or one.surprises[0].kind == "mounting"
+        assert np.max(one.nrmse) < 0.1 or one.outliers[0].kind == "mounting"
 
 
 def test_a_new_arm_can_start_from_what_its_siblings_have_in_common(found, fleet, tmp_path):
@@ -66,7 +66,7 @@ def test_a_new_arm_can_start_from_what_its_siblings_have_in_common(found, fleet,
     assert done.model.friction == typical.friction
     own = {one.robot: one.model for one in found.robots}[name]
     # Ten seconds of its own and its siblings: by the same parameters either way.
-    terms = [i for i, what in enumerate(own.layout.what) if what == "coulomb"]
+    terms = [i for i, what in enumerate(own.layout.quantities) if what == "coulomb"]
     np.testing.assert_allclose(done.model.values[terms], own.values[terms], rtol=0.15)
 
 
@@ -74,7 +74,7 @@ def test_friction_is_near_the_truth(found, fleet):
     speed = np.asarray(found.robots[0].model.robot.limits.velocity)[:, None] * np.array(SPEEDS)
     off = []
     for one in found.robots:
-        if one.outlier:
+        if one.is_outlier:
             continue
         terms = [term.name for term in one.model.friction.parameters]
         own = one.model.layout.split(np.asarray(one.model.values)).drive
@@ -103,7 +103,7 @@ def test_processes_and_kept_results_change_nothing(arm, fleet, found, tmp_path):
 def test_poisoned_files_are_named_and_the_rest_is_done(arm, poisoned, found):
     done = study_fleet(arm, str(poisoned))
 
-    failed = {one.file: one.why for one in done.failed}
+    failed = {one.file: one.reason for one in done.failed}
     assert set(failed) == {f"{name_of(0)}/2026-03-02.parquet", f"{name_of(1)}/2026-03-02.parquet"}
     assert "joint" in failed[f"{name_of(1)}/2026-03-02.parquet"]
     same(found, done)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from taufit.fleet.levels import Levels
+from taufit.fleet.levels import FrictionLevels
 from taufit.fleet.trends import (
-    Day,
+    DailyFriction,
     day_numbers,
+    fit_trend,
     friction_temperature_slopes,
     significant_trends,
-    trend,
 )
 
 SLOPE = np.array([-0.012, -0.02])
@@ -31,8 +31,8 @@ def fleet(rise=0.0, *, robots=6, days=12, warm=True, seed=4):
             log = SLOPE * (hot - 24.0) + 0.01 * rng.normal(size=2)
             if r == 0:
                 log[1] += np.log1p(rise) * d / (days - 1)
-            levels = Levels(own * np.exp(log), np.full(2, 0.01))
-            line.append(Day(f"{d}", float(d), levels, hot if warm else None))
+            levels = FrictionLevels(own * np.exp(log), np.full(2, 0.01))
+            line.append(DailyFriction(f"{d}", float(d), levels, hot if warm else None))
         out[f"r{r}"] = line
     return out
 
@@ -41,7 +41,9 @@ def named(robots):
     slopes, usual = friction_temperature_slopes(robots)
     tests = 2 * len(robots)
     return {
-        name: [joint for joint, _, _ in significant_trends(trend(days, slopes, usual), days, tests)]
+        name: [
+            joint for joint, _, _ in significant_trends(fit_trend(days, slopes, usual), days, tests)
+        ]
         for name, days in robots.items()
     }
 
@@ -74,7 +76,7 @@ def test_levels_at_the_usual_temperature_do_not_follow_the_weather():
     robots = fleet()
     slopes, usual = friction_temperature_slopes(robots)
     for days in robots.values():
-        adjusted = trend(days, slopes, usual).adjusted
+        adjusted = fit_trend(days, slopes, usual).friction_at_reference
         raw = np.stack([day.levels.value for day in days])
         assert np.all(np.ptp(np.log(adjusted), axis=0) < 0.5 * np.ptp(np.log(raw), axis=0))
 
@@ -82,7 +84,7 @@ def test_levels_at_the_usual_temperature_do_not_follow_the_weather():
 def test_three_days_show_no_trend():
     robots = fleet(2.0, days=3)
     assert not any(named(robots).values())
-    assert np.all(np.isnan(trend(robots["r0"], np.zeros(2), np.full(2, np.nan)).per_day))
+    assert np.all(np.isnan(fit_trend(robots["r0"], np.zeros(2), np.full(2, np.nan)).per_day))
 
 
 def test_days_are_dates_or_numbers_or_come_in_order():

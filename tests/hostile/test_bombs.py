@@ -15,8 +15,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import bombs
 
+from taufit.core.decompression_limits import large_files, require_unpacked_size
 from taufit.core.errors import RecordingError, TaufitError
-from taufit.core.limits import check_unpacked, large_files
 from taufit.recording import read_recordings
 
 GIGABYTE = 1_000_000_000
@@ -68,10 +68,10 @@ def test_limits_are_lifted_on_demand(tmp_path):
 
 def test_ordinary_files_are_far_from_the_limits():
     for unpacked, packed in ((10e6, 10), (1e9, 20e6), (3.9e9, 100e6)):
-        check_unpacked("file", int(unpacked), int(packed))
+        require_unpacked_size("file", int(unpacked), int(packed))
     for unpacked, packed in ((1e9, 1e6), (5e9, 5e9)):
         with pytest.raises(TaufitError, match="file has"):
-            check_unpacked("file", int(unpacked), int(packed))
+            require_unpacked_size("file", int(unpacked), int(packed))
 
 
 def test_an_array_that_lies_about_its_size_is_refused(tmp_path):

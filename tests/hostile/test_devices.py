@@ -8,9 +8,9 @@ import time
 
 import pytest
 
-from taufit.core import opened
+from taufit.core import bounded_reading
+from taufit.core.decompression_limits import MAX_TEXT
 from taufit.core.errors import RecordingError, RobotError, TaufitError
-from taufit.core.limits import LARGEST_TEXT
 from taufit.model.model_file import read_model
 from taufit.recording import read_recordings
 from taufit.recording.column_map import read_map
@@ -31,7 +31,7 @@ from taufit.robot import read_robot
     ],
 )
 def test_what_is_no_file_is_refused_at_once(tmp_path, monkeypatch, target, name, read):
-    monkeypatch.setattr(opened, "_PATIENCE_S", 0.05)
+    monkeypatch.setattr(bounded_reading, "_PATIENCE_S", 0.05)
     path = tmp_path / name
     if target == "pipe":
         os.mkfifo(path)
@@ -75,12 +75,12 @@ def test_a_pipe_that_ends_is_read_and_one_that_does_not_is_refused(tmp_path):
     os.mkfifo(path)
     writer = threading.Thread(target=_pour, args=(path, [b"a: ", b"1\n"]))
     writer.start()
-    assert opened.read_bytes(path) == b"a: 1\n"
+    assert bounded_reading.read_bytes(path) == b"a: 1\n"
     writer.join()
     writer = threading.Thread(target=_pour, args=(path, iter(lambda: bytes(1 << 20), None)))
     writer.start()
     with pytest.raises(TaufitError, match="larger than 32 MB"):
-        opened.read_bytes(path, LARGEST_TEXT)
+        bounded_reading.read_bytes(path, MAX_TEXT)
     writer.join()
 
 

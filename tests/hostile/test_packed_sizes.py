@@ -19,8 +19,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import bombs
 
+from taufit.core.decompression_limits import large_files
 from taufit.core.errors import RecordingError
-from taufit.core.limits import large_files
 from taufit.recording.decompressed_size import (
     gzip_sizes,
     require_bag_size,

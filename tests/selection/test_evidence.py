@@ -9,7 +9,7 @@ import pytest
 from tests.simulated_samples import simulated
 
 from taufit.estimators import ConsistentSdp, is_consistent
-from taufit.estimators.constraints import passive_rows
+from taufit.estimators.constraints import passivity_rows
 from taufit.fitting import fit, fit_samples
 from taufit.fitting.selection.prior_scales import estimate_prior_scales, maximise_evidence
 from taufit.fitting.selection.ripple import with_ripple
@@ -36,7 +36,7 @@ def test_no_consistent_fit_has_friction_that_gives_energy_up_to_rated_speed(name
     estimate = fit_samples(model, odd, ConsistentSdp(), require_excitation=False)
 
     fitted = model if estimate.shape is None else replace(model, shape=estimate.shape)
-    for entries, _ in passive_rows(fitted):
+    for entries, _ in passivity_rows(fitted):
         power = sum(x * estimate.values[i] for i, x in entries.items())
         largest = max(abs(x * estimate.values[i]) for i, x in entries.items())
         assert power >= -1e-6 * largest
@@ -100,7 +100,7 @@ def test_strong_drag_makes_no_load_dependence_likely():
 
 def test_offsets_are_expected_as_large_as_the_arm_shows_them():
     model, theta, _, samples = simulated(Presliding(), seed=4, noise=0.2)
-    at = np.flatnonzero(np.asarray(model.layout.what) == "offset")
+    at = np.flatnonzero(np.asarray(model.layout.quantities) == "offset")
     bare, spread = samples.torque - theta[at], samples.torque.std(axis=0)
     offset = np.resize([2.0, -2.0], len(at)) * spread
     without, with_some = (
@@ -132,7 +132,9 @@ def test_terms_the_motion_shows_are_as_large_with_evidence_as_in_truth():
 
     assert estimate.dropped == ()
     at = model.layout.drive_of(1)
-    shown = [at.start + k for k, t in enumerate(model.layout.what[at]) if t in ("viscous", "load")]
+    shown = [
+        at.start + k for k, t in enumerate(model.layout.quantities[at]) if t in ("viscous", "load")
+    ]
     np.testing.assert_allclose(estimate.values[shown], theta[shown], rtol=0.15)
 
 

@@ -57,7 +57,7 @@ def test_rows_have_the_optimum_of_the_likelihood():
     rows = MagnitudeRows(
         case.model, found.samples, found.expected, found.predicted, found.noise, found.has_sign
     )
-    problem = EstimationProblem.of(case.model)
+    problem = EstimationProblem.from_model(case.model)
     values = np.zeros(len(case.model.names))
     information = rows.information(Weights(1.0 / found.noise))
     values[problem.base.columns] = base_least_squares(information, problem)

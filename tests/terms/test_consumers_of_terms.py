@@ -98,7 +98,7 @@ def made(term) -> Pair:
     known = {"coulomb": 4.0, "presliding_2": 1.0, "viscous": 3.0, "load": 0.03, "viscous2": -0.3}
     sizes = {**known, **MORE, "rotor": 0.3, "offset": 0.2}
     values = structure.nominal
-    for i, what in enumerate(structure.layout.what):
+    for i, what in enumerate(structure.layout.quantities):
         if i >= structure.layout.links.stop:
             values[i] = sizes[what] * size[structure.layout.owner[i]]
     truth = structure.with_values(values)
@@ -113,7 +113,7 @@ def made(term) -> Pair:
             )
         )
     model = identify(robot, runs[:1], terms=[term], friction=structure.friction).model
-    added = np.array([MORE.get(what, 0.0) for what in model.layout.what])
+    added = np.array([MORE.get(what, 0.0) for what in model.layout.quantities])
     more = replace(model.with_values(model.values + added), training=model.training)
     samples = condition_like(model, runs[1:])
     difference = predicted_torque(more, samples) - predicted_torque(model, samples)
@@ -208,9 +208,9 @@ def scatter(case):
 
 
 def passive(case):
-    from taufit.estimators.constraints import passive_rows
+    from taufit.estimators.constraints import passivity_rows
 
-    rows = [row for row, _ in passive_rows(case.model.structure, np.full(6, 2.0))]
+    rows = [row for row, _ in passivity_rows(case.model.structure, np.full(6, 2.0))]
     return np.array([sum(row.values()) for row in rows] + [0.0])
 
 
@@ -394,10 +394,10 @@ def test_a_motion_is_designed_for_it_or_refused_by_name(pair):
 
 
 def test_a_fleet_has_a_scale_for_it(pair):
-    from taufit.fleet.fleet_prior import _levels, _sizes
+    from taufit.fleet.fleet_prior import _friction_levels, _term_sizes
 
     model = pair.plain.model
-    sizes = _sizes(model.structure, _levels(model.structure, model.values))
+    sizes = _term_sizes(model.structure, _friction_levels(model.structure, model.values))
     assert np.all(np.isfinite(sizes)) and np.all(sizes > 0.0)
 
 

@@ -25,7 +25,7 @@ def folder(tmp_path_factory):
     sizes = {"rotor": 0.2, "coulomb": 3.0, "viscous": 2.0, "offset": 0.1}
     for i in range(structure.layout.links.stop, len(values)):
         j = structure.layout.owner[i]
-        values[i] = sizes.get(structure.layout.what[i], STIFFNESS[j])
+        values[i] = sizes.get(structure.layout.quantities[i], STIFFNESS[j])
     truth = structure.with_values(values)
     t, q, v, a = motion(30.0, 0)
     torque = truth.torque(q, v, a)

@@ -14,7 +14,7 @@ import simulated_arm
 
 from taufit.core.compute.cache import open_cache
 from taufit.core.compute.cache.pack import pack, unpack
-from taufit.core.compute.cache.place import user_secret
+from taufit.core.compute.cache.user_folders import user_secret
 from taufit.recording import read_recordings, write_recording
 from taufit.recording.files import RecordingFiles, find_recordings
 from taufit.regression import Information

@@ -57,6 +57,19 @@ def test_a_model_predicts_runs_it_has_not_seen(identified):
     )
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("training", "training_score"),
+        ("holdout", "holdout_scores"),
+        ("before", "nominal_comparison"),
+    ],
+)
+def test_former_fields_of_a_result_are_accepted_with_a_warning(identified, old, new):
+    with pytest.warns(DeprecationWarning, match=f"IdentificationResult.{old} is now {new}"):
+        assert getattr(identified, old) is getattr(identified, new)
+
+
 def test_check_gives_one_score_per_recording(identified):
     scores = check(identified.model, identified.holdout_samples, names=["a", "b"])
 

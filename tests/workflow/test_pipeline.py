@@ -66,6 +66,7 @@ def test_a_request_and_keywords_give_the_same_fit(folder):
         ("effort", "torque_kind", "torque"),
         ("force", "ignore_contradictions", True),
         ("watch", "callback", None),
+        ("slide_zero_std", "prismatic_zero_std", 1e-3),
     ],
 )
 def test_old_keywords_work_and_say_what_they_are_called_now(folder, monkeypatch, old, new, value):

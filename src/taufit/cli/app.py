@@ -17,9 +17,9 @@ from typing import Any, NoReturn
 
 import taufit
 from taufit.cli.parts import process
+from taufit.core.decompression_limits import large_files
 from taufit.core.errors import TaufitError
 from taufit.core.extras import EXTRAS, installed_extras
-from taufit.core.limits import large_files
 from taufit.core.names import printable
 from taufit.core.threads import VARIABLES, keep_freed_memory, reserve_blas_memory
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from taufit.core.names import printable
-from taufit.core.plain_data import plain
+from taufit.core.plain_data import to_plain_data
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,7 +24,7 @@ LARGE_FILE = 20_000_000
 
 def print_json(data: dict[str, Any]) -> None:
     """Print one JSON object on stdout."""
-    print(json.dumps(plain(data), allow_nan=False))
+    print(json.dumps(to_plain_data(data), allow_nan=False))
 
 
 def plain_console(*, stderr: bool = False) -> Console:

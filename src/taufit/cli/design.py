@@ -60,7 +60,7 @@ def command(  # noqa: PLR0913 - one parameter per group of options
     `taufit fit`; a friction test goes to `taufit friction`.
     """
     from taufit.clearance import clearance_block
-    from taufit.cli.common import plain
+    from taufit.cli.common import to_plain_data
     from taufit.excitation import KINDS, plan, write_motion
 
     kind = require_choice(_ALIASES.get(kind, kind), KINDS, "--kind")
@@ -90,7 +90,7 @@ def command(  # noqa: PLR0913 - one parameter per group of options
         )
     data = _summary(planned)
     # Computing times differ between runs; the file of one seed must not.
-    notes = {key: plain(x) for key, x in data.items() if key not in ("kind", "cpu_seconds")}
+    notes = {key: to_plain_data(x) for key, x in data.items() if key not in ("kind", "cpu_seconds")}
     about: dict[str, Any] = {"robot": arm.name, "mounting": list(arm.mounting), **notes}
     clearance_data = clearance_block(planned.motion, arm, limit_options.cell(planned, scene))
     write_motion(planned.motion, output, clearance=clearance_data, **about)

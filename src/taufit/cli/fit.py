@@ -324,7 +324,7 @@ def _group_by_term(names: tuple[str, ...]) -> str:
     joints: dict[str, list[str]] = {}
     for name in names:
         owner = parse_name(name)
-        group = "presliding" if owner.what.startswith("presliding") else owner.what
+        group = "presliding" if owner.quantity.startswith("presliding") else owner.quantity
         number = str(owner.number + 1)
         if number not in joints.setdefault(group, []):
             joints[group].append(number)

@@ -163,16 +163,16 @@ def _show(result: FleetResult, folder: Path) -> None:
     from taufit.cli.common import headline, plain_console
 
     console = plain_console()
-    outliers = [entry for entry in result.robots if entry.outlier]
+    outliers = [entry for entry in result.robots if entry.is_outlier]
     days = sum(len(entry.days) for entry in result.robots)
     text = f"  {len(result.robots)} robots of type {result.type}, {days} days, {result.rows:,} rows"
     console.print(headline(f"{len(outliers)} unlike the others", text))
     for entry in outliers[:_MAX_LISTED]:
-        for surprise in entry.surprises:
+        for surprise in entry.outliers:
             console.print(f"  {entry.robot}: {surprise.message}")
     if len(outliers) > _MAX_LISTED:
         console.print(f"  and {len(outliers) - _MAX_LISTED} more, in fleet.html")
-    factors = [factor for factor in result.named_from if factor < float("inf")]
+    factors = [factor for factor in result.detectable_rise if factor < float("inf")]
     if factors:
         console.print(
             "A worn joint is named on 19 of 20 robots once its friction is "
@@ -181,5 +181,5 @@ def _show(result: FleetResult, folder: Path) -> None:
     for incident in result.incidents:
         console.print(f"  {incident}")
     for failed in result.failed:
-        console.print(f"  {failed.file} was not used: {failed.why}")
+        console.print(f"  {failed.file} was not used: {failed.reason}")
     console.print(f"Written to {folder}: fleet.html, fleet.parquet, typical.json, models/")

@@ -11,7 +11,7 @@ from taufit.cli.options import Json, RobotOptions, require_choice
 
 if TYPE_CHECKING:
     from taufit.dynamics import BaseParameters
-    from taufit.dynamics.base_expressions import Expression
+    from taufit.dynamics.base_expressions import BaseExpression
     from taufit.robot import Robot
 
 
@@ -100,7 +100,7 @@ def _list_robots(as_json: bool) -> None:
 def _to_dict(
     arm: Robot,
     base: BaseParameters,
-    expressions: tuple[Expression, ...],
+    expressions: tuple[BaseExpression, ...],
     notes: tuple[str, ...],
 ) -> dict[str, Any]:
     import numpy as np
@@ -140,7 +140,7 @@ def _to_dict(
 def _show(
     arm: Robot,
     base: BaseParameters,
-    expressions: tuple[Expression, ...],
+    expressions: tuple[BaseExpression, ...],
     notes: tuple[str, ...],
 ) -> None:
     import numpy as np

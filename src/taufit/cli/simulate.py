@@ -117,7 +117,7 @@ def command(
     """
     import time
 
-    from taufit.cli.common import plain
+    from taufit.cli.common import to_plain_data
     from taufit.cli.parts.simulated_files import number_file, truth_path
     from taufit.core.files import write_json
     from taufit.recording import write_recording
@@ -158,7 +158,7 @@ def command(
             target = output if play.runs == 1 else number_file(output, number + 1)
             write_recording(run.recording, target)
             truth = truth_path(target)
-            write_json(truth, plain(run.truth))
+            write_json(truth, to_plain_data(run.truth))
             files.append(_summary(run, target, truth, twin.robot))
             bar.update(task, completed=number + 1)
     cpu = time.process_time() - cpu

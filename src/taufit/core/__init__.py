@@ -1,5 +1,5 @@
-"""What every room uses: errors, array types, safe files and names, statistics; and `compute`.
+"""Common tools: errors, array types, safe files and names, statistics; and `compute`.
 
 In: paths, bytes, plain numbers. Out: checked values, atomic files, cached results.
-Left to others: anything that knows what a robot is.
+Elsewhere: anything that depends on robots.
 """

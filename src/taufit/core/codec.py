@@ -1,10 +1,10 @@
-"""Frozen dataclasses as plain data, and back with every value checked by its place.
+"""Conversion of frozen dataclasses to plain data, and back with checks that name the place.
 
     rate_hz: Annotated[float, Limits(low=0.1, most=1e6)] = 100.0
     covariance: Annotated[Float[Array, "b b"], Limits(missing=math.nan)]
 
-`read(cls, field, j=6)` takes shapes and limits from annotations. A letter of a shape whose size is
-not given takes it from the first array that has the letter. `write` is the inverse.
+`read(cls, field, j=6)` uses shapes and limits of the annotations. A letter of a shape without given
+size gets it from the first array that has the letter. `write` is the inverse.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ Checks = Mapping[type, Callable[[Any, Field], None]]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits on the numbers of a field, beside its type.
+    """Limits on the numbers of a field, besides its type.
 
     Attributes:
-        low: Least value.
-        above: Value that must be exceeded.
+        low: Smallest value.
+        above: Exclusive lower bound.
         most: Largest magnitude.
-        missing: Value that null stands for within lists.
-        null: Value that null stands for in place of a number.
+        missing: Value of null within lists.
+        null: Value of null in place of a number.
     """
 
     low: float | None = None
@@ -44,19 +44,22 @@ class Limits:
 
     def keywords(self) -> dict[str, float]:
         """Arguments for `Field.number`."""
-        given = {"low": self.low, "above": self.above, "most": self.most, "missing": self.missing}
-        return {name: value for name, value in given.items() if value is not None}
+        limits = {"low": self.low, "above": self.above, "most": self.most, "missing": self.missing}
+        return {name: value for name, value in limits.items() if value is not None}
 
 
-def write(noun: Any) -> dict[str, Any]:
+def write(instance: Any) -> dict[str, Any]:
     """Fields of a dataclass by name, nested dataclasses included; arrays stay arrays."""
-    return {one.name: _plain(getattr(noun, one.name)) for one in fields(noun)}
+    return {
+        dataclass_field.name: _to_plain(getattr(instance, dataclass_field.name))
+        for dataclass_field in fields(instance)
+    }
 
 
-def _plain(value: Any) -> Any:
+def _to_plain(value: Any) -> Any:
     if is_dataclass(value):
         return write(value)
-    return [_plain(item) for item in value] if isinstance(value, tuple) else value
+    return [_to_plain(item) for item in value] if isinstance(value, tuple) else value
 
 
 def read(cls: type[T], data: Field, checks: Checks | None = None, **sizes: int) -> T:
@@ -65,34 +68,36 @@ def read(cls: type[T], data: Field, checks: Checks | None = None, **sizes: int) 
     Args:
         cls: Frozen dataclass with annotated fields.
         data: Object of named values.
-        checks: By class, what its values must satisfy together; fails at the place it names.
+        checks: Joint conditions on the values of a class; fail with the place.
         sizes: Size of each letter in shapes, e.g. j=6.
 
     Raises:
-        TaufitError: An entry is missing, or not what its annotation and limits say.
+        TaufitError: If an entry is missing or violates its annotation or limits.
     """
     values: dict[str, Any] = {}
     hints = _hints(cls)  # type: ignore[arg-type]
-    for one in fields(cls):  # type: ignore[arg-type]
-        entry = data[one.name]
-        hint, limits = hints[one.name]
+    for dataclass_field in fields(cls):  # type: ignore[arg-type]
+        entry = data[dataclass_field.name]
+        hint, limits = hints[dataclass_field.name]
         if not entry.missing:
-            values[one.name] = _value(hint, entry, limits.keywords(), checks or {}, sizes)
-        elif limits.null is not None and one.name in data.mapping():
-            values[one.name] = limits.null
-        elif one.default is MISSING and one.default_factory is MISSING:
+            values[dataclass_field.name] = _value(
+                hint, entry, limits.keywords(), checks or {}, sizes
+            )
+        elif limits.null is not None and dataclass_field.name in data.mapping():
+            values[dataclass_field.name] = limits.null
+        elif dataclass_field.default is MISSING and dataclass_field.default_factory is MISSING:
             entry.required()
-    noun = cls(**values)
+    instance = cls(**values)
     for kind, check in (checks or {}).items():
-        if isinstance(noun, kind):
-            check(noun, data)
-    return noun
+        if isinstance(instance, kind):
+            check(instance, data)
+    return instance
 
 
 def read_optional(
     cls: type[T], data: Field, checks: Checks | None = None, **sizes: int
 ) -> T | None:
-    """`read`, or None where there is no entry."""
+    """`read`, or None if there is no entry."""
     return None if data.missing else read(cls, data, checks, **sizes)
 
 
@@ -100,9 +105,9 @@ def read_optional(
 def _hints(cls: type) -> dict[str, tuple[Any, Limits]]:
     """Type and limits of every field."""
     hints = get_type_hints(cls, include_extras=True)
-    bare = get_type_hints(cls)
+    types = get_type_hints(cls)
     return {
-        name: (bare[name], next((x for x in get_args(hint) if isinstance(x, Limits)), Limits()))
+        name: (types[name], next((x for x in get_args(hint) if isinstance(x, Limits)), Limits()))
         for name, hint in hints.items()
     }
 
@@ -111,7 +116,7 @@ def _value(
     hint: Any, data: Field, limits: dict[str, Any], checks: Checks, sizes: dict[str, int]
 ) -> Any:
     if get_origin(hint) in (Union, UnionType):
-        hint = next(one for one in get_args(hint) if one is not type(None))
+        hint = next(alternative for alternative in get_args(hint) if alternative is not type(None))
     if hasattr(hint, "dim_str"):
         return _array(hint.dim_str.split(), data, limits, sizes)
     if is_dataclass(hint):
@@ -143,15 +148,15 @@ def _tuple(
 def _array(
     letters: list[str], data: Field, limits: dict[str, Any], sizes: dict[str, int]
 ) -> Float[Array, ...]:
-    known = [int(letter) if letter.isdigit() else sizes.get(letter) for letter in letters]
+    shape = [int(letter) if letter.isdigit() else sizes.get(letter) for letter in letters]
     if len(letters) == 1:
-        values = data.numbers(length=known[0], **limits)
+        values = data.numbers(length=shape[0], **limits)
     else:
         rows = list(data.items())
-        width = known[1]
+        width = shape[1]
         if width is None:
             width = len(rows[0].numbers(**limits)) if rows else 0
-        values = data.matrix(len(rows) if known[0] is None else known[0], width, **limits)
+        values = data.matrix(len(rows) if shape[0] is None else shape[0], width, **limits)
     for letter, size in zip(letters, np.shape(values), strict=True):
         if not letter.isdigit():
             sizes.setdefault(letter, size)

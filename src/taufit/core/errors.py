@@ -1,35 +1,35 @@
-"""What can go wrong, in the user's words: what was found, what was expected, what to do next."""
+"""Exceptions with messages for users: value found, value expected, remedy."""
 
 from __future__ import annotations
 
 
 class TaufitError(Exception):
-    """The user's input is wrong or a result is refused. The command line exits with code 1."""
+    """Wrong input or rejected result. The command line exits with code 1."""
 
 
 class RobotError(TaufitError):
-    """A robot description cannot be used."""
+    """Unusable robot description."""
 
 
 class RecordingError(TaufitError):
-    """A recording cannot be read or makes no sense."""
+    """Recording that cannot be read or is not plausible."""
 
 
 class PoorExcitationError(TaufitError):
-    """Parameters that were asked for are not identifiable from the motion."""
+    """Requested parameters that are not identifiable from the motion."""
 
 
 class InfeasibleError(TaufitError):
-    """Limits, bounds or parameters that cannot be met, or are not physically possible."""
+    """Limits, bounds or parameters that cannot be met or are not physically consistent."""
 
 
 class MissingExtraError(TaufitError):
-    """An optional library is not installed; the message names the extra that brings it."""
+    """Missing optional library; the message names the extra that installs it."""
 
 
 class WireError(TaufitError):
-    """A controller cannot be reached, or sends what its protocol does not allow."""
+    """Controller that cannot be reached or violates its protocol."""
 
 
 class MissingInputError(TaufitError):
-    """A friction model needs an input that is not known where it is used."""
+    """Missing input of a friction model."""

@@ -1,6 +1,6 @@
-"""Optional libraries: what each is for, and what to install where one is missing.
+"""Optional libraries: purpose and installation.
 
-`pyproject.toml` lists the same extras under the same names; a test compares the two.
+`pyproject.toml` lists the extras under equal names; a test compares the two.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from taufit.core.errors import MissingExtraError
 
 @dataclass(frozen=True, slots=True)
 class Extra:
-    """One optional library.
+    """Optional library.
 
     Attributes:
-        library: As `pip install` calls it.
-        module: As `import` calls it.
-        use: What taufit does with it.
-        also: Libraries that come with it.
+        library: Package name for `pip install`.
+        module: Module name for `import`.
+        use: Purpose in taufit.
+        also: Further packages installed with it.
     """
 
     library: str
@@ -43,25 +43,25 @@ EXTRAS = {
 }
 
 
-def missing_extra(name: str, what: str, instead: str = "") -> MissingExtraError:
-    """The error that says what is missing and how to install it.
+def missing_extra(name: str, feature: str, alternative: str = "") -> MissingExtraError:
+    """Create the error for a missing optional library, with the installation command.
 
     Args:
-        name: Of the extra.
-        what: Needs it, as the beginning of a sentence.
-        instead: What else would do, as the end of one.
+        name: Name of the extra.
+        feature: Feature that needs it, as the beginning of a sentence.
+        alternative: Alternative, as the end of a sentence.
     """
     extra = EXTRAS[name]
-    other = f", or {instead}" if instead else ""
-    words = " ".join([extra.library, *extra.also])
+    alternative_text = f", or {alternative}" if alternative else ""
+    packages = " ".join([extra.library, *extra.also])
     return MissingExtraError(
-        f"{what} needs {extra.library}: install it with `pip install {words}` "
-        f"(it is the extra taufit[{name}]){other}."
+        f"{feature} needs {extra.library}: install it with `pip install {packages}` "
+        f"(it is the extra taufit[{name}]){alternative_text}."
     )
 
 
 def installed_extras() -> dict[str, str | None]:
-    """{extra: version of its library, or None where it is not installed}."""
+    """Version of the library of each extra, or None if not installed."""
     return {name: _version(extra) for name, extra in EXTRAS.items()}
 
 

@@ -1,4 +1,4 @@
-"""Plain data read value by value; a wrong one is named by its place in the file.
+"""Checked access to plain data; errors name the place in the file.
 
     Field(data, "model.json")["range"]["velocity"]["low"].numbers(6)
 
@@ -17,18 +17,18 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import TaufitError
 
-# Squares of what is larger do not fit into a double; nothing about an arm is.
-MOST = 1e100
+# Larger numbers would overflow when squared.
+MAX_MAGNITUDE = 1e100
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A value and where it stands.
+    """Value with its place in a file.
 
     Attributes:
-        value: As JSON gives it.
-        source: The file.
-        path: Within the file, e.g. "range.velocity.low[2]".
+        value: Value from JSON.
+        source: File name.
+        path: Place within the file, e.g. "range.velocity.low[2]".
     """
 
     value: Any
@@ -36,30 +36,30 @@ class Field:
     path: str = ""
 
     def fail(self, expected: str) -> NoReturn:
-        """Refuse the value: what it is, and what was expected."""
+        """Raise an error with the value and the expectation."""
         raise TaufitError(
-            f"{self.source}: {self.path or 'the file'} is {self.shown}, expected {expected}. "
-            "Correct the file, or fit again."
+            f"{self.source}: {self.path or 'the file'} is {self.display_text}, expected "
+            f"{expected}. Correct the file, or fit again."
         )
 
     @property
-    def shown(self) -> str:
-        """The value as far as it fits into a message."""
+    def display_text(self) -> str:
+        """Value shortened for messages."""
         text = repr(self.value)
         return text if len(text) <= 60 else f"{text[:57]}..."
 
     @property
     def missing(self) -> bool:
-        """Whether there is nothing: no such key, or null."""
+        """Whether the key is absent or null."""
         return self.value is None
 
     def __getitem__(self, key: str) -> Field:
-        """The value under a key; nothing where there is none."""
+        """Field under a key; missing if there is none."""
         path = f"{self.path}.{key}" if self.path else key
         return Field(self.mapping().get(key), self.source, path)
 
     def mapping(self) -> Mapping[str, Any]:
-        """An object of named values; nothing counts as an empty one."""
+        """Object of named values; empty if missing."""
         if self.value is None:
             return {}
         if not isinstance(self.value, Mapping):
@@ -67,7 +67,7 @@ class Field:
         return self.value
 
     def required(self) -> Field:
-        """Itself, if there is something."""
+        """This field; raises if missing."""
         if self.value is None:
             raise TaufitError(
                 f"{self.source} is incomplete: it has no {self.path}. Correct the file, or fit "
@@ -76,14 +76,14 @@ class Field:
         return self
 
     def items(self) -> Iterator[Field]:
-        """The values of a list, one by one."""
+        """Fields of a list."""
         if not isinstance(self.value, (list, tuple)):
             self.fail("a list")
         for i, value in enumerate(self.value):
             yield Field(value, self.source, f"{self.path}[{i}]")
 
     def text(self, default: str | None = None) -> str:
-        """A string."""
+        """String value."""
         if self.value is None and default is not None:
             return default
         if not isinstance(self.value, str):
@@ -91,11 +91,11 @@ class Field:
         return self.value
 
     def texts(self) -> tuple[str, ...]:
-        """A list of strings; nothing counts as an empty one."""
+        """List of strings; empty if missing."""
         return () if self.value is None else tuple(item.text() for item in self.items())
 
     def flag(self) -> bool:
-        """true or false."""
+        """Boolean value."""
         if not isinstance(self.value, bool):
             self.fail("true or false")
         return self.value
@@ -106,17 +106,17 @@ class Field:
         *,
         low: float = -math.inf,
         above: float = -math.inf,
-        most: float = MOST,
+        most: float = MAX_MAGNITUDE,
         missing: float | None = None,
     ) -> float:
-        """A finite number.
+        """Finite number.
 
         Args:
-            default: Where there is no such value.
-            low: The least it may be.
-            above: What it must exceed.
-            most: The largest magnitude it may have.
-            missing: What null stands for within lists: infinity, or not known.
+            default: Value if missing.
+            low: Smallest value.
+            above: Exclusive lower bound.
+            most: Largest magnitude.
+            missing: Value of null within lists.
         """
         if self.value is None and default is not None:
             return default
@@ -140,36 +140,36 @@ class Field:
         return number
 
     def numbers(self, length: int | None = None, **limits: float) -> Float[Array, " m"]:
-        """A list of finite numbers, of a given length."""
-        values = self._quick(**limits)
+        """List of finite numbers, of a given length."""
+        values = self._read_all_numbers(**limits)
         if values is None:
             values = np.array([item.number(**limits) for item in self.items()], float)
         if length is not None and len(values) != length:
             self.fail(f"a list of {length} numbers, not {len(values)}")
         return values
 
-    def _quick(
+    def _read_all_numbers(
         self,
         *,
         low: float = -math.inf,
         above: float = -math.inf,
-        most: float = MOST,
+        most: float = MAX_MAGNITUDE,
         missing: float = math.nan,
     ) -> Float[Array, " m"] | None:
-        """All numbers at once where nothing is wrong with any of them, else None."""
+        """All numbers at once if all are valid, else None."""
         if not isinstance(self.value, list) or not {type(x) for x in self.value} <= {float, int}:
             return None
         try:
             values = np.array(self.value, float)
         except OverflowError:
             return None
-        # Comparisons with what is not a number are false.
-        fine = np.all((np.abs(values) <= most) & (values >= low) & (values > above))
-        return values if fine else None
+        # Comparisons with NaN are false.
+        is_valid = np.all((np.abs(values) <= most) & (values >= low) & (values > above))
+        return values if is_valid else None
 
     def matrix(self, rows: int, columns: int, **limits: float) -> Float[Array, "r c"]:
-        """A list of rows of finite numbers."""
-        found = [row.numbers(columns, **limits) for row in self.items()]
-        if len(found) != rows:
-            self.fail(f"a list of {rows} rows, not {len(found)}")
-        return np.array(found, float).reshape(rows, columns)
+        """List of rows of finite numbers."""
+        values = [row.numbers(columns, **limits) for row in self.items()]
+        if len(values) != rows:
+            self.fail(f"a list of {rows} rows, not {len(values)}")
+        return np.array(values, float).reshape(rows, columns)

@@ -1,9 +1,8 @@
-"""The one place where outputs are written.
+"""Atomic writing of output files.
 
-A regular file appears whole or not at all: it is written in a scratch directory beside its target,
-flushed to disk and renamed over it. Symbolic links are followed, permissions kept, devices and
-pipes written through. What an interrupted run leaves behind, the next run in that directory
-removes.
+A regular file is written in a scratch directory beside its target, flushed to disk and renamed over
+it. Symbolic links are followed, permissions kept, devices and pipes written directly. Remains of an
+interrupted run are removed by the next run in that directory.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from taufit.core import ending
+from taufit.core import process_cleanup
 from taufit.core.errors import TaufitError
 
 try:
@@ -32,56 +31,56 @@ except ImportError:  # pragma: no cover - not on Windows
 
 _SCRATCH = re.compile(r"\.taufit-[0-9a-f]{12}")
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/self|proc/thread-self|proc/(\d+))/fd/(\d+)")
-# File systems that cannot lock or flush a directory say so with one of these.
+# Errors of file systems without locks or flushing of directories.
 _UNSUPPORTED = (errno.EINVAL, errno.ENOTSUP, errno.ENOLCK, errno.ENOSYS, errno.EPERM)
 
 
 @contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A path to write to; what lies there when the block ends well takes the place of `path`.
+def replace_file(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Context with a temporary path whose content replaces `path` if the block succeeds.
 
-    The name is the target's own, in a directory of its own, so a library may look at the ending,
-    write beside it, or make a directory of it.
+    The file name is that of the target, in a separate directory, so libraries may use its
+    extension, write beside it, or create a directory.
     """
-    asked = Path(path)
+    target = Path(path)
     try:
-        with _writing(asked) as place:
-            yield place
+        with _write_replacement(target) as temporary:
+            yield temporary
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise _refused(asked, error.strerror or str(error)) from None
+        raise _not_writable_error(target, error.strerror or str(error)) from None
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write text to a file, whole or not at all."""
-    with replacing(path) as temporary:
-        # File names need not be UTF-8; what cannot be written is spelled out.
+    """Write text to a file atomically."""
+    with replace_file(path) as temporary:
+        # File names need not be UTF-8; invalid characters are escaped.
         temporary.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
 def write_json(path: str | os.PathLike[str], data: Any) -> None:
-    """Write data as JSON, whole or not at all."""
+    """Write data as JSON atomically."""
     write_text(path, json.dumps(data, indent=1, allow_nan=False) + "\n")
 
 
 @contextmanager
-def locked(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Hold the lock of an existing file: one process at a time reads it and writes it anew.
+def lock_file(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Hold the lock of an existing file: one process at a time reads and rewrites it.
 
-    The lock lies on the file itself. Whoever waited for one that was replaced meanwhile takes the
-    new file's, so the block always begins with the newest. Locks of a process that dies are
+    The lock is on the file itself. If the file was replaced while waiting, the new file is locked,
+    so the block always starts with the newest version. Locks of a process that dies are
     released by the system.
     """
-    handle = _held(Path(path))
+    handle = _lock_current_file(Path(path))
     try:
         yield
     finally:
         os.close(handle)
 
 
-def _held(path: Path) -> int:
-    """A descriptor that holds the lock of the file that `path` names now."""
+def _lock_current_file(path: Path) -> int:
+    """Descriptor that holds the lock of the current file at `path`."""
     while True:
         try:
             handle = os.open(path, os.O_RDWR)
@@ -95,14 +94,14 @@ def _held(path: Path) -> int:
             if error.errno not in _UNSUPPORTED:
                 raise
             reason = "its file system has no locks, so two runs could overwrite each other"
-            raise _refused(path, reason) from None
-        if _same(path, handle):
+            raise _not_writable_error(path, reason) from None
+        if _is_same_file(path, handle):
             return handle
         os.close(handle)
 
 
 def is_stream(path: str | os.PathLike[str]) -> bool:
-    """Whether a path is a device, a pipe or an open descriptor: written through, never replaced."""
+    """Whether a path is a device, a pipe or an open descriptor, which is written directly."""
     if _own_descriptor(Path(path)) is not None:
         return True
     with suppress(OSError):
@@ -112,39 +111,39 @@ def is_stream(path: str | os.PathLike[str]) -> bool:
 
 
 @contextmanager
-def _writing(asked: Path) -> Iterator[Path]:
-    descriptor = _own_descriptor(asked)
-    target = Path(os.path.realpath(asked))
-    old = None if descriptor is not None else _status(target)
-    if descriptor is not None or (old is not None and not stat.S_ISREG(old.st_mode)):
-        if old is not None and stat.S_ISDIR(old.st_mode):
-            raise _refused(asked, "it is a directory")
-        if old is not None and stat.S_ISBLK(old.st_mode):
-            raise _refused(asked, "it is a disk")
+def _write_replacement(requested: Path) -> Iterator[Path]:
+    descriptor = _own_descriptor(requested)
+    target = Path(os.path.realpath(requested))
+    status = None if descriptor is not None else _status(target)
+    if descriptor is not None or (status is not None and not stat.S_ISREG(status.st_mode)):
+        if status is not None and stat.S_ISDIR(status.st_mode):
+            raise _not_writable_error(requested, "it is a directory")
+        if status is not None and stat.S_ISBLK(status.st_mode):
+            raise _not_writable_error(requested, "it is a disk")
         with _scratch(Path(tempfile.gettempdir())) as folder:
-            place = folder / (asked.name or "output")
-            yield place
-            _pour(place, target if descriptor is None else descriptor)
+            temporary = folder / (requested.name or "output")
+            yield temporary
+            _copy_to_stream(temporary, target if descriptor is None else descriptor)
         return
-    _outside_the_system(asked, target)
-    if old is not None and not os.access(target, os.W_OK):
-        raise _refused(asked, os.strerror(errno.EACCES))
+    _require_ordinary_target(requested, target)
+    if status is not None and not os.access(target, os.W_OK):
+        raise _not_writable_error(requested, os.strerror(errno.EACCES))
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
-        raise _refused(asked, f"{target.parent} is not a directory") from None
+        raise _not_writable_error(requested, f"{target.parent} is not a directory") from None
     with _scratch(target.parent) as folder:
-        place = folder / target.name
-        yield place
-        if old is not None:
-            _like(place, old)
-        _flush(place)
-        os.replace(place, target)
+        temporary = folder / target.name
+        yield temporary
+        if status is not None:
+            _copy_permissions(temporary, status)
+        _flush(temporary)
+        os.replace(temporary, target)
         _flush_directory(target.parent)
 
 
-def _refused(path: Path, reason: str) -> TaufitError:
-    return TaufitError(f"{path} cannot be written: {reason}.")
+def _not_writable_error(path: Path, reason_text: str) -> TaufitError:
+    return TaufitError(f"{path} cannot be written: {reason_text}.")
 
 
 def _status(target: Path) -> os.stat_result | None:
@@ -155,7 +154,7 @@ def _status(target: Path) -> os.stat_result | None:
 
 
 def _own_descriptor(path: Path) -> int | None:
-    """The open descriptor a path such as /dev/stdout stands for, followed link by link."""
+    """Open descriptor of a path such as /dev/stdout, resolved link by link."""
     name = os.path.abspath(path)
     for _ in range(40):
         match = _DESCRIPTOR.fullmatch(name)
@@ -169,17 +168,19 @@ def _own_descriptor(path: Path) -> int | None:
     return None
 
 
-def _outside_the_system(asked: Path, target: Path) -> None:
-    """Files have no place among devices and the kernel's tables."""
+def _require_ordinary_target(asked: Path, target: Path) -> None:
+    """Raise for targets among devices and kernel tables."""
     for folder in ("/proc", "/sys"):
         if target.is_relative_to(folder):
-            raise _refused(asked, f"{folder} belongs to the system")
+            raise _not_writable_error(asked, f"{folder} belongs to the system")
     if str(target.parent) == "/dev":
-        raise _refused(asked, "there is no such device, and /dev is not a place for files")
+        raise _not_writable_error(
+            asked, "there is no such device, and /dev is not a place for files"
+        )
 
 
-def _pour(source: Path, target: Path | int) -> None:
-    """Copy into what exists: a device, a pipe, an open descriptor."""
+def _copy_to_stream(source: Path, target: Path | int) -> None:
+    """Copy into a device, a pipe or an open descriptor."""
     if isinstance(target, int):
         for stream in (sys.stdout, sys.stderr):
             with suppress(AttributeError, ValueError):
@@ -189,8 +190,8 @@ def _pour(source: Path, target: Path | int) -> None:
         handle = os.open(target, os.O_WRONLY | os.O_NOCTTY)
     try:
         with source.open("rb") as file, os.fdopen(handle, "wb", buffering=0, closefd=False) as sink:
-            while piece := file.read(1 << 20):
-                view = memoryview(piece)
+            while chunk := file.read(1 << 20):
+                view = memoryview(chunk)
                 while view:
                     view = view[sink.write(view) :]
     finally:
@@ -199,38 +200,38 @@ def _pour(source: Path, target: Path | int) -> None:
 
 @contextmanager
 def _scratch(parent: Path) -> Iterator[Path]:
-    """A locked directory in `parent`, gone after the block; abandoned ones are removed first."""
+    """Context with a locked directory in `parent`; abandoned ones are removed first."""
     _sweep(parent)
     folder, handle = _new_scratch(parent)
     try:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-        ending.drop(folder)
+        process_cleanup.unregister_path(folder)
         os.close(handle)
 
 
 def _new_scratch(parent: Path) -> tuple[Path, int]:
     for _ in range(100):
         folder = parent / f".taufit-{secrets.token_hex(6)}"
-        # Noted before it exists: a signal may arrive at any moment.
-        ending.keep(folder)
+        # Registered before it exists, since a signal may arrive at any time.
+        process_cleanup.register_path(folder)
         folder.mkdir(mode=0o700)
         try:
             handle = os.open(folder, os.O_RDONLY)
         except FileNotFoundError:
-            # Swept by another process between the two lines.
-            ending.drop(folder)
+            # Removed by another process in between.
+            process_cleanup.unregister_path(folder)
             continue
-        if _lock(handle) is not False and _same(folder, handle):
+        if _lock(handle) is not False and _is_same_file(folder, handle):
             return folder, handle
         os.close(handle)
-        ending.drop(folder)
+        process_cleanup.unregister_path(folder)
     raise OSError(errno.EAGAIN, "another program keeps removing the temporary directory")
 
 
 def _lock(handle: int) -> bool | None:
-    """Whether the lock is ours; None where the file system has no locks."""
+    """Whether the lock was acquired; None if the file system has no locks."""
     if fcntl is None:
         return None
     try:
@@ -244,7 +245,7 @@ def _lock(handle: int) -> bool | None:
     return True
 
 
-def _same(folder: Path, handle: int) -> bool:
+def _is_same_file(folder: Path, handle: int) -> bool:
     try:
         return os.path.samestat(os.stat(folder), os.fstat(handle))
     except FileNotFoundError:
@@ -252,46 +253,46 @@ def _same(folder: Path, handle: int) -> bool:
 
 
 def _sweep(parent: Path) -> None:
-    """Remove scratch directories whose process is gone: nobody holds their lock."""
+    """Remove scratch directories of dead processes, whose lock is free."""
     try:
         names = [entry.name for entry in os.scandir(parent) if _SCRATCH.fullmatch(entry.name)]
     except OSError:
         return
     for name in names:
         folder = parent / name
-        if ending.is_kept(folder):
+        if process_cleanup.is_registered(folder):
             continue
         with suppress(OSError):
             handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             try:
-                mine = not hasattr(os, "geteuid") or os.fstat(handle).st_uid == os.geteuid()
-                if mine and _lock(handle):
+                is_own = not hasattr(os, "geteuid") or os.fstat(handle).st_uid == os.geteuid()
+                if is_own and _lock(handle):
                     shutil.rmtree(folder, ignore_errors=True)
             finally:
                 os.close(handle)
 
 
-def _like(place: Path, old: os.stat_result) -> None:
-    """Owner and permissions of the file that is replaced."""
-    new = place.stat()
-    if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid):
+def _copy_permissions(temporary: Path, status: os.stat_result) -> None:
+    """Apply owner and permissions of the replaced file."""
+    temporary_status = temporary.stat()
+    if (temporary_status.st_uid, temporary_status.st_gid) != (status.st_uid, status.st_gid):
         with suppress(PermissionError):
-            os.chown(place, old.st_uid, old.st_gid)
-    place.chmod(stat.S_IMODE(old.st_mode))
+            os.chown(temporary, status.st_uid, status.st_gid)
+    temporary.chmod(stat.S_IMODE(status.st_mode))
 
 
-def _flush(place: Path) -> None:
-    """Everything below `place` is on the disk, not only in memory."""
-    if not place.is_dir():
-        handle = os.open(place, os.O_RDONLY)
+def _flush(path: Path) -> None:
+    """Flush everything below a path to disk."""
+    if not path.is_dir():
+        handle = os.open(path, os.O_RDONLY)
         try:
             os.fsync(handle)
         finally:
             os.close(handle)
         return
-    for entry in place.iterdir():
+    for entry in path.iterdir():
         _flush(entry)
-    _flush_directory(place)
+    _flush_directory(path)
 
 
 def _flush_directory(folder: Path) -> None:

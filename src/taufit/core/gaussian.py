@@ -1,9 +1,9 @@
-"""Normal distributions in information form: what adds up is the precision and the target.
+"""Normal distributions in information form: precision and target add up.
 
     p(x) ~ exp(-(x' P x) / 2 + b' x),        mean = P^-1 b,    covariance = P^-1
 
-Parameters of an arm differ in units and size by many orders of magnitude, so every solution scales
-P to a unit diagonal first: P^-1 = D^-1 (D^-1 P D^-1)^-1 D^-1 with D = sqrt(diag P).
+Parameters of a robot differ in size by many orders of magnitude, so every solution scales P to unit
+diagonal first: P^-1 = D^-1 (D^-1 P D^-1)^-1 D^-1 with D = sqrt(diag P).
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ class Gaussian:
     def from_moments(
         cls, mean: Float[Array, " p"], covariance: Float[Array, "p p"], ridge: float = 0.0
     ) -> Gaussian:
-        """Distribution with this mean and covariance."""
+        """Distribution with given mean and covariance."""
         precision = scaled_inverse(covariance, ridge)
         return cls(precision, precision @ mean)
 
     @classmethod
-    def about(cls, mean: Float[Array, " p"], precision: Float[Array, "p p"]) -> Gaussian:
-        """Distribution with this mean and precision."""
+    def from_precision(cls, mean: Float[Array, " p"], precision: Float[Array, "p p"]) -> Gaussian:
+        """Distribution with given mean and precision."""
         return cls(precision, precision @ mean)
 
     def __add__(self, other: Gaussian) -> Gaussian:
-        """Information of both."""
+        """Product of the densities: sum of the information."""
         return Gaussian(self.precision + other.precision, self.target + other.target)
 
     def __len__(self) -> int:
@@ -57,27 +57,28 @@ class Gaussian:
         return covariance @ self.target, covariance
 
     def mean(self, ridge: float = 0.0) -> Float[Array, " p"]:
-        """Mean alone, without the covariance."""
+        """Mean, without computing the covariance."""
         scaled, size = unit_diagonal(self.precision, ridge)
         return np.asarray(np.linalg.solve(scaled, self.target / size) / size)
 
     def marginal(self, keep: Int[Array, " k"], ridge: float = 0.0) -> Gaussian:
-        """Distribution of some entries, whatever the others are."""
+        """Marginal distribution of some entries."""
         keep = np.asarray(keep)
-        rest = np.setdiff1d(np.arange(len(self)), keep)
-        cross = self.precision[np.ix_(keep, rest)]
-        gain = cross @ scaled_inverse(self.precision[np.ix_(rest, rest)], ridge)
+        eliminated = np.setdiff1d(np.arange(len(self)), keep)
+        cross = self.precision[np.ix_(keep, eliminated)]
+        gain = cross @ scaled_inverse(self.precision[np.ix_(eliminated, eliminated)], ridge)
         precision = self.precision[np.ix_(keep, keep)] - gain @ cross.T
         return Gaussian(
-            0.5 * (precision + precision.T), self.target[keep] - gain @ self.target[rest]
+            0.5 * (precision + precision.T), self.target[keep] - gain @ self.target[eliminated]
         )
 
-    def condition(self, at: Int[Array, " k"], values: Float[Array, " k"]) -> Gaussian:
-        """Distribution of the other entries, where the entries `at` have these values."""
-        rest = np.setdiff1d(np.arange(len(self)), at)
-        cross = self.precision[np.ix_(rest, np.asarray(at))]
+    def condition(self, indices: Int[Array, " k"], values: Float[Array, " k"]) -> Gaussian:
+        """Conditional distribution of the other entries, given values of some."""
+        remaining = np.setdiff1d(np.arange(len(self)), indices)
+        cross = self.precision[np.ix_(remaining, np.asarray(indices))]
         return Gaussian(
-            self.precision[np.ix_(rest, rest)], self.target[rest] - cross @ np.asarray(values)
+            self.precision[np.ix_(remaining, remaining)],
+            self.target[remaining] - cross @ np.asarray(values),
         )
 
 
@@ -103,7 +104,7 @@ def inverse_within(
     matrix: Float[Array, "p p"], free: Bool[Array, " p"], ridge: float = 0.0
 ) -> Float[Array, "p p"]:
     """Inverse over the free rows and columns, 0 elsewhere."""
-    at = np.flatnonzero(free)
+    indices = np.flatnonzero(free)
     out = np.zeros_like(matrix)
-    out[np.ix_(at, at)] = scaled_inverse(matrix[np.ix_(at, at)], ridge)
+    out[np.ix_(indices, indices)] = scaled_inverse(matrix[np.ix_(indices, indices)], ridge)
     return out

@@ -1,4 +1,6 @@
-"""Names that are imported when they are first used, so that a verb loads only what it needs."""
+"""Lazy imports: names that are imported on first use, so that a command loads only what it
+needs.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +16,10 @@ T = TypeVar("T")
 
 
 class LazyRoom(ModuleType):
-    """A package that imports its public names on first use.
+    """Package that imports its public names on first use.
 
-    A public name may equal that of its module (`identify`): the name wins, as in a package that
-    imports it at its head.
+    A public name may equal that of its module (`identify`) and then takes precedence, as in a
+    package with ordinary imports.
     """
 
     _modules: Mapping[str, str]
@@ -42,8 +44,8 @@ class LazyRoom(ModuleType):
 def lazy_room(package: str) -> None:
     """Make a package import its public names on first use.
 
-    The names are those that stand under `if TYPE_CHECKING` in it as `from MODULE import NAME as
-    NAME`, which type checkers and editors read as well.
+    The names are those imported under `if TYPE_CHECKING` as `from MODULE import NAME as NAME`,
+    which type checkers and editors also use.
     """
     room = sys.modules[package]
     source = cast(InspectLoader, room.__loader__).get_source(package)
@@ -62,10 +64,10 @@ def lazy_room(package: str) -> None:
 
 
 class Registry(MutableMapping[str, T]):
-    """Alternatives by name, each imported on first use.
+    """Named alternatives, each imported on first use.
 
     Args:
-        places: "module:attribute" by name, in the order they are listed in.
+        places: "module:attribute" by name, in order.
     """
 
     def __init__(self, places: Mapping[str, str]) -> None:
@@ -75,14 +77,14 @@ class Registry(MutableMapping[str, T]):
         entry = self._entries[name]
         if isinstance(entry, str):
             module, attribute = entry.split(":")
-            found: T = getattr(import_module(module), attribute)
-            return found
+            target: T = getattr(import_module(module), attribute)
+            return target
         return entry
 
-    def name_of(self, wanted: type) -> str | None:
-        """Name of a listed class; None for one that is not listed. Imports nothing."""
-        place = f"{wanted.__module__}:{wanted.__qualname__}"
-        return next((name for name, e in self._entries.items() if e is wanted or e == place), None)
+    def name_of(self, cls: type) -> str | None:
+        """Name of a registered class; None if not registered. Imports nothing."""
+        target = f"{cls.__module__}:{cls.__qualname__}"
+        return next((name for name, e in self._entries.items() if e is cls or e == target), None)
 
     def __setitem__(self, name: str, entry: T | str) -> None:
         self._entries[name] = entry

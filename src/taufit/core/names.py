@@ -1,8 +1,7 @@
-"""Names and texts from files are data: what they may hold, and how each language spells them.
+"""Safe names and texts: names from files are data, escaped for each output language.
 
-A robot, a joint or a recording may be called anything its file says. Control characters never get
-into a name; where a name goes into C, URScript, YAML or a terminal, it goes through here. XML and
-HTML are escaped by the libraries that write them.
+A robot, joint or recording may have any name. Control characters are removed from names; names in
+C, URScript, YAML or a terminal are escaped here. XML and HTML are escaped by their libraries.
 """
 
 from __future__ import annotations
@@ -19,36 +18,36 @@ from taufit.core.errors import TaufitError
 P = ParamSpec("P")
 R = TypeVar("R")
 
-# Longer names are somebody's mistake or malice.
-LONGEST_NAME = 200
-_SPELLED = {"\t": " ", "\n": " ", "\r": " ", "\x0b": " ", "\x0c": " ", "\x85": " "}
+# Longer names are errors or attacks.
+MAX_NAME_LENGTH = 200
+_WHITESPACE = {"\t": " ", "\n": " ", "\r": " ", "\x0b": " ", "\x0c": " ", "\x85": " "}
 
 
 def printable(text: str) -> str:
-    """The text without what a terminal would obey: escape sequences, bells, writing direction.
+    """Text without terminal control: escape sequences, bells, writing direction.
 
-    Line breaks and tabs stay; everything else of the Unicode categories Cc, Cf and Cs, and the
-    separators of lines and paragraphs, is spelled out as \\\\x1b or \\\\u202e.
+    Line breaks and tabs stay; all other characters of the Unicode categories Cc, Cf and Cs, and the
+    separators of lines and paragraphs, are escaped as \\\\x1b or \\\\u202e.
     """
     if text.isprintable():
         return text
-    return "".join(c if c in "\n\t" or not _controls(c) else _spelled_out(c) for c in text)
+    return "".join(c if c in "\n\t" or not _is_control(c) else _escape_character(c) for c in text)
 
 
-def clean_name(text: str, longest: int = LONGEST_NAME) -> str:
-    """One line of bounded length that is safe to show: the form every name is kept in."""
-    flat = "".join(_SPELLED.get(c, c) for c in text)
-    out = "".join(c for c in flat if not _controls(c))
-    return out if len(out) <= longest else out[: longest - 3] + "..."
+def clean_name(text: str, max_length: int = MAX_NAME_LENGTH) -> str:
+    """Name as one line of limited length without control characters."""
+    single_line = "".join(_WHITESPACE.get(c, c) for c in text)
+    out = "".join(c for c in single_line if not _is_control(c))
+    return out if len(out) <= max_length else out[: max_length - 3] + "..."
 
 
 def c_comment(text: str) -> str:
-    """Text for a C comment: one line of plain characters that can neither end it nor splice it."""
+    """Text for a C comment: one line of characters that cannot end or continue it."""
     return re.sub(r"[^A-Za-z0-9 .,:;()=+_-]", "_", clean_name(text, 2000))
 
 
 def c_header(name: str) -> str:
-    """A header's name as it stands in `#include "..."`, where quotes and backslashes act."""
+    """Header name for `#include "..."`; raises for special characters."""
     if not re.fullmatch(r"[\w .+()@,=~-]+", name):
         raise TaufitError(
             f"{printable(name)!r} cannot stand in a C #include: choose an output name of letters, "
@@ -64,21 +63,21 @@ def c_identifier(text: str) -> str:
 
 
 def yaml_scalar(text: str) -> str:
-    """A text as a YAML scalar that reads back as that text: quoted, in ASCII.
+    """Text as a quoted YAML scalar in ASCII.
 
-    Not JSON's spelling, whose pairs of surrogates YAML reads as two characters.
+    Unlike JSON, without surrogate pairs, which YAML reads as two characters.
     """
-    return '"' + "".join(map(_in_yaml, text)) + '"'
+    return '"' + "".join(map(_escape_yaml, text)) + '"'
 
 
-def _in_yaml(c: str) -> str:
+def _escape_yaml(c: str) -> str:
     if " " <= c <= "~":
         return f"\\{c}" if c in '"\\' else c
     return f"\\u{ord(c):04x}" if ord(c) < 0x10000 else f"\\U{ord(c):08x}"
 
 
-def _controls(c: str) -> bool:
-    # The two joiners shape letters and emoji, and do nothing else.
+def _is_control(c: str) -> bool:
+    # The two joiners only shape letters and emoji.
     if c in "\u200c\u200d":
         return False
     code = ord(c)
@@ -87,7 +86,7 @@ def _controls(c: str) -> bool:
     return c < " " or (c > "~" and unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp"))
 
 
-def _spelled_out(c: str) -> str:
+def _escape_character(c: str) -> str:
     code = ord(c)
     return (
         f"\\x{code:02x}"
@@ -99,21 +98,21 @@ def _spelled_out(c: str) -> str:
 
 
 def renamed_keywords(**names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Decorator: keywords under their old names (old="new") are handed on under the new ones."""
+    """Decorator that accepts old keyword names (old="new") with a DeprecationWarning."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         @wraps(function)
         def accepting(*args: P.args, **kwargs: P.kwargs) -> R:
-            given: dict[str, Any] = {}
+            renamed: dict[str, Any] = {}
             for key, value in kwargs.items():
                 name = names.get(key, key)
                 if name != key:
                     text = f"{function.__name__}({key}=...) is now {name}=...; {key} goes with 0.3."
                     warnings.warn(text, DeprecationWarning, stacklevel=2)
-                if name in given:
+                if name in renamed:
                     raise TypeError(f"{function.__name__}() got {name} twice, once by its old name")
-                given[name] = value
-            return cast(Callable[..., R], function)(*args, **given)
+                renamed[name] = value
+            return cast(Callable[..., R], function)(*args, **renamed)
 
         return accepting
 

@@ -1,8 +1,7 @@
-"""JSON and YAML from anybody: read with limits, refused in one sentence where they break a rule.
+"""Reading of untrusted JSON and YAML, with limits and errors in one sentence.
 
-Nesting and digits are bounded, a key may be given once, numbers are finite, YAML has no aliases
-and no tags. What the values mean is checked by `fields`. `plain` is the way back: results as JSON
-takes them.
+Nesting and digits are limited, keys are unique, numbers finite, YAML has no aliases and tags. The
+meaning of values is checked by `fields`. `to_plain_data` converts results to JSON values.
 """
 
 from __future__ import annotations
@@ -16,46 +15,46 @@ from typing import Any
 
 import numpy as np
 
+from taufit.core.bounded_reading import read_bytes
+from taufit.core.decompression_limits import MAX_TEXT, limits_are_lifted
 from taufit.core.errors import TaufitError
-from taufit.core.limits import LARGEST_TEXT, limits_are_lifted
-from taufit.core.opened import read_bytes
 
-MOST_DIGITS = 30
-DEEPEST = 50
-LARGEST_YAML = 2_000_000
+MAX_DIGITS = 30
+MAX_DEPTH = 50
+MAX_YAML = 2_000_000
 _LARGE_EXPONENT = re.compile(r"\d[eE]\+?\d{3}")
 
 
-class _Rule(ValueError):
-    """What a text breaks, as the end of a sentence."""
+class _RuleViolation(ValueError):
+    """Violated rule of a text, as the end of a sentence."""
 
 
 def read_text(
-    path: str | os.PathLike[str], what: str, *, error: type[TaufitError] = TaufitError
+    path: str | os.PathLike[str], expected: str, *, error: type[TaufitError] = TaufitError
 ) -> str:
-    """The text of a file; `what` it should be goes into the message."""
+    """Text of a file; `expected` describes it in messages."""
     path = Path(path)
-    data = read_bytes(path, None if limits_are_lifted() else LARGEST_TEXT, error=error)
+    data = read_bytes(path, None if limits_are_lifted() else MAX_TEXT, error=error)
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise error(f"{path} is not {what}: it is not UTF-8 text.") from None
+        raise error(f"{path} is not {expected}: it is not UTF-8 text.") from None
 
 
 def parse_json(
-    text: str | bytes, source: object, what: str, *, error: type[TaufitError] = TaufitError
+    text: str | bytes, source: object, expected: str, *, error: type[TaufitError] = TaufitError
 ) -> Any:
-    """The data of a JSON text."""
+    """Data of a JSON text."""
     try:
         if isinstance(text, bytes):
             text = text.decode("utf-8")
-        real = _finite if _LARGE_EXPONENT.search(text) else None
+        parse_float = _parse_float if _LARGE_EXPONENT.search(text) else None
         return json.loads(
             text,
-            object_pairs_hook=_once,
-            parse_int=_short,
-            parse_float=real,
-            parse_constant=_no_constant,
+            object_pairs_hook=_require_unique_keys,
+            parse_int=_parse_int,
+            parse_float=parse_float,
+            parse_constant=_reject_constant,
         )
     except json.JSONDecodeError as problem:
         reason = f"line {problem.lineno} is not JSON ({problem.msg})"
@@ -63,111 +62,116 @@ def parse_json(
         reason = "it is not UTF-8 text"
     except RecursionError:
         reason = "it is nested too deeply"
-    except _Rule as problem:
+    except _RuleViolation as problem:
         reason = str(problem)
-    raise error(f"{source} is not {what}: {reason}.") from None
+    raise error(f"{source} is not {expected}: {reason}.") from None
 
 
 def read_json(
-    path: str | os.PathLike[str], what: str, *, error: type[TaufitError] = TaufitError
+    path: str | os.PathLike[str], expected: str, *, error: type[TaufitError] = TaufitError
 ) -> Any:
-    """The data of a JSON file."""
-    return parse_json(read_text(path, what, error=error), path, what, error=error)
+    """Data of a JSON file."""
+    return parse_json(read_text(path, expected, error=error), path, expected, error=error)
 
 
 def parse_yaml(
-    text: str, source: object, what: str, *, error: type[TaufitError] = TaufitError
+    text: str, source: object, expected: str, *, error: type[TaufitError] = TaufitError
 ) -> Any:
-    """The data of a YAML text."""
+    """Data of a YAML text."""
     import yaml
 
     try:
-        return _yaml(text)
-    except _Rule as problem:
+        return _load_yaml(text)
+    except _RuleViolation as problem:
         reason = str(problem)
     except yaml.YAMLError as problem:
         mark = getattr(problem, "problem_mark", None)
-        where = f"line {mark.line + 1}: " if mark else ""
+        location = f"line {mark.line + 1}: " if mark else ""
         reason = (
-            where + f"{getattr(problem, 'problem', None) or 'characters that YAML does not allow'}"
+            location
+            + f"{getattr(problem, 'problem', None) or 'characters that YAML does not allow'}"
         )
     except RecursionError:
         reason = "it is nested too deeply"
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-        # Numbers and dates that YAML recognises by their form and then cannot make sense of.
+        # Values in the form of numbers or dates that YAML cannot convert.
         reason = "a value in it looks like a number or date and is none; quote it"
-    raise error(f"{source} is not {what}: {reason}.") from None
+    raise error(f"{source} is not {expected}: {reason}.") from None
 
 
-def _yaml(text: str) -> Any:
+def _load_yaml(text: str) -> Any:
     import yaml
 
-    if len(text) > LARGEST_YAML:
-        raise _Rule(f"it has {len(text)} characters, and such files have at most {LARGEST_YAML}")
+    if len(text) > MAX_YAML:
+        raise _RuleViolation(
+            f"it has {len(text)} characters, and such files have at most {MAX_YAML}"
+        )
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
     class Once(loader):  # type: ignore[misc]
-        """The loader, with every key given once."""
+        """YAML loader that rejects duplicate keys."""
 
         def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-            seen = set()
+            keys = set()
             for key, _ in getattr(node, "value", ()):
                 if not isinstance(key.value, str):
                     continue
-                if key.value in seen:
-                    raise _Rule(f"line {key.start_mark.line + 1} gives {key.value[:60]!r} twice")
-                seen.add(key.value)
+                if key.value in keys:
+                    raise _RuleViolation(
+                        f"line {key.start_mark.line + 1} gives {key.value[:60]!r} twice"
+                    )
+                keys.add(key.value)
             return super().construct_mapping(node, deep)
 
     depth = 0
     for event in yaml.parse(text, Loader=loader):
         if isinstance(event, yaml.events.AliasEvent):
-            raise _Rule("YAML aliases (*name) are not supported: write the value out")
+            raise _RuleViolation("YAML aliases (*name) are not supported: write the value out")
         depth += isinstance(event, yaml.events.CollectionStartEvent)
         depth -= isinstance(event, yaml.events.CollectionEndEvent)
-        if depth > DEEPEST:
-            raise _Rule("it is nested too deeply")
+        if depth > MAX_DEPTH:
+            raise _RuleViolation("it is nested too deeply")
     return yaml.load(text, Loader=Once)
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _require_unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     out = dict(pairs)
     if len(out) != len(pairs):
-        seen = set()
+        keys = set()
         for key, _ in pairs:
-            if key in seen:
-                raise _Rule(f"it gives {key[:60]!r} twice")
-            seen.add(key)
+            if key in keys:
+                raise _RuleViolation(f"it gives {key[:60]!r} twice")
+            keys.add(key)
     return out
 
 
-def _short(text: str) -> int:
-    if len(text) > MOST_DIGITS:
-        raise _Rule(f"a number has {len(text)} digits")
+def _parse_int(text: str) -> int:
+    if len(text) > MAX_DIGITS:
+        raise _RuleViolation(f"a number has {len(text)} digits")
     return int(text)
 
 
-def _finite(text: str) -> float:
+def _parse_float(text: str) -> float:
     value = float(text)
     if math.isinf(value):
-        raise _Rule(f"the number {text[:40]} is too large")
+        raise _RuleViolation(f"the number {text[:40]} is too large")
     return value
 
 
-def _no_constant(text: str) -> float:
-    raise _Rule(f"{text} is not a number")
+def _reject_constant(text: str) -> float:
+    raise _RuleViolation(f"{text} is not a number")
 
 
-def plain(value: Any) -> Any:
-    """Plain Python for JSON: arrays become lists, what is not finite becomes null."""
+def to_plain_data(value: Any) -> Any:
+    """Plain Python data for JSON: arrays become lists, non-finite numbers null."""
     if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {str(key): to_plain_data(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
+        return [to_plain_data(item) for item in value]
     if isinstance(value, np.ndarray):
-        return plain(value.tolist())
+        return to_plain_data(value.tolist())
     if isinstance(value, np.generic):
-        return plain(value.item())
+        return to_plain_data(value.item())
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value

@@ -1,9 +1,8 @@
-"""One BLAS thread while taufit calculates.
+"""Restriction to one BLAS thread while taufit calculates.
 
-Its matrices are small: threads inside BLAS would spin more than they work, at ten times the
-processor time. The command line sets the usual variables before NumPy is imported; in a script or a
-notebook NumPy is there already, so the bound is set while a call runs and taken back afterwards. A
-user's own setting wins.
+Its matrices are small: BLAS threads would cost ten times the processor time. The command line sets
+the usual variables before NumPy is imported; in a script or notebook the limit is set while a call
+runs and reset afterwards. Settings of the user take precedence.
 """
 
 from __future__ import annotations
@@ -25,21 +24,21 @@ _limit: Any = None
 
 
 def one_blas_thread(function: Callable[P, R]) -> Callable[P, R]:
-    """A function that runs with one BLAS thread, and its callers with as many as before."""
+    """Decorator: run a function with one BLAS thread."""
 
     @wraps(function)
-    def bounded(*args: P.args, **kwargs: P.kwargs) -> R:
+    def limited(*args: P.args, **kwargs: P.kwargs) -> R:
         with single_blas_thread():
             return function(*args, **kwargs)
 
-    return bounded
+    return limited
 
 
 @contextmanager
 def single_blas_thread() -> Iterator[None]:
-    """One BLAS thread inside the block; nested blocks and a user's own setting change nothing.
+    """Context with one BLAS thread; nested blocks and settings of the user have no effect.
 
-    Blocks of several threads of a process share the bound: it goes with the last of them.
+    Blocks in several threads share the limit, which ends with the last of them.
     """
     if any(name in os.environ for name in VARIABLES):
         yield
@@ -70,7 +69,7 @@ def _leave() -> None:
 
 @cache
 def _controller() -> Any:
-    """The BLAS libraries of this process; looked for once, after those taufit uses are loaded."""
+    """BLAS libraries of this process, after those of taufit are loaded."""
     import scipy.linalg  # noqa: F401 - has a BLAS of its own
     from threadpoolctl import ThreadpoolController
 
@@ -87,7 +86,7 @@ _M_TRIM, _M_STEP, _M_MMAP = -1, -2, -3
 
 
 def keep_freed_memory() -> None:
-    """Keep freed memory in this process, where the C library is GNU's; elsewhere do nothing."""
+    """Keep freed memory in this process, with the GNU C library; else do nothing."""
     import ctypes
 
     try:
@@ -99,7 +98,7 @@ def keep_freed_memory() -> None:
 
 
 def reserve_blas_memory() -> None:
-    """Let BLAS take its buffers now: without memory OpenBLAS would ask for them for ever.
+    """Let BLAS allocate its buffers now: without memory OpenBLAS would retry forever.
 
     Raises:
         MemoryError: A limit on the address space (ulimit -v) leaves too little for them.

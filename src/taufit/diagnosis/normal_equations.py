@@ -259,7 +259,7 @@ def _solve_weighted(
     centre: Float[Array, " p"],
 ) -> tuple[Float[Array, " p"], Float[Array, "j o"]]:
     """Solution theta and phi of the weighted least squares."""
-    total = Gaussian.about(centre, prior)
+    total = Gaussian.from_precision(centre, prior)
     for w, joint in zip(weight, joints, strict=True):
         total = total + Gaussian(w * joint.square, w * joint.right)
     theta = total.mean(1e-10)

@@ -1,7 +1,7 @@
-"""How the arm moves and what torque that takes. In: a `Robot` and states. Out: torques, matrices,
-the regressor, base parameters.
+"""Kinematics and dynamics. In: a `Robot` and states. Out: torques, matrices, the regressor, base
+parameters.
 
-Left to others: friction, drives and payload (torque_model).
+Elsewhere: friction, drives and payload (torque_model).
 """
 
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from taufit.dynamics.base_expressions import base_expressions as base_expressions
     from taufit.dynamics.base_parameters import (
         BaseParameters as BaseParameters,
-        base_of_regressor as base_of_regressor,
+        base_from_regressor as base_from_regressor,
         base_parameters as base_parameters,
     )
     from taufit.dynamics.batch import (

@@ -1,12 +1,13 @@
-"""What motion can tell apart: the base parameters of an arm or of a whole torque model.
+"""Base parameters: the identifiable combinations of a robot's or torque model's parameters.
 
-Torque is W theta, but the columns of W depend on each other. With kept columns i and mapping B,
+Torque is W theta, but the columns of W are linearly dependent. With selected columns i and mapping
+B,
 
     W theta = W[:, i] (B theta)        for every theta,
 
-so B theta are all that any motion can show. The rank is read from the gap in the singular values of
-W at random states, over all columns together: rotor inertias of the first joints hide among the
-links' columns.
+so only B theta is identifiable from any motion [Gautier1991]. The rank is determined from the gap
+in the singular values of W at random states, over all columns together: rotor inertias of the first
+joints depend on link columns.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ from taufit.dynamics.batch import regressor
 from taufit.robot import Robot
 
 RULES = ("qr", "leftmost")
-# Within one link: first what turns, then first moments, then mass. Masses then fold into
-# inertias as in the textbooks, with lengths and their products as factors.
+# Order within one link: inertias, first moments, mass. Masses are then combined into inertias as in
+# textbooks, with lengths and their products as factors.
 _WITHIN_LINK = ("Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz", "hx", "hy", "hz", "m")
 
 
 @runtime_checkable
 class RegressorModel(Protocol):
-    """What base parameters are asked of: a torque model."""
+    """Model with a regressor, such as a torque model."""
 
     @property
     def robot(self) -> Robot: ...
@@ -48,16 +49,16 @@ class RegressorModel(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BaseParameters:
-    """Which parameters are kept, and how the others fold into them.
+    """Selected parameters and the mapping of all parameters to them.
 
     Attributes:
-        parameter_names: Of all p parameters.
-        columns: i, the kept columns, b of them.
+        parameter_names: Names of all p parameters.
+        columns: Selected columns i, b of them.
         mapping: B with W theta = W[:, i] (B theta); B[:, i] is the identity.
-        identifiable: Parameters that motion shows one by one.
-        in_combination: Parameters that it shows only together with others.
-        no_effect: Parameters no torque depends on.
-        singular_values: Of the column-scaled W, largest first; the gap behind the rank.
+        identifiable: Parameters that are identifiable individually.
+        in_combination: Parameters that are identifiable only in combination with others.
+        no_effect: Parameters without effect on torque.
+        singular_values: Singular values of the column-scaled W, largest first.
     """
 
     parameter_names: tuple[str, ...]
@@ -70,29 +71,29 @@ class BaseParameters:
 
     @property
     def rank(self) -> int:
-        """How many base parameters there are."""
+        """Number of base parameters."""
         return len(self.columns)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Each base parameter is called by the parameter that is kept for it."""
+        """Names of the base parameters, those of the selected parameters."""
         return tuple(self.parameter_names[i] for i in self.columns)
 
     @property
     def gap(self) -> float:
-        """Smallest singular value that counts over the largest that does not."""
+        """Ratio of the smallest significant to the largest insignificant singular value."""
         if self.rank == 0:
             return 1.0
-        rest = self.singular_values[self.rank :]
-        floor = float(rest[0]) if len(rest) else 0.0
+        remaining = self.singular_values[self.rank :]
+        floor = float(remaining[0]) if len(remaining) else 0.0
         return float(self.singular_values[self.rank - 1]) / max(floor, 1e-300)
 
-    def of(self, parameters: Float[Array, "*batch p"]) -> Float[Array, "*batch b"]:
-        """The base parameters B theta of full parameters theta."""
+    def base_values(self, parameters: Float[Array, "*batch p"]) -> Float[Array, "*batch b"]:
+        """Base parameters B theta of full parameters theta."""
         return np.asarray(np.asarray(parameters, float) @ self.mapping.T)
 
     def reduce(self, matrix: Float[Array, "*rows p"]) -> Float[Array, "*rows b"]:
-        """The kept columns of a regressor."""
+        """Selected columns of a regressor."""
         return np.asarray(matrix)[..., self.columns]
 
 
@@ -104,54 +105,54 @@ def base_parameters(
     dropped: Sequence[str] = (),
     seed: int = 0,
 ) -> BaseParameters:
-    """The base parameters of an arm (its links only) or of a torque model (every column).
+    """Base parameters of a robot (links only) or of a torque model (all columns).
 
-    Found at random states, loads, temperatures and paths. With the default rule and order a base
-    parameter is named after the first parameter of its combination, from base to tip: a fit, a
-    model file and `taufit inspect` all call it the same.
+    Determined at random states, loads, temperatures and paths. With the default rule and order a
+    base parameter is named after the first parameter of its combination, from base to tip, in all
+    fits, model files and `taufit inspect`.
 
     Args:
-        model: A robot, or a torque model with its friction, rotor inertias and offsets.
-        rule: "leftmost" goes through the columns in `order` and keeps each that those before it
-            cannot express; "qr" keeps the columns that condition best.
-        order: For "leftmost", names or indices of all columns; None goes link by link from base
-            to tip, inertias before moments before mass, which gives readable expressions.
-        dropped: Names of parameters held at zero, which show nothing.
-        seed: Of the random states.
+        model: Robot, or torque model with friction, rotor inertias and offsets.
+        rule: "leftmost" selects columns in `order` that earlier ones cannot express; "qr" selects
+            the best-conditioned columns.
+        order: Names or indices of all columns for "leftmost"; None for link by link from base to
+            tip, inertias before moments before mass, which gives readable expressions.
+        dropped: Names of parameters fixed at zero.
+        seed: Seed of the random states.
     """
     if isinstance(model, Robot):
         names = model.parameter_names
         robot = model
     else:
         names, robot = model.names, model.robot
-    return base_of_regressor(
+    return base_from_regressor(
         sampled_regressor(model, dropped=dropped, seed=seed),
         names=names,
         rule=rule,
         order=readable_order(names, robot.joints) if order is None else order,
-        # At these states every real effect is of the order of one; a tilt of 1e-7 rad is not.
-        smallest=3e-6,
+        # At these states real effects are of order one; a tilt of 1e-7 rad is not.
+        min_relative_norm=3e-6,
     )
 
 
-def base_of_regressor(
+def base_from_regressor(
     matrix: Float[Array, "r p"],
     *,
     names: Sequence[str] | None = None,
     rule: str = "qr",
     order: Sequence[int] | Sequence[str] | None = None,
-    smallest: float = 1e-9,
+    min_relative_norm: float = 1e-9,
 ) -> BaseParameters:
-    """The base parameters that the rows of W show.
+    """Base parameters identifiable from the rows of W.
 
-    For a recorded motion this is what that motion shows, which may be less than the arm has.
+    For a recorded motion these may be fewer than those of the robot.
 
     Args:
         matrix: W, stacked over samples and joints.
-        names: Of its columns.
-        rule: As in `base_parameters`.
-        order: For "leftmost"; None goes from left to right.
-        smallest: Columns shorter than this fraction of the longest count as zero.
+        names: Column names.
+        rule: Selection rule as in `base_parameters`.
+        order: Order of columns for "leftmost"; None for left to right.
+        min_relative_norm: Columns shorter than this fraction of the longest count as zero.
     """
     w = np.asarray(matrix, float)
     if w.ndim != 2 or w.shape[0] == 0 or w.shape[1] == 0:
@@ -167,8 +168,8 @@ def base_of_regressor(
         raise TaufitError(f"rule {rule!r} is not known: use {' or '.join(RULES)}.")
 
     norms = np.linalg.norm(w, axis=0)
-    # A column that only rounding left is no column.
-    present = norms > smallest * norms.max()
+    # Columns of rounding errors count as zero.
+    present = norms > min_relative_norm * norms.max()
     scale = np.where(present, norms, 1.0)
     alive = np.flatnonzero(present)
     if len(alive) == 0:
@@ -178,27 +179,27 @@ def base_of_regressor(
     _, singular, right = np.linalg.svd(upper)
     rank = _rank(singular, len(alive))
     null = right[rank:].T
-    hidden = np.linalg.norm(null, axis=1) > 1e-6
+    in_combination = np.linalg.norm(null, axis=1) > 1e-6
 
-    wanted = None
+    column_order = None
     if rule == "leftmost":
-        place = {int(column): k for k, column in enumerate(alive)}
-        wanted = [place[i] for i in sequence if i in place]
-    kept = _select(upper, rank, wanted)
-    others = np.setdiff1d(np.arange(len(alive)), kept)
-    folded = np.linalg.lstsq(upper[:, kept], upper[:, others], rcond=None)[0]
-    folded[np.abs(folded) < 1e-10] = 0.0
+        position = {int(column): k for k, column in enumerate(alive)}
+        column_order = [position[i] for i in sequence if i in position]
+    selected = _select_columns(upper, rank, column_order)
+    dependent = np.setdiff1d(np.arange(len(alive)), selected)
+    combination = np.linalg.lstsq(upper[:, selected], upper[:, dependent], rcond=None)[0]
+    combination[np.abs(combination) < 1e-10] = 0.0
 
-    columns = alive[kept]
+    columns = alive[selected]
     mapping = np.zeros((rank, count))
     mapping[np.arange(rank), columns] = 1.0
-    mapping[:, alive[others]] = folded * scale[alive[others]] / scale[columns][:, None]
+    mapping[:, alive[dependent]] = combination * scale[alive[dependent]] / scale[columns][:, None]
     return BaseParameters(
         labels,
         columns,
         mapping,
-        alive[~hidden],
-        alive[hidden],
+        alive[~in_combination],
+        alive[in_combination],
         np.flatnonzero(~present),
         singular,
     )
@@ -207,9 +208,9 @@ def base_of_regressor(
 def sampled_regressor(
     model: RegressorModel | Robot, *, dropped: Sequence[str] = (), seed: int = 0
 ) -> Float[Array, "r p"]:
-    """W at random states, with at least four rows per column; zero where a parameter is dropped.
+    """Regressor W at random states, at least four rows per column; zero for dropped parameters.
 
-    Half the velocities are spread over magnitudes, so that friction at low speed shows.
+    Half of the velocities are distributed over magnitudes, to excite friction at low speed.
     """
     robot = model if isinstance(model, Robot) else model.robot
     columns = robot.layout.size if isinstance(model, Robot) else len(model.names)
@@ -241,45 +242,45 @@ def term_inputs(
 def random_states(
     robot: Robot, n: int, seed: int = 0
 ) -> tuple[Float[Array, "n j"], Float[Array, "n j"], Float[Array, "n j"]]:
-    """Positions over a full turn (a metre where joints slide), velocities and accelerations.
+    """Random positions over a full turn (a metre for prismatic joints), velocities, accelerations.
 
-    Limits are not minded: what an arm can show does not depend on them.
+    Joint limits are ignored, since identifiability does not depend on them.
     """
     rng = np.random.default_rng(seed)
-    reach = np.where([link.is_prismatic for link in robot.links], 1.0, np.pi)
-    q = rng.uniform(-1.0, 1.0, (n, robot.joints)) * reach
+    half_range = np.where([link.is_prismatic for link in robot.links], 1.0, np.pi)
+    q = rng.uniform(-1.0, 1.0, (n, robot.joints)) * half_range
     v = rng.uniform(-2.5, 2.5, (n, robot.joints))
-    small = np.sign(v) * 10.0 ** rng.uniform(-2.0, 0.4, v.shape)
-    v = np.where(rng.random(v.shape) < 0.5, v, small)
+    slow = np.sign(v) * 10.0 ** rng.uniform(-2.0, 0.4, v.shape)
+    v = np.where(rng.random(v.shape) < 0.5, v, slow)
     a = rng.uniform(-8.0, 8.0, (n, robot.joints))
     return q, v, a
 
 
 def readable_order(names: Sequence[str], joints: int) -> list[int]:
-    """Link by link from base to tip: inertias, moments, mass, then the joint's own columns."""
+    """Column order link by link from base to tip: inertias, moments, mass, joint terms."""
     within = {name: k for k, name in enumerate(_WITHIN_LINK)}
 
     def key(i: int) -> tuple[int, int, int]:
         owner = parse_name(names[i])
         if owner.number < 0:
             return joints, 0, i
-        return owner.number, int(owner.kind != "link"), within.get(owner.what, len(within) + i)
+        return owner.number, int(owner.kind != "link"), within.get(owner.quantity, len(within) + i)
 
     assert set(within) == set(LINK_PARAMETERS)
     return sorted(range(len(names)), key=key)
 
 
 def _indices(order: Sequence[int] | Sequence[str] | None, names: tuple[str, ...]) -> list[int]:
-    """Column indices in the order asked for; columns not mentioned come last."""
+    """Column indices in the given order; columns not mentioned come last."""
     if order is None:
         return list(range(len(names)))
-    where = {name: i for i, name in enumerate(names)}
+    index_by_name = {name: i for i, name in enumerate(names)}
     out: list[int] = []
     for entry in order:
         if isinstance(entry, str):
-            if entry not in where:
+            if entry not in index_by_name:
                 raise TaufitError(f"there is no parameter {entry!r} to order by.")
-            out.append(where[entry])
+            out.append(index_by_name[entry])
         else:
             if not 0 <= int(entry) < len(names):
                 raise TaufitError(f"there is no column {entry} to order by.")
@@ -290,10 +291,10 @@ def _indices(order: Sequence[int] | Sequence[str] | None, names: tuple[str, ...]
 
 
 def _rank(singular: Float[Array, " s"], columns: int) -> int:
-    """Singular values before the first drop by 1000 into the small ones.
+    """Number of singular values before the first drop by a factor of 1000 to small ones.
 
-    True ones of arms stay above 1e-4; exact dependence leaves 1e-15, angles printed with seven
-    digits 1e-7. Where there is no clear drop, the widest gap below 1e-4 decides.
+    Significant ones of robots stay above 1e-4; exact dependence gives 1e-15, angles with seven
+    digits 1e-7. Without a clear drop, the widest gap below 1e-4 is used.
     """
     s = np.zeros(columns)
     s[: len(singular)] = singular / singular[0]
@@ -308,43 +309,45 @@ def _rank(singular: Float[Array, " s"], columns: int) -> int:
     return columns
 
 
-def _select(upper: Float[Array, "k a"], rank: int, order: list[int] | None) -> Int[Array, " b"]:
-    """`rank` independent columns: leftmost in `order`, or those farthest from the ones kept.
+def _select_columns(
+    upper: Float[Array, "k a"], rank: int, order: list[int] | None
+) -> Int[Array, " b"]:
+    """`rank` independent columns: leftmost in `order`, or by column-pivoted QR.
 
-    Projections are done twice, which keeps them orthogonal to rounding.
+    Projections are repeated, for orthogonality up to rounding.
     """
     if order is None:
-        return _pivoted(upper, rank)
-    # Rounded descriptions leave components that are small but not zero: raise the bar until the
-    # count agrees with the singular values.
+        return _pivoted_qr_columns(upper, rank)
+    # Rounded descriptions give small nonzero components: increase the tolerance until the number of
+    # columns agrees with the singular values.
     for tolerance in (1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-9, 1e-10):
         basis = np.empty((upper.shape[0], 0))
-        kept = []
+        selected = []
         for i in order:
-            rest = upper[:, i].copy()
+            remainder = upper[:, i].copy()
             for _ in range(2):
-                rest -= basis @ (basis.T @ rest)
-            size = np.linalg.norm(rest)
+                remainder -= basis @ (basis.T @ remainder)
+            size = np.linalg.norm(remainder)
             if size > tolerance * np.linalg.norm(upper[:, i]):
-                kept.append(i)
-                basis = np.column_stack([basis, rest / size])
-                if len(kept) > rank:
+                selected.append(i)
+                basis = np.column_stack([basis, remainder / size])
+                if len(selected) > rank:
                     break
-        if len(kept) == rank:
-            return np.array(kept)
-    return np.sort(_pivoted(upper, rank))
+        if len(selected) == rank:
+            return np.array(selected)
+    return np.sort(_pivoted_qr_columns(upper, rank))
 
 
-def _pivoted(upper: Float[Array, "k a"], rank: int) -> Int[Array, " b"]:
-    """Column-pivoted QR; among columns equally far the first, so that rounding does not decide."""
-    rest = upper.copy()
-    kept: list[int] = []
+def _pivoted_qr_columns(upper: Float[Array, "k a"], rank: int) -> Int[Array, " b"]:
+    """Columns of a column-pivoted QR; of equal pivots the first, independent of rounding."""
+    remainder = upper.copy()
+    selected: list[int] = []
     for _ in range(rank):
-        sizes = np.linalg.norm(rest, axis=0)
-        sizes[kept] = -1.0
-        pick = int(np.flatnonzero(sizes >= (1.0 - 1e-6) * sizes.max())[0])
-        direction = rest[:, pick] / sizes[pick]
+        sizes = np.linalg.norm(remainder, axis=0)
+        sizes[selected] = -1.0
+        pivot = int(np.flatnonzero(sizes >= (1.0 - 1e-6) * sizes.max())[0])
+        direction = remainder[:, pivot] / sizes[pivot]
         for _ in range(2):
-            rest -= np.outer(direction, direction @ rest)
-        kept.append(pick)
-    return np.array(kept)
+            remainder -= np.outer(direction, direction @ remainder)
+        selected.append(pivot)
+    return np.array(selected)

@@ -1,7 +1,7 @@
-"""The regressor of many samples at once: the compiled kernel where there is one, else NumPy.
+"""Regressor of many samples: by the compiled kernel if available, else by NumPy.
 
-Same results as `recursion`, which is the clear form of it; tests tie the two. An `Engine` is a
-robot prepared for repeated calls; the functions here prepare one per robot and keep it.
+Results equal those of `recursion`, the reference implementation; tests compare the two. A
+`RegressorEngine` is a robot prepared for repeated calls; the functions here keep one per robot.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ try:
 except ImportError:  # no compiler when this was installed
     _kernel = None
 
-_LARGE = 16 << 20  # bytes: more than a core's share of the caches
+_CACHE_BYTES = 16 << 20  # size above which output bypasses the caches [bytes]
 
 
 class RegressorEngine:
-    """A robot's constants, ready for batches of states.
+    """Constants of a robot, prepared for batches of states.
 
     Args:
-        robot: The arm.
-        gravity, parameters: In place of the robot's own.
-        compiled: Whether to use the kernel; by default where there is one.
+        robot: Robot whose dynamics are evaluated.
+        gravity, parameters: Values in place of the robot's.
+        compiled: Whether to use the kernel; by default if available.
 
     Attributes:
-        robot: Whose dynamics these are.
-        gravity: In the base frame [m/s^2].
+        robot: Robot of the engine.
+        gravity: Gravity vector in the base frame [m/s^2].
         compiled: Whether the kernel does the work.
     """
 
-    __slots__ = ("_once", "_shape", "compiled", "gravity", "kernel", "robot")
+    __slots__ = ("_regressor_once", "_shape", "compiled", "gravity", "kernel", "robot")
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class RegressorEngine:
                 self.gravity,
                 (robot.parameters if parameters is None else parameters).reshape(-1, PER_LINK),
             )
-            self._once = self.kernel.regressor_once
+            self._regressor_once = self.kernel.regressor_once
         elif parameters is not None:
             self.robot = robot.with_parameters(parameters)
 
@@ -75,24 +75,23 @@ class RegressorEngine:
         threads: int = 1,
         out: Float[Array, "n j p"] | None = None,
     ) -> Float[Array, "n j p"]:
-        """Y with tau = Y theta, theta the 10 j inertial parameters link after link.
+        """Regressor Y with tau = Y theta, theta the 10 j inertial parameters link after link.
 
-        `out`, contiguous doubles, is filled and returned: memory used again costs a third of fresh
-        memory when the batch is large.
+        `out`, contiguous doubles, is filled and returned: reused memory is three times as fast as
+        fresh memory for large batches.
         """
-        q, v, a = self._states(q, v, a)
+        q, v, a = self._check_states(q, v, a)
         if not self.compiled:
             rows = recursion.regressor(self.robot, q, v, a, gravity=self.gravity)
             if out is None:
                 return rows
             out[:] = rows
             return out
-        # Fresh pages pass through the caches to be zeroed; only memory in use gains from avoiding
-        # them.
-        past_caches = out is not None and out.nbytes > _LARGE
+        # Fresh pages are zeroed in the caches; only reused memory gains from bypassing them.
+        bypass_caches = out is not None and out.nbytes > _CACHE_BYTES
         if out is None:
             out = np.empty((len(q), *self._shape))
-        self.kernel.regressor(q, v, a, out, threads, past_caches)
+        self.kernel.regressor(q, v, a, out, threads, bypass_caches)
         return out
 
     def regressor_once(
@@ -102,11 +101,11 @@ class RegressorEngine:
         a: Float[Array, " j"],
         out: Float[Array, "j p"] | None = None,
     ) -> Float[Array, "j p"]:
-        """Y of a single sample; for loops that take samples as they come."""
+        """Regressor Y of a single sample, for real-time loops."""
         if out is None:
             out = np.empty(self._shape)
         if self.compiled:
-            self._once(q, v, a, out)
+            self._regressor_once(q, v, a, out)
         else:
             q, v, a = (np.asarray(x, float)[None] for x in (q, v, a))
             out[:] = self.regressor(q, v, a)[0]
@@ -120,8 +119,8 @@ class RegressorEngine:
         *,
         threads: int = 1,
     ) -> Float[Array, "n j"]:
-        """Joint torques of the rigid links with the robot's own parameters."""
-        q, v, a = self._states(q, v, a)
+        """Joint torques of the rigid links."""
+        q, v, a = self._check_states(q, v, a)
         if not self.compiled:
             return recursion.inverse_dynamics(self.robot, q, v, a, gravity=self.gravity)
         out = np.empty_like(q)
@@ -146,7 +145,7 @@ class RegressorEngine:
         threads: int = 1,
     ) -> tuple[Float[Array, "n j"], Float[Array, "n j"], Float[Array, "n j"]]:
         """Gradient of sum(gradient * Y(q, v, a)) with respect to q, v and a, exact."""
-        q, v, a = self._states(q, v, a)
+        q, v, a = self._check_states(q, v, a)
         if not self.compiled:
             from taufit.dynamics import adjoint
 
@@ -168,7 +167,7 @@ class RegressorEngine:
         out: Float[Array, " m"],
         weights: Float[Array, "n j"] | None = None,
     ) -> None:
-        """Columns of Y for samples first <= s < last, each contiguous over samples.
+        """Write columns of Y for samples first <= s < last, each contiguous over samples.
 
         Y[s, i, c] * weights[s, i] goes to out[place[i, c] + s - first] where place is not negative
         and c belongs to link i or a later one; the other entries of Y are zero. Arrays must be
@@ -186,7 +185,7 @@ class RegressorEngine:
                 if place[i, c] >= 0:
                     out[place[i, c] : place[i, c] + last - first] = rows[:, i, c]
 
-    def _states(
+    def _check_states(
         self, *arrays: Float[Array, "n j"]
     ) -> tuple[Float[Array, "n j"], Float[Array, "n j"], Float[Array, "n j"]]:
         q, v, a = (np.ascontiguousarray(x, float) for x in arrays)
@@ -200,14 +199,14 @@ class RegressorEngine:
 
 
 @lru_cache(maxsize=32)
-def _engine(robot: Robot, gravity: tuple[float, ...] | None) -> RegressorEngine:
-    # Robots are frozen and compared by identity; the cache holds them, so an identity stays theirs.
+def _cached_engine(robot: Robot, gravity: tuple[float, ...] | None) -> RegressorEngine:
+    # Robots are compared by identity; the cache holds references, so identities stay unique.
     return RegressorEngine(robot, gravity=None if gravity is None else np.array(gravity))
 
 
 def engine(robot: Robot, *, gravity: Float[Array, " 3"] | None = None) -> RegressorEngine:
-    """The robot's engine, prepared once."""
-    return _engine(robot, None if gravity is None else tuple(float(x) for x in gravity))
+    """Engine of a robot, prepared once."""
+    return _cached_engine(robot, None if gravity is None else tuple(float(x) for x in gravity))
 
 
 def regressor(
@@ -222,10 +221,10 @@ def regressor(
     """Y with tau = Y theta, theta the 10 j inertial parameters link after link.
 
     Args:
-        robot: The arm.
+        robot: Robot with its mounting.
         q, v, a: Joint position, velocity, acceleration.
-        threads: To share large batches among; one result, however many.
-        out: Contiguous doubles to fill and return, instead of fresh memory.
+        threads: Number of threads for large batches; results do not depend on it.
+        out: Contiguous doubles to fill and return, in place of fresh memory.
     """
     return engine(robot).regressor(q, v, a, threads=threads, out=out)
 
@@ -237,32 +236,32 @@ def regressor_tiles(
     a: Float[Array, "n j"],
     columns: Int[Array, " b"] | None = None,
 ) -> list[tuple[Int[Array, " c"], Float[Array, "c n"]]]:
-    """Y joint by joint and column by column, without the zeros a serial chain has.
+    """Regressor Y joint by joint and column by column, without the zeros of a serial chain.
 
-    Entry i is (which, tile) with Y[:, i, which] = tile.T and every other of the asked columns zero:
+    Entry i is (indices, tile) with Y[:, i, indices] = tile.T and all other selected columns zero:
     joint i moves links i and later only.
 
     Args:
-        robot: The arm.
+        robot: Robot with its mounting.
         q, v, a: Joint position, velocity, acceleration.
-        columns: Of the 10 j; all of them by default.
+        columns: Columns among the 10 j; all by default.
     """
-    prepared = engine(robot)
-    q, v, a = prepared._states(q, v, a)
+    robot_engine = engine(robot)
+    q, v, a = robot_engine._check_states(q, v, a)
     n, joints = q.shape
     layout = robot.layout
-    wanted = np.arange(layout.size) if columns is None else np.asarray(columns, int)
-    which = [wanted[wanted >= layout.from_link(i).start] for i in range(joints)]
-    flat = np.empty(n * sum(len(own) for own in which))
-    place = np.full((joints, layout.size), -1, dtype=np.int64)
+    selected = np.arange(layout.size) if columns is None else np.asarray(columns, int)
+    indices = [selected[selected >= layout.from_link(i).start] for i in range(joints)]
+    flat = np.empty(n * sum(len(joint_indices) for joint_indices in indices))
+    offsets = np.full((joints, layout.size), -1, dtype=np.int64)
     tiles = []
-    at = 0
-    for i, own in enumerate(which):
-        place[i, own] = at + n * np.arange(len(own))
-        tiles.append(flat[at : at + n * len(own)].reshape(len(own), n))
-        at += n * len(own)
-    prepared.write_columns(q, v, a, 0, n, place, flat)
-    return list(zip(which, tiles, strict=True))
+    offset = 0
+    for i, joint_indices in enumerate(indices):
+        offsets[i, joint_indices] = offset + n * np.arange(len(joint_indices))
+        tiles.append(flat[offset : offset + n * len(joint_indices)].reshape(len(joint_indices), n))
+        offset += n * len(joint_indices)
+    robot_engine.write_columns(q, v, a, 0, n, offsets, flat)
+    return list(zip(indices, tiles, strict=True))
 
 
 def regressor_adjoint(
@@ -276,7 +275,7 @@ def regressor_adjoint(
 ) -> tuple[Float[Array, "n j"], Float[Array, "n j"], Float[Array, "n j"]]:
     """Gradient of sum(gradient * Y(q, v, a)) with respect to q, v and a, exact.
 
-    The reverse mode of `regressor`: it costs about three regressors, whatever the gradient is of.
+    Reverse mode of `regressor`: it costs about three regressors for any scalar function.
     """
     return engine(robot).regressor_adjoint(q, v, a, gradient, threads=threads)
 
@@ -290,7 +289,7 @@ def inverse_dynamics(
     gravity: Float[Array, " 3"] | None = None,
     threads: int = 1,
 ) -> Float[Array, "n j"]:
-    """Joint torques of the rigid links alone.
+    """Joint torques of the rigid links, without rotors and friction.
 
     Rotor inertia and friction belong to the torque model. `gravity` replaces the robot's own.
     """
@@ -298,7 +297,7 @@ def inverse_dynamics(
 
 
 def gravity_torque(robot: Robot, q: Float[Array, "n j"]) -> Float[Array, "n j"]:
-    """Torque that holds the arm still."""
+    """Gravity torque g(q)."""
     zero = np.zeros_like(np.asarray(q, float))
     return inverse_dynamics(robot, q, zero, zero)
 
@@ -306,16 +305,16 @@ def gravity_torque(robot: Robot, q: Float[Array, "n j"]) -> Float[Array, "n j"]:
 def coriolis_torque(
     robot: Robot, q: Float[Array, "n j"], v: Float[Array, "n j"]
 ) -> Float[Array, "n j"]:
-    """C(q, v) v: what velocity alone costs."""
+    """Coriolis and centrifugal torque C(q, v) v."""
     return inverse_dynamics(robot, q, v, np.zeros_like(np.asarray(v, float)), gravity=np.zeros(3))
 
 
 def mass_matrix(robot: Robot, q: Float[Array, "n j"]) -> Float[Array, "n j j"]:
-    """M(q) of the links: column k is the torque of a unit acceleration of joint k, weightless."""
+    """Mass matrix M(q) of the links: column k is the torque of a unit acceleration of joint k."""
     q = np.asarray(q, float)
     n, joints = q.shape
-    repeated = np.repeat(q, joints, axis=0)
+    positions = np.repeat(q, joints, axis=0)
     units = np.tile(np.eye(joints), (n, 1))
-    rows = inverse_dynamics(robot, repeated, np.zeros_like(units), units, gravity=np.zeros(3))
+    rows = inverse_dynamics(robot, positions, np.zeros_like(units), units, gravity=np.zeros(3))
     matrix = rows.reshape(n, joints, joints)
     return 0.5 * (matrix + np.swapaxes(matrix, -1, -2))

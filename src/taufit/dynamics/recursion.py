@@ -1,13 +1,13 @@
-"""Rigid-body dynamics of a serial chain in Lie-group form, clear NumPy, vectorised over samples.
+"""Rigid-body dynamics of a serial chain in Lie-group form, in NumPy, vectorised over samples.
 
-Twists are (omega; v), wrenches (moment; force), everything of link i in its own frame:
+Twists are (omega; v), wrenches (moment; force), all quantities of link i in its frame:
 
     V_i = X V_{i-1} + S_i v_i                                  X = Ad of the inverse of M exp([S] q)
     A_i = X A_{i-1} + ad_{X V_{i-1}}(S_i v_i) + S_i a_i        A_0 = (0; -g)
     F_i = X_{i+1}' F_{i+1} + E_i A_i - ad_{V_i}' E_i V_i
     tau_i = S_i' F_i
 
-The batch engine (`batch`) is the compiled form of `regressor`; tests tie the two.
+The engine in `batch` is the compiled form of `regressor`; tests compare the two.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _cross(a: Float[Array, "... 3"], b: Float[Array, "... 3"]) -> Float[Array, "
 def joint_transforms(
     robot: Robot, q: Float[Array, "n j"]
 ) -> tuple[Float[Array, "n j 3 3"], Float[Array, "n j 3"]]:
-    """Rotation and position of every link frame in the one before it: M exp([S] q)."""
+    """Rotation and position of every link frame in the previous one: M exp([S] q)."""
     n = len(q)
     rotations = np.empty((n, robot.joints, 3, 3))
     positions = np.empty((n, robot.joints, 3))
@@ -51,8 +51,8 @@ def joint_transforms(
         )
         # exp: (1 - R)(w x u) + w w'u q; the second part is the pitch of a helical joint.
         shift = np.cross(w, u)
-        moved = -(s[:, None] * (hat @ shift) + c1[:, None] * (hat @ hat @ shift))
-        positions[:, i] = origin + (moved + q[:, i, None] * (w * (w @ u))) @ base.T
+        displacement = -(s[:, None] * (hat @ shift) + c1[:, None] * (hat @ hat @ shift))
+        positions[:, i] = origin + (displacement + q[:, i, None] * (w * (w @ u))) @ base.T
     return rotations, positions
 
 
@@ -70,9 +70,9 @@ def _motion(
     twist = np.zeros((n, 6))
     acceleration = np.broadcast_to(np.concatenate([np.zeros(3), -gravity]), (n, 6))
     for i, link in enumerate(robot.links):
-        back = np.swapaxes(rotations[:, i], -1, -2)
-        twist = _to_child(back, positions[:, i], twist)
-        acceleration = _to_child(back, positions[:, i], acceleration)
+        inverse_rotation = np.swapaxes(rotations[:, i], -1, -2)
+        twist = _to_child(inverse_rotation, positions[:, i], twist)
+        acceleration = _to_child(inverse_rotation, positions[:, i], acceleration)
         step = link.screw * v[:, i, None]
         bracket = np.concatenate(
             [
@@ -99,7 +99,7 @@ def _to_child(
 def link_wrench_matrix(
     twist: Float[Array, "n 6"], acceleration: Float[Array, "n 6"]
 ) -> Float[Array, "n 6 10"]:
-    """The wrench a link needs, as a linear map of its ten parameters.
+    """Wrench of a link as a linear map of its ten parameters.
 
     With acc = A_lin + w x V_lin:
     force = m acc + ([alpha] + [w][w]) h,  moment = -[acc] h + (L(alpha) + [w] L(w)) I.
@@ -124,7 +124,7 @@ def _hat(w: Float[Array, "n 3"]) -> Float[Array, "n 3 3"]:
 
 
 def _inertia_map(x: Float[Array, "n 3"]) -> Float[Array, "n 3 6"]:
-    """L(x) with I x = L(x) (Ixx, Ixy, Iyy, Ixz, Iyz, Izz)."""
+    """Matrix L(x) with I x = L(x) (Ixx, Ixy, Iyy, Ixz, Iyz, Izz)."""
     out = np.zeros((len(x), 3, 6))
     out[:, 0, 0], out[:, 0, 1], out[:, 0, 3] = x[:, 0], x[:, 1], x[:, 2]
     out[:, 1, 1], out[:, 1, 2], out[:, 1, 4] = x[:, 0], x[:, 1], x[:, 2]
@@ -140,10 +140,10 @@ def regressor(
     *,
     gravity: Float[Array, " 3"] | None = None,
 ) -> Float[Array, "n j p"]:
-    """Y with tau = Y theta, theta the 10 j inertial parameters link after link.
+    """Regressor Y with tau = Y theta, theta the 10 j inertial parameters link after link.
 
-    Column block b of row i is S_i carried to link b, transposed, times that link's wrench matrix.
-    `gravity` replaces the robot's own.
+    Column block b of row i is S_i in the frame of link b, transposed, times that link's wrench
+    matrix. `gravity` replaces the robot's.
     """
     q, v, a = (np.asarray(x, float) for x in (q, v, a))
     g = robot.gravity if gravity is None else gravity
@@ -151,13 +151,13 @@ def regressor(
     twists, accelerations = _motion(robot, rotations, positions, v, a, g)
     n, joints = q.shape
     out = np.zeros((n, joints, robot.layout.size))
-    carried: list[Float[Array, "n 6"]] = []
+    screws: list[Float[Array, "n 6"]] = []
     for b, link in enumerate(robot.links):
-        back = np.swapaxes(rotations[:, b], -1, -2)
-        carried = [_to_child(back, positions[:, b], screw) for screw in carried]
-        carried.append(np.broadcast_to(link.screw, (n, 6)))
+        inverse_rotation = np.swapaxes(rotations[:, b], -1, -2)
+        screws = [_to_child(inverse_rotation, positions[:, b], screw) for screw in screws]
+        screws.append(np.broadcast_to(link.screw, (n, 6)))
         wrench = link_wrench_matrix(twists[:, b], accelerations[:, b])
-        for i, screw in enumerate(carried):
+        for i, screw in enumerate(screws):
             out[:, i, robot.layout.link(b)] = np.einsum("nk,nkp->np", screw, wrench)
     return out
 
@@ -181,12 +181,12 @@ def inverse_dynamics(
     torque = np.empty_like(q)
     wrench = np.zeros((len(q), 6))
     for i in reversed(range(robot.joints)):
-        own = np.einsum(
+        link_wrench = np.einsum(
             "nkp,p->nk",
             link_wrench_matrix(twists[:, i], accelerations[:, i]),
             robot.links[i].parameters,
         )
-        wrench = wrench + own
+        wrench = wrench + link_wrench
         torque[:, i] = wrench @ robot.links[i].screw
         # To the previous frame: force f = R f, moment m = R m + p x f.
         force = np.einsum("nij,nj->ni", rotations[:, i], wrench[:, 3:])
@@ -196,7 +196,7 @@ def inverse_dynamics(
 
 
 def gravity_torque(robot: Robot, q: Float[Array, "n j"]) -> Float[Array, "n j"]:
-    """Torque that holds the arm still."""
+    """Gravity torque g(q)."""
     zero = np.zeros_like(np.asarray(q, float))
     return inverse_dynamics(robot, q, zero, zero)
 
@@ -204,12 +204,12 @@ def gravity_torque(robot: Robot, q: Float[Array, "n j"]) -> Float[Array, "n j"]:
 def coriolis_torque(
     robot: Robot, q: Float[Array, "n j"], v: Float[Array, "n j"]
 ) -> Float[Array, "n j"]:
-    """C(q, v) v: what velocity alone costs."""
+    """Coriolis and centrifugal torque C(q, v) v."""
     return inverse_dynamics(robot, q, v, np.zeros_like(np.asarray(v, float)), gravity=np.zeros(3))
 
 
 def mass_matrix(robot: Robot, q: Float[Array, "n j"]) -> Float[Array, "n j j"]:
-    """M(q) of the links, column by column from unit accelerations without gravity."""
+    """Mass matrix M(q) of the links, column by column from unit accelerations without gravity."""
     q = np.asarray(q, float)
     zero = np.zeros_like(q)
     columns = []

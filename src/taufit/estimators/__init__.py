@@ -1,6 +1,6 @@
-"""Parameters from information. In: a `Problem` with its `Information`. Out: a `Solution`.
+"""Estimators. In: `Information` and an `EstimationProblem`. Out: an `EstimatorSolution`.
 
-Left to others: rows and weights (regression), which terms to fit (selection).
+Elsewhere: rows and weights (regression), model selection (fitting).
 """
 
 from __future__ import annotations
@@ -39,15 +39,17 @@ ESTIMATORS: Registry[type[Estimator]] = Registry(
 )
 
 
-def as_estimator(given: Estimator | str | None) -> Estimator | None:
-    """An estimator, or the one of a name; None and "auto" stand for the automatic choice."""
-    if given is None or given == "auto":
+def as_estimator(estimator: Estimator | str | None) -> Estimator | None:
+    """Estimator, given as object or by name; None and "auto" for the automatic choice."""
+    if estimator is None or estimator == "auto":
         return None
-    if not isinstance(given, str):
-        return given
-    if given not in ESTIMATORS:
-        raise TaufitError(f"estimator {given!r} is not known; there are {', '.join(ESTIMATORS)}.")
-    return ESTIMATORS[given]()
+    if not isinstance(estimator, str):
+        return estimator
+    if estimator not in ESTIMATORS:
+        raise TaufitError(
+            f"estimator {estimator!r} is not known; there are {', '.join(ESTIMATORS)}."
+        )
+    return ESTIMATORS[estimator]()
 
 
 __all__ = ["ESTIMATORS", "as_estimator"]

@@ -1,4 +1,4 @@
-"""Physically consistent least squares: convex, so the best possible arm is found for certain."""
+"""Physically consistent least squares: convex, so the global optimum is found."""
 
 from __future__ import annotations
 
@@ -9,36 +9,35 @@ from typing import Any
 import numpy as np
 
 from taufit.core.errors import InfeasibleError
-from taufit.estimators.cone import consistent_least_squares, noise_level
-from taufit.estimators.constraints import constraints_of, project_to_feasible
-from taufit.estimators.entropic import cross_validated_weight, entropic_least_squares
+from taufit.estimators.cone_least_squares import consistent_least_squares, noise_level
+from taufit.estimators.constraints import make_constraints, project_to_feasible
+from taufit.estimators.entropic import entropic_least_squares, select_prior_weight
 from taufit.estimators.estimator import EstimationProblem, EstimatorSolution
 from taufit.regression.information import Information
 
 
 @dataclass(frozen=True, slots=True)
 class ConsistentSdp:
-    """min |y - W theta|^2 subject to physics.
+    """Minimise |y - W theta|^2 subject to physical consistency.
 
     Every link's pseudo-inertia is positive definite, rotor inertias and dissipative friction terms
-    are not negative, and the user's bounds hold. Combinations no motion shows are set as near to
-    the nominal robot as physics allows; with a prior, poorly excited ones are pulled there too.
+    are not negative, and the user's bounds hold. Unidentifiable combinations are set as close to
+    the nominal robot as consistency allows; with a prior, also poorly excited ones.
 
     Attributes:
-        weighting: Of the rows, see `WEIGHTINGS`.
-        prior_weight: 0 for none. A positive number w adds w sum_k D(P_k, P0_k), the log-det
-            divergence from the nominal links, in units of one squared noise level.
-            "cross_validated" chooses w by predicting runs left out; several numbers are one per
-            link.
-        precision: One per parameter: 1 / variance, in the same unit; none by default.
-        expected: What that variance is about, one per parameter; zero by default.
-        speeds: Up to which each joint's friction must take energy, never give it [rad/s]; by
-            default the robot's rated speeds.
-        rising: Whether friction must not fall with speed up to there, either.
-        least_noise: Below which no joint's noise is taken to be [N m]; none by default.
+        weighting: Weighting of the rows, see `WEIGHTINGS`.
+        prior_weight: Prior weight; 0 for none. A positive number w adds w sum_k D(P_k, P0_k), the
+            log-det divergence from the nominal links, in units of one squared noise level.
+            "cross_validated" determines w by cross-validation; several numbers are one per link.
+        precision: Prior precision of each parameter, in the same unit; none by default.
+        expected: Prior mean of each parameter; zero by default.
+        speeds: Speed up to which friction of each joint must be dissipative [rad/s]; rated speeds
+            by default.
+        rising: Whether friction must not decrease with speed up to there.
+        least_noise: Lower limit of each joint's noise [N m]; none by default.
         margin: Smallest eigenvalue of every pseudo-inertia [kg and kg m^2].
-        mass, centre, ellipsoid, total_mass: Bounds, as `constraints_of` takes them.
-        ridge: Weight of the nominal robot in directions no motion shows, relative to the noise.
+        mass, centre, ellipsoid, total_mass: Bounds as for `make_constraints`.
+        ridge: Weight of the nominal robot in unidentifiable directions, relative to the noise.
     """
 
     weighting: str = "joint"
@@ -57,7 +56,7 @@ class ConsistentSdp:
 
     def solve(self, information: Information, problem: EstimationProblem) -> EstimatorSolution:
         model = problem.model
-        limits = constraints_of(
+        limits = make_constraints(
             model,
             margin=self.margin,
             mass=self.mass,
@@ -75,34 +74,38 @@ class ConsistentSdp:
                 raise InfeasibleError(
                     f"prior weight {weight!r} is not known: give a number or 'cross_validated'."
                 )
-            weight = cross_validated_weight(problem, limits, self.margin)
-        each = np.asarray(weight, float)
-        if np.any(each < 0) or not np.all(np.isfinite(each)):
+            weight = select_prior_weight(problem, limits, self.margin)
+        weights = np.asarray(weight, float)
+        if np.any(weights < 0) or not np.all(np.isfinite(weights)):
             raise InfeasibleError(f"a prior weight must be 0 or more, found {weight}.")
-        settings["prior_weight"] = float(each.mean())
-        if np.all(each > 0):
-            own = np.asarray(self.precision, float) if self.precision else None
-            about = np.asarray(self.expected, float) if self.expected else None
+        settings["prior_weight"] = float(weights.mean())
+        if np.all(weights > 0):
+            precision = np.asarray(self.precision, float) if self.precision else None
+            prior_mean = np.asarray(self.expected, float) if self.expected else None
             theta, messages = entropic_least_squares(
-                information, problem, limits, each, precision=own, expected=about
+                information, problem, limits, weights, precision=precision, expected=prior_mean
             )
         else:
-            held = self._with_precision(information, problem)
-            theta, messages = consistent_least_squares(held, problem, limits, self.ridge)
+            with_prior = self._with_precision(information, problem)
+            theta, messages = consistent_least_squares(with_prior, problem, limits, self.ridge)
         warnings.extend(messages)
         return EstimatorSolution(
             project_to_feasible(model, theta, margin=self.margin), tuple(warnings), settings
         )
 
     def _with_precision(self, information: Information, problem: EstimationProblem) -> Information:
-        """The same with the terms' prior as rows; what the data leave unexplained stays theirs."""
+        """Information with the prior of the terms as rows, and unchanged residual."""
         if not self.precision:
             return information
         noise = noise_level(information, problem)
         rows = np.diag(noise * np.sqrt(np.asarray(self.precision, float)))
         rows = rows[np.any(rows, axis=1)]
         expected = np.asarray(self.expected or np.zeros(len(self.precision)), float)
-        more = information.with_rows(rows, rows @ expected)
+        extended = information.with_rows(rows, rows @ expected)
         return Information(
-            more.names, more.factor, more.target, information.residual, information.count
+            extended.names,
+            extended.factor,
+            extended.target,
+            information.residual,
+            information.count,
         )

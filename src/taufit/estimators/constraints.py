@@ -1,4 +1,4 @@
-"""What physics and the user demand of parameters, as linear conditions.
+"""Physical and user constraints on parameters, as linear conditions.
 
 Every link's pseudo-inertia P(theta) >= margin 1, further 4 x 4 matrices >= 0 (centres of mass in
 an ellipsoid), and rows G theta >= h (rotor inertia, friction, mass and centre-of-mass boxes).
@@ -18,11 +18,11 @@ from taufit.model.torque_model import TorqueModel
 from taufit.robot.inertia import from_pseudo_inertia, pseudo_inertia
 from taufit.terms import DISSIPATIVE, ParameterLayout, level_columns
 
-# Shares of the rated speed at which friction must take energy: drag that bends down does so last at
-# the end, Stribeck's dip is near standstill.
-_SPEEDS = np.array([0.02, 0.1, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0])
-# A solver stops within this share of the terms that cancel.
-_ENERGY = 1e-6
+# Fractions of the rated speed at which friction must be dissipative: nonlinear viscous friction
+# decreases last at the end, the Stribeck dip is near standstill.
+_SPEED_FRACTIONS = np.array([0.02, 0.1, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0])
+# Relative tolerance of passivity, the accuracy of solvers.
+_PASSIVITY_TOLERANCE = 1e-6
 
 # P is linear in the ten parameters: P = sum_k theta_k UNIT[k].
 UNIT = pseudo_inertia(np.eye(10))
@@ -30,14 +30,15 @@ UNIT = pseudo_inertia(np.eye(10))
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Constraints:
-    """G theta >= h, and for every block k: sum_i theta_i maps[k, i] >= floors[k] as matrices.
+    """Constraints G theta >= h, and for every block k: sum_i theta_i maps[k, i] >= floors[k] as
+    matrices.
 
     Attributes:
         matrix, bound: G and h.
         maps: One 4 x 4 matrix per block and link parameter.
-        links: Which link each block belongs to.
+        links: Link of each block.
         floors: Smallest matrix of each block.
-        labels: What each row of G says, for messages.
+        labels: Description of each row of G, for messages.
     """
 
     matrix: Float[Array, "g p"]
@@ -49,12 +50,12 @@ class Constraints:
     layout: ParameterLayout
 
     def blocks(self, theta: Float[Array, " p"]) -> Float[Array, "c 4 4"]:
-        """The matrices that have to be positive semidefinite."""
-        own = np.stack([theta[self.layout.link(k)] for k in self.links])
-        return np.asarray(np.einsum("ci,cimn->cmn", own, self.maps) - self.floors)
+        """Matrices that must be positive semidefinite."""
+        link_values = np.stack([theta[self.layout.link(k)] for k in self.links])
+        return np.asarray(np.einsum("ci,cimn->cmn", link_values, self.maps) - self.floors)
 
 
-def constraints_of(
+def make_constraints(
     model: TorqueModel,
     *,
     margin: float = 0.0,
@@ -65,36 +66,36 @@ def constraints_of(
     speeds: Sequence[float] = (),
     rising: bool = False,
 ) -> Constraints:
-    """Physics plus the user's bounds.
+    """Constraints of physical consistency and the user's bounds.
 
-    Physics: every link is possible, rotor inertia and dissipative friction terms are not negative,
-    and friction takes energy.
+    Physical consistency: every link has a consistent pseudo-inertia, rotor inertia and dissipative
+    friction terms are not negative, and friction is dissipative.
 
     Args:
-        model: Whose parameters.
+        model: Torque model.
         margin: Smallest eigenvalue of every link's pseudo-inertia.
-        mass: Least and largest mass per link name (or "link_3") [kg].
+        mass: Smallest and largest mass per link name (or "link_3") [kg].
         centre: Box for the centre of mass in the link frame, ((xlo, xhi), (ylo, yhi), (zlo, zhi)).
         ellipsoid: (centre, half axes) of an ellipsoid that holds the centre of mass [m].
-        total_mass: Least and largest mass of all links together.
-        speeds: Up to which friction must take energy, one per joint [rad/s]; by default the robot's
-            rated speeds.
-        rising: Whether friction must not fall with speed up to there, either.
+        total_mass: Smallest and largest mass of all links together [kg].
+        speeds: Speed up to which friction must be dissipative, one per joint [rad/s]; rated speeds
+            by default.
+        rising: Whether friction must not decrease with speed up to there.
     """
     layout, joints = model.layout, model.robot.joints
     rows = _LinearInequalities(len(model.names))
     for i in np.flatnonzero(model.nonnegative):
-        rows.demand({int(i): 1.0}, 0.0, f"{model.names[i]} >= 0")
-    for entries, label in passive_rows(model, speeds, rising=rising):
-        rows.demand(entries, 0.0, label)
+        rows.add({int(i): 1.0}, 0.0, f"{model.names[i]} >= 0")
+    for entries, label in passivity_rows(model, speeds, rising=rising):
+        rows.add(entries, 0.0, label)
     for name, limits in (mass or {}).items():
-        at = layout.link(_link_index(model, name)).start
-        rows.between({at: 1.0}, limits, f"mass of {name}")
+        mass_index = layout.link(_link_index(model, name)).start
+        rows.between({mass_index: 1.0}, limits, f"mass of {name}")
     for name, box in (centre or {}).items():
-        at = layout.link(_link_index(model, name)).start
+        mass_index = layout.link(_link_index(model, name)).start
         for axis, limits in enumerate(box):
             label = f"centre of mass of {name} along {'xyz'[axis]}"
-            rows.between({at + 1 + axis: 1.0}, limits, label, per_mass=at)
+            rows.between({mass_index + 1 + axis: 1.0}, limits, label, per_mass=mass_index)
     if total_mass is not None:
         masses = {layout.link(k).start: 1.0 for k in range(joints)}
         rows.between(masses, total_mass, "total mass")
@@ -126,13 +127,13 @@ class _LinearInequalities:
         self.bounds: list[float] = []
         self.labels: list[str] = []
 
-    def demand(self, entries: Mapping[int, float], least: float, label: str) -> None:
-        """Sum of factor times parameter >= least."""
+    def add(self, entries: Mapping[int, float], bound: float, label: str) -> None:
+        """Add the condition: sum of factor times parameter >= bound."""
         row = np.zeros(self.size)
         for index, factor in entries.items():
             row[index] = factor
         self.rows.append(row)
-        self.bounds.append(least)
+        self.bounds.append(bound)
         self.labels.append(label)
 
     def between(
@@ -143,28 +144,28 @@ class _LinearInequalities:
         *,
         per_mass: int | None = None,
     ) -> None:
-        """low <= sum <= high; per unit of mass, low <= h/m becomes h - low m >= 0."""
+        """Add low <= sum <= high; per unit of mass, low <= h/m becomes h - low m >= 0."""
         low, high = (float(x) for x in limits)
         if np.isnan(low) or np.isnan(high) or low > high:
             raise InfeasibleError(
                 f"{label} is bounded from {low:g} to {high:g}: nothing lies in between. "
                 "Give the smaller bound first."
             )
-        turned = {i: -factor for i, factor in entries.items()}
-        for side, bound, sign in ((entries, low, 1.0), (turned, high, -1.0)):
+        negated = {i: -factor for i, factor in entries.items()}
+        for side, bound, sign in ((entries, low, 1.0), (negated, high, -1.0)):
             if not np.isfinite(bound):
                 continue
             relation = f"{label} {'>=' if sign > 0 else '<='} {bound:g}"
             if per_mass is None:
-                self.demand(side, sign * bound, relation)
+                self.add(side, sign * bound, relation)
             else:
-                self.demand({**side, per_mass: -sign * bound}, 0.0, relation)
+                self.add({**side, per_mass: -sign * bound}, 0.0, relation)
 
 
 def _ellipsoid_block(
     name: str, middle: tuple[float, ...], axes: tuple[float, ...]
 ) -> Float[Array, "10 4 4"]:
-    """|A^-1 (h - m c)| <= m  iff  [[m A^2, h - m c], [., m]] >= 0, as a map of ten parameters."""
+    """Ellipsoid condition |A^-1 (h - m c)| <= m, i.e. [[m A^2, h - m c], [., m]] >= 0."""
     half = np.asarray(axes, float)
     if half.shape != (3,) or np.any(half <= 0) or not np.all(np.isfinite(half)):
         raise InfeasibleError(f"the ellipsoid of {name} needs three positive half axes.")
@@ -176,75 +177,80 @@ def _ellipsoid_block(
     return block
 
 
-def passive_rows(
+def passivity_rows(
     model: TorqueModel, speeds: Sequence[float] = (), *, rising: bool = False
 ) -> Iterator[tuple[dict[int, float], str]]:
-    """Linear conditions for friction that takes energy: f(v) sign(v) >= 0 up to a speed.
+    """Linear conditions of passivity: f(v) sign(v) >= 0 up to a speed.
 
-    In steady motion without load, at a few speeds of either direction; conditions that follow from
-    the signs of single terms are left out. Friction without a known speed has no condition. Where
-    it must be `rising`, f at each of the speeds is at least what it is at the one before.
+    For steady motion without load, at a few speeds in both directions; conditions implied by the
+    signs of single terms are omitted. Joints without a known speed have no condition. With
+    `rising`, f must not decrease from one of the speeds to the next.
     """
     if not model.layout.of_kind(DISSIPATIVE).any():
         return
     rated = np.asarray(speeds if len(speeds) else model.robot.limits.velocity, float)
     for joint in np.flatnonzero(np.isfinite(rated) & (rated > 0.0)).tolist():
-        at, term = model.layout.drive_of(joint), model.term_sum.of_joint(joint)
-        signed = model.nonnegative[at]
-        kept: list[Float[Array, " k"]] = []
-        for way in (1.0, -1.0):
-            velocity = way * rated[joint] * _SPEEDS
-            rows = way * level_columns(term, velocity, model.joint_shape[joint])
-            asked = [(v, row, "takes energy") for v, row in zip(velocity, rows, strict=True)]
+        joint_slice, term = model.layout.drive_of(joint), model.term_sum.of_joint(joint)
+        is_nonnegative = model.nonnegative[joint_slice]
+        unique_rows: list[Float[Array, " k"]] = []
+        for direction in (1.0, -1.0):
+            velocity = direction * rated[joint] * _SPEED_FRACTIONS
+            rows = direction * level_columns(term, velocity, model.joint_shape[joint])
+            conditions = [(v, row, "takes energy") for v, row in zip(velocity, rows, strict=True)]
             if rising:
                 steps = np.diff(rows, axis=0)
-                asked += [(v, row, "rises") for v, row in zip(velocity[1:], steps, strict=True)]
-            for v, row, what in asked:
-                implied = np.all(row[signed] >= 0.0) and not np.any(row[~signed])
-                if implied or any(np.allclose(row, other, rtol=1e-9, atol=0.0) for other in kept):
+                conditions += [
+                    (v, row, "rises") for v, row in zip(velocity[1:], steps, strict=True)
+                ]
+            for v, row, condition_text in conditions:
+                is_implied = np.all(row[is_nonnegative] >= 0.0) and not np.any(row[~is_nonnegative])
+                if is_implied or any(
+                    np.allclose(row, other, rtol=1e-9, atol=0.0) for other in unique_rows
+                ):
                     continue
-                kept.append(row)
-                entries = {at.start + k: float(x) for k, x in enumerate(row) if x != 0.0}
-                yield entries, f"friction of joint {joint + 1} at {v:.3g} rad/s {what}"
+                unique_rows.append(row)
+                entries = {joint_slice.start + k: float(x) for k, x in enumerate(row) if x != 0.0}
+                yield entries, f"friction of joint {joint + 1} at {v:.3g} rad/s {condition_text}"
 
 
 def project_to_feasible(
     model: TorqueModel, theta: Float[Array, " p"], *, margin: float, signs: bool = True
 ) -> Float[Array, " p"]:
-    """The nearest parameters that meet the sign and pseudo-inertia conditions exactly.
+    """Nearest parameters that meet the sign and pseudo-inertia conditions exactly.
 
-    Solvers stop within their tolerance of the boundary; eigenvalues below the margin are lifted to
-    it, which changes nothing that could be measured.
+    Solvers stop within their tolerance of the boundary; eigenvalues below the margin are raised to
+    it, which is not measurable.
     """
     theta = theta.copy()
     if signs:
         negative = model.nonnegative & (theta < 0.0)
         theta[negative] = 0.0
     for k in range(model.robot.joints):
-        own = model.layout.link(k)
-        values, vectors = np.linalg.eigh(pseudo_inertia(theta[own]))
+        link_slice = model.layout.link(k)
+        values, vectors = np.linalg.eigh(pseudo_inertia(theta[link_slice]))
         if values[0] < margin:
-            # Rounding in the way back to ten parameters is a few eps of the largest eigenvalue.
+            # Conversion to ten parameters rounds by a few eps of the largest eigenvalue.
             floor = margin + 4e-16 * values[-1]
-            lifted = vectors * np.maximum(values, floor) @ vectors.T
-            theta[own] = from_pseudo_inertia(lifted)
+            feasible = vectors * np.maximum(values, floor) @ vectors.T
+            theta[link_slice] = from_pseudo_inertia(feasible)
     return theta
 
 
 def smallest_eigenvalues(model: TorqueModel, theta: Float[Array, " p"]) -> Float[Array, " j"]:
-    """Of each link's pseudo-inertia: negative where a link is physically impossible."""
+    """Smallest eigenvalue of each link's pseudo-inertia; negative if not consistent."""
     links = model.layout.split(theta).links
     return np.linalg.eigvalsh(pseudo_inertia(links))[:, 0]
 
 
 def is_consistent(model: TorqueModel, theta: Float[Array, " p"], tolerance: float = 1e-9) -> bool:
-    """Whether every link is possible, no dissipative term negative and friction takes energy."""
+    """Whether every link is consistent, no dissipative term negative and friction dissipative."""
     signs = np.all(theta[model.nonnegative] >= -tolerance)
-    passive = all(
-        sum(x * theta[i] for i, x in entries.items()) >= -_ENERGY * _largest(entries, theta)
-        for entries, _ in passive_rows(model)
+    is_passive = all(
+        sum(x * theta[i] for i, x in entries.items())
+        >= -_PASSIVITY_TOLERANCE * _largest(entries, theta)
+        for entries, _ in passivity_rows(model)
     )
-    return bool(signs and passive and np.all(smallest_eigenvalues(model, theta) >= -tolerance))
+    return bool(signs and is_passive and np.all(smallest_eigenvalues(model, theta) >= -tolerance))
 
 
 def _largest(entries: dict[int, float], theta: Float[Array, " p"]) -> float:
@@ -254,9 +260,9 @@ def _largest(entries: dict[int, float], theta: Float[Array, " p"]) -> float:
 def _link_index(model: TorqueModel, name: str) -> int:
     names = [link.name for link in model.robot.links]
     numbered = [link_name(i) for i in range(len(names))]
-    for known in (names, numbered):
-        if name in known:
-            return known.index(name)
+    for labels in (names, numbered):
+        if name in labels:
+            return labels.index(name)
     raise InfeasibleError(
         f"bounds are given for {name!r}, which is not a link of {model.robot.name}: "
         f"{', '.join(names)}."

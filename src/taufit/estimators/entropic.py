@@ -1,10 +1,10 @@
-"""Least squares with the nominal arm as a prior: Newton's method on a self-concordant function.
+"""Least squares with the nominal robot as an entropic prior: Newton's method with a barrier.
 
     f(theta) = |y - W theta|^2 / (2 s^2) + w sum_k D(P_k, P0_k)
     D(P, P0) = tr(P0^-1 P) - log det(P0^-1 P) - 4,
 
 the divergence between the Gaussians of equal mass distribution; it is 0 at the nominal link,
-infinite at the edge of the physically possible, and convex.
+infinite at the boundary of physical consistency, and convex.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import scipy.linalg
 
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import InfeasibleError
-from taufit.dynamics import base_of_regressor
-from taufit.estimators.cone import consistent_least_squares, noise_level
+from taufit.dynamics import base_from_regressor
+from taufit.estimators.cone_least_squares import consistent_least_squares, noise_level
 from taufit.estimators.constraints import UNIT, Constraints
 from taufit.estimators.estimator import EstimationProblem
 from taufit.regression.information import Information
@@ -29,29 +29,29 @@ GRID = tuple(float(x) for x in 10.0 ** np.arange(-2.0, 5.0, 1.0))
 
 
 def prior_links(problem: EstimationProblem) -> tuple[Float[Array, "j 10"], tuple[int, ...]]:
-    """Nominal links fit to be a prior, and which of them had to be made up.
+    """Nominal links usable as a prior, and the indices of guessed ones.
 
-    A link without mass, or one that is not physically possible, becomes a ball of the mean mass
-    of the others (2 kg if there are none); one on the edge (a point mass) gets some size.
+    A link without mass, or one that is not consistent, becomes a ball of the mean mass of the
+    others (2 kg if there are none); a point mass gets a minimum size.
     """
     links = problem.model.layout.split(problem.model.nominal).links.copy()
-    known = links[:, 0] > 0
-    mean = float(links[known, 0].mean()) if np.any(known) else 2.0
-    made_up = []
+    has_mass = links[:, 0] > 0
+    mean = float(links[has_mass, 0].mean()) if np.any(has_mass) else 2.0
+    guessed = []
     for k, link in enumerate(links):
         pseudo = pseudo_inertia(link)
-        if not known[k] or np.linalg.eigvalsh(pseudo)[0] < -1e-9 * np.trace(pseudo):
+        if not has_mass[k] or np.linalg.eigvalsh(pseudo)[0] < -1e-9 * np.trace(pseudo):
             links[k] = from_pseudo_inertia(np.diag([mean * 0.002] * 3 + [mean]))
-            made_up.append(k)
+            guessed.append(k)
             continue
         centre = link[1:4] / link[0]
-        spread = pseudo[:3, :3] - link[0] * np.outer(centre, centre)
-        values, vectors = np.linalg.eigh(spread)
+        second_moment = pseudo[:3, :3] - link[0] * np.outer(centre, centre)
+        values, vectors = np.linalg.eigh(second_moment)
         floor = link[0] * 0.02**2
-        spread = vectors * np.maximum(values, floor) @ vectors.T
-        pseudo[:3, :3] = spread + link[0] * np.outer(centre, centre)
+        second_moment = vectors * np.maximum(values, floor) @ vectors.T
+        pseudo[:3, :3] = second_moment + link[0] * np.outer(centre, centre)
         links[k] = from_pseudo_inertia(pseudo)
-    return links, tuple(made_up)
+    return links, tuple(guessed)
 
 
 def entropic_least_squares(
@@ -63,100 +63,104 @@ def entropic_least_squares(
     precision: Float[Array, " p"] | None = None,
     expected: Float[Array, " p"] | None = None,
 ) -> tuple[Float[Array, " p"], list[str]]:
-    """The minimum of f under the constraints; inequalities by a barrier driven to 1e-9.
+    """Minimise f under the constraints; inequalities by a barrier reduced to 1e-9.
 
     `weight` is w of all links, or one per link; `precision` of every parameter adds
-    precision (theta - expected)^2 / 2, expected being zero by default.
+    precision (theta - expected)^2 / 2, with expected = 0 by default.
     """
     noise = noise_level(information, problem)
     model = problem.model
     layout = model.layout
-    links, made_up = prior_links(problem)
+    links, guessed = prior_links(problem)
     inverse = np.linalg.inv(pseudo_inertia(links))
 
-    rows, aim = information.factor / noise, information.target / noise
+    rows, target = information.factor / noise, information.target / noise
     if precision is not None:
-        # Beside the triangle, not merged into it: it has base columns only, and rounding of what
-        # depends on them would pass for noise.
-        known = np.diag(np.sqrt(precision))[precision > 0.0]
-        about = np.zeros(len(known)) if expected is None else known @ expected
-        rows, aim = np.concatenate([rows, known]), np.concatenate([aim, about])
-    hessian0, gradient0 = rows.T @ rows, rows.T @ aim
+        # Not merged into the factor, which has base columns only: rounding of dependent columns
+        # would count as noise.
+        prior_rows = np.diag(np.sqrt(precision))[precision > 0.0]
+        prior_target = np.zeros(len(prior_rows)) if expected is None else prior_rows @ expected
+        rows, target = np.concatenate([rows, prior_rows]), np.concatenate([target, prior_target])
+    hessian0, gradient0 = rows.T @ rows, rows.T @ target
     linear = np.zeros(layout.size)
     linear[layout.links] = np.einsum("imn,knm->ki", UNIT, inverse).ravel()
 
     theta = model.nominal.copy()
     theta[layout.links] = links.ravel()
-    theta = _first_guess(theta, hessian0, gradient0, limits) if start is None else start
+    theta = _initial_point(theta, hessian0, gradient0, limits) if start is None else start
     start = np.linalg.eigvalsh(limits.blocks(theta))[:, 0]
     if np.any(limits.matrix @ theta <= limits.bound) or np.any(start <= 0):
-        # Bounds the nominal arm breaks: begin at a point the cone solver finds inside them.
-        theta = _inside(problem, limits)
+        # If the nominal robot violates bounds, start at an interior point of the cone solver.
+        theta = _interior_point(problem, limits)
 
-    # Where the data outweigh the prior by far, Newton's steps from the nominal arm would be tiny:
-    # the minimum is followed from a prior as heavy as the data down to the prior's own weight.
+    # If the data outweigh the prior by far, Newton steps from the nominal robot would be tiny:
+    # follow the minimum from a prior weight equal to the data's down to the actual one.
     weight = np.broadcast_to(np.asarray(weight, float), (layout.joints,))
-    heaviest = float(weight.max())
-    least = 1e-9 * max(heaviest, 1.0)
+    largest_weight = float(weight.max())
+    final_barrier = 1e-9 * max(largest_weight, 1.0)
     gap = information.cost(theta) / (2.0 * noise**2)
-    level = max(heaviest, 1.0, gap / (4 * len(limits.links) + len(limits.bound)))
-    steps = int(np.ceil(np.log10(level / least)))
-    for barrier in level * (least / level) ** (np.arange(steps + 1) / steps):
+    level = max(largest_weight, 1.0, gap / (4 * len(limits.links) + len(limits.bound)))
+    steps = int(np.ceil(np.log10(level / final_barrier)))
+    for barrier in level * (final_barrier / level) ** (np.arange(steps + 1) / steps):
         theta = _newton(
             theta,
             rows,
-            aim,
+            target,
             weight,
             linear,
             limits,
             barrier,
-            barrier <= 2 * least,
+            barrier <= 2 * final_barrier,
         )
     messages = []
-    if made_up:
-        names = ", ".join(model.robot.links[k].name for k in made_up)
+    if guessed:
+        names = ", ".join(model.robot.links[k].name for k in guessed)
         messages.append(f"the nominal robot has no usable values for {names}; the prior is a guess")
     return theta, messages
 
 
-def _first_guess(
+def _initial_point(
     theta: Float[Array, " p"],
     hessian: Float[Array, "p p"],
     gradient: Float[Array, " p"],
     limits: Constraints,
 ) -> Float[Array, " p"]:
-    """Joint terms fitted with the links at their nominal values, pushed inside their signs."""
-    links, own = limits.layout.links, limits.layout.after_links
-    right = gradient[own] - hessian[own, links] @ theta[links]
-    block = hessian[own, own]
+    """Joint terms fitted with nominal links, moved inside their sign constraints."""
+    links, term_slice = limits.layout.links, limits.layout.after_links
+    right = gradient[term_slice] - hessian[term_slice, links] @ theta[links]
+    block = hessian[term_slice, term_slice]
     if len(right):
         size = np.sqrt(np.maximum(np.diag(block), 1e-300))
-        fitted = np.linalg.lstsq(block / np.outer(size, size), right / size, rcond=1e-10)[0] / size
-        theta[own] = np.where(np.diag(block) > 0, fitted, 0.0)
+        term_values = (
+            np.linalg.lstsq(block / np.outer(size, size), right / size, rcond=1e-10)[0] / size
+        )
+        theta[term_slice] = np.where(np.diag(block) > 0, term_values, 0.0)
         typical = 1.0 / np.maximum(size, 1e-6 * size.max() if size.max() > 0 else 1.0)
     single = np.count_nonzero(limits.matrix, axis=1) == 1
     for row, bound in zip(limits.matrix[single], limits.bound[single], strict=True):
         i = int(np.flatnonzero(row)[0])
-        if i >= own.start and row[i] * theta[i] <= bound:
-            theta[i] = bound / row[i] + np.sign(row[i]) * typical[i - own.start]
-        elif i >= own.start:
-            theta[i] += np.sign(row[i]) * 1e-3 * typical[i - own.start]
+        if i >= term_slice.start and row[i] * theta[i] <= bound:
+            theta[i] = bound / row[i] + np.sign(row[i]) * typical[i - term_slice.start]
+        elif i >= term_slice.start:
+            theta[i] += np.sign(row[i]) * 1e-3 * typical[i - term_slice.start]
     return theta
 
 
-def _inside(problem: EstimationProblem, limits: Constraints) -> Float[Array, " p"]:
-    """A point strictly inside the constraints, as deep as a thousandth of a kilogram allows."""
+def _interior_point(problem: EstimationProblem, limits: Constraints) -> Float[Array, " p"]:
+    """Point strictly inside the constraints, with a depth of 1e-4."""
     names = problem.model.names
     p = len(names)
-    nothing = Information(names, np.eye(p), problem.model.nominal, float(p), 2 * p)
-    free = EstimationProblem(problem.model, base_of_regressor(np.eye(len(names)), names=names))
+    nominal_information = Information(names, np.eye(p), problem.model.nominal, float(p), 2 * p)
+    unconstrained = EstimationProblem(
+        problem.model, base_from_regressor(np.eye(len(names)), names=names)
+    )
     depth = 1e-4
-    deeper = replace(
+    shrunk = replace(
         limits,
         bound=limits.bound + depth * np.linalg.norm(limits.matrix, axis=1),
         floors=limits.floors + depth * np.eye(4),
     )
-    theta, _ = consistent_least_squares(nothing, free, deeper, 0.0)
+    theta, _ = consistent_least_squares(nominal_information, unconstrained, shrunk, 0.0)
     if np.any(limits.matrix @ theta <= limits.bound) or np.any(
         np.linalg.eigvalsh(limits.blocks(theta))[:, 0] <= 0
     ):
@@ -167,26 +171,26 @@ def _inside(problem: EstimationProblem, limits: Constraints) -> Float[Array, " p
 def _newton(
     theta: Float[Array, " p"],
     rows: Float[Array, "r p"],
-    aim: Float[Array, " r"],
+    target: Float[Array, " r"],
     weight: Float[Array, " j"],
     linear: Float[Array, " p"],
     limits: Constraints,
     barrier: float,
-    last: bool,
+    is_final: bool,
 ) -> Float[Array, " p"]:
-    """Newton with back-tracking for one value of the barrier; to the end where it is the last."""
-    # The prior is never lighter than the barrier: it lets go of the nominal arm step by step.
+    """Newton's method with back-tracking for one value of the barrier; to convergence if final."""
+    # The prior weight is at least the barrier, so it decreases step by step.
     layout, joints = limits.layout, limits.layout.joints
-    held = np.maximum(weight, barrier)
-    pull = linear.copy()
+    link_weight = np.maximum(weight, barrier)
+    linear_term = linear.copy()
     for k in range(joints):
-        pull[layout.link(k)] *= held[k]
+        linear_term[layout.link(k)] *= link_weight[k]
     hessian0 = rows.T @ rows
-    enough = 1e-9 * max(float(weight.max()), 1e-6) if last else 0.1 * barrier
+    tolerance = 1e-9 * max(float(weight.max()), 1e-6) if is_final else 0.1 * barrier
 
     def value(x: Float[Array, " p"]) -> float:
-        room = limits.matrix @ x - limits.bound
-        if np.any(room <= 0):
+        slack = limits.matrix @ x - limits.bound
+        if np.any(slack <= 0):
             return np.inf
         blocks = limits.blocks(x)
         try:
@@ -195,31 +199,33 @@ def _newton(
             return np.inf
         logs = 2 * np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(axis=1)
         return float(
-            0.5 * np.sum((rows @ x - aim) ** 2)
-            + pull @ x
-            - held @ logs[:joints]
-            - barrier * (np.log(room).sum() + logs[joints:].sum())
+            0.5 * np.sum((rows @ x - target) ** 2)
+            + linear_term @ x
+            - link_weight @ logs[:joints]
+            - barrier * (np.log(slack).sum() + logs[joints:].sum())
         )
 
     current = value(theta)
     for _ in range(50):
-        room = limits.matrix @ theta - limits.bound
+        slack = limits.matrix @ theta - limits.bound
         inverse = np.linalg.inv(limits.blocks(theta))
-        # From residuals: differences of normal equations would cost half the digits.
-        gradient = rows.T @ (rows @ theta - aim) + pull
+        # Computed from residuals, since normal equations would cost half the digits.
+        gradient = rows.T @ (rows @ theta - target) + linear_term
         hessian = hessian0 + 1e-10 * np.diag(np.diag(hessian0) <= 0)
         for c, k in enumerate(limits.links):
-            at = layout.link(k)
-            force = held[c] if c < joints else barrier
+            link_slice = layout.link(k)
+            link_force = link_weight[c] if c < joints else barrier
             product = inverse[c] @ limits.maps[c]
-            gradient[at] -= force * np.einsum("imm->i", product)
-            hessian[at, at] += force * np.einsum("imn,jnm->ij", product, product)
-        gradient -= barrier * limits.matrix.T @ (1.0 / room)
-        hessian += barrier * (limits.matrix.T / room**2) @ limits.matrix
+            gradient[link_slice] -= link_force * np.einsum("imm->i", product)
+            hessian[link_slice, link_slice] += link_force * np.einsum(
+                "imn,jnm->ij", product, product
+            )
+        gradient -= barrier * limits.matrix.T @ (1.0 / slack)
+        hessian += barrier * (limits.matrix.T / slack**2) @ limits.matrix
         size = 1.0 / np.sqrt(np.diag(hessian))
-        step = -size * _solved(hessian * np.outer(size, size), size * gradient)
+        step = -size * _solve_damped(hessian * np.outer(size, size), size * gradient)
         decrement = -gradient @ step
-        if decrement < enough:
+        if decrement < tolerance:
             break
         length = 1.0
         while length > 1e-10:
@@ -234,8 +240,8 @@ def _newton(
     return theta
 
 
-def _solved(matrix: Float[Array, "p p"], right: Float[Array, " p"]) -> Float[Array, " p"]:
-    """matrix^-1 right for unit diagonals, with no more damping than rounding asks for."""
+def _solve_damped(matrix: Float[Array, "p p"], right: Float[Array, " p"]) -> Float[Array, " p"]:
+    """Solve for a matrix of unit diagonal, with as little damping as rounding requires."""
     for damping in 10.0 ** np.arange(-15.0, -3.0, 2.0):
         try:
             factor = scipy.linalg.cho_factor(matrix + damping * np.eye(len(matrix)))
@@ -245,8 +251,8 @@ def _solved(matrix: Float[Array, "p p"], right: Float[Array, " p"]) -> Float[Arr
     return np.asarray(np.linalg.lstsq(matrix, right, rcond=1e-12)[0])
 
 
-def cross_validated_weight(problem: EstimationProblem, limits: Constraints, margin: float) -> float:
-    """The prior weight that best predicts parts of the data left out in turn."""
+def select_prior_weight(problem: EstimationProblem, limits: Constraints, margin: float) -> float:
+    """Prior weight that best predicts left-out parts of the data."""
     if problem.folds is None:
         raise InfeasibleError(
             "choosing the prior's weight by cross-validation needs samples, not only their "
@@ -257,10 +263,10 @@ def cross_validated_weight(problem: EstimationProblem, limits: Constraints, marg
         raise InfeasibleError("cross-validation needs at least two parts. Record more.")
     costs = np.zeros(len(GRID))
     for left_out in range(len(folds)):
-        rest = reduce(add, folds[:left_out] + folds[left_out + 1 :])
+        training = reduce(add, folds[:left_out] + folds[left_out + 1 :])
         theta = None
-        # From the heaviest weight down, each solution starts the next.
+        # In decreasing order, each solution starts the next.
         for i in reversed(range(len(GRID))):
-            theta, _ = entropic_least_squares(rest, problem, limits, GRID[i], theta)
+            theta, _ = entropic_least_squares(training, problem, limits, GRID[i], theta)
             costs[i] += folds[left_out].cost(theta)
     return GRID[int(np.argmin(costs))]

@@ -1,4 +1,4 @@
-"""The contract every estimator keeps: parameters from information, however many the samples."""
+"""Interface of estimators: parameters from information, for any number of samples."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from taufit.regression.information import Information
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EstimationProblem:
-    """What an estimator may know besides the data.
+    """Context of an estimation besides the data.
 
     Attributes:
-        model: Whose parameters are wanted: names, nominal values, which must not be negative.
-        base: Its base parameters.
-        folds: Gives information on parts of the data, weighted like the whole, for choosing
-            settings by cross-validation; None where there is only the whole.
-        least_noise: Below which the noise of a weighted row is not taken to be.
+        model: Torque model: names, nominal values, sign constraints.
+        base: Base parameters of the model.
+        folds: Function that returns the information of folds, weighted like all data, for
+            cross-validation; None without folds.
+        least_noise: Lower limit of the noise of a weighted row.
     """
 
     model: TorqueModel
@@ -32,18 +32,18 @@ class EstimationProblem:
     least_noise: float = 0.0
 
     @classmethod
-    def of(cls, model: TorqueModel) -> EstimationProblem:
+    def from_model(cls, model: TorqueModel) -> EstimationProblem:
         return cls(model, base_parameters(model))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EstimatorSolution:
-    """What an estimator found.
+    """Result of an estimator.
 
     Attributes:
         values: Standard parameters, in the order of the model's names.
-        warnings: What the user should know.
-        settings: What was chosen from the data, e.g. a prior's weight.
+        warnings: Messages for the user.
+        settings: Settings derived from the data, e.g. the prior weight.
     """
 
     values: Float[Array, " p"]
@@ -57,7 +57,7 @@ class Estimator(Protocol):
 
     @property
     def weighting(self) -> str:
-        """How rows are weighted before they become information: a name in `WEIGHTINGS`."""
+        """Weighting of the rows: a name in `WEIGHTINGS`."""
         ...
 
     def solve(self, information: Information, problem: EstimationProblem) -> EstimatorSolution:
@@ -66,20 +66,20 @@ class Estimator(Protocol):
 
 
 def column_scale(information: Information, problem: EstimationProblem) -> Float[Array, " p"]:
-    """A typical size of each parameter: what would explain as much torque as was measured.
+    """Typical size of each parameter: the value that would explain all of the measured torque.
 
     |z| over the column norms of R, or over a thousandth of the largest norm of its kind where a
-    column is nearly empty. Kinds are mass, first moments and inertias; each joint term is its own.
+    column is nearly zero. Kinds are mass, first moments and inertias; each joint term is separate.
     """
     norms = np.linalg.norm(information.factor, axis=0)
     kinds = np.array([_kind(name) for name in information.names])
     signal = np.linalg.norm(information.target) or 1.0
     scale = np.ones(len(norms))
-    top = norms.max() if norms.max() > 0 else 1.0
+    largest_norm = norms.max() if norms.max() > 0 else 1.0
     for kind in np.unique(kinds):
         members = kinds == kind
-        strong = norms[members].max()
-        floor = 1e-3 * strong if strong > 0 else top
+        kind_norm = norms[members].max()
+        floor = 1e-3 * kind_norm if kind_norm > 0 else largest_norm
         scale[members] = signal / np.maximum(norms[members], floor)
     return scale
 

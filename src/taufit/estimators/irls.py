@@ -1,4 +1,4 @@
-"""Iteratively re-weighted least squares: outliers lose their pull."""
+"""Iteratively re-weighted least squares: robust against outliers."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from taufit.regression.information import Information
 
 @dataclass(frozen=True, slots=True)
 class Irls:
-    """min of a robust loss of the residuals, by repeated weighted least squares.
+    """Minimise a robust loss of the residuals by repeated weighted least squares.
 
     Attributes:
-        weighting: "huber" (outliers pull with constant force) or "tukey" (far ones not at all).
+        weighting: "huber" (bounded influence of outliers) or "tukey" (no influence of far ones).
     """
 
     weighting: str = "huber"

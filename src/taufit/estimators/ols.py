@@ -1,4 +1,4 @@
-"""Least squares, and the base parameters behind it."""
+"""Ordinary least squares of the base parameters."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from taufit.regression.information import Information
 
 
 def base_least_squares(information: Information, problem: EstimationProblem) -> Float[Array, " b"]:
-    """The base parameters that minimise |z - R theta|^2."""
+    """Base parameters that minimise |z - R theta|^2."""
     factor = information.factor[:, problem.base.columns]
     norms = np.linalg.norm(factor, axis=0)
     scale = 1.0 / np.where(norms > 0, norms, 1.0)
@@ -24,10 +24,10 @@ def base_least_squares(information: Information, problem: EstimationProblem) -> 
 
 @dataclass(frozen=True, slots=True)
 class Ols:
-    """min |y - W theta|^2, every row alike.
+    """Minimise |y - W theta|^2, with equal weight of all rows.
 
-    Base parameters are what is estimated; the standard parameters returned are the nearest to the
-    nominal robot with those base values, and need not be physically possible.
+    Base parameters are estimated; the returned standard parameters are those nearest to the nominal
+    robot with these base values, and need not be physically consistent.
     """
 
     weighting: str = "none"

@@ -1,4 +1,4 @@
-"""Total least squares: motion is noisy too, so columns have errors of their own."""
+"""Total least squares: columns have errors, too, since motion is noisy."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from taufit.regression.information import Information
 
 @dataclass(frozen=True, slots=True)
 class Tls:
-    """min |dW D^-1|^2 + |dy|^2 / s^2 subject to (W + dW) base = y + dy.
+    """Minimise |dW D^-1|^2 + |dy|^2 / s^2 subject to (W + dW) base = y + dy.
 
-    Errors of a column are `column_noise` of its size, in proportion; s is the torque noise of the
-    plain fit. Constant columns (offsets) are exact. The smallest singular vector of the scaled
-    [R z] is the solution, so p rows suffice.
+    Errors of a column are proportional to its size by `column_noise`; s is the torque noise of
+    ordinary least squares. Constant columns (offsets) are exact. The smallest singular vector of
+    the scaled [R z] is the solution, so p rows suffice.
 
     Attributes:
-        weighting: Of the rows, see `WEIGHTINGS`.
+        weighting: Weighting of the rows, see `WEIGHTINGS`.
         column_noise: Errors of the columns relative to their root mean square.
     """
 
@@ -33,7 +33,7 @@ class Tls:
         if not 0 < self.column_noise < 1:
             raise InfeasibleError("column_noise is a share between 0 and 1.")
         base, names = problem.base, information.names
-        plain = base_least_squares(information, problem)
+        least_squares = base_least_squares(information, problem)
         count = max(information.count, 1)
         exact = np.array([names[i].endswith(".offset") for i in base.columns])
         factor = information.factor[:, base.columns]
@@ -46,27 +46,31 @@ class Tls:
         )
         stacked[-1, -1] = np.sqrt(information.residual)
         upper = np.asarray(np.linalg.qr(stacked, mode="r"))
-        first = int(exact.sum())
+        exact_count = int(exact.sum())
         size = np.linalg.norm(upper[:, :-1], axis=0) / np.sqrt(count)
-        spread = self.column_noise * np.where(size > 0, size, 1.0)
+        column_std = self.column_noise * np.where(size > 0, size, 1.0)
         noise = np.sqrt(information.residual / count)
         noise = max(noise, 1e-9 * np.linalg.norm(upper[:, -1]) / np.sqrt(count))
         # Columns with errors, in units of those errors, after the exact ones are projected out.
-        scale = np.append(spread[first:], noise)
-        _, _, right = np.linalg.svd(upper[first:, first:] / scale)
+        scale = np.append(column_std[exact_count:], noise)
+        _, _, right = np.linalg.svd(upper[exact_count:, exact_count:] / scale)
         vector = right[-1]
         if abs(vector[-1]) < 1e-8:
-            values = plain
+            values = least_squares
             messages: tuple[str, ...] = ("total least squares has no solution; least squares kept",)
         else:
-            erring = -vector[:-1] / vector[-1] * scale[-1] / scale[:-1]
+            noisy_values = -vector[:-1] / vector[-1] * scale[-1] / scale[:-1]
             values = np.empty(base.rank)
-            values[order[first:]] = erring
-            if first:
-                rest = upper[:first, -1] - upper[:first, first:-1] @ erring
-                values[order[:first]] = np.linalg.solve(upper[:first, :first], rest)
+            values[order[exact_count:]] = noisy_values
+            if exact_count:
+                exact_target = (
+                    upper[:exact_count, -1] - upper[:exact_count, exact_count:-1] @ noisy_values
+                )
+                values[order[:exact_count]] = np.linalg.solve(
+                    upper[:exact_count, :exact_count], exact_target
+                )
             messages = ()
-        guess = column_scale(information, problem)
+        scale_guess = column_scale(information, problem)
         return EstimatorSolution(
-            nearest_parameters(base, values, problem.model.nominal, guess), messages
+            nearest_parameters(base, values, problem.model.nominal, scale_guess), messages
         )

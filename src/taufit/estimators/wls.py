@@ -1,4 +1,4 @@
-"""Weighted least squares: rows scaled by how noisy they are, at the cost of plain least squares."""
+"""Weighted least squares: rows scaled by their noise."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from taufit.regression.information import Information
 
 @dataclass(frozen=True, slots=True)
 class Wls:
-    """min |L (y - W theta)|^2.
+    """Minimise |L (y - W theta)|^2.
 
     Attributes:
         weighting: "joint" divides rows by their joint's residual standard deviation, "covariance"

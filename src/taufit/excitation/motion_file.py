@@ -6,9 +6,9 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from taufit.core.decompression_limits import limits_are_lifted
 from taufit.core.errors import TaufitError
 from taufit.core.files import write_json
-from taufit.core.limits import limits_are_lifted
 from taufit.core.plain_data import read_json
 from taufit.excitation.fourier import Fourier
 from taufit.excitation.motion import Motion

@@ -93,7 +93,7 @@ def plan_inertia(  # noqa: PLR0913 - the public call has one keyword per choice
     noise = _noise(model, limits) if goal.noise is None else np.asarray(goal.noise, float)
     loaded = replace(model, robot=_robot_with_payload(model, goal))
     columns, _ = payload_columns(loaded)
-    parameter_names = [loaded.layout.what[c] for c in columns[:10]]
+    parameter_names = [loaded.layout.quantities[c] for c in columns[:10]]
     focus = tuple(parameter_names.index(name) for name in _MOMENTS)
     basis = FourierBasis(5, _frequency(limits))
     result = design_in_parallel(

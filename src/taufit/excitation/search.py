@@ -205,7 +205,7 @@ class MotionSearch:
 
     def _blocks(self) -> tuple[tuple[int, ...], ...]:
         layout = self.goal.model.layout
-        names = [layout.what[c] for c in self.goal.columns]
+        names = [layout.quantities[c] for c in self.goal.columns]
         links = [c < layout.links.stop for c in self.goal.columns]
         inertia = [i for i, n in enumerate(names) if links[i] and n[0] == "I"]
         moment = [i for i, n in enumerate(names) if links[i] and n[0] != "I"]

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.decompression_limits import limits_are_lifted
 from taufit.core.errors import InfeasibleError
-from taufit.core.limits import limits_are_lifted
 from taufit.excitation.motion_file import MAXIMUM_DURATION_S
 from taufit.excitation.scene import Clearances, Scene
 from taufit.excitation.stroke_motion import Strokes

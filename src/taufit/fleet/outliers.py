@@ -1,11 +1,11 @@
-"""Robots that are unlike their siblings, and why.
+"""Outlier robots of a fleet, with reasons.
 
-    friction    a joint's friction, or all of a robot's, by its own data, against the others'
-    tool        a mass on the last link that would explain what the links are off by
-    mounting    gravity does not come from where the mounting says
+    friction    friction of a joint, or of the whole robot, by its own data, against the others'
+    tool        a mass on the last link that explains the deviation of the links
+    mounting    direction of gravity that contradicts the mounting
 
-A robot is named when chance would name any robot of the whole fleet in one of twenty such studies,
-and the difference is large enough to matter.
+A robot is reported if its deviation is significant for the whole fleet (false alarm probability
+5 % per study) and large enough to matter.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ import scipy.linalg
 from taufit.core.arrays import Array, Float
 from taufit.core.statistics import chi2_upper_quantile
 from taufit.fleet.fleet_prior import FleetPrior, RobotEvidence
-from taufit.fleet.friction_outliers import FEWEST, FrictionOutlier, friction_outliers
-from taufit.fleet.levels import FrictionCurve, friction_of
+from taufit.fleet.friction_outliers import MIN_ROBOTS, FrictionOutlier, friction_outliers
+from taufit.fleet.levels import FrictionCurve, drive_mask
 from taufit.fleet.robot_information import RobotInformation
 
-# How often a study of a fleet without any surprise may name a tool; 4.5 % are for friction.
-_CHANCE = 0.005
-# Smaller differences do not matter: tool [kg], gravity [rad].
-_LEAST_TOOL, _LEAST_TILT = 0.15, np.radians(5.0)
-# Links of robots of one type differ by no more than this, tools apart.
-_LINKS = 0.03
+# False alarm probability of a tool per study; 4.5 % are for friction.
+_FALSE_ALARM = 0.005
+# Smallest relevant differences: tool [kg], gravity [rad].
+_MIN_TOOL_KG, _MIN_TILT = 0.15, np.radians(5.0)
+# Largest relative variation of links between robots of one type, except tools.
+_LINK_STD = 0.03
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FleetOutlier:
-    """One way in which a robot is unlike the others.
+    """Deviation of a robot from the others.
 
     Attributes:
         kind: "friction", "tool" or "mounting".
-        joint: From 1, or None.
-        message: In words.
-        size: By how many standard deviations.
+        joint: Joint from 1, or None.
+        message: Description of the deviation.
+        size: Deviation in standard deviations.
     """
 
     kind: str
@@ -48,95 +48,110 @@ class FleetOutlier:
     size: float
 
 
-def tilted(own: RobotInformation, declared: Float[Array, " 3"]) -> FleetOutlier | None:
-    """Whether gravity says that a robot is mounted otherwise."""
-    if own.weight <= 0.0:
+def find_mounting_outlier(
+    robot: RobotInformation, declared: Float[Array, " 3"]
+) -> FleetOutlier | None:
+    """Outlier if the direction of gravity contradicts the declared mounting; else None."""
+    if robot.gravity_weight <= 0.0:
         return None
-    direction = own.gravity / max(float(np.linalg.norm(own.gravity)), 1e-12)
+    direction = robot.gravity_sum / max(float(np.linalg.norm(robot.gravity_sum)), 1e-12)
     angle = float(np.arccos(np.clip(direction @ declared, -1.0, 1.0)))
-    std = 1.0 / np.sqrt(own.weight)
-    if angle < _LEAST_TILT or angle < 4.0 * std or not own.tilted:
+    std = 1.0 / np.sqrt(robot.gravity_weight)
+    if angle < _MIN_TILT or angle < 4.0 * std or not robot.mounting_findings:
         return None
-    return FleetOutlier("mounting", None, f"mounting: {own.tilted[0]}", angle / std)
+    return FleetOutlier("mounting", None, f"mounting: {robot.mounting_findings[0]}", angle / std)
 
 
-def friction_surprises(each: Mapping[str, FrictionCurve]) -> dict[str, list[FleetOutlier]]:
-    """Joints, and robots as a whole, whose friction is not that of the others', in words."""
+def describe_friction_outliers(
+    curves: Mapping[str, FrictionCurve],
+) -> dict[str, list[FleetOutlier]]:
+    """Friction outliers of joints and robots, with messages."""
     return {
-        name: [_in_words(one) for one in found] for name, found in friction_outliers(each).items()
+        name: [_describe(outlier) for outlier in outliers]
+        for name, outliers in friction_outliers(curves).items()
     }
 
 
-def _in_words(one: FrictionOutlier) -> FleetOutlier:
-    more = one.factor > 1.0
-    share = f"{abs(100 * (one.factor - 1.0)):.0f} % {'above' if more else 'below'}"
-    if one.joint is None:
-        cause = "wear, grease, a cold arm, drive gains" if more else "drive gains, a warm arm"
-        text = f"friction of all joints together is {share} that of the others: look at {cause}"
-        return FleetOutlier("friction", None, text, one.size)
-    cause = "wear, grease, a brake that drags" if more else "the drive gain, grease"
-    text = f"friction of joint {one.joint + 1} is {share} that of the others: look at {cause}"
-    return FleetOutlier("friction", one.joint + 1, text, one.size)
+def _describe(outlier: FrictionOutlier) -> FleetOutlier:
+    is_higher = outlier.factor > 1.0
+    difference_text = (
+        f"{abs(100 * (outlier.factor - 1.0)):.0f} % {'above' if is_higher else 'below'}"
+    )
+    if outlier.joint is None:
+        cause = "wear, grease, a cold arm, drive gains" if is_higher else "drive gains, a warm arm"
+        text = (
+            f"friction of all joints together is {difference_text} that of the others: "
+            f"look at {cause}"
+        )
+        return FleetOutlier("friction", None, text, outlier.size)
+    cause = "wear, grease, a brake that drags" if is_higher else "the drive gain, grease"
+    text = (
+        f"friction of joint {outlier.joint + 1} is {difference_text} that of the others: "
+        f"look at {cause}"
+    )
+    return FleetOutlier("friction", outlier.joint + 1, text, outlier.size)
 
 
 def tool_outliers(
-    siblings: FleetPrior, each: Mapping[str, RobotEvidence]
+    fleet_prior: FleetPrior, evidences: Mapping[str, RobotEvidence]
 ) -> dict[str, FleetOutlier]:
     """Robots whose last link carries another mass than the others'.
 
-    With d the mass and first moment that are added to the last link, friction the robot's own,
+    With d the mass and first moment added to the last link, and friction of the robot itself,
 
         chi2(d) = min over theta of |y - W (theta + T d)|^2 / noise^2 + |theta - mu|^2_Lambda.
 
-    A robot is named when chi2 falls by more than chance would make it. What no model explains makes
-    all robots look as if they carried something, so chance is what it is for the middle of them.
+    A robot is reported if the decrease of chi2 is significant. Model errors affect all robots, so
+    the limit is scaled by the median robot.
     """
-    if len(each) < FEWEST:
+    if len(evidences) < MIN_ROBOTS:
         return {}
-    found = {name: _added_mass(siblings, own) for name, own in each.items()}
-    usual = float(np.median([gain for _, gain in found.values()]))
-    limit = chi2_upper_quantile(_CHANCE / len(each), 4) * max(
-        1.0, usual / chi2_upper_quantile(0.5, 4)
+    loads = {name: _added_mass(fleet_prior, evidence) for name, evidence in evidences.items()}
+    median_gain = float(np.median([gain for _, gain in loads.values()]))
+    limit = chi2_upper_quantile(_FALSE_ALARM / len(evidences), 4) * max(
+        1.0, median_gain / chi2_upper_quantile(0.5, 4)
     )
     out = {}
-    for name, (d, gain) in found.items():
+    for name, (d, gain) in loads.items():
         mass, moment = float(d[0]), float(np.linalg.norm(d[1:]))
-        if gain < limit or (abs(mass) < _LEAST_TOOL and moment < 0.1 * _LEAST_TOOL):
+        if gain < limit or (abs(mass) < _MIN_TOOL_KG and moment < 0.1 * _MIN_TOOL_KG):
             continue
-        more = "more" if mass > 0 else "less"
+        comparison = "more" if mass > 0 else "less"
         out[name] = FleetOutlier(
             "tool",
             None,
-            f"the last link carries about {abs(mass):.1f} kg {more} than the others': look at its "
-            "tool and payload",
+            f"the last link carries about {abs(mass):.1f} kg {comparison} than the others': look "
+            "at its tool and payload",
             float(np.sqrt(gain)),
         )
     return out
 
 
-def _added_mass(siblings: FleetPrior, evidence: RobotEvidence) -> tuple[Float[Array, " 4"], float]:
-    """d, and by how much chi2 falls."""
-    layout = siblings.model.layout
+def _added_mass(
+    fleet_prior: FleetPrior, evidence: RobotEvidence
+) -> tuple[Float[Array, " 4"], float]:
+    """Added mass and moment d, and the decrease of chi2."""
+    layout = fleet_prior.model.layout
     last = layout.link(-1)
     tool = np.zeros((layout.size, 4))
     tool[last.start : last.start + 4] = np.eye(4)
-    loose = np.where(friction_of(siblings.model), 0.1, 1.0)
-    prior = siblings.alike(_LINKS) * np.outer(loose, loose)
+    friction_weight = np.where(drive_mask(fleet_prior.model), 0.1, 1.0)
+    prior = fleet_prior.limited_precision(_LINK_STD) * np.outer(friction_weight, friction_weight)
     a = evidence.square
     total = a + prior
     size = np.sqrt(np.diag(total))
     factor = scipy.linalg.cho_factor(total / np.outer(size, size) + 1e-12 * np.eye(len(size)))
 
-    def solved(b: Array) -> Array:
+    def solve(b: Array) -> Array:
         scaled = b / (size[:, None] if b.ndim == 2 else size)
-        found: Array = scipy.linalg.cho_solve(factor, scaled)
-        return found / (size[:, None] if b.ndim == 2 else size)
+        solution: Array = scipy.linalg.cho_solve(factor, scaled)
+        return solution / (size[:, None] if b.ndim == 2 else size)
 
-    # The tool's columns and the target, with what theta can explain of them taken out.
-    right = evidence.right - a @ siblings.mean
-    at = a @ tool
-    square = tool.T @ at - at.T @ solved(at)
-    aim = tool.T @ right - at.T @ solved(right)
+    # Columns of the tool and target, with theta eliminated.
+    residual = evidence.right - a @ fleet_prior.mean
+    tool_columns = a @ tool
+    square = tool.T @ tool_columns - tool_columns.T @ solve(tool_columns)
+    target = tool.T @ residual - tool_columns.T @ solve(residual)
     inverse = np.linalg.pinv(square, rcond=1e-10, hermitian=True)
-    d = inverse @ aim
-    return d, float(aim @ d)
+    d = inverse @ target
+    return d, float(target @ d)

@@ -1,4 +1,4 @@
-"""What a study of a fleet found, and how it is written down."""
+"""Result of a fleet study, with its table and JSON form."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from typing import Any
 import numpy as np
 
 from taufit.core.arrays import Array, Float
-from taufit.core.files import replacing
-from taufit.core.names import clean_name
+from taufit.core.files import replace_file
+from taufit.core.names import RenamedAttribute, clean_name
 from taufit.core.parameters import joint_name
 from taufit.fleet.fleet_prior import FleetPrior
-from taufit.fleet.levels import Levels
+from taufit.fleet.levels import FrictionLevels
 from taufit.fleet.outliers import FleetOutlier
-from taufit.fleet.robot_information import Failed
-from taufit.fleet.trends import Trend
+from taufit.fleet.robot_information import FailedFile
+from taufit.fleet.trends import FrictionTrend
 from taufit.model.fitted_model import FittedModel
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RobotDay:
-    """One robot on one day.
+    """Result of one robot on one day.
 
     Attributes:
-        day: Its name.
-        files, rows, seconds: How much there was.
-        nrmse: Residuals over the torque's spread, of the robot's model, per joint.
-        friction: Level of each joint by that day's data and the robot's other days.
-        adjusted: The same at the usual temperature [N m].
-        temperature: Of the joints [degC], or None.
+        day: Name of the day.
+        files, rows, seconds: Amount of data.
+        nrmse: Nrmse of the robot's model, per joint.
+        friction: Friction level of each joint, by that day's data and the robot's other days.
+        friction_at_reference: Friction level at the reference temperature [N m].
+        temperature: Mean joint temperature [degC], or None.
     """
 
     day: str
@@ -40,25 +40,25 @@ class RobotDay:
     rows: int
     seconds: float
     nrmse: Float[Array, " j"]
-    friction: Levels
-    adjusted: Float[Array, " j"]
+    friction: FrictionLevels
+    friction_at_reference: Float[Array, " j"]
     temperature: Float[Array, " j"] | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RobotResult:
-    """One robot.
+    """Result of one robot.
 
     Attributes:
-        robot: Its name.
-        model: Its parameters by its own data and its siblings.
-        files, rows, seconds: How much there was.
-        nrmse: Residuals over the torque's spread, per joint.
-        friction: Level of each joint, by its own data and its siblings.
-        alone: The same by its own data.
-        surprises: In what it is unlike the others, gravest first.
-        days: One by one.
-        trend: Over them.
+        robot: Name of the robot.
+        model: Model by its own data and the fleet prior.
+        files, rows, seconds: Amount of data.
+        nrmse: Nrmse per joint.
+        friction: Friction level of each joint, by its own data and the fleet prior.
+        own_friction: Friction level by its own data.
+        outliers: Deviations from the others, most severe first.
+        days: Results of single days.
+        trend: Trend over the days.
     """
 
     robot: str
@@ -67,16 +67,20 @@ class RobotResult:
     rows: int
     seconds: float
     nrmse: Float[Array, " j"]
-    friction: Levels
-    alone: Levels
-    surprises: tuple[FleetOutlier, ...]
+    friction: FrictionLevels
+    own_friction: FrictionLevels
+    outliers: tuple[FleetOutlier, ...]
     days: tuple[RobotDay, ...]
-    trend: Trend
+    trend: FrictionTrend
+
+    # Former names of 0.1, accepted with a warning until 0.3.
+    surprises = RenamedAttribute("outliers")
+    outlier = RenamedAttribute("is_outlier")
 
     @property
-    def outlier(self) -> bool:
-        """Whether it is unlike the others."""
-        return bool(self.surprises)
+    def is_outlier(self) -> bool:
+        """Whether it deviates from the others."""
+        return bool(self.outliers)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
@@ -86,72 +90,73 @@ class RobotResult:
             "rows": self.rows,
             "nrmse": self.nrmse.tolist(),
             "friction": self.friction.value.tolist(),
-            "friction_alone": self.alone.value.tolist(),
-            "trend_per_day": _plain(self.trend.per_day),
-            "outlier": self.outlier,
-            "reasons": [one.message for one in self.surprises],
-            "kinds": [one.kind for one in self.surprises],
+            "friction_alone": self.own_friction.value.tolist(),
+            "trend_per_day": _to_json_list(self.trend.per_day),
+            "outlier": self.is_outlier,
+            "reasons": [outlier.message for outlier in self.outliers],
+            "kinds": [outlier.kind for outlier in self.outliers],
             "days": len(self.days),
         }
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FleetResult:
-    """A fleet.
+    """Result of a fleet study.
 
     Attributes:
         type: Name of the type of robot.
-        robots: Worst first.
-        typical: What they have in common, as a model a new arm can start from.
-        siblings: The same with its spread.
+        robots: Robots, largest deviation first.
+        typical: Model of the type's mean, a start for a new robot.
+        fleet_prior: Prior distribution of the type.
         failed: Files that could not be used.
-        incidents: Workers that were lost.
-        slopes: Relative change of friction per kelvin, per joint; 0 where nothing shows it.
-        named_from: Wear from which each joint is named on 19 of 20 robots, as a factor on its own
-            friction; infinite where nothing can be said.
-        rows: Of all recordings that were used.
+        incidents: Lost workers.
+        temperature_slopes: Relative change of friction per kelvin, per joint; 0 if not
+            identifiable.
+        detectable_rise: Rise of friction detected in each joint on 19 of 20 robots, as a factor;
+            infinite if unknown.
+        rows: Number of rows of all recordings used.
     """
 
     type: str
     robots: tuple[RobotResult, ...]
     typical: FittedModel
-    siblings: FleetPrior
-    failed: tuple[Failed, ...]
+    fleet_prior: FleetPrior
+    failed: tuple[FailedFile, ...]
     incidents: tuple[str, ...]
-    slopes: Float[Array, " j"]
-    named_from: Float[Array, " j"]
+    temperature_slopes: Float[Array, " j"]
+    detectable_rise: Float[Array, " j"]
     rows: int
 
     def __repr__(self) -> str:
-        odd = sum(one.outlier for one in self.robots)
+        outlier_count = sum(robot.is_outlier for robot in self.robots)
         return (
-            f"FleetResult({self.type}: {len(self.robots)} robots, {odd} unlike the others, "
-            f"{len(self.failed)} files failed)"
+            f"FleetResult({self.type}: {len(self.robots)} robots, {outlier_count} unlike the "
+            f"others, {len(self.failed)} files failed)"
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
         return {
             "type": self.type,
-            "robots": [one.to_dict() for one in self.robots],
-            "failed": [{"file": one.file, "why": one.why} for one in self.failed],
+            "robots": [item.to_dict() for item in self.robots],
+            "failed": [{"file": item.file, "why": item.reason} for item in self.failed],
             "incidents": list(self.incidents),
-            "friction_per_kelvin": self.slopes.tolist(),
-            "wear_named_from": _plain(self.named_from),
+            "friction_per_kelvin": self.temperature_slopes.tolist(),
+            "wear_named_from": _to_json_list(self.detectable_rise),
             "rows": self.rows,
         }
 
     def write_table(self, path: Path) -> None:
-        """Parquet with one row per robot and day."""
+        """Write a Parquet table with one row per robot and day."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        rows = list(self._rows())
+        rows = list(self._table_rows())
         table = pa.table({name: [row[name] for row in rows] for name in rows[0]})
-        with replacing(path) as place:
-            pq.write_table(table, place)
+        with replace_file(path) as temporary_path:
+            pq.write_table(table, temporary_path)
 
-    def _rows(self) -> Iterator[dict[str, Any]]:
+    def _table_rows(self) -> Iterator[dict[str, Any]]:
         for robot in self.robots:
             for day in robot.days:
                 row: dict[str, Any] = {
@@ -161,34 +166,42 @@ class FleetResult:
                     "rows": day.rows,
                     "seconds": day.seconds,
                     "mean_nrmse": float(np.mean(day.nrmse)),
-                    "outlier": robot.outlier,
-                    "reasons": "; ".join(one.message for one in robot.surprises),
+                    "outlier": robot.is_outlier,
+                    "reasons": "; ".join(outlier.message for outlier in robot.outliers),
                 }
                 for j in range(len(day.nrmse)):
-                    own = joint_name(j)
-                    warm = day.temperature
-                    row[f"{own}.nrmse"] = float(day.nrmse[j])
-                    row[f"{own}.friction"] = float(day.friction.value[j])
-                    row[f"{own}.friction_std"] = float(day.friction.value[j] * day.friction.std[j])
-                    row[f"{own}.friction_adjusted"] = float(day.adjusted[j])
-                    row[f"{own}.temperature"] = None if warm is None else float(warm[j])
-                    row[f"{own}.trend_per_day"] = float(robot.trend.per_day[j])
+                    prefix = joint_name(j)
+                    temperature = day.temperature
+                    row[f"{prefix}.nrmse"] = float(day.nrmse[j])
+                    row[f"{prefix}.friction"] = float(day.friction.value[j])
+                    row[f"{prefix}.friction_std"] = float(
+                        day.friction.value[j] * day.friction.std[j]
+                    )
+                    row[f"{prefix}.friction_adjusted"] = float(day.friction_at_reference[j])
+                    row[f"{prefix}.temperature"] = (
+                        None if temperature is None else float(temperature[j])
+                    )
+                    row[f"{prefix}.trend_per_day"] = float(robot.trend.per_day[j])
                 yield row
 
     def file_name(self, robot: str) -> str:
-        """Of a robot's model; one of its own also where a disk does not tell R0 from r0."""
-        name = _file_name(robot)
-        alike = [one for one in self.robots if _file_name(one.robot).casefold() == name.casefold()]
-        if len(alike) > 1:
+        """File name of a robot's model, unique also on case-insensitive disks."""
+        name = _safe_file_name(robot)
+        equal_names = [
+            other
+            for other in self.robots
+            if _safe_file_name(other.robot).casefold() == name.casefold()
+        ]
+        if len(equal_names) > 1:
             name += (
                 "-" + blake2b(robot.encode("utf-8", "surrogateescape"), digest_size=4).hexdigest()
             )
         return f"{name}.json"
 
 
-def _file_name(robot: str) -> str:
+def _safe_file_name(robot: str) -> str:
     return clean_name(robot).replace("/", "_") or "robot"
 
 
-def _plain(values: Array) -> list[float | None]:
+def _to_json_list(values: Array) -> list[float | None]:
     return [float(x) if np.isfinite(x) else None for x in values]

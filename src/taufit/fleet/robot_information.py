@@ -1,7 +1,7 @@
-"""What a recording says about its robot, condensed: a triangle per joint and a few sums.
+"""Information of recordings about their robot: a triangular factor per joint and a few sums.
 
-One pass: read, condition, diagnose, add up. Friction that grows with the load takes the nominal
-arm's torque for it, so that what files say adds up exactly, whoever reads them and whenever.
+One pass: read, condition, diagnose, accumulate. Load-dependent friction uses the nominal robot's
+torque as load, so that the information of files adds up exactly, in any order.
 """
 
 from __future__ import annotations
@@ -38,26 +38,26 @@ from taufit.signals import Samples, condition
 from taufit.terms import needs
 from taufit.workflow.training_data import count_section_only, in_robot_order, with_drives
 
-# Kinds of findings that say something about the robot, not about the file.
-_OF_THE_ROBOT = ("mounting",)
+# Kinds of findings on the robot instead of the file.
+_ROBOT_FINDING_KINDS = ("mounting",)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RobotInformation:
-    """What some recordings of one robot say; two of them add up.
+    """Accumulated information of recordings of one robot; sums merge.
 
     Attributes:
-        files, rows, seconds: How much there was.
-        information: On base columns, joint by joint, unweighted.
-        torque: Sum of the torque in those rows, per joint.
-        load: Sum of the nominal links' torque over samples, as magnitudes.
-        correlation: Residuals are independent so many samples apart, times samples.
-        samples: Samples in use.
-        warmth, warm: Sum of joint temperatures over samples, and how many there were.
-        gravity: Sum of gravity's direction over files that do not find it where it should be,
-            each weighed by its certainty.
-        weight: Sum of those weights.
-        tilted: Findings about the mounting, in words.
+        files, rows, seconds: Amount of data.
+        information: Information on base columns, joint by joint, unweighted.
+        torque: Sum of the torque of those rows, per joint.
+        load: Sum of the magnitude of the nominal links' torque.
+        correlation_sum: Correlation length of residuals in samples, times samples.
+        samples: Number of samples used.
+        temperature_sum, temperature_count: Sum of joint temperatures, and its number of samples.
+        gravity_sum: Weighted sum of gravity directions over files whose gravity contradicts the
+            mounting.
+        gravity_weight: Sum of those weights.
+        mounting_findings: Messages about the mounting.
     """
 
     files: int
@@ -66,13 +66,13 @@ class RobotInformation:
     information: tuple[Information, ...]
     torque: Float[Array, " j"]
     load: Float[Array, " j"]
-    correlation: float
+    correlation_sum: float
     samples: int
-    warmth: Float[Array, " j"]
-    warm: int
-    gravity: Float[Array, " 3"]
-    weight: float
-    tilted: tuple[str, ...] = ()
+    temperature_sum: Float[Array, " j"]
+    temperature_count: int
+    gravity_sum: Float[Array, " 3"]
+    gravity_weight: float
+    mounting_findings: tuple[str, ...] = ()
 
     def __add__(self, other: RobotInformation) -> RobotInformation:
         return RobotInformation(
@@ -82,57 +82,57 @@ class RobotInformation:
             add_information(self.information, other.information),
             self.torque + other.torque,
             self.load + other.load,
-            self.correlation + other.correlation,
+            self.correlation_sum + other.correlation_sum,
             self.samples + other.samples,
-            self.warmth + other.warmth,
-            self.warm + other.warm,
-            self.gravity + other.gravity,
-            self.weight + other.weight,
-            (*self.tilted, *other.tilted),
+            self.temperature_sum + other.temperature_sum,
+            self.temperature_count + other.temperature_count,
+            self.gravity_sum + other.gravity_sum,
+            self.gravity_weight + other.gravity_weight,
+            (*self.mounting_findings, *other.mounting_findings),
         )
 
     @property
     def count(self) -> Int[Array, " j"]:
-        return np.array([one.count for one in self.information])
+        return np.array([joint_information.count for joint_information in self.information])
 
     @property
-    def spread(self) -> Float[Array, " j"]:
+    def torque_std(self) -> Float[Array, " j"]:
         """Standard deviation of the torque."""
         n = np.maximum(self.count, 1)
         zero = np.zeros(len(self.information[0].names))
-        squares = np.array([one.cost(zero) for one in self.information])
+        squares = np.array([joint_information.cost(zero) for joint_information in self.information])
         return np.sqrt(np.maximum(squares / n - (self.torque / n) ** 2, 1e-300))
 
     @property
     def temperature(self) -> Float[Array, " j"] | None:
-        """Mean of each joint, where it was measured."""
-        return self.warmth / self.warm if self.warm else None
+        """Mean temperature of each joint, if measured."""
+        return self.temperature_sum / self.temperature_count if self.temperature_count else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Failed:
-    """A file that could not be used.
+class FailedFile:
+    """File that could not be used.
 
     Attributes:
-        file: Its name.
-        why: In words.
+        file: Name of the file.
+        reason: Error message.
     """
 
     file: str
-    why: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AccumulateFiles:
-    """Files -> what they say, and which of them cannot be used.
+    """Accumulate the information of files; files that cannot be used are reported.
 
     Attributes:
-        model: Of the type of robot, with its nominal links.
-        base: Its base parameters.
-        cutoff_hz: Of the low-pass.
-        read: Gives the runs of a file.
-        read_rows: Gives some rows of a long one; None where files are read as a whole.
-        settings: What decides, beside its content, what is read from a file.
+        model: Torque model of the type, with its nominal links.
+        base: Base parameters of the model.
+        cutoff_hz: Cut-off of the low-pass [Hz].
+        read: Function that reads the runs of a file.
+        read_rows: Function that reads some rows of a long file; None to read complete files.
+        settings: Settings of reading, for the cache.
     """
 
     model: TorqueModel
@@ -143,36 +143,38 @@ class AccumulateFiles:
     settings: tuple[Any, ...] = ()
 
     def __call__(
-        self, places: tuple[FleetFile, ...]
-    ) -> tuple[RobotInformation | None, tuple[Failed, ...]]:
+        self, files: tuple[FleetFile, ...]
+    ) -> tuple[RobotInformation | None, tuple[FailedFile, ...]]:
         total: RobotInformation | None = None
-        failed: list[Failed] = []
-        for place in places:
+        failed: list[FailedFile] = []
+        for file in files:
             try:
-                with place.local() as path:
-                    own = self.one(path, place.name)
-                total = own if total is None else total + own
+                with file.local() as path:
+                    file_information = self.accumulate_file(path, file.name)
+                total = file_information if total is None else total + file_information
             except TaufitError as error:
-                failed.append(Failed(place.name, _first_line(error)))
-            except Exception as error:  # whatever a poisoned file makes a reader do
-                failed.append(Failed(place.name, f"{type(error).__name__}: {error}"))
+                failed.append(FailedFile(file.name, _first_line(error)))
+            except Exception as error:  # readers may fail in any way on damaged files
+                failed.append(FailedFile(file.name, f"{type(error).__name__}: {error}"))
         return total, tuple(failed)
 
-    def one(self, path: Path, name: str) -> RobotInformation:
-        """One file, section by section where it is long."""
+    def accumulate_file(self, path: Path, name: str) -> RobotInformation:
+        """Information of one file, section by section if it is long."""
         files = RecordingFiles((path,), self.read, self.read_rows)
         total: RobotInformation | None = None
         for k in range(len(files)):
-            part = self._part(files[k], name, diagnose=k == 0)
+            part = self._accumulate_runs(files[k], name, diagnose=k == 0)
             total = part if total is None else total + part
         assert total is not None
         return replace(total, files=1)
 
-    def _part(self, runs: list[Recording], name: str, *, diagnose: bool) -> RobotInformation:
+    def _accumulate_runs(
+        self, runs: list[Recording], name: str, *, diagnose: bool
+    ) -> RobotInformation:
         robot = self.model.robot
-        ordered = [in_robot_order(robot, one, name) for one in runs]
-        rows = sum(len(one.time) for one in ordered)
-        _refuse([cause.finding for cause in recording_causes(robot, ordered)])
+        ordered = [in_robot_order(robot, recording, name) for recording in runs]
+        rows = sum(len(recording.time) for recording in ordered)
+        _raise_on_errors([cause.finding for cause in recording_causes(robot, ordered)])
         side = with_drives(robot, ordered).drives.side
         if side != robot.drives.side:
             raise RecordingError(
@@ -181,58 +183,68 @@ class AccumulateFiles:
             )
         ordered, _ = apply_declared_torque_kind(robot, ordered)
         samples = count_section_only(condition(ordered, cutoff_hz=self.cutoff_hz), ordered)
-        found = self._diagnosed(ordered, samples) if diagnose else ((), np.zeros(3), 0.0)
-        return self._summed(samples.with_column_cache(), rows, *found)
+        mounting = self._diagnose_mounting(ordered, samples) if diagnose else ((), np.zeros(3), 0.0)
+        return self._sum_samples(samples.with_column_cache(), rows, *mounting)
 
-    def _diagnosed(
+    def _diagnose_mounting(
         self, runs: list[Recording], samples: Samples
     ) -> tuple[tuple[str, ...], Float[Array, " 3"], float]:
-        """Findings about the mounting, and where gravity comes from then; other errors raise."""
+        """Findings on the mounting, and the weighted gravity direction; other errors raise."""
         robot = self.model.robot
-        found = [cause.finding for cause in sample_causes(robot, runs, samples)]
-        _refuse([one for one in found if one.kind not in _OF_THE_ROBOT])
-        tilted = tuple(one.message for one in found if one.kind in _OF_THE_ROBOT)
-        gravity = estimate_gravity(robot, samples) if tilted else None
+        findings = [cause.finding for cause in sample_causes(robot, runs, samples)]
+        _raise_on_errors(
+            [finding for finding in findings if finding.kind not in _ROBOT_FINDING_KINDS]
+        )
+        messages = tuple(
+            finding.message for finding in findings if finding.kind in _ROBOT_FINDING_KINDS
+        )
+        gravity = estimate_gravity(robot, samples) if messages else None
         if gravity is None:
-            return tilted, np.zeros(3), 0.0
+            return messages, np.zeros(3), 0.0
         weight = 1.0 / max(gravity.std, 1e-3) ** 2
-        return tilted, weight * gravity.direction, weight
+        return messages, weight * gravity.direction, weight
 
-    def _summed(
+    def _sum_samples(
         self,
         samples: Samples,
         rows: int,
-        tilted: tuple[str, ...],
+        mounting_findings: tuple[str, ...],
         gravity: Float[Array, " 3"],
         weight: float,
     ) -> RobotInformation:
         model, base = self.model, self.base
         load = model.nominal if needs(model.term_sum, "load") else None
-        found: SampleRows = RowBuilder(model, load)(samples)
-        regression = RowsInMemory(found, base)
+        sample_rows: SampleRows = RowBuilder(model, load)(samples)
+        regression = RowsInMemory(sample_rows, base)
         prior, centre = _prior(model)
         guess = max(1.0, samples.rate_hz / (2.0 * self.cutoff_hz))
-        weak = MIN_PRIOR_FRACTION * NOMINAL_WEIGHT * guess * prior
-        theta, _ = fit_with_prior(regression, weak, centre, model.nonnegative)
-        each = correlation_samples(found.residuals(theta), found.keep, found.run)
-        used = int(np.count_nonzero(found.keep.any(axis=1)))
-        warm = samples.temperature is not None
+        weak_prior = MIN_PRIOR_FRACTION * NOMINAL_WEIGHT * guess * prior
+        theta, _ = fit_with_prior(regression, weak_prior, centre, model.nonnegative)
+        correlation = correlation_samples(
+            sample_rows.residuals(theta), sample_rows.keep, sample_rows.run
+        )
+        sample_count = int(np.count_nonzero(sample_rows.keep.any(axis=1)))
+        has_temperature = samples.temperature is not None
         moving = samples.in_motion
         joints = samples.joints
         return RobotInformation(
             1,
             rows,
-            used / samples.rate_hz,
+            sample_count / samples.rate_hz,
             regression.by_joint,
-            found.torque.sum(axis=0),
-            np.abs(found.rigid_torque(model.nominal))[found.keep.any(axis=1)].sum(axis=0),
-            float(np.mean(each)) * used,
-            used,
-            np.asarray(samples.temperature)[moving].sum(axis=0) if warm else np.zeros(joints),
-            int(np.count_nonzero(moving)) if warm else 0,
+            sample_rows.torque.sum(axis=0),
+            np.abs(sample_rows.rigid_torque(model.nominal))[sample_rows.keep.any(axis=1)].sum(
+                axis=0
+            ),
+            float(np.mean(correlation)) * sample_count,
+            sample_count,
+            np.asarray(samples.temperature)[moving].sum(axis=0)
+            if has_temperature
+            else np.zeros(joints),
+            int(np.count_nonzero(moving)) if has_temperature else 0,
             gravity,
             weight,
-            tilted,
+            mounting_findings,
         )
 
 
@@ -241,14 +253,14 @@ def _prior(model: TorqueModel) -> tuple[Float[Array, "p p"], Float[Array, " p"]]
     return gaussian_prior(model)[:2]
 
 
-def _refuse(findings: list[Any]) -> None:
-    grave = [finding for finding in findings if finding.severity == "error"]
-    if grave:
-        raise RecordingError(grave[0].message)
+def _raise_on_errors(findings: list[Any]) -> None:
+    errors = [finding for finding in findings if finding.severity == "error"]
+    if errors:
+        raise RecordingError(errors[0].message)
 
 
 def _first_line(error: Exception) -> str:
     return str(error).splitlines()[0] if str(error) else type(error).__name__
 
 
-Work = Callable[[tuple[FleetFile, ...]], tuple[RobotInformation | None, tuple[Failed, ...]]]
+Work = Callable[[tuple[FleetFile, ...]], tuple[RobotInformation | None, tuple[FailedFile, ...]]]

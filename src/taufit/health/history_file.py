@@ -18,7 +18,7 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import TaufitError
 from taufit.core.fields import Field
-from taufit.core.files import is_stream, locked, write_text
+from taufit.core.files import is_stream, lock_file, write_text
 from taufit.core.plain_data import read_json
 from taufit.health.cusum import MAX_SLACK
 from taufit.health.history import MIN_RUNS, History, HistoryRun
@@ -33,7 +33,7 @@ _MAX_VALUE = 1e9
 def write_history(history: History, path: str | os.PathLike[str]) -> None:
     """Write the history; the file is replaced completely or not at all."""
     exists = os.path.exists(path) and not os.path.isdir(path) and not is_stream(path)
-    with locked(path) if exists else nullcontext():
+    with lock_file(path) if exists else nullcontext():
         _write_file(history, path)
 
 
@@ -53,7 +53,7 @@ def add_runs(
         expected: History the samples were conditioned for; raises if the file has another model.
     """
     read_history(path)
-    with locked(path):
+    with lock_file(path):
         history = read_history(path)
         if expected is not None and not _same_model(history, expected):
             raise TaufitError(

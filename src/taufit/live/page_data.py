@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from taufit.core.plain_data import plain
+from taufit.core.plain_data import to_plain_data
 
 if TYPE_CHECKING:
     from taufit.live.monitor import Reading
@@ -59,8 +59,10 @@ def pack_readings(
         "contact": None if last.contact is None else _contact(last.contact),
         "temperature": _json_numbers(last.temperature),
         "friction_index": _json_numbers(last.friction_index),
-        "events": [plain(event.to_dict()) for reading in readings for event in reading.events],
-        **plain(extra_data),
+        "events": [
+            to_plain_data(event.to_dict()) for reading in readings for event in reading.events
+        ],
+        **to_plain_data(extra_data),
     }
     return json.dumps(page, allow_nan=False)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from taufit.core.plain_data import plain
+from taufit.core.plain_data import to_plain_data
 
 if TYPE_CHECKING:
     from taufit.live.reading import Reading
@@ -31,7 +31,7 @@ class JsonLinesPublisher:
 
     def __call__(self, reading: Reading) -> None:
         """Write one reading."""
-        self._stream.write(json.dumps(plain(reading.to_dict()), allow_nan=False) + "\n")
+        self._stream.write(json.dumps(to_plain_data(reading.to_dict()), allow_nan=False) + "\n")
         self._stream.flush()
 
     def close(self) -> None:
@@ -71,7 +71,7 @@ class Ros2ReadingPublisher:
                 numbers(reading.external),
             )
         )
-        self._text.send(json.dumps(plain(reading.to_dict()), allow_nan=False))
+        self._text.send(json.dumps(to_plain_data(reading.to_dict()), allow_nan=False))
 
     def close(self) -> None:
         """Close the topics."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import TaufitError
-from taufit.core.views import NotebookDisplay, draw
+from taufit.core.notebook_display import NotebookDisplay, draw
 from taufit.model.columns import RegressorColumns
 from taufit.model.torque_model import TorqueModel
 from taufit.model.training_record import TrainingRecord

@@ -20,7 +20,7 @@ import numpy as np
 from taufit.core.errors import TaufitError
 from taufit.core.fields import Field
 from taufit.core.files import write_text
-from taufit.core.plain_data import plain, read_json
+from taufit.core.plain_data import read_json, to_plain_data
 from taufit.model.fitted_model import FittedModel, require_fitted
 from taufit.model.record_file import record_from_dict, record_to_dict
 from taufit.model.torque_model import TorqueModel
@@ -55,7 +55,7 @@ def model_to_dict(model: FittedModel) -> dict[str, Any]:
     record = model.training
     if record.std is not None:
         for entry, std in zip(parameters, record.std, strict=True):
-            entry["std"] = plain(std)
+            entry["std"] = to_plain_data(std)
     for entry, verdict in zip(parameters, record.verdicts, strict=False):
         entry["verdict"] = verdict
     return {
@@ -81,8 +81,8 @@ def model_from_dict(data: Any, source: str = "this model") -> FittedModel:
     file = Field(data, source)
     if file["version"].value != VERSION or isinstance(file["version"].value, bool):
         raise TaufitError(
-            f"{source} has model format version {file['version'].shown}; this taufit reads version "
-            f"{VERSION}. Fit again, or use the taufit that wrote it."
+            f"{source} has model format version {file['version'].display_text}; this taufit reads "
+            f"version {VERSION}. Fit again, or use the taufit that wrote it."
         )
     missing = [key for key in schema()["required"] if key not in data]
     if missing:

@@ -16,7 +16,7 @@ from taufit.core.arrays import Array, Float
 from taufit.core.codec import Checks, read, read_optional, write
 from taufit.core.fields import Field
 from taufit.core.parameters import parse_name
-from taufit.core.plain_data import plain
+from taufit.core.plain_data import to_plain_data
 from taufit.model.information_share import InformationShare
 from taufit.model.noise_by_state import AlarmTail, NoiseByState
 from taufit.model.score import Score
@@ -80,7 +80,7 @@ def record_to_dict(record: TrainingRecord) -> dict[str, Any]:
     out["warnings"] = record.warnings
     if record.contradictions:
         out["contradictions"] = record.contradictions
-    section: dict[str, Any] = plain(out)
+    section: dict[str, Any] = to_plain_data(out)
     return section
 
 
@@ -225,7 +225,7 @@ def _round_to_nine_digits(value: Any) -> Any:
 def provenance_to_dict(provenance: Provenance) -> dict[str, Any]:
     """Plain data of versions, settings and the caller's description of the sources."""
     versions = {name: getattr(provenance, name) for name in _VERSIONS}
-    section: dict[str, Any] = plain(
+    section: dict[str, Any] = to_plain_data(
         {**versions, "settings": write(provenance.settings), **provenance.sources}
     )
     return section

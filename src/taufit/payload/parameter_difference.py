@@ -218,7 +218,7 @@ def _run_recursion(model: FittedModel, source: Stream, *, printed: bool) -> Payl
     link_columns = all_columns[inertial]
     last_link = range(last.start, last.stop)
     last_columns = np.array(
-        [i for i, c in enumerate(columns) if c in last_link and layout.what[c] != "Ixx"], int
+        [i for i, c in enumerate(columns) if c in last_link and layout.quantities[c] != "Ixx"], int
     )
     relations, lengths = (
         paper_relations(model, columns, mapping) if printed else (None, (0.0, 0.0, 0.0, 0.0))

@@ -16,10 +16,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import BinaryIO
 
+from taufit.core.bounded_reading import require_file
+from taufit.core.decompression_limits import limits_are_lifted, require_unpacked_size
 from taufit.core.errors import RecordingError
-from taufit.core.limits import check_unpacked, limits_are_lifted
-from taufit.core.opened import require_file
-from taufit.core.plain_data import LARGEST_YAML
+from taufit.core.plain_data import MAX_YAML
 
 _BLOCK_BYTES = 1 << 14
 _FRAME_HEADER_BYTES = 18
@@ -33,7 +33,7 @@ def require_decompressed_size(source: object, data: bytes, count: Count) -> None
     total = 0
     for size in count(data):
         total += size
-        check_unpacked(source, total, len(data), error=RecordingError, so_far=True)
+        require_unpacked_size(source, total, len(data), error=RecordingError, so_far=True)
 
 
 def gzip_sizes(data: bytes) -> Iterator[int]:
@@ -103,10 +103,10 @@ def require_bag_size(path: Path) -> None:
 def _metadata(path: Path) -> str:
     try:
         with path.open("rb") as file:
-            text = file.read(LARGEST_YAML + 1)
+            text = file.read(MAX_YAML + 1)
     except OSError:
         return ""
-    if len(text) > LARGEST_YAML:
+    if len(text) > MAX_YAML:
         raise RecordingError(f"{path} is larger than a bag's metadata can be.")
     return text.decode("utf-8", "replace").lower()
 
@@ -137,12 +137,12 @@ def _check_chunk(path: Path, file: BinaryIO, end: int) -> None:
     compressed_size = end - file.tell()
     if compressed_size < 0:
         return
-    check_unpacked(path, size, compressed_size, error=RecordingError)
+    require_unpacked_size(path, size, compressed_size, error=RecordingError)
     if compression == b"zstd":
         _check_zstd(path, file.read(compressed_size))
     elif compression == b"lz4":
         # LZ4 expands at most 255 times.
-        check_unpacked(
+        require_unpacked_size(
             path, 255 * compressed_size if compressed_size > 10_000_000 else 0, compressed_size
         )
 
@@ -158,7 +158,7 @@ def _check_zstd(source: object, data: bytes) -> None:
     except zstd.ZstdError:
         return
     if declared is not None:
-        check_unpacked(source, declared, len(data), error=RecordingError)
+        require_unpacked_size(source, declared, len(data), error=RecordingError)
 
     def count(data: bytes) -> Iterator[int]:
         unpack = zstd.ZstdDecompressor()
@@ -188,7 +188,7 @@ def _check_messages(path: Path) -> None:
             )
             for head, length in rows:
                 size = zstd.get_frame_info(bytes(head)).decompressed_size
-                check_unpacked(path, size or 0, length, error=RecordingError)
+                require_unpacked_size(path, size or 0, length, error=RecordingError)
                 if size is None:
                     raise RecordingError(f"{path}: a packed message does not say its size.")
     except (sqlite3.Error, zstd.ZstdError, TypeError, ValueError):

@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.bounded_reading import read_bytes
 from taufit.core.errors import RecordingError
-from taufit.core.opened import read_bytes
 from taufit.recording.canonical import (
     from_columns,
     metadata_from_text,

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from taufit.core.bounded_reading import require_file
 from taufit.core.errors import RecordingError
 from taufit.core.lazy import Registry
 from taufit.core.names import renamed_keywords
-from taufit.core.opened import require_file
 from taufit.recording.assemble import assemble_recordings
 from taufit.recording.canonical import from_columns, metadata_from_text
 from taufit.recording.column_map import ColumnMap, read_map

@@ -8,7 +8,7 @@ from typing import Any
 
 from taufit.core.arrays import Array, Bool, Float
 from taufit.core.names import clean_name
-from taufit.core.views import NotebookDisplay, draw
+from taufit.core.notebook_display import NotebookDisplay, draw
 from taufit.recording.channels import Channels
 from taufit.recording.finding import Finding
 from taufit.recording.quantity import MEASUREMENTS, channel_names, is_channel

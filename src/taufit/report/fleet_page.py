@@ -28,7 +28,7 @@ _FULL_COLOUR = 1.0
 
 def fleet_page(result: FleetResult) -> str:
     """Self-contained HTML page."""
-    outliers = [robot for robot in result.robots if robot.outlier]
+    outliers = [robot for robot in result.robots if robot.is_outlier]
     deviations = _deviations(result)
     sections = [
         Section("Verdict", _verdict(result, outliers)),
@@ -52,7 +52,7 @@ def fleet_page(result: FleetResult) -> str:
 def _verdict(result: FleetResult, outliers: list[RobotResult]) -> str:
     kinds = {kind: 0 for kind in ("friction", "tool", "mounting", "trend")}
     for robot in outliers:
-        for surprise in robot.surprises:
+        for surprise in robot.outliers:
             kinds[surprise.kind] += 1
     verb = "is" if len(outliers) == 1 else "are"
     head = verdict_box(
@@ -79,7 +79,7 @@ def _detection_limits(result: FleetResult) -> str:
     """Smallest detectable increase of friction of each joint."""
     limits = [
         f"joint {j + 1} {factor:.1f} times"
-        for j, factor in enumerate(result.named_from)
+        for j, factor in enumerate(result.detectable_rise)
         if np.isfinite(factor)
     ]
     if not limits:
@@ -96,7 +96,7 @@ def _outlier_table(outliers: list[RobotResult]) -> str:
     rows = [
         (robot.robot, surprise.kind, _wide_text(surprise.message), f"{surprise.size:.1f}")
         for robot in outliers[:_MAX_LISTED]
-        for surprise in robot.surprises
+        for surprise in robot.outliers
     ]
     return paragraph("Largest deviation first, in standard deviations of the fleet.") + table(
         ("robot", "kind", "description", "deviation"), rows, text=(0, 1, 2)
@@ -110,7 +110,7 @@ def _wide_text(text: str) -> Markup:
 
 def _deviations(result: FleetResult) -> Float[Array, "r j"]:
     """Friction of each robot relative to the median of the fleet, minus one."""
-    level = np.stack([robot.alone.value for robot in result.robots])
+    level = np.stack([robot.own_friction.value for robot in result.robots])
     return np.asarray(level / np.median(level, axis=0) - 1.0)
 
 
@@ -141,7 +141,7 @@ def _table(result: FleetResult, deviations: Float[Array, "r j"]) -> str:
         rows.append(
             (
                 robot.robot,
-                "yes" if robot.outlier else "",
+                "yes" if robot.is_outlier else "",
                 robot.files,
                 robot.rows,
                 f"{100.0 * float(np.mean(robot.nrmse)):.1f} %",
@@ -174,8 +174,8 @@ def _days(result: FleetResult) -> str:
     robots_with_days = [robot for robot in result.robots if len(robot.days) > 1]
     if not robots_with_days:
         return paragraph("Recordings are of one day.")
-    slopes = ", ".join(f"{100 * k:+.2f}" for k in result.slopes)
-    is_compensated = bool(np.any(result.slopes != 0.0))
+    slopes = ", ".join(f"{100 * k:+.2f}" for k in result.temperature_slopes)
+    is_compensated = bool(np.any(result.temperature_slopes != 0.0))
     text = (
         f"Friction is compensated for temperature with the slopes of the fleet: {slopes} % per "
         "kelvin for the joints in order."
@@ -184,7 +184,7 @@ def _days(result: FleetResult) -> str:
     )
     parts = [paragraph(f"Robots listed first. {text}")]
     for robot in robots_with_days[:_MAX_DRAWN]:
-        level = np.stack([day.adjusted for day in robot.days])
+        level = np.stack([day.friction_at_reference for day in robot.days])
         x = np.arange(len(robot.days), dtype=float)
         parts.append(
             chart(
@@ -202,15 +202,15 @@ def _days(result: FleetResult) -> str:
 
 
 def _typical_parameters(result: FleetResult) -> str:
-    model = result.siblings.model
+    model = result.fleet_prior.model
     layout = model.layout
-    std = np.sqrt(1.0 / np.diag(result.siblings.precision))
+    std = np.sqrt(1.0 / np.diag(result.fleet_prior.precision))
     rows = [
         (layout.names[i], float(result.typical.values[i]), float(std[i]))
         for i in range(layout.after_links.start, layout.size)
     ]
     return paragraph(
-        f"Estimated from {result.siblings.robots} robots: prior of a new robot, and differences "
+        f"Estimated from {result.fleet_prior.robots} robots: prior of a new robot, and differences "
         "between robots."
     ) + table(("parameter", "typical", "standard deviation between robots"), rows, text=(0,))
 
@@ -218,6 +218,6 @@ def _typical_parameters(result: FleetResult) -> str:
 def _list_failed_files(result: FleetResult) -> str:
     lines = [
         *result.incidents,
-        *(f"{file_failure.file}: {file_failure.why}" for file_failure in result.failed),
+        *(f"{file_failure.file}: {file_failure.reason}" for file_failure in result.failed),
     ]
     return bullets(lines[:_MAX_LISTED]) if lines else paragraph("All files were used.")

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 
+from taufit.core.bounded_reading import read_bytes
 from taufit.core.errors import MissingExtraError, RobotError
 from taufit.core.extras import missing_extra
 from taufit.core.files import write_text
-from taufit.core.opened import read_bytes
 from taufit.robot.robot import Robot
 
 _MAX_FILE_BYTES = 32_000_000

@@ -11,8 +11,8 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import RobotError
 from taufit.core.names import clean_name, printable
+from taufit.core.notebook_display import NotebookDisplay
 from taufit.core.parameters import PER_LINK, LinkLayout
-from taufit.core.views import NotebookDisplay
 from taufit.robot.compensator import Compensator
 from taufit.robot.mounting import MOUNTINGS, gravity_in_base
 from taufit.robot.pose import screw_motion

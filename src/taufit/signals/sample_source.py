@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float, Int
-from taufit.core.compute.engines.engine import hash_key, summed, tree
+from taufit.core.compute.engines.engine import hash_key, sum_along_tree, tree
 from taufit.core.errors import RecordingError
 from taufit.signals.samples import Samples
 
@@ -178,8 +178,8 @@ class SampleSource(ABC):
     def group_totals(self, step: Step, add: Add, groups: Sequence[Sequence[int]]) -> list[Any]:
         """Sums over several groups of parts, in one pass."""
         nodes = [tree(self.summary.part_keys, parts) for parts in groups]
-        results = self.map_parts(step, parts=[k for node in nodes for k in node.all()])
-        return [summed(node, results, add) for node in nodes]
+        results = self.map_parts(step, parts=[k for node in nodes for k in node.all_leaves()])
+        return [sum_along_tree(node, results, add) for node in nodes]
 
     def reuse_if_close(self, name: Any, value: Any, is_close: Callable[[Any, Any], bool]) -> Any:
         """Return the value of an earlier fit if `value` is close to it, else `value`.

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float, Int
-from taufit.core.views import NotebookDisplay, draw
+from taufit.core.notebook_display import NotebookDisplay, draw
 from taufit.recording.channels import Channels
 from taufit.signals.storage.column_cache import ColumnCache
 

@@ -116,7 +116,7 @@ class ConsistentCost:
         np.add.at(self._moments.T, label, orthogonal * values[:, None])
         self._energy = float(values @ values)
         self._rows = len(rows)
-        self._problem = EstimationProblem.of(model)
+        self._problem = EstimationProblem.from_model(model)
         self._estimator = estimator or ConsistentSdp(margin=0.0)
 
     def information(self, signs: Int[Array, " s"]) -> Information:

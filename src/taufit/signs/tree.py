@@ -19,7 +19,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float, Int
 from taufit.dynamics.base_parameters import base_parameters
-from taufit.estimators.constraints import constraints_of
+from taufit.estimators.constraints import make_constraints
 from taufit.model.torque_model import TorqueModel
 from taufit.signals import Samples, zero_phase
 from taufit.signs.data import search_regressor
@@ -219,7 +219,7 @@ class FeasibleDistance:
         import scipy.sparse
 
         rows, width = matrix.shape
-        limits = constraints_of(model)
+        limits = make_constraints(model)
         lower_rows = [limits.matrix]
         lower_bounds = [limits.bound]
         if bounds is not None:

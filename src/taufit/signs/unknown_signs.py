@@ -199,7 +199,7 @@ def fit_unsigned(
     rows = information_rows(model, recovery)
     weights = _joint_weights(recovery, estimator)
     try:
-        solution = estimator.solve(rows.information(weights), EstimationProblem.of(model))
+        solution = estimator.solve(rows.information(weights), EstimationProblem.from_model(model))
     except InfeasibleError as error:
         if method == "exact":
             raise

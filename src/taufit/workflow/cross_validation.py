@@ -46,7 +46,9 @@ def cross_validate(
     scores: dict[int, Score] = {}
     for group, result in zip(groups, results, strict=True):
         if isinstance(result, WorkerLost):
-            raise TaufitError(f"a fold of the cross-validation could not be fitted: {result.why}")
+            raise TaufitError(
+                f"a fold of the cross-validation could not be fitted: {result.reason}"
+            )
         scores |= dict(zip(group, result, strict=True))
     return tuple(scores[i] for i in range(len(runs)))
 

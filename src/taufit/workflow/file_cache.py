@@ -106,7 +106,7 @@ class FileCache:
             return
         step_key = digest("prepared", prepare)
         keys = [digest(step_key, self.file_key(k)) for k in range(count)]
-        cached_keys = self._cache.there(keys)
+        cached_keys = self._cache.existing_keys(keys)
         uncached = self._prepare_uncached(
             tasks, [k for k in range(count) if keys[k] not in cached_keys], engine
         )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from taufit.core.names import RenamedAttribute
-from taufit.core.views import NotebookDisplay, draw
+from taufit.core.notebook_display import NotebookDisplay, draw
 from taufit.estimators import is_consistent
 from taufit.model.fitted_model import FittedModel
 from taufit.model.information_share import measured_speed_range

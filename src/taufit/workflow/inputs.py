@@ -169,7 +169,7 @@ def recording_files(
 
 
 def holdout_files(
-    files: RecordingFiles, others: Sequence[Path], reader: FileReader
+    files: RecordingFiles, further: Sequence[Path], reader: FileReader
 ) -> HoldoutFiles:
     """Hold-out parts of fitted files, and further files, by name."""
     parsed = files.read
@@ -177,7 +177,7 @@ def holdout_files(
     tails = files.paths if parsed.share else ()
     return HoldoutFiles(
         {path.name: partial(parsed.tail, path) for path in tails}
-        | {str(path): partial(reader, path) for path in others}
+        | {str(path): partial(reader, path) for path in further}
     )
 
 

@@ -142,7 +142,7 @@ def prepare(
     """Condition the recordings, with the drives that they describe."""
     if not isinstance(robot, Robot):
         robot = read_robot(robot, mounting=recorded_mounting(recordings, cache))
-    engine.wake(training_data)
+    engine.start_early(training_data)
     return training_data(request, robot, recordings, engine=engine, cache=cache)
 
 

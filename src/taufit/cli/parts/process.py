@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any, TextIO
 
-from taufit.core import ending
+from taufit.core import process_cleanup
 from taufit.core.names import printable
 
 # Terminal widths that rich handles.
@@ -101,12 +101,12 @@ def handle_signals(*, wait_for_end: bool = False) -> Iterator[None]:
             if signal.getsignal(number) != signal.SIG_IGN:
                 old_handlers[number] = signal.signal(number, handler)
     try:
-        with ending.guarded(list(old_handlers)):
+        with process_cleanup.guard_signals(list(old_handlers)):
             yield
     finally:
         for number, old_handler in old_handlers.items():
             signal.signal(number, old_handler)
-        ending.discard()
+        process_cleanup.remove_registered()
 
 
 class _InterruptHandler:
@@ -117,7 +117,7 @@ class _InterruptHandler:
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         if self.wait_for_end:
-            ending.calm()
+            process_cleanup.extend_deadline()
         raise KeyboardInterrupt
 
 
@@ -129,9 +129,9 @@ class _TerminationHandler:
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         if self.wait_for_end:
-            ending.calm()
+            process_cleanup.extend_deadline()
         if self.was_signalled:
-            ending.discard()
+            process_cleanup.remove_registered()
             os._exit(128 + number)
         self.was_signalled = True
         raise SystemExit(128 + number)

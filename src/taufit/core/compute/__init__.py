@@ -1,4 +1,4 @@
-"""Where and whether work is done: `cache` finds results again, `engines` map and reduce.
+"""Execution of computations: `cache` stores results, `engines` map and reduce.
 
-In: functions of plain nouns. Out: their results, computed here, elsewhere, or found in the cache.
+In: functions of plain data. Out: their results, computed here, elsewhere, or from the cache.
 """

@@ -10,9 +10,9 @@ import zipfile
 from functools import partial
 from pathlib import Path
 
-from taufit.core.ending import temporary_folder
 from taufit.core.errors import TaufitError
-from taufit.core.files import replacing
+from taufit.core.files import replace_file
+from taufit.core.process_cleanup import temporary_folder
 from taufit.export.consistency_check import require_feasible
 from taufit.export.export_format import ExportFormat, ExportResult
 from taufit.export.fmu.unit import FMI_VERSIONS, KINDS, SOURCES, FmuSources, make_unit
@@ -50,7 +50,7 @@ def write_fmu(
         require_feasible(model.robot)
     unit = make_unit(model, fmi, kind)
     folder, binary, note = compile_unit(unit)
-    with replacing(path) as temporary, zipfile.ZipFile(temporary, "w") as archive:
+    with replace_file(path) as temporary, zipfile.ZipFile(temporary, "w") as archive:
         _put(archive, "modelDescription.xml", unit.description.encode())
         for name, text in unit.sources.items():
             _put(archive, f"sources/{name}", text.encode())

@@ -152,7 +152,7 @@ def gaussian_prior(
 
     The last value is True if the robot has no nominal values of any link.
     """
-    problem = EstimationProblem.of(model)
+    problem = EstimationProblem.from_model(model)
     links, guessed = prior_links(problem)
     p, joints = len(model.names), model.robot.joints
     square, centre = np.zeros((p, p)), model.nominal.copy()

@@ -8,7 +8,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from taufit.core.errors import TaufitError
-from taufit.core.plain_data import plain
+from taufit.core.plain_data import to_plain_data
 from taufit.live.mapper.column_roles import ROLES, Role
 from taufit.live.mapper.mapping_session import ROBOT_SUFFIXES, MappingSession
 from taufit.live.server import Endpoint, application, render_page
@@ -51,14 +51,14 @@ def mapper(session: MappingSession, endpoint: Endpoint) -> ASGIApp:
 
     async def index(request: Request) -> Response:
         robots = await run_in_threadpool(session.likely_robots)
-        settings = json.dumps(plain({**static, "robots": robots}), allow_nan=False)
+        settings = json.dumps(to_plain_data({**static, "robots": robots}), allow_nan=False)
         text, headers = render_page(
             "mapper", f"taufit open: {session.path.name}", settings, _page_body(session)
         )
         return HTMLResponse(text, headers=headers)
 
     async def state(request: Request) -> Response:
-        return JSONResponse(plain(session.state()))
+        return JSONResponse(to_plain_data(session.state()))
 
     async def report(request: Request) -> Response:
         if not session.fit.report:
@@ -117,7 +117,7 @@ def _action_endpoint(session: MappingSession, act: Action) -> Callable[..., Any]
             return PlainTextResponse(f"not understood: {error}\n", 400)
         except OSError as error:
             return PlainTextResponse(f"{error.strerror or error}\n", 409)
-        return JSONResponse(plain({**session.state(), **(extra_data or {})}))
+        return JSONResponse(to_plain_data({**session.state(), **(extra_data or {})}))
 
     return endpoint
 

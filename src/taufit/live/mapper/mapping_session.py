@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from taufit.core.ending import temporary_folder
 from taufit.core.errors import RecordingError, RobotError, TaufitError
 from taufit.core.files import write_text
+from taufit.core.process_cleanup import temporary_folder
 from taufit.dynamics import gravity_torque
 from taufit.live.mapper.column_roles import Role, map_from_roles, roles_from_map, units_from_map
 from taufit.live.mapper.gravity_check import GravityCheck, gravity_check

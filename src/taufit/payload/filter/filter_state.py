@@ -188,14 +188,18 @@ class PayloadFilterState:
         names = self.unknowns.names
         for sums, rows in zip(self.sums, self.unknowns.rows, strict=True):
             starts = np.array(
-                [k for k, i in enumerate(rows) if parse_name(names[i]).what.startswith("start_")]
+                [
+                    k
+                    for k, i in enumerate(rows)
+                    if parse_name(names[i]).quantity.startswith("start_")
+                ]
             )
             sums.marginalise(starts, np.diag(self.prior)[rows[starts]])
 
     def reduce_model_errors(self, share: float, density: Float[Array, " j"], rms: Array) -> None:
         """Reduce the errors of the robot model to a fraction of their variance; set the noise."""
         u = self.unknowns
-        names = [parse_name(name).what for name in u.names]
+        names = [parse_name(name).quantity for name in u.names]
         cancels = np.array(
             [
                 part == "links" or name.startswith(("cos_", "sin_"))

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from taufit.core.arrays import Array
+from taufit.core.decompression_limits import MAX_UNPACKED, limits_are_lifted, require_unpacked_size
 from taufit.core.errors import RecordingError
 from taufit.core.extras import missing_extra
-from taufit.core.limits import LARGEST_UNPACKED, check_unpacked, limits_are_lifted
 from taufit.recording.assemble import assemble_recordings
 from taufit.recording.canonical import from_columns, has_canonical_names, metadata_from_text
 from taufit.recording.column_map import ColumnMap
@@ -76,7 +76,7 @@ def _check_zip(path: Path) -> None:
         with zipfile.ZipFile(path) as archive:
             parts = archive.infolist()
         unpacked = sum(part.file_size for part in parts)
-        check_unpacked(path, unpacked, path.stat().st_size, error=RecordingError)
+        require_unpacked_size(path, unpacked, path.stat().st_size, error=RecordingError)
 
 
 def read_mat(path: Path, column_map: ColumnMap | None = None) -> list[Recording]:
@@ -96,7 +96,7 @@ def read_mat(path: Path, column_map: ColumnMap | None = None) -> list[Recording]
         "-c",
         _MAT_CHILD,
         str(path),
-        "0" if limits_are_lifted() else str(4 * LARGEST_UNPACKED),
+        "0" if limits_are_lifted() else str(4 * MAX_UNPACKED),
     ]
     process = subprocess.run(command, capture_output=True, check=False)
     if process.returncode == _MAT_IS_HDF5:
@@ -166,7 +166,7 @@ def read_hdf5(path: Path, column_map: ColumnMap | None = None) -> list[Recording
         with h5py.File(path, "r") as file:
             file.visititems(visit)
             size_bytes = 8 * sum(int(item.size) for item in datasets.values())
-            check_unpacked(path, size_bytes, path.stat().st_size, error=RecordingError)
+            require_unpacked_size(path, size_bytes, path.stat().st_size, error=RecordingError)
             for name, item in datasets.items():
                 arrays[name] = np.asarray(item[()], float)
     except (OSError, RuntimeError, ValueError, KeyError, TypeError, MemoryError) as error:

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
+from taufit.core.bounded_reading import read_bytes
+from taufit.core.decompression_limits import limits_are_lifted
 from taufit.core.errors import RecordingError
-from taufit.core.limits import limits_are_lifted
-from taufit.core.opened import read_bytes
 from taufit.recording.column_map import ColumnMap
 from taufit.recording.decompressed_size import gzip_sizes, require_decompressed_size
 from taufit.recording.finding import Finding

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from taufit.core.bounded_reading import require_file
 from taufit.core.errors import RecordingError
-from taufit.core.opened import require_file
 from taufit.core.plain_data import read_json
 from taufit.recording.assemble import assemble_recordings
 from taufit.recording.column_map import ColumnMap, read_map

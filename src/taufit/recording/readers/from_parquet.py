@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.decompression_limits import require_unpacked_size
 from taufit.core.errors import RecordingError
-from taufit.core.limits import check_unpacked
 from taufit.recording.assemble import assemble_recordings
 from taufit.recording.canonical import from_columns, has_canonical_names, metadata_from_text
 from taufit.recording.column_map import ColumnMap
@@ -89,11 +89,11 @@ def read_numbers(file: Any, path: Path, rows: tuple[int, int] | None = None) -> 
     names = [field.name for field in schema if _is_number(field.type)]
     compressed = path.stat().st_size
     first, last = (0, file.metadata.num_rows) if rows is None else rows
-    check_unpacked(path, 8 * (last - first) * len(names), compressed, error=RecordingError)
+    require_unpacked_size(path, 8 * (last - first) * len(names), compressed, error=RecordingError)
     batches, decompressed = [], 0
     for batch in _batches(file, names, first, last):
         decompressed += batch.nbytes
-        check_unpacked(path, decompressed, compressed, error=RecordingError, so_far=True)
+        require_unpacked_size(path, decompressed, compressed, error=RecordingError, so_far=True)
         batches.append(batch)
     if not batches:
         return schema.empty_table().select(names)

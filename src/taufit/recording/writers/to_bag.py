@@ -9,7 +9,7 @@ import numpy as np
 
 from taufit.core.errors import TaufitError
 from taufit.core.extras import missing_extra
-from taufit.core.files import replacing
+from taufit.core.files import replace_file
 from taufit.core.parameters import joint_name
 from taufit.recording.canonical import metadata_to_text, to_columns
 from taufit.recording.readers.from_bag import META_TOPIC, SAMPLES_TOPIC, STATE_TOPIC
@@ -18,7 +18,7 @@ from taufit.recording.recording import Recording
 
 def write_mcap(recording: Recording, path: str | os.PathLike[str]) -> None:
     """Write one .mcap file."""
-    with replacing(path) as temporary:
+    with replace_file(path) as temporary:
         bag = temporary.parent / "bag"
         _write(recording, bag)
         os.replace(bag / "bag.mcap", temporary)
@@ -28,7 +28,7 @@ def write_ros2_bag(recording: Recording, path: str | os.PathLike[str]) -> None:
     """Write a ROS 2 bag: a directory with metadata.yaml and one .mcap file. It must not exist."""
     if os.path.lexists(path):
         raise TaufitError(f"{path} exists; a bag is not written over another.")
-    with replacing(path) as temporary:
+    with replace_file(path) as temporary:
         _write(recording, temporary)
 
 

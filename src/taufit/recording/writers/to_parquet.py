@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from taufit.core.files import replacing
+from taufit.core.files import replace_file
 from taufit.recording.canonical import metadata_to_text, to_columns
 from taufit.recording.readers.from_parquet import META_KEY
 from taufit.recording.recording import Recording
@@ -18,7 +18,7 @@ def write_parquet(recording: Recording, path: str | os.PathLike[str]) -> None:
     columns, page = to_columns(recording)
     table = pa.table({name: pa.array(values) for name, values in columns.items()})
     table = table.replace_schema_metadata({META_KEY: metadata_to_text(page).encode()})
-    with replacing(path) as temporary, temporary.open("wb") as file:
+    with replace_file(path) as temporary, temporary.open("wb") as file:
         pq.write_table(
             table,
             file,

@@ -8,7 +8,7 @@ import os
 
 import numpy as np
 
-from taufit.core.files import replacing
+from taufit.core.files import replace_file
 from taufit.recording.canonical import metadata_to_text, to_columns
 from taufit.recording.readers.from_arrays import META_NAME
 from taufit.recording.readers.from_csv import META_MARK
@@ -28,7 +28,7 @@ def write_csv(recording: Recording, path: str | os.PathLike[str]) -> None:
     for row in zip(*(values.tolist() for values in columns.values()), strict=True):
         text.write(separator.join(map(repr, row)) + "\n")
     data = text.getvalue().encode()
-    with replacing(path) as temporary:
+    with replace_file(path) as temporary:
         compress = str(path).lower().endswith(".gz")
         temporary.write_bytes(gzip.compress(data, 6, mtime=0) if compress else data)
 
@@ -36,5 +36,5 @@ def write_csv(recording: Recording, path: str | os.PathLike[str]) -> None:
 def write_npz(recording: Recording, path: str | os.PathLike[str]) -> None:
     """Write one array per column, and the JSON metadata as text under "taufit"."""
     columns, page = to_columns(recording)
-    with replacing(path) as temporary, temporary.open("wb") as file:
+    with replace_file(path) as temporary, temporary.open("wb") as file:
         np.savez_compressed(file, **{**columns, META_NAME: np.array(metadata_to_text(page))})  # type: ignore[arg-type]

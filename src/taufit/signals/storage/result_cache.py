@@ -70,7 +70,7 @@ class StepResultCache:
 
     def get_or_compute(self, keys: Sequence[bytes], compute: ComputeMissing) -> Iterator[Any]:
         """Iterate the results of keys, in order; missing ones are computed together."""
-        stored_keys = self._cache.there(keys)
+        stored_keys = self._cache.existing_keys(keys)
         missing = [i for i, key in enumerate(keys) if key not in stored_keys]
         computed = compute(missing) if missing else iter(())
         for i, (key, value) in enumerate(self._cache.in_order(keys, stored_keys)):
@@ -105,8 +105,8 @@ class StepResultCache:
         node_keys: dict[ReductionNode, bytes],
         missing: list[int],
     ) -> None:
-        node_keys[node] = self.key("sum", *(keys[k] for k in node.all()))
-        if self._cache.there([node_keys[node]]):
+        node_keys[node] = self.key("sum", *(keys[k] for k in node.all_leaves()))
+        if self._cache.existing_keys([node_keys[node]]):
             return
         missing += node.leaves
         for child in node.children:

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from taufit.core import ending
+from taufit.core import process_cleanup
 from taufit.core.arrays import Array
 from taufit.core.compute.engines import Engine, tree
 from taufit.core.errors import TaufitError
@@ -113,7 +113,7 @@ def _flags(path: Path) -> Path:
 
 def _remove_folder(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
-    ending.drop(folder)
+    process_cleanup.unregister_path(folder)
 
 
 class PartStore:
@@ -121,7 +121,7 @@ class PartStore:
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="taufit-"))
-        ending.keep(self.folder)
+        process_cleanup.register_path(self.folder)
         self._remove = weakref.finalize(self, _remove_folder, self.folder)
 
     def close(self) -> None:

@@ -1,6 +1,6 @@
-"""Results that are wanted again. In: what decides a result, by content. Out: the result, if known.
+"""Cache of results. In: content that determines a result. Out: the result, if cached.
 
-Left to others: which results are worth keeping (signals, workflow).
+Elsewhere: choice of the results to cache (signals, workflow).
 """
 
 from taufit.core.compute.cache.digest import digest

@@ -1,4 +1,4 @@
-"""A number that stands for everything a result depends on: equal only where the inputs are."""
+"""Digest of everything a result depends on: equal only for equal inputs."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ import numpy as np
 import taufit
 
 SIZE = 20
-# Rooms that use results and make none that are kept.
+# Packages that use cached results but produce none.
 _USERS = ("cli", "contact", "excitation", "export", "health", "live", "papers", "payload",
           "report", "sim", "virtual", "wire")  # fmt: skip
 
 
-def digest(*things: Any) -> bytes:
-    """Of values, arrays, dataclasses and named functions, by content.
+def digest(*values: Any) -> bytes:
+    """Digest of values, arrays, dataclasses and named functions, by content.
 
-    Two things have one digest exactly when they have the same kinds and the same values, bit for
-    bit. A class may name the attributes that decide about it in `digest_of`.
+    Digests are equal exactly for equal types and values, bit by bit. A class may list its relevant
+    attributes in `digest_of`.
 
     Raises:
-        TypeError: Something has no content that could be compared, such as a lambda.
+        TypeError: If a value has no comparable content, such as a lambda.
     """
     total = hashlib.blake2b(digest_size=SIZE)
-    for thing in things:
-        _add(total.update, thing)
+    for value in values:
+        _add(total.update, value)
     return total.digest()
 
 
 @cache
 def code_digest() -> bytes:
-    """Of taufit itself: what another version found is not this one's result."""
+    """Digest of taufit itself: results of other versions are not reused."""
     total = hashlib.blake2b(digest_size=SIZE)
     top = Path(taufit.__file__).parent
     kernel = find_spec("taufit._kernel")
@@ -53,39 +53,39 @@ def code_digest() -> bytes:
     return total.digest()
 
 
-def _add(update: Callable[[bytes], None], thing: Any) -> None:
-    kind = type(thing)
+def _add(update: Callable[[bytes], None], value: Any) -> None:
+    kind = type(value)
     update(f"{kind.__module__}.{kind.__qualname__}(".encode())
-    if thing is None or isinstance(thing, (bool, int, float, str, PurePath)):
-        update(repr(thing).encode())
-    elif isinstance(thing, bytes):
-        update(thing)
-    elif isinstance(thing, (np.ndarray, np.generic)):
-        _add_array(update, np.asarray(thing))
-    elif isinstance(thing, (tuple, list)):
-        _add_all(update, thing)
-    elif isinstance(thing, (set, frozenset)):
-        _add_all(update, sorted(thing, key=repr))
-    elif isinstance(thing, Mapping):
-        _add_all(update, chain.from_iterable(sorted(thing.items(), key=repr)))
-    elif isinstance(thing, partial):
-        _add_all(update, [thing.func, thing.args, thing.keywords])
-    elif isinstance(thing, (FunctionType, BuiltinFunctionType, MethodType, type)):
-        _add_function(update, thing)
+    if value is None or isinstance(value, (bool, int, float, str, PurePath)):
+        update(repr(value).encode())
+    elif isinstance(value, bytes):
+        update(value)
+    elif isinstance(value, (np.ndarray, np.generic)):
+        _add_array(update, np.asarray(value))
+    elif isinstance(value, (tuple, list)):
+        _add_all(update, value)
+    elif isinstance(value, (set, frozenset)):
+        _add_all(update, sorted(value, key=repr))
+    elif isinstance(value, Mapping):
+        _add_all(update, chain.from_iterable(sorted(value.items(), key=repr)))
+    elif isinstance(value, partial):
+        _add_all(update, [value.func, value.args, value.keywords])
+    elif isinstance(value, (FunctionType, BuiltinFunctionType, MethodType, type)):
+        _add_function(update, value)
     elif hasattr(kind, "digest_of"):
-        _add_all(update, [getattr(thing, name) for name in kind.digest_of])
-    elif is_dataclass(thing):
-        for one in fields(thing):
-            update(one.name.encode())
-            _add(update, getattr(thing, one.name))
+        _add_all(update, [getattr(value, name) for name in kind.digest_of])
+    elif is_dataclass(value):
+        for dataclass_field in fields(value):
+            update(dataclass_field.name.encode())
+            _add(update, getattr(value, dataclass_field.name))
     else:
         raise TypeError(f"a {kind.__name__} has no content to compare")
     update(b")")
 
 
-def _add_all(update: Callable[[bytes], None], things: Any) -> None:
-    for thing in things:
-        _add(update, thing)
+def _add_all(update: Callable[[bytes], None], values: Any) -> None:
+    for value in values:
+        _add(update, value)
 
 
 def _add_array(update: Callable[[bytes], None], array: Any) -> None:
@@ -95,9 +95,9 @@ def _add_array(update: Callable[[bytes], None], array: Any) -> None:
     update(np.ascontiguousarray(array).tobytes())
 
 
-def _add_function(update: Callable[[bytes], None], thing: Any) -> None:
-    if "<" in thing.__qualname__:
-        raise TypeError(f"{thing.__qualname__} has no name to be found by")
-    update(f"{thing.__module__}.{thing.__qualname__}".encode())
-    if isinstance(thing, MethodType) and not isinstance(thing.__self__, type):
-        _add(update, thing.__self__)
+def _add_function(update: Callable[[bytes], None], function: Any) -> None:
+    if "<" in function.__qualname__:
+        raise TypeError(f"{function.__qualname__} has no name to be found by")
+    update(f"{function.__module__}.{function.__qualname__}".encode())
+    if isinstance(function, MethodType) and not isinstance(function.__self__, type):
+        _add(update, function.__self__)

@@ -1,11 +1,11 @@
-"""Results as bytes and back. Bytes from a folder that others can write to are not trusted.
+"""Serialisation of results. Bytes from a folder that others can write to are not trusted.
 
     mark, keyed hash (BLAKE2b) of the entry's key and of everything that follows, length of the
     head, head (JSON), arrays (little-endian, each on a multiple of eight bytes)
 
-The hash is made with a secret of the user's, so nobody else can make an entry, alter one or give
-one another key. Reading calls no function that the bytes name: values are plain ones, arrays of
-listed types, and taufit's own dataclasses, which get their fields and nothing else.
+The hash uses a secret of the user, so nobody else can create or alter an entry or change its key.
+Reading calls no function named in the bytes: values are plain, arrays of listed types, and
+dataclasses of taufit, whose fields are set and nothing else.
 """
 
 from __future__ import annotations
@@ -27,37 +27,37 @@ _MARK = b"taufit3\0"
 _HASH = 32
 _START = len(_MARK) + _HASH
 _ARRAYS = frozenset(("<f8", "<f4", "<i8", "<i4", "<u8", "<u4", "<c16", "|b1", "|u1", "|i1"))
-_MANY: dict[type, str] = {list: "list", tuple: "tuple", set: "set", frozenset: "frozenset"}
+_SEQUENCES: dict[type, str] = {list: "list", tuple: "tuple", set: "set", frozenset: "frozenset"}
 
 
 class DamagedError(Exception):
-    """Bytes that are not what this user wrote."""
+    """Bytes that this user did not write."""
 
 
 def pack(value: Any, key: bytes, secret: bytes) -> bytes:
-    """A value as bytes. Doubles hardly compress, so nothing is compressed.
+    """Serialise a value. Doubles hardly compress, so nothing is compressed.
 
     Args:
         value: Plain values, arrays, dataclasses of taufit, and lists, tuples, sets and dicts of
             those; TypeError for anything else.
-        key: Of the entry; it is found under this key only.
-        secret: Of the user.
+        key: Key of the entry, part of the hash.
+        secret: Secret of the user.
     """
     packer = _Packer()
     page = packer.page(value)
     head = json.dumps(
         [packer.kinds, page], separators=(",", ":"), ensure_ascii=False, allow_nan=False
     ).encode("utf-8", "surrogatepass")
-    body = [len(head).to_bytes(8, "little"), _padded(head)]
-    body += [_padded(array.tobytes("A")) for array in packer.arrays]
+    body = [len(head).to_bytes(8, "little"), _pad(head)]
+    body += [_pad(array.tobytes("A")) for array in packer.arrays]
     return b"".join((_MARK, _hash(key, secret, body), *body))
 
 
 def unpack(data: bytes, key: bytes, secret: bytes) -> Any:
-    """The value of `pack`; DamagedError where key, secret or a single bit is another."""
+    """Inverse of `pack`; raises DamagedError if key, secret or any bit differs."""
     body = memoryview(data)[_START:]
-    known = _hash(key, secret, [body])
-    if data[: len(_MARK)] != _MARK or not hmac.compare_digest(data[len(_MARK) : _START], known):
+    expected = _hash(key, secret, [body])
+    if data[: len(_MARK)] != _MARK or not hmac.compare_digest(data[len(_MARK) : _START], expected):
         raise DamagedError("it was altered, or not made by this user")
     try:
         length = int.from_bytes(body[:8], "little")
@@ -75,19 +75,19 @@ def _hash(key: bytes, secret: bytes, body: Sequence[bytes | memoryview]) -> byte
     return total.digest()
 
 
-def _padded(data: bytes) -> bytes:
+def _pad(data: bytes) -> bytes:
     return data + bytes(-len(data) % 8)
 
 
 class _Packer:
-    """Pages of JSON, and the arrays they refer to; an array in several places is kept once."""
+    """JSON pages and the arrays they refer to; repeated arrays are stored once."""
 
     def __init__(self) -> None:
         self.arrays: list[Any] = []
         self.kinds: list[tuple[str, tuple[int, ...], str]] = []
-        self._places: dict[int, int] = {}
-        # An array that is gone could leave its id to another.
-        self._alive: list[Any] = []
+        self._array_indices: dict[int, int] = {}
+        # References prevent the reuse of ids.
+        self._references: list[Any] = []
 
     def page(self, value: Any) -> Any:
         kind = type(value)
@@ -95,9 +95,9 @@ class _Packer:
             return value
         if kind is float:
             return value if math.isfinite(value) else ["float", repr(value)]
-        if kind in _MANY:
+        if kind in _SEQUENCES:
             inner = sorted(value, key=repr) if kind in (set, frozenset) else value
-            return [_MANY[kind], *map(self.page, inner)]
+            return [_SEQUENCES[kind], *map(self.page, inner)]
         if kind is dict:
             return ["dict", *([self.page(k), self.page(v)] for k, v in value.items())]
         if isinstance(value, np.ndarray):
@@ -119,14 +119,14 @@ class _Packer:
             return ["texts", list(value.shape), value.dtype.str, *value.ravel().tolist()]
         if value.dtype.str not in _ARRAYS:
             raise TypeError(f"arrays of {value.dtype} are not kept")
-        place = self._places.get(id(value))
-        if place is None:
-            place = self._places[id(value)] = len(self.arrays)
-            self._alive.append(value)
+        index = self._array_indices.get(id(value))
+        if index is None:
+            index = self._array_indices[id(value)] = len(self.arrays)
+            self._references.append(value)
             by_columns = value.flags.f_contiguous and not value.flags.c_contiguous
             self.arrays.append(value if by_columns else np.ascontiguousarray(value))
             self.kinds.append((value.dtype.str, value.shape, "F" if by_columns else "C"))
-        return ["array", place]
+        return ["array", index]
 
     def _object(self, value: Any) -> Any:
         kind: Any = type(value)
@@ -159,7 +159,7 @@ def _value(page: Any, arrays: list[Any]) -> Any:
     if tag == "array":
         return arrays[inner[0]]
     if tag in ("object", "state", "named"):
-        return _made(tag, _class(inner[0]), [_value(part, arrays) for part in inner[1:]])
+        return _construct(tag, _class(inner[0]), [_value(part, arrays) for part in inner[1:]])
     if tag == "dict":
         return {_value(key, arrays): _value(value, arrays) for key, value in inner}
     if tag == "texts":
@@ -181,31 +181,31 @@ _PLAIN: dict[str, Callable[[list[Any]], Any]] = {
 }
 
 
-def _made(tag: str, kind: Any, inner: list[Any]) -> Any:
+def _construct(tag: str, kind: Any, inner: list[Any]) -> Any:
     if kind is None:
         raise DamagedError("a class that results are not made of")
     if tag == "named":
         return tuple.__new__(kind, inner)
-    made: Any = object.__new__(kind)
+    instance: Any = object.__new__(kind)
     if tag == "state":
-        made.__setstate__(inner[0])
-        return made
+        instance.__setstate__(inner[0])
+        return instance
     for name, value in zip(_fields(kind), inner, strict=True):
-        object.__setattr__(made, name, value)
-    return made
+        object.__setattr__(instance, name, value)
+    return instance
 
 
 @cache
 def _class(name: str) -> Any:
-    """A class of taufit's that is made of its fields; None for every other."""
-    module, _, word = name.partition(":")
-    if not module.startswith("taufit.") or "." in word:
+    """Class of taufit that consists of its fields; None for any other."""
+    module, _, class_name = name.partition(":")
+    if not module.startswith("taufit.") or "." in class_name:
         return None
-    found: Any = getattr(importlib.import_module(module), word, None)
-    if not isinstance(found, type) or found.__module__ != module:
+    cls: Any = getattr(importlib.import_module(module), class_name, None)
+    if not isinstance(cls, type) or cls.__module__ != module:
         return None
-    plain = is_dataclass(found) or hasattr(found, "digest_of") or issubclass(found, tuple)
-    return found if plain or _has_state(found) else None
+    is_plain = is_dataclass(cls) or hasattr(cls, "digest_of") or issubclass(cls, tuple)
+    return cls if is_plain or _has_state(cls) else None
 
 
 @cache
@@ -216,6 +216,6 @@ def _fields(kind: Any) -> tuple[str, ...]:
 
 
 def _has_state(kind: Any) -> bool:
-    """Whether a class says itself, in fewer bytes, what is to be kept of it."""
+    """Whether a class defines a compact state of its own."""
     state = kind.__dict__.get("__getstate__")
     return state is not None and state.__module__ == kind.__module__

@@ -1,9 +1,8 @@
-"""Results in files of the user's, one per entry, named by their keys.
+"""Cache of results in files of the user, one per entry, named by its key.
 
-An entry appears whole or not at all (written beside its place and renamed), so any number of
-processes use one folder without locks. One that is damaged, or that somebody else made, is as good
-as none. A folder that cannot be used (read-only, full, somebody else's) makes a fit slower, never
-wrong.
+Entries are written atomically, so any number of processes may share a folder without locks. Damaged
+or foreign entries are ignored. An unusable folder (read-only, full, of another user) makes a fit
+slower, never wrong.
 """
 
 from __future__ import annotations
@@ -19,13 +18,17 @@ from typing import Any
 
 from taufit.core.compute.cache.digest import code_digest, digest
 from taufit.core.compute.cache.pack import DamagedError, pack, unpack
-from taufit.core.compute.cache.place import PlaceError, own_folder, user_folder, user_secret
+from taufit.core.compute.cache.user_folders import (
+    UntrustedFolderError,
+    private_folder,
+    user_folder,
+    user_secret,
+)
 
 MISSING: Any = object()
-# The oldest entries go when all together are larger than this [bytes].
-_LARGEST = 8 * 2**30
-# A folder is looked through for what is too old or too much so often [s], and after so much was
-# written [bytes].
+# Largest total size [bytes]; the oldest entries are removed above it.
+_MAX_BYTES = 8 * 2**30
+# Interval of cleaning a folder [s], and amount of written data that also triggers it [bytes].
 _SWEEP_S, _SWEEP_BYTES = 86_400.0, 2**30
 _UNFINISHED = ".new-"
 
@@ -34,11 +37,11 @@ class Cache:
     """Results by key.
 
     Args:
-        path: Folder of the entries, made where there is none; by default this user's.
+        path: Folder of the entries, created if missing; by default this user's.
 
     Attributes:
-        warning: Why results are not kept, or are made again, where that is so; else "".
-        reads: Contents of recordings that had to be read to know them.
+        warning: Reason why results are not cached or are recomputed; else "".
+        reads: Number of recordings read to determine their content.
     """
 
     def __init__(self, path: Path | None = None) -> None:
@@ -48,14 +51,14 @@ class Cache:
         self._changed: set[str] = set()
         self._secret: bytes | None = None
         try:
-            self.path = own_folder(path or user_folder("XDG_CACHE_HOME", ".cache"))
-            self._secret, new = user_secret()
-            if new and any(self.path.iterdir()):
+            self.path = private_folder(path or user_folder("XDG_CACHE_HOME", ".cache"))
+            self._secret, is_new = user_secret()
+            if is_new and any(self.path.iterdir()):
                 self.warning = (
                     f"the key of the results in {self.path} was lost: they are made again, with a "
                     "new one."
                 )
-        except (OSError, PlaceError) as error:
+        except (OSError, UntrustedFolderError) as error:
             self._stop(error)
 
     def _stop(self, error: Exception) -> None:
@@ -71,7 +74,7 @@ class Cache:
         return self.path / name[:2] / name
 
     def get(self, key: bytes) -> Any:
-        """The result, or MISSING."""
+        """Result, or MISSING."""
         if self._secret is None:
             return MISSING
         try:
@@ -84,31 +87,31 @@ class Cache:
                 self.warning = f"a result in {self.path} is made again: {error}."
             return MISSING
 
-    def many(self, keys: Iterable[bytes]) -> dict[bytes, Any]:
-        """The results that are there and whole."""
-        found = ((key, self.get(key)) for key in keys)
-        return {key: value for key, value in found if value is not MISSING}
+    def get_many(self, keys: Iterable[bytes]) -> dict[bytes, Any]:
+        """Valid results of several keys."""
+        results = ((key, self.get(key)) for key in keys)
+        return {key: value for key, value in results if value is not MISSING}
 
     def in_order(
-        self, keys: Sequence[bytes], there: Container[bytes]
+        self, keys: Sequence[bytes], available: Container[bytes]
     ) -> Iterator[tuple[bytes, Any]]:
-        """Every key with its result, or with MISSING, read as it is asked for.
+        """Every key with its result or MISSING, read on demand.
 
         Args:
-            keys: Of the results.
-            there: Those that are worth looking for.
+            keys: Keys of the results.
+            available: Keys to look for.
         """
         for key in keys:
-            yield key, self.get(key) if key in there else MISSING
+            yield key, self.get(key) if key in available else MISSING
 
-    def there(self, keys: Iterable[bytes]) -> set[bytes]:
-        """Which results are there; that they are whole shows when they are read."""
+    def existing_keys(self, keys: Iterable[bytes]) -> set[bytes]:
+        """Keys with an entry; its validity is checked on reading."""
         if self._secret is None:
             return set()
         return {key for key in keys if self._file(key).exists()}
 
     def put(self, key: bytes, value: Any) -> None:
-        """Keep a result; one of a kind that cannot be kept is made again each time."""
+        """Store a result; types that cannot be stored are recomputed each time."""
         if self._secret is None:
             return
         try:
@@ -130,55 +133,54 @@ class Cache:
             self._stop(error)
         self._written += len(data)
 
-    def key(self, *things: Any) -> bytes:
-        """Of a result: what decides it, and this version of taufit."""
-        return digest(code_digest(), *things)
+    def key(self, *values: Any) -> bytes:
+        """Key of a result: its inputs and this version of taufit."""
+        return digest(code_digest(), *values)
 
     def content(self, path: Path) -> str:
-        """SHA-256 of a file, read once: as long as nothing about it has changed, it has not.
+        """SHA-256 of a file, read once while size, inode and times are unchanged.
 
-        Size, inode, and the times at which its content and its entry in the folder changed: a file
-        that was written to and given its old time again has another of those. A folder's is that of
-        all it holds, read every time.
+        The change time detects files that were modified and got their old time again. Folders are
+        read every time.
         """
         if not path.is_file():
             self.reads += 1
             return content_of(path)
         status = path.stat()
-        now = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+        signature = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
         folder, name = os.path.split(os.path.realpath(path))
-        known = self._contents_in(folder)
-        if name not in known or known[name][:4] != now:
-            known[name] = (*now, content_of(path))
+        known_files = self._contents_in(folder)
+        if name not in known_files or known_files[name][:4] != signature:
+            known_files[name] = (*signature, content_of(path))
             self.reads += 1
             self._changed.add(folder)
-        return str(known[name][4])
+        return str(known_files[name][4])
 
     def _contents_in(self, folder: str) -> dict[str, tuple[Any, ...]]:
-        """What is known of a folder's files, all at once: folders have thousands."""
+        """Known contents of a folder's files, stored together."""
         if folder not in self._contents:
-            found = self.get(_contents_key(folder))
-            self._contents[folder] = {} if found is MISSING else found
+            stored = self.get(_contents_key(folder))
+            self._contents[folder] = {} if stored is MISSING else stored
         return self._contents[folder]
 
     def commit(self) -> None:
-        """Keep what became known of files' contents."""
+        """Store known contents of files."""
         while self._changed:
             folder = self._changed.pop()
             self.put(_contents_key(folder), self._contents[folder])
 
     def close(self) -> None:
-        """Keep what became known of files; the oldest entries leave a folder that is too large."""
+        """Store known contents of files; remove the oldest entries if the folder is too large."""
         self.commit()
         if self._secret is not None:
             with suppress(OSError):
                 self._sweep()
 
     def _sweep(self) -> None:
-        """Remove what killed processes left unfinished, and the oldest results of too many."""
-        mark, now = self.path / "swept", time.time()
+        """Remove unfinished files of killed processes, and the oldest results above the limit."""
+        mark, current_time = self.path / "swept", time.time()
         with suppress(FileNotFoundError):
-            if now - mark.stat().st_mtime < _SWEEP_S and self._written < _SWEEP_BYTES:
+            if current_time - mark.stat().st_mtime < _SWEEP_S and self._written < _SWEEP_BYTES:
                 return
         mark.touch()
         entries = []
@@ -189,13 +191,13 @@ class Cache:
                 with suppress(FileNotFoundError):
                     status = entry.stat(follow_symlinks=False)
                     if entry.name.startswith(_UNFINISHED):
-                        if now - status.st_mtime > _SWEEP_S:
+                        if current_time - status.st_mtime > _SWEEP_S:
                             os.unlink(entry.path)
                         continue
                     entries.append((status.st_mtime, status.st_size, entry.path))
         total = sum(size for _, size, _ in entries)
         for _, size, path in sorted(entries):
-            if total <= _LARGEST:
+            if total <= _MAX_BYTES:
                 break
             with suppress(FileNotFoundError):
                 os.unlink(path)
@@ -209,10 +211,9 @@ class Cache:
 
 
 def open_cache(folder: str | os.PathLike[str] | None = None) -> Cache:
-    """The results that this user keeps in a folder; in $XDG_CACHE_HOME/taufit where none is named.
+    """Open the cache of this user in a folder; by default $XDG_CACHE_HOME/taufit.
 
-    Several users may name one folder: each has a folder of his own in it, which nobody else can
-    write to.
+    Several users may share a folder: each has a private folder in it.
     """
     if folder is None:
         return Cache()
@@ -238,7 +239,7 @@ def _contents_key(folder: str) -> bytes:
 
 
 def _read(path: Path) -> bytes:
-    """The bytes of a regular file; whoever put a pipe or a link there does not make a fit wait."""
+    """Bytes of a regular file; pipes and links do not block."""
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     with open(os.open(path, flags), "rb") as stream:
         return stream.read(os.fstat(stream.fileno()).st_size)

@@ -1,7 +1,7 @@
-"""Where work is done. In: a function and things to apply it to. Out: results, in order.
+"""Engines that execute work. In: a function and arguments. Out: results, in order.
 
-`map`, `reduce` and `close` are the whole contract; here, in processes of this computer, or on a
-Dask cluster. Left to others: what the work is.
+The interface is `map`, `reduce` and `close`; in this process, in processes of this computer, or on
+a Dask cluster.
 """
 
 from taufit.core.compute.engines.engine import Engine, WorkerLost, open_engine, tree

@@ -1,8 +1,7 @@
-"""Work on a Dask cluster: `dask scheduler` and `dask worker` as their users know them.
+"""Engine on a Dask cluster of `dask scheduler` and `dask worker`.
 
-A task costs Dask several milliseconds, so it should be about a second of work. A worker that goes
-is reported and its tasks are done elsewhere; a task that took several workers with it is given up,
-by name.
+A Dask task costs several milliseconds, so it should be about a second of work. Lost workers are
+reported and their tasks repeated elsewhere; a task that killed several workers is given up.
 """
 
 from __future__ import annotations
@@ -17,25 +16,25 @@ from taufit.core.errors import TaufitError
 from taufit.core.extras import missing_extra
 from taufit.core.threads import single_blas_thread
 
-# How long a scheduler and its first worker are waited for [s].
+# Waiting time for a scheduler and its first worker [s].
 _PATIENCE_S = 20.0
-# A task is tried again so often when its worker went.
+# Repetitions of a task whose worker was lost.
 _RETRIES = 2
-# Tasks under way per thread of the cluster: results that wait take memory.
-_AHEAD = 3
-# How often the cluster is asked who is still there [s].
-_LOOK_S = 1.0
+# Submitted tasks per thread of the cluster: pending results need memory.
+_TASKS_PER_THREAD = 3
+# Interval of checks for lost workers [s].
+_CHECK_INTERVAL_S = 1.0
 
 
 class DaskCluster:
-    """An engine on a Dask cluster.
+    """Engine on a Dask cluster.
 
     Args:
-        address: Of the scheduler, such as tcp://HOST:8786.
+        address: Address of the scheduler, such as tcp://HOST:8786.
 
     Attributes:
-        count: Threads of the cluster, when it was opened.
-        incidents: Workers that went, in words.
+        count: Number of threads of the cluster when it was opened.
+        incidents: Messages about lost workers.
     """
 
     def __init__(self, address: str) -> None:
@@ -53,10 +52,10 @@ class DaskCluster:
             ) from None
         self.address = address
         self.incidents: list[str] = []
-        self._known: dict[str, int] = {}
-        self._looked = 0.0
+        self._workers_seen: dict[str, int] = {}
+        self._last_check = 0.0
         self._wait_for_workers()
-        self.count = max(1, sum(self._known.values()))
+        self.count = max(1, sum(self._workers_seen.values()))
 
     def _wait_for_workers(self) -> None:
         end = time.monotonic() + _PATIENCE_S
@@ -68,7 +67,7 @@ class DaskCluster:
                     f"`dask worker {self.address}`."
                 )
             time.sleep(0.1)
-        self._known = self._workers()
+        self._workers_seen = self._workers()
         import taufit
 
         try:
@@ -78,80 +77,86 @@ class DaskCluster:
             raise TaufitError(
                 f"workers of {self.address} cannot import taufit ({error}). Install it there too."
             ) from None
-        others = {name: own for name, own in versions.items() if own != taufit.__version__}
-        if others:
-            name, own = next(iter(others.items()))
+        mismatched = {
+            name: version for name, version in versions.items() if version != taufit.__version__
+        }
+        if mismatched:
+            name, version = next(iter(mismatched.items()))
             self.close()
             raise TaufitError(
-                f"worker {name} has taufit {own}, this is {taufit.__version__}. Install one "
+                f"worker {name} has taufit {version}, this is {taufit.__version__}. Install one "
                 "version everywhere."
             )
 
     def _workers(self) -> dict[str, int]:
         info = self._client.scheduler_info(n_workers=-1)["workers"]
-        return {address: int(own["nthreads"]) for address, own in info.items()}
+        return {address: int(worker["nthreads"]) for address, worker in info.items()}
 
-    def _look(self, *, now: bool = False) -> None:
-        """Note workers that went."""
-        if not now and time.monotonic() - self._looked < _LOOK_S:
+    def _check_workers(self, *, force: bool = False) -> None:
+        """Record lost workers."""
+        if not force and time.monotonic() - self._last_check < _CHECK_INTERVAL_S:
             return
-        self._looked = time.monotonic()
-        there = self._workers()
+        self._last_check = time.monotonic()
+        present = self._workers()
         self.incidents += [
             f"worker {address} was lost; what it was doing was done by others"
-            for address in self._known
-            if address not in there
+            for address in self._workers_seen
+            if address not in present
         ]
-        self._known = there
+        self._workers_seen = present
 
-    def map(self, function: Callable[..., Any], things: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
-        """function(*thing) of every thing, in order; `Lost` where no worker survived it."""
-        waiting: deque[Any] = deque()
-        for thing in things:
-            waiting.append(self._submitted(function, *thing))
-            if len(waiting) > _AHEAD * self.count:
-                yield self._result(waiting.popleft())
-        while waiting:
-            yield self._result(waiting.popleft())
-        self._look(now=True)
+    def map(
+        self, function: Callable[..., Any], arguments: Iterable[tuple[Any, ...]]
+    ) -> Iterator[Any]:
+        """Results of function(*argument), in order; `WorkerLost` where no worker survived."""
+        pending: deque[Any] = deque()
+        for argument in arguments:
+            pending.append(self._submit(function, *argument))
+            if len(pending) > _TASKS_PER_THREAD * self.count:
+                yield self._result(pending.popleft())
+        while pending:
+            yield self._result(pending.popleft())
+        self._check_workers(force=True)
 
     def reduce(
         self,
         function: Callable[..., Any],
-        things: Sequence[tuple[Any, ...]],
+        arguments: Sequence[tuple[Any, ...]],
         add: Callable[[Any, Any], Any],
         keys: Sequence[Any],
     ) -> Any:
-        """The sum of function(*thing), added up on the cluster along the tree of the keys."""
+        """Sum of function(*argument), added on the cluster along the tree of the keys."""
 
         def future(node: ReductionNode) -> Any:
-            parts = [self._submitted(function, *things[k]) for k in node.leaves]
+            parts = [self._submit(function, *arguments[k]) for k in node.leaves]
             parts += [future(child) for child in node.children]
-            return self._submitted(_added, add, *parts)
+            return self._submit(_add_parts, add, *parts)
 
         total = self._result(future(tree(keys)))
-        self._look(now=True)
+        self._check_workers(force=True)
         if isinstance(total, WorkerLost):
-            raise TaufitError(f"the sum could not be made: {total.why}")
+            raise TaufitError(f"the sum could not be made: {total.reason}")
         return total
 
-    def _submitted(self, function: Callable[..., Any], *thing: Any) -> Any:
-        return self._client.submit(_bounded, function, *thing, pure=False, retries=_RETRIES)
+    def _submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        return self._client.submit(
+            _run_single_threaded, function, *arguments, pure=False, retries=_RETRIES
+        )
 
     def _result(self, future: Any) -> Any:
         from distributed import KilledWorker
 
         while not future.done():
-            self._look()
+            self._check_workers()
             time.sleep(0.005)
         try:
             return future.result()
         except KilledWorker as error:
-            self._look(now=True)
+            self._check_workers(force=True)
             return WorkerLost(f"every worker that tried it was lost ({error.task})")
 
     def close(self) -> None:
-        """Leave the cluster as it is."""
+        """Disconnect from the cluster, which keeps running."""
         self._client.close()
 
     def __enter__(self) -> DaskCluster:
@@ -161,12 +166,12 @@ class DaskCluster:
         self.close()
 
 
-def _bounded(function: Callable[..., Any], *thing: Any) -> Any:
+def _run_single_threaded(function: Callable[..., Any], *arguments: Any) -> Any:
     with single_blas_thread():
-        return function(*thing)
+        return function(*arguments)
 
 
-def _added(add: Callable[[Any, Any], Any], *parts: Any) -> Any:
+def _add_parts(add: Callable[[Any, Any], Any], *parts: Any) -> Any:
     total = parts[0]
     for part in parts[1:]:
         total = add(total, part)

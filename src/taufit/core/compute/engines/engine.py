@@ -1,4 +1,4 @@
-"""The contract of an engine: map, reduce along a tree, close."""
+"""Interface of an engine: map, reduce along a tree, close."""
 
 from __future__ import annotations
 
@@ -7,44 +7,44 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
-# Leaves under one node, and children of one.
+# Largest number of leaves or children of a node.
 FAN = 8
 _BITS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class ReductionNode:
-    """Leaves that are summed one after the other, or nodes that are.
+    """Node of a reduction tree: leaves or smaller nodes, summed in order.
 
     Attributes:
-        leaves: Their numbers, where there are few.
-        children: Smaller nodes, where there are many.
+        leaves: Indices of the leaves, if they are few.
+        children: Smaller nodes, if leaves are many.
     """
 
     leaves: tuple[int, ...] = ()
     children: tuple[ReductionNode, ...] = ()
 
-    def all(self) -> Iterator[int]:
-        """Every leaf, in order."""
+    def all_leaves(self) -> Iterator[int]:
+        """All leaves, in order."""
         yield from self.leaves
         for child in self.children:
-            yield from child.all()
+            yield from child.all_leaves()
 
 
-def tree(keys: Sequence[Any], chosen: Sequence[int] | None = None) -> ReductionNode:
-    """The tree over leaves with these keys, or over some of them.
+def tree(keys: Sequence[Any], selected: Sequence[int] | None = None) -> ReductionNode:
+    """Reduction tree over leaves with given keys, or over some of them.
 
     Args:
-        keys: One per leaf, made from its content; `repr` tells them apart.
-        chosen: Numbers of the leaves; by default all.
+        keys: Key of each leaf, made from its content; distinguished by `repr`.
+        selected: Indices of the leaves; all by default.
     """
-    which = range(len(keys)) if chosen is None else chosen
-    order = sorted(which, key=lambda k: (keys[k], k))
+    indices = range(len(keys)) if selected is None else selected
+    order = sorted(indices, key=lambda k: (keys[k], k))
     return _node([(hash_key(keys[k]), k) for k in order], 0)
 
 
 def hash_key(key: Any) -> int:
-    """64 bits that say nothing but which key it is."""
+    """64-bit hash of a key."""
     return int.from_bytes(hashlib.blake2b(repr(key).encode(), digest_size=8).digest())
 
 
@@ -54,18 +54,20 @@ def _node(leaves: list[tuple[int, int]], depth: int) -> ReductionNode:
     groups: list[list[tuple[int, int]]] = [[] for _ in range(FAN)]
     for code, k in leaves:
         groups[code >> (depth * _BITS) & (FAN - 1)].append((code, k))
-    return ReductionNode(children=tuple(_node(own, depth + 1) for own in groups if own))
+    return ReductionNode(children=tuple(_node(group, depth + 1) for group in groups if group))
 
 
-def summed(node: ReductionNode, results: Iterator[Any], add: Callable[[Any, Any], Any]) -> Any:
-    """The sum over a node; results come in the order of its leaves."""
+def sum_along_tree(
+    node: ReductionNode, results: Iterator[Any], add: Callable[[Any, Any], Any]
+) -> Any:
+    """Sum over a node; results come in the order of its leaves."""
     total: Any = None
     for part in node.leaves:
-        one = next(results)
-        total = one if part == node.leaves[0] else add(total, one)
+        value = next(results)
+        total = value if part == node.leaves[0] else add(total, value)
     for child in node.children:
-        one = summed(child, results, add)
-        total = one if child is node.children[0] else add(total, one)
+        value = sum_along_tree(child, results, add)
+        total = value if child is node.children[0] else add(total, value)
     return total
 
 
@@ -74,54 +76,57 @@ Function = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class WorkerLost:
-    """A result that could not be had: its worker went, and so did those that tried again."""
+    """Missing result: its worker and those that repeated it were lost."""
 
-    why: str
+    reason: str
 
 
 @runtime_checkable
 class Engine(Protocol):
-    """Applies functions to things. Results never depend on where or by how many."""
+    """Executes functions. Results never depend on place or number of workers."""
 
     count: int
 
-    def map(self, function: Function, things: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
-        """function(*thing) of every thing, in order; a few at a time, so memory stays flat."""
+    def map(self, function: Function, arguments: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
+        """Results of function(*argument), in order; a few at a time to limit memory."""
 
     def reduce(
         self,
         function: Function,
-        things: Sequence[tuple[Any, ...]],
+        arguments: Sequence[tuple[Any, ...]],
         add: Callable[[Any, Any], Any],
         keys: Sequence[Any],
     ) -> Any:
-        """The sum of function(*thing) along the tree that the keys of the things make."""
+        """Sum of function(*argument) along the tree of the keys."""
 
     def close(self) -> None:
-        """Let go of workers."""
+        """Release the workers."""
 
     def __enter__(self) -> Engine: ...
 
     def __exit__(self, *_: object) -> None: ...
 
 
-def reduced_by_map(
+def reduce_by_map(
     engine: Engine,
     function: Function,
-    things: Sequence[tuple[Any, ...]],
+    arguments: Sequence[tuple[Any, ...]],
     add: Callable[[Any, Any], Any],
     keys: Sequence[Any],
 ) -> Any:
-    """`Engine.reduce` where sums are made here: results of `map`, in the order of the tree."""
+    """`Engine.reduce` with sums in this process: results of `map`, in the order of the tree."""
     node = tree(keys)
-    return summed(node, engine.map(function, (things[k] for k in node.all())), add)
+    return sum_along_tree(
+        node, engine.map(function, (arguments[k] for k in node.all_leaves())), add
+    )
 
 
 def open_engine(processes: int | None = 1, scheduler: str | None = None) -> Engine:
-    """An engine on this computer, or on a Dask cluster.
+    """Open an engine on this computer, or on a Dask cluster.
 
     Args:
-        processes: Here; None for one per processor, 1 for this one.
+        processes: Number of processes on this computer; None for one per processor, 1 for this
+            process.
         scheduler: Address of a Dask scheduler such as tcp://HOST:8786, or None.
     """
     if scheduler is not None:

@@ -1,4 +1,4 @@
-"""Work in this process or shared among several of this computer."""
+"""Engine in this process or in several processes of this computer."""
 
 from __future__ import annotations
 
@@ -7,70 +7,72 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from taufit.core.compute.engines.engine import reduced_by_map
+from taufit.core.compute.engines.engine import reduce_by_map
 from taufit.core.threads import VARIABLES, keep_freed_memory
 
 
 class Processes:
-    """Processes that apply functions to things, one thing at a time.
+    """Processes that apply a function to arguments, one at a time.
 
-    Functions, things and results are pickled; what comes back comes in the order of the things, so
-    nothing depends on how many processes there are. One process is this one.
+    Functions, arguments and results are pickled; results come in the order of the arguments, so
+    they do not depend on the number of processes. A single process is this one.
 
     Args:
-        count: How many processes; None for one per processor.
+        count: Number of processes; None for one per processor.
     """
 
     def __init__(self, count: int | None = 1) -> None:
-        # More would not start on any computer.
+        # Upper limit of processes.
         self.count = min(max(1, count if count is not None else _processors()), 1024)
         self._pool: Any = None
 
-    def map(self, function: Callable[..., Any], things: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
-        """function(*thing) of every thing, in order."""
+    def map(
+        self, function: Callable[..., Any], arguments: Iterable[tuple[Any, ...]]
+    ) -> Iterator[Any]:
+        """Results of function(*argument), in order."""
         if self.count == 1:
-            for thing in things:
-                yield function(*thing)
+            for argument in arguments:
+                yield function(*argument)
             return
-        pool = self._started()
-        waiting: deque[Any] = deque()
+        pool = self._start_pool()
+        pending: deque[Any] = deque()
         try:
-            for thing in things:
-                waiting.append(pool.submit(function, *thing))
-                # Results that wait take memory: never many more than there are processes.
-                if len(waiting) > 2 * self.count:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
+            for argument in arguments:
+                pending.append(pool.submit(function, *argument))
+                # Pending results need memory: limit them to about two per process.
+                if len(pending) > 2 * self.count:
+                    yield pending.popleft().result()
+            while pending:
+                yield pending.popleft().result()
         finally:
-            for future in waiting:
+            for future in pending:
                 future.cancel()
 
     def reduce(
         self,
         function: Callable[..., Any],
-        things: Sequence[tuple[Any, ...]],
+        arguments: Sequence[tuple[Any, ...]],
         add: Callable[[Any, Any], Any],
         keys: Sequence[Any],
     ) -> Any:
-        """The sum of function(*thing), added up here as results arrive."""
-        return reduced_by_map(self, function, things, add, keys)
+        """Sum of function(*argument), added in this process as results arrive."""
+        return reduce_by_map(self, function, arguments, add, keys)
 
-    def wake(self, function: Callable[..., Any]) -> None:
-        """Start the processes now, each with the function's module read in: work comes soon."""
+    def start_early(self, function: Callable[..., Any]) -> None:
+        """Start the processes now, each with the function's module imported."""
         if self.count > 1:
             for _ in range(self.count):
-                self._started().submit(_awake, function)
+                self._start_pool().submit(_import_module_of, function)
 
-    def _started(self) -> Any:
+    def _start_pool(self) -> Any:
         if self._pool is None:
             import multiprocessing
             from concurrent.futures import ProcessPoolExecutor
 
-            # Each process has a processor to itself; threads inside it would only get in the way.
+            # One thread per process, since each process uses one processor.
             for name in VARIABLES:
                 os.environ.setdefault(name, "1")
-            # Never a fork of this process: it may have threads, and locks they hold.
+            # No fork: threads of this process may hold locks.
             context = multiprocessing.get_context("spawn")
             self._pool = ProcessPoolExecutor(
                 self.count, mp_context=context, initializer=keep_freed_memory
@@ -90,8 +92,8 @@ class Processes:
         self.close()
 
 
-def _awake(function: Callable[..., Any]) -> None:
-    """Nothing more: to receive a function is to read in its module."""
+def _import_module_of(function: Callable[..., Any]) -> None:
+    """Import the module of a function, by receiving it."""
 
 
 def _processors() -> int:

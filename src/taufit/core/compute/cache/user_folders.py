@@ -1,4 +1,4 @@
-"""Where this user's results lie, and the secret that marks them as this user's."""
+"""Folders of the user for cached results, and the secret that authenticates them."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from pathlib import Path
 _SECRET = 32
 
 
-class PlaceError(Exception):
-    """A folder or file that results cannot be trusted to."""
+class UntrustedFolderError(Exception):
+    """Folder or file that is not safe for results."""
 
 
 def user_folder(variable: str, below_home: str) -> Path:
-    """taufit's folder in $XDG_CACHE_HOME, $XDG_STATE_HOME, or where those are by default."""
+    """Folder of taufit in $XDG_CACHE_HOME or $XDG_STATE_HOME, or their defaults."""
     text = os.environ.get(variable, "")
     if os.path.isabs(text):
         return Path(text) / "taufit"
     try:
         return Path.home() / below_home / "taufit"
     except RuntimeError:
-        raise PlaceError("this user has no home folder") from None
+        raise UntrustedFolderError("this user has no home folder") from None
 
 
-def own_folder(path: Path) -> Path:
-    """A folder that exists, is this user's and is written by nobody else; made where there is none.
+def private_folder(path: Path) -> Path:
+    """Folder of this user that nobody else can write to; created if it does not exist.
 
     Raises:
-        PlaceError, OSError: It is not, or cannot be.
+        UntrustedFolderError, OSError: If others can write to it, or it cannot be created.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -41,25 +41,24 @@ def own_folder(path: Path) -> Path:
 
 
 def user_secret() -> tuple[bytes, bool]:
-    """The user's secret, and whether it was made just now.
+    """Secret of the user, and whether it was just created.
 
-    It is complete from its first moment on: written under another name and linked to its own,
-    which fails where there is one already.
+    It is created atomically: written under another name and linked, which fails if it exists.
     """
-    path = own_folder(user_folder("XDG_STATE_HOME", ".local/state")) / "cache.key"
-    new = not os.path.lexists(path)
-    if new:
-        fresh = path.with_name(f".{path.name}-{secrets.token_hex(6)}")
-        handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    path = private_folder(user_folder("XDG_STATE_HOME", ".local/state")) / "cache.key"
+    is_new = not os.path.lexists(path)
+    if is_new:
+        temporary = path.with_name(f".{path.name}-{secrets.token_hex(6)}")
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
             os.write(handle, secrets.token_bytes(_SECRET))
             os.fsync(handle)
-            os.link(fresh, path)
+            os.link(temporary, path)
         except FileExistsError:
-            new = False  # another process was first
+            is_new = False  # another process was first
         finally:
             os.close(handle)
-            fresh.unlink()
+            temporary.unlink()
     handle = os.open(
         path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     )
@@ -69,19 +68,19 @@ def user_secret() -> tuple[bytes, bool]:
     finally:
         os.close(handle)
     if len(secret) != _SECRET:
-        raise PlaceError(f"{path} is damaged. Delete it: a new one is made")
-    return secret, new
+        raise UntrustedFolderError(f"{path} is damaged. Delete it: a new one is made")
+    return secret, is_new
 
 
 def _require_own(
     path: Path, status: os.stat_result, is_kind: Callable[[int], bool], others: int, kind: str
 ) -> None:
     if not is_kind(status.st_mode):
-        raise PlaceError(f"{path} is not {kind}")
+        raise UntrustedFolderError(f"{path} is not {kind}")
     if not hasattr(os, "geteuid"):  # pragma: no cover - Windows keeps others out of a profile
         return
     if status.st_uid != os.geteuid():
-        raise PlaceError(f"{path} belongs to another user")
+        raise UntrustedFolderError(f"{path} belongs to another user")
     if status.st_mode & others:
         verb = "write to" if others == 0o022 else "read"
-        raise PlaceError(f"others may {verb} {path} (chmod go-rwx {path})")
+        raise UntrustedFolderError(f"others may {verb} {path} (chmod go-rwx {path})")

@@ -1,6 +1,6 @@
-"""How much a file may unpack to. A few kilobytes can ask for all the memory there is.
+"""Limits on the decompressed size of files, which a few kilobytes can make arbitrarily large.
 
-Every reader asks here before it takes memory; `with large_files():` (`--large` on the command
+Every reader checks here before it allocates memory; `with large_files():` (`--large` on the command
 line) lifts the limits for files that are really that large.
 """
 
@@ -13,31 +13,31 @@ from contextvars import ContextVar
 from taufit.core.errors import TaufitError
 
 # 3 h of 7 joints at 1 kHz with all channels are about 4 GB as numbers.
-LARGEST_UNPACKED = 4_000_000_000
-# Files that unpack to less than this are read whatever their ratio: a robot at rest packs well.
-ALWAYS_READ = 64_000_000
-LARGEST_RATIO = 100
-LARGEST_TEXT = 32_000_000
+MAX_UNPACKED = 4_000_000_000
+# Size below which the ratio is not checked [bytes]: a robot at rest compresses well.
+UNCHECKED_SIZE = 64_000_000
+MAX_RATIO = 100
+MAX_TEXT = 32_000_000
 
 _large: ContextVar[bool] = ContextVar("large", default=False)
 
 
 @contextmanager
 def large_files() -> Iterator[None]:
-    """Read files of any size inside the block."""
-    before = _large.set(True)
+    """Context in which files of any size are read."""
+    token = _large.set(True)
     try:
         yield
     finally:
-        _large.reset(before)
+        _large.reset(token)
 
 
 def limits_are_lifted() -> bool:
-    """Whether limits are lifted."""
+    """Whether the limits are lifted."""
     return _large.get()
 
 
-def check_unpacked(
+def require_unpacked_size(
     source: object,
     unpacked: int,
     packed: int,
@@ -45,22 +45,22 @@ def check_unpacked(
     error: type[TaufitError] = TaufitError,
     so_far: bool = False,
 ) -> None:
-    """Refuse a file of `packed` bytes that needs `unpacked`; `so_far`: at least that."""
-    if limits_are_lifted() or unpacked <= ALWAYS_READ:
+    """Raise for a file of `packed` bytes that needs `unpacked`; `so_far`: at least that."""
+    if limits_are_lifted() or unpacked <= UNCHECKED_SIZE:
         return
     ratio = unpacked / max(packed, 1)
-    if unpacked <= LARGEST_UNPACKED and ratio <= LARGEST_RATIO:
+    if unpacked <= MAX_UNPACKED and ratio <= MAX_RATIO:
         return
-    about = "at least " if so_far else ""
+    prefix = "at least " if so_far else ""
     raise error(
-        f"{source} has {size_in_words(packed)} and unpacks to {about}{size_in_words(unpacked)} "
+        f"{source} has {format_size(packed)} and unpacks to {prefix}{format_size(unpacked)} "
         f"({ratio:.0f} times as much). A damaged or hostile file does that; if this one is really "
         "that large, give --large."
     )
 
 
-def size_in_words(count: int) -> str:
-    """A number of bytes as a person says it."""
+def format_size(count: int) -> str:
+    """Number of bytes as text, e.g. "3.2 MB"."""
     for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if count >= size:
             return f"{count / size:.3g} {unit}"

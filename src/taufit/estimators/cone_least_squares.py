@@ -1,7 +1,7 @@
-"""Least squares on a product of cones, by Clarabel with the residual as variables of its own.
+"""Least squares on a product of cones, by Clarabel with the residual as additional variables.
 
 Minimising |A u - b|^2 as u'(A'A)u squares the condition number and costs half the digits; with
-y = A u - b as variables and |y|^2 as objective the solver sees A itself.
+y = A u - b as variables and |y|^2 as objective the solver uses A itself.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ _ORDER = np.lexsort((_UPPER[0], _UPPER[1]))
 _ROWS, _COLUMNS = _UPPER[0][_ORDER], _UPPER[1][_ORDER]
 _SVEC = np.where(_ROWS == _COLUMNS, 1.0, np.sqrt(2.0))
 
-# Solver and solution agree on the objective far beyond six digits with these.
+# Tolerance of the solver; the objective is accurate to more than six digits.
 _TOLERANCE = 1e-9
 
 
 def noise_level(information: Information, problem: EstimationProblem) -> float:
-    """Standard deviation of a row, from what no parameters can explain."""
-    spare = max(information.count - len(problem.base.columns), 1)
-    own = np.sqrt(information.minimum_cost(problem.base.columns) / spare)
-    # Clean data have no noise; a millionth of the signal stands in for it.
+    """Standard deviation of a row, from the smallest residual of any parameters."""
+    degrees_of_freedom = max(information.count - len(problem.base.columns), 1)
+    residual_std = np.sqrt(information.minimum_cost(problem.base.columns) / degrees_of_freedom)
+    # For noise-free data, a millionth of the signal.
     signal = np.sqrt(np.sum(information.target**2) / max(information.count, 1))
-    return float(max(own, problem.least_noise, 1e-6 * signal, np.finfo(float).tiny))
+    return float(max(residual_std, problem.least_noise, 1e-6 * signal, np.finfo(float).tiny))
 
 
 def scaled_rows(
@@ -40,58 +40,57 @@ def scaled_rows(
 ) -> tuple[Float[Array, "p p"], Float[Array, " p"], Float[Array, " p"]]:
     """Rows A u - b over u = theta/scale: the data in units of noise, and the nominal robot.
 
-    A has full rank: base parameters are held by the data, the directions none of them sees by a
-    ridge towards the nominal robot.
+    A has full rank: base parameters are determined by the data, all other directions by a ridge
+    towards the nominal robot.
     """
     model, base = problem.model, problem.base
-    scale = np.minimum(column_scale(information, problem), _conceivable(model))
+    scale = np.minimum(column_scale(information, problem), _plausible_scale(model))
     noise = noise_level(information, problem)
     q, upper = np.linalg.qr(information.factor[:, base.columns])
-    seen = upper @ (base.mapping * scale) / noise
-    right = q.T @ information.target / noise
-    # Orthonormal directions the data cannot see, in scaled parameters.
+    data_rows = upper @ (base.mapping * scale) / noise
+    data_target = q.T @ information.target / noise
+    # Orthonormal unidentifiable directions, in scaled parameters.
     _, _, rows = np.linalg.svd(base.mapping * scale)
-    unseen = rows[len(base.columns) :] * ridge
-    stacked = np.vstack([seen, unseen])
-    target = np.concatenate([right, unseen @ (model.nominal / scale)])
-    triangle = np.asarray(np.linalg.qr(np.column_stack([stacked, target]), mode="r"))
+    prior_rows = rows[len(base.columns) :] * ridge
+    stacked = np.vstack([data_rows, prior_rows])
+    target = np.concatenate([data_target, prior_rows @ (model.nominal / scale)])
+    factor = np.asarray(np.linalg.qr(np.column_stack([stacked, target]), mode="r"))
     p = len(scale)
-    return triangle[:p, :p], triangle[:p, p], scale
+    return factor[:p, :p], factor[:p, p], scale
 
 
-def _conceivable(model: TorqueModel) -> Float[Array, " p"]:
-    """Ten times the nominal robot's largest mass, first moment and inertia; no limit on the rest.
+def _plausible_scale(model: TorqueModel) -> Float[Array, " p"]:
+    """Ten times the largest nominal mass, first moment and inertia; no limit for other terms.
 
-    A column that says nearly nothing would otherwise allow its parameter to be of any size, and
-    the solver's digits with it.
+    Nearly zero columns would otherwise allow parameters of any size and cost accuracy.
     """
     out = np.full(len(model.names), np.inf)
     links = np.abs(model.layout.split(model.nominal).links)
     mass = links[:, 0].max()
     if mass > 0.0:
-        # Where a robot file leaves moments out, those of a body a tenth of a metre wide.
+        # Without nominal moments, those of a body 0.1 m wide.
         moment = max(links[:, 1:4].max(), 0.1 * mass)
         inertia = max(links[:, 4:].max(), 0.01 * mass)
-        own = np.concatenate([[mass], np.full(3, moment), np.full(6, inertia)])
-        out[: links.size] = 10.0 * np.tile(own, len(links))
+        link_scale = np.concatenate([[mass], np.full(3, moment), np.full(6, inertia)])
+        out[: links.size] = 10.0 * np.tile(link_scale, len(links))
     return out
 
 
 def consistent_least_squares(
     information: Information, problem: EstimationProblem, limits: Constraints, ridge: float
 ) -> tuple[Float[Array, " p"], list[str]]:
-    """min |A u - b|^2 under the constraints, by Clarabel with y = A u - b as variables."""
+    """Minimise |A u - b|^2 under the constraints, by Clarabel with y = A u - b as variables."""
     import clarabel
     import scipy.sparse
 
     factor, target, scale = scaled_rows(information, problem, ridge * np.sqrt(information.count))
-    plain = _without_cones(factor, target, scale, problem, limits, information.count)
-    if plain is not None:
-        return plain, []
+    unconstrained = _solve_without_cones(factor, target, scale, problem, limits, information.count)
+    if unconstrained is not None:
+        return unconstrained, []
     p = len(scale)
     g = len(limits.bound)
     blocks = len(limits.links)
-    entries_of = LinkLayout(blocks)  # one pseudo-inertia has as many entries as a link
+    entries_of = LinkLayout(blocks)  # a pseudo-inertia has as many entries as a link
 
     linear = limits.matrix * scale
     weights = np.linalg.norm(linear, axis=1)
@@ -99,20 +98,22 @@ def consistent_least_squares(
     cones_matrix = np.zeros((entries_of.size, p))
     cones_bound = np.empty(entries_of.size)
     for c, link in enumerate(limits.links):
-        # A congruence in typical lengths and masses balances the entries; P >= 0 is untouched.
-        own = limits.layout.link(link)
-        balance = _balance(limits.maps[c], scale[own])
+        # A congruence balances the entries without changing P >= 0.
+        link_slice = limits.layout.link(link)
+        balance = _balance(limits.maps[c], scale[link_slice])
         entries = limits.maps[c] * balance
-        at = entries_of.link(c)
-        cones_matrix[at, own] = (entries[:, _ROWS, _COLUMNS] * _SVEC * scale[own, None]).T
-        cones_bound[at] = (limits.floors[c] * balance)[_ROWS, _COLUMNS] * _SVEC
+        entry_slice = entries_of.link(c)
+        cones_matrix[entry_slice, link_slice] = (
+            entries[:, _ROWS, _COLUMNS] * _SVEC * scale[link_slice, None]
+        ).T
+        cones_bound[entry_slice] = (limits.floors[c] * balance)[_ROWS, _COLUMNS] * _SVEC
 
     top = scipy.sparse.hstack([scipy.sparse.csc_matrix(factor), -scipy.sparse.identity(p)])
-    rest = scipy.sparse.csc_matrix(
+    inequalities = scipy.sparse.csc_matrix(
         -np.vstack([linear / weights[:, None], cones_matrix]), shape=(g + entries_of.size, p)
     )
     empty = scipy.sparse.csc_matrix((g + entries_of.size, p))
-    a = scipy.sparse.vstack([top, scipy.sparse.hstack([rest, empty])], format="csc")
+    a = scipy.sparse.vstack([top, scipy.sparse.hstack([inequalities, empty])], format="csc")
     b = np.concatenate([target, -limits.bound / weights, -cones_bound])
     quadratic = scipy.sparse.csc_matrix(
         (np.ones(p), np.arange(p, 2 * p), np.concatenate([np.zeros(p, int), np.arange(p + 1)])),
@@ -124,10 +125,10 @@ def consistent_least_squares(
     options.verbose = False
     options.max_threads = 1
     options.tol_gap_abs = options.tol_gap_rel = options.tol_feas = _TOLERANCE
-    answer = clarabel.DefaultSolver(quadratic, np.zeros(2 * p), a, b, cones, options).solve()
-    status = str(answer.status)
-    theta = np.array(answer.x[:p]) * scale
-    if "PrimalInfeasible" in status or (status != "Solved" and _broken(limits, theta)):
+    result = clarabel.DefaultSolver(quadratic, np.zeros(2 * p), a, b, cones, options).solve()
+    status = str(result.status)
+    theta = np.array(result.x[:p]) * scale
+    if "PrimalInfeasible" in status or (status != "Solved" and _violates(limits, theta)):
         raise InfeasibleError(
             "no physically possible arm meets these bounds together: "
             f"{_describe(limits)}. Widen or remove some of them."
@@ -143,7 +144,7 @@ def consistent_least_squares(
     return theta, messages
 
 
-def _without_cones(
+def _solve_without_cones(
     factor: Float[Array, "p p"],
     target: Float[Array, " p"],
     scale: Float[Array, " p"],
@@ -151,30 +152,30 @@ def _without_cones(
     limits: Constraints,
     count: int,
 ) -> Float[Array, " p"] | None:
-    """The optimum under signs alone, if it meets all other constraints: then it is the optimum.
+    """Optimum under sign constraints alone, if it meets all others; else None.
 
-    Signs by an active set; its answer is kept only where the multipliers say it is optimal.
+    Solved by an active set; the result is used only if its multipliers prove optimality.
     """
-    held = np.zeros(len(scale), bool)
+    fixed = np.zeros(len(scale), bool)
     for _ in range(8):
         u = np.zeros(len(scale))
-        u[~held], *_ = np.linalg.lstsq(factor[:, ~held], target, rcond=None)
+        u[~fixed], *_ = np.linalg.lstsq(factor[:, ~fixed], target, rcond=None)
         negative = problem.model.nonnegative & (u < 0.0)
         if not np.any(negative):
             break
-        held |= negative
+        fixed |= negative
     else:
         return None
-    rest = factor @ u - target
+    residual = factor @ u - target
     theta = scale * u
-    # Without any constraint the residual would vanish: so little is as good as optimal.
-    optimal = np.sum(rest**2) <= 1e-7 * count or np.all(factor[:, held].T @ rest >= 0.0)
-    inside = (
-        optimal
+    # Unconstrained, the residual would vanish: so small a residual is optimal.
+    is_optimal = np.sum(residual**2) <= 1e-7 * count or np.all(factor[:, fixed].T @ residual >= 0.0)
+    is_feasible = (
+        is_optimal
         and np.all(limits.matrix @ theta >= limits.bound)
         and np.all(np.linalg.eigvalsh(limits.blocks(theta))[:, 0] >= 0.0)
     )
-    return theta if inside else None
+    return theta if is_feasible else None
 
 
 def _balance(maps: Float[Array, "10 4 4"], scale: Float[Array, " 10"]) -> Float[Array, "4 4"]:
@@ -183,19 +184,19 @@ def _balance(maps: Float[Array, "10 4 4"], scale: Float[Array, " 10"]) -> Float[
     return 1.0 / np.outer(size, size)
 
 
-def _broken(limits: Constraints, theta: Float[Array, " p"]) -> bool:
-    """Whether a point is outside by more than a solver that stopped early explains."""
+def _violates(limits: Constraints, theta: Float[Array, " p"]) -> bool:
+    """Whether a point violates the constraints by more than the solver's tolerance."""
     if not np.all(np.isfinite(theta)):
         return True
-    short = limits.bound - limits.matrix @ theta
+    shortfall = limits.bound - limits.matrix @ theta
     blocks = limits.blocks(theta)
     size = np.abs(np.trace(blocks, axis1=1, axis2=2)) + 1e-9
     return bool(
-        np.any(short > 1e-4 * (1.0 + np.abs(limits.bound)))
+        np.any(shortfall > 1e-4 * (1.0 + np.abs(limits.bound)))
         or np.any(np.linalg.eigvalsh(blocks)[:, 0] < -1e-4 * size)
     )
 
 
 def _describe(limits: Constraints) -> str:
-    own = [label for label in limits.labels if not label.endswith(">= 0")]
-    return ", ".join(own[:6]) if own else "signs and pseudo-inertias"
+    user_labels = [label for label in limits.labels if not label.endswith(">= 0")]
+    return ", ".join(user_labels[:6]) if user_labels else "signs and pseudo-inertias"
