@@ -87,7 +87,7 @@ def test_an_entry_outside_its_tolerance_is_shown(kr5):
 
     paper, exhibits = kr5
     first = exhibits[1]
-    wrong = replace(first, entries=(replace(first.entries[0], ours=1.0), *first.entries[1:]))
+    wrong = replace(first, entries=(replace(first.entries[0], computed=1.0), *first.entries[1:]))
     assert ">NO<" in paper_page(paper, [wrong])
     assert ">NO<" not in paper_page(paper, exhibits)
 
