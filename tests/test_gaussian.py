@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from taufit.core.gaussian import Gaussian, inverse_within, scaled_inverse
+from taufit.core.gaussian import Gaussian, inverse_at_unit_diagonal, inverse_within
 
 
 def draw(seed: int, size: int = 6, decades: float = 6.0):
@@ -43,7 +43,7 @@ def test_marginal_and_condition_are_those_of_the_moments(seed):
     np.testing.assert_allclose(part_mean / scale[keep], mean[keep] / scale[keep], atol=1e-7)
 
     values = mean[keep] + scale[keep]
-    gain = covariance[np.ix_(rest, keep)] @ scaled_inverse(covariance[np.ix_(keep, keep)])
+    gain = covariance[np.ix_(rest, keep)] @ inverse_at_unit_diagonal(covariance[np.ix_(keep, keep)])
     want = mean[rest] + gain @ (values - mean[keep])
     got, got_covariance = known.condition(keep, values).solve()
     np.testing.assert_allclose(got / scale[rest], want / scale[rest], atol=1e-6)

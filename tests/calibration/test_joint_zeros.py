@@ -20,7 +20,7 @@ from taufit.core.errors import RecordingError, RobotError
 from taufit.dynamics import inverse_dynamics
 from taufit.export import to_urdf
 from taufit.fitting import automatic_model
-from taufit.model.fitted_zeros import fitted_zeros
+from taufit.model.fitted_zeros import zero_offsets_of_model
 from taufit.robot import from_urdf, from_yaml, to_yaml
 from taufit.robot.robot import Robot
 from taufit.sim import Twin
@@ -203,7 +203,10 @@ def test_a_sliding_joint_has_its_zero_in_millimetres(tmp_path, capsys):
     assert "Zero of pan: +" not in said
     value, std = re.search(r"rail: (\S+) mm \(standard deviation (\S+) mm\)", said).groups()
     assert float(value) == pytest.approx(4.0, abs=0.2) and 0.0 <= float(std) < 0.3
-    zeros = {zero.joint: zero for zero in fitted_zeros(taufit.read_model(tmp_path / "model.json"))}
+    zeros = {
+        zero.joint: zero
+        for zero in zero_offsets_of_model(taufit.read_model(tmp_path / "model.json"))
+    }
     assert [zero.identifiable for zero in zeros.values()] == [False, True, True, True, False]
     assert (zeros["rail"].unit, zeros["lift"].unit) == ("m", "rad")
     # What is expected of hidden ones comes from the option in their own unit.

@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 
 from taufit.core.errors import TaufitError
 from taufit.dynamics import base_expressions, base_from_regressor, base_parameters, regressor
-from taufit.dynamics.base_parameters import sampled_regressor
+from taufit.dynamics.base_parameters import random_regressor
 from taufit.model.torque_model import TorqueModel
 from taufit.robot import Robot, bundled_robots, from_dh, read_robot
 from taufit.terms.friction import FRICTION_MODELS, Linear
@@ -59,7 +59,7 @@ def test_random_chains_lose_nothing(seed, joints, rule):
 
     found = base_parameters(model, rule=rule)
 
-    w = sampled_regressor(model, seed=1)
+    w = random_regressor(model, seed=1)
     theta = np.random.default_rng(seed).normal(size=w.shape[1])
     torque = w @ theta
     # Worst of 400 chains: 6e-15.

@@ -15,7 +15,7 @@ from taufit.estimators import (
     is_consistent,
     smallest_eigenvalues,
 )
-from taufit.estimators.cone_least_squares import consistent_least_squares, scaled_rows
+from taufit.estimators.cone_least_squares import consistent_least_squares, rows_in_noise_units
 from taufit.estimators.constraints import make_constraints
 from taufit.fitting import fit_samples as fit_samples
 from taufit.model.torque_model import TorqueModel
@@ -52,7 +52,7 @@ def assert_optimal(model, base, information):
     problem = EstimationProblem(model, base)
     limits = make_constraints(model, margin=1e-6)
     ridge = 1e-4 * np.sqrt(information.count)
-    factor, target, scale = scaled_rows(information, problem, ridge)
+    factor, target, scale = rows_in_noise_units(information, problem, ridge)
     theta, told = consistent_least_squares(information, problem, limits, 1e-4)
     assert told == []
 

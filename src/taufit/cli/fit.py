@@ -71,7 +71,7 @@ def command(
     from taufit.recording.files import find_recordings
     from taufit.validation import verdict
     from taufit.workflow import identify
-    from taufit.workflow.file_cache import recorded_mounting
+    from taufit.workflow.file_cache import mounting_from_recordings
     from taufit.workflow.inputs import holdout_files, recording_files
 
     started = process_time()
@@ -91,7 +91,7 @@ def command(
             replace(source, map=holdout_options.holdout_map or source.map),
         )
         task = bar.add_task("fitting", total=_PASSES * len(files))
-        mounting = None if arm.mounting else recorded_mounting(files, cache)
+        mounting = None if arm.mounting else mounting_from_recordings(files, cache)
         nominal = arm.read(robot, recorded_mounting=mounting)
         request = replace(
             request,
@@ -202,7 +202,7 @@ def _show(
     identified: IdentificationResult, decision: Verdict, output: Path, is_refused: bool
 ) -> None:
     from taufit.cli.common import headline, plain_console
-    from taufit.model.fitted_zeros import fitted_zeros
+    from taufit.model.fitted_zeros import zero_offsets_of_model
 
     console = plain_console()
     train, estimate = identified.training_score, identified.estimate
@@ -245,7 +245,7 @@ def _show(
         )
     for text in _data_coverage(identified):
         console.print(text)
-    for zero in fitted_zeros(identified.model):
+    for zero in zero_offsets_of_model(identified.model):
         console.print(zero.describe)
     from taufit.temperature.apply import describe_slopes
 

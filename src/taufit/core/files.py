@@ -168,14 +168,14 @@ def _own_descriptor(path: Path) -> int | None:
     return None
 
 
-def _require_ordinary_target(asked: Path, target: Path) -> None:
+def _require_ordinary_target(requested: Path, target: Path) -> None:
     """Raise for targets among devices and kernel tables."""
     for folder in ("/proc", "/sys"):
         if target.is_relative_to(folder):
-            raise _not_writable_error(asked, f"{folder} belongs to the system")
+            raise _not_writable_error(requested, f"{folder} belongs to the system")
     if str(target.parent) == "/dev":
         raise _not_writable_error(
-            asked, "there is no such device, and /dev is not a place for files"
+            requested, "there is no such device, and /dev is not a place for files"
         )
 
 

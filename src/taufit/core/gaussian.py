@@ -32,7 +32,7 @@ class Gaussian:
         cls, mean: Float[Array, " p"], covariance: Float[Array, "p p"], ridge: float = 0.0
     ) -> Gaussian:
         """Distribution with given mean and covariance."""
-        precision = scaled_inverse(covariance, ridge)
+        precision = inverse_at_unit_diagonal(covariance, ridge)
         return cls(precision, precision @ mean)
 
     @classmethod
@@ -53,7 +53,7 @@ class Gaussian:
         Args:
             ridge: Added to the unit diagonal; keeps directions without information finite.
         """
-        covariance = scaled_inverse(self.precision, ridge)
+        covariance = inverse_at_unit_diagonal(self.precision, ridge)
         return covariance @ self.target, covariance
 
     def mean(self, ridge: float = 0.0) -> Float[Array, " p"]:
@@ -66,7 +66,9 @@ class Gaussian:
         keep = np.asarray(keep)
         eliminated = np.setdiff1d(np.arange(len(self)), keep)
         cross = self.precision[np.ix_(keep, eliminated)]
-        gain = cross @ scaled_inverse(self.precision[np.ix_(eliminated, eliminated)], ridge)
+        gain = cross @ inverse_at_unit_diagonal(
+            self.precision[np.ix_(eliminated, eliminated)], ridge
+        )
         precision = self.precision[np.ix_(keep, keep)] - gain @ cross.T
         return Gaussian(
             0.5 * (precision + precision.T), self.target[keep] - gain @ self.target[eliminated]
@@ -94,7 +96,9 @@ def unit_diagonal(
     return scaled, size
 
 
-def scaled_inverse(matrix: Float[Array, "p p"], ridge: float = 0.0) -> Float[Array, "p p"]:
+def inverse_at_unit_diagonal(
+    matrix: Float[Array, "p p"], ridge: float = 0.0
+) -> Float[Array, "p p"]:
     """Inverse of a symmetric matrix with a positive diagonal, computed at unit diagonal."""
     scaled, size = unit_diagonal(matrix, ridge)
     return np.asarray(np.linalg.inv(scaled) / np.outer(size, size))
@@ -106,5 +110,7 @@ def inverse_within(
     """Inverse over the free rows and columns, 0 elsewhere."""
     indices = np.flatnonzero(free)
     out = np.zeros_like(matrix)
-    out[np.ix_(indices, indices)] = scaled_inverse(matrix[np.ix_(indices, indices)], ridge)
+    out[np.ix_(indices, indices)] = inverse_at_unit_diagonal(
+        matrix[np.ix_(indices, indices)], ridge
+    )
     return out

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float, Int
-from taufit.core.gaussian import Gaussian, scaled_inverse, unit_diagonal
+from taufit.core.gaussian import Gaussian, inverse_at_unit_diagonal, unit_diagonal
 
 _ROUNDS = 3
 # Nrmse below this is noise and no further evidence.
@@ -201,7 +201,7 @@ def covariance(
     for j, drive in enumerate(fitted.drive):
         eliminated = _eliminate_drive(pooled, j, drive != 0.0, len(prior))
         square += independent[j] / fitted.squares[j] * eliminated.square
-    return scaled_inverse(square, 1e-10)
+    return inverse_at_unit_diagonal(square, 1e-10)
 
 
 def residual_lower_bound(sums: NormalEquations) -> Float[Array, " j"]:

@@ -161,10 +161,10 @@ def _degrees(model: RegressorModel | Robot, names: Sequence[str]) -> dict[int, i
     robot = model if isinstance(model, Robot) else model.robot
     out = {}
     for i, name in enumerate(names):
-        kind, joint, what = parse_name(name)
+        kind, joint, quantity = parse_name(name)
         if kind == "link":
-            out[i] = 0 if what == "m" else 1 if what.startswith("h") else 2
-        elif what == "rotor":
+            out[i] = 0 if quantity == "m" else 1 if quantity.startswith("h") else 2
+        elif quantity == "rotor":
             out[i] = 0 if robot.links[joint].is_prismatic else 2
     return out
 

@@ -126,7 +126,7 @@ def base_parameters(
     else:
         names, robot = model.names, model.robot
     return base_from_regressor(
-        sampled_regressor(model, dropped=dropped, seed=seed),
+        random_regressor(model, dropped=dropped, seed=seed),
         names=names,
         rule=rule,
         order=readable_order(names, robot.joints) if order is None else order,
@@ -205,7 +205,7 @@ def base_from_regressor(
     )
 
 
-def sampled_regressor(
+def random_regressor(
     model: RegressorModel | Robot, *, dropped: Sequence[str] = (), seed: int = 0
 ) -> Float[Array, "r p"]:
     """Regressor W at random states, at least four rows per column; zero for dropped parameters.
@@ -317,7 +317,7 @@ def _select_columns(
     Projections are repeated, for orthogonality up to rounding.
     """
     if order is None:
-        return _pivoted_qr_columns(upper, rank)
+        return _qr_pivot_columns(upper, rank)
     # Rounded descriptions give small nonzero components: increase the tolerance until the number of
     # columns agrees with the singular values.
     for tolerance in (1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-9, 1e-10):
@@ -335,10 +335,10 @@ def _select_columns(
                     break
         if len(selected) == rank:
             return np.array(selected)
-    return np.sort(_pivoted_qr_columns(upper, rank))
+    return np.sort(_qr_pivot_columns(upper, rank))
 
 
-def _pivoted_qr_columns(upper: Float[Array, "k a"], rank: int) -> Int[Array, " b"]:
+def _qr_pivot_columns(upper: Float[Array, "k a"], rank: int) -> Int[Array, " b"]:
     """Columns of a column-pivoted QR; of equal pivots the first, independent of rounding."""
     remainder = upper.copy()
     selected: list[int] = []

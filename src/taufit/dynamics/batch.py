@@ -199,14 +199,14 @@ class RegressorEngine:
 
 
 @lru_cache(maxsize=32)
-def _cached_engine(robot: Robot, gravity: tuple[float, ...] | None) -> RegressorEngine:
+def _engine_for_key(robot: Robot, gravity: tuple[float, ...] | None) -> RegressorEngine:
     # Robots are compared by identity; the cache holds references, so identities stay unique.
     return RegressorEngine(robot, gravity=None if gravity is None else np.array(gravity))
 
 
 def engine(robot: Robot, *, gravity: Float[Array, " 3"] | None = None) -> RegressorEngine:
     """Engine of a robot, prepared once."""
-    return _cached_engine(robot, None if gravity is None else tuple(float(x) for x in gravity))
+    return _engine_for_key(robot, None if gravity is None else tuple(float(x) for x in gravity))
 
 
 def regressor(

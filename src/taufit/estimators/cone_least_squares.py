@@ -35,7 +35,7 @@ def noise_level(information: Information, problem: EstimationProblem) -> float:
     return float(max(residual_std, problem.least_noise, 1e-6 * signal, np.finfo(float).tiny))
 
 
-def scaled_rows(
+def rows_in_noise_units(
     information: Information, problem: EstimationProblem, ridge: float
 ) -> tuple[Float[Array, "p p"], Float[Array, " p"], Float[Array, " p"]]:
     """Rows A u - b over u = theta/scale: the data in units of noise, and the nominal robot.
@@ -83,7 +83,9 @@ def consistent_least_squares(
     import clarabel
     import scipy.sparse
 
-    factor, target, scale = scaled_rows(information, problem, ridge * np.sqrt(information.count))
+    factor, target, scale = rows_in_noise_units(
+        information, problem, ridge * np.sqrt(information.count)
+    )
     unconstrained = _solve_without_cones(factor, target, scale, problem, limits, information.count)
     if unconstrained is not None:
         return unconstrained, []

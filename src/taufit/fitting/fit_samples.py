@@ -9,7 +9,7 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import PoorExcitationError, RecordingError, TaufitError
 from taufit.core.threads import one_blas_thread
-from taufit.dynamics.base_parameters import BaseParameters, base_parameters, sampled_regressor
+from taufit.dynamics.base_parameters import BaseParameters, base_parameters, random_regressor
 from taufit.estimators.estimator import EstimationProblem, Estimator, EstimatorSolution
 from taufit.estimators.irls import Irls
 from taufit.estimators.ols import Ols, base_least_squares
@@ -230,7 +230,7 @@ def check_excitation(
     upper = base_factor(base, information.factor)
     norms = np.linalg.norm(upper, axis=0)
     # Relative to random motion, so that a joint with tiny motion counts as not moving.
-    typical = np.linalg.norm(sampled_regressor(model, dropped=dropped)[:, base.columns], axis=0)
+    typical = np.linalg.norm(random_regressor(model, dropped=dropped)[:, base.columns], axis=0)
     scaled = upper / np.where(typical > 0, typical, 1.0)
     _, values, directions = np.linalg.svd(scaled)
     weak = values < WEAK_SINGULAR_VALUE * values[0]

@@ -256,8 +256,8 @@ def _is_term(model: TorqueModel) -> Bool[Array, " p"]:
 def _friction_levels(model: TorqueModel, theta: Float[Array, " p"]) -> Float[Array, " j"]:
     """Approximate friction of the joints [N m]."""
     layout = model.layout
-    speed = _rated_or_default(model.robot.limits.velocity, 2.0)
-    out = 1e-3 * _rated_or_default(model.robot.limits.torque, 50.0)
+    speed = _limit_or_default(model.robot.limits.velocity, 2.0)
+    out = 1e-3 * _limit_or_default(model.robot.limits.torque, 50.0)
     for i in range(layout.after_links.start, layout.size):
         parameter, j = layout.parameters[i], int(layout.owner[i])
         assert parameter is not None
@@ -273,7 +273,7 @@ def _term_sizes(model: TorqueModel, level: Float[Array, " j"]) -> Float[Array, "
     layout = model.layout
     out = np.ones(layout.size)
     viscous_columns = steady_drive_columns(
-        model, _rated_or_default(model.robot.limits.velocity, 2.0)
+        model, _limit_or_default(model.robot.limits.velocity, 2.0)
     )
     for i in range(layout.after_links.start, layout.size):
         parameter, j = layout.parameters[i], int(layout.owner[i])
@@ -289,7 +289,7 @@ def _term_sizes(model: TorqueModel, level: Float[Array, " j"]) -> Float[Array, "
     return out
 
 
-def _rated_or_default(values: Array, default: float) -> Float[Array, " j"]:
+def _limit_or_default(values: Array, default: float) -> Float[Array, " j"]:
     ratings = np.asarray(values, float)
     return np.where(np.isfinite(ratings) & (ratings > 0.0), ratings, default)
 

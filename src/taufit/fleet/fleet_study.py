@@ -58,7 +58,7 @@ from taufit.robot import Robot
 from taufit.terms import further_term
 from taufit.workflow.fit_request import FitRequest
 from taufit.workflow.inputs import FileReader, Reader
-from taufit.workflow.steps import requested_model
+from taufit.workflow.steps import model_from_request
 from taufit.workflow.training_data import with_drives
 
 # Largest size [bytes] and number of files of a task, about one second of work.
@@ -126,7 +126,7 @@ def _make_accumulator(
                 break
         except (TaufitError, OSError, ValueError):
             continue
-    model = requested_model(FitRequest(cutoff_hz=cutoff_hz), robot)
+    model = model_from_request(FitRequest(cutoff_hz=cutoff_hz), robot)
     # Short recordings would attribute gear ripple to viscous friction without ripple columns.
     model = replace(model, terms=(further_term("ripple", ORDERS), *model.terms))
     rows = reader.rows if reader.reads_whole_files else None

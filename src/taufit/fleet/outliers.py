@@ -106,7 +106,9 @@ def tool_outliers(
     """
     if len(evidences) < MIN_ROBOTS:
         return {}
-    loads = {name: _added_mass(fleet_prior, evidence) for name, evidence in evidences.items()}
+    loads = {
+        name: _estimate_added_mass(fleet_prior, evidence) for name, evidence in evidences.items()
+    }
     median_gain = float(np.median([gain for _, gain in loads.values()]))
     limit = chi2_upper_quantile(_FALSE_ALARM / len(evidences), 4) * max(
         1.0, median_gain / chi2_upper_quantile(0.5, 4)
@@ -127,7 +129,7 @@ def tool_outliers(
     return out
 
 
-def _added_mass(
+def _estimate_added_mass(
     fleet_prior: FleetPrior, evidence: RobotEvidence
 ) -> tuple[Float[Array, " 4"], float]:
     """Added mass and moment d, and the decrease of chi2."""

@@ -53,7 +53,7 @@ class FittedZero:
         )
 
 
-def fitted_zeros(model: FittedModel) -> tuple[FittedZero, ...]:
+def zero_offsets_of_model(model: FittedModel) -> tuple[FittedZero, ...]:
     """Estimated zero offsets, joint by joint; empty if none was estimated."""
     std, robot = model.training.joint_zero_std, model.robot
     if std is None:

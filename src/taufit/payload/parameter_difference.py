@@ -23,7 +23,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import RecordingError, TaufitError
-from taufit.core.gaussian import scaled_inverse
+from taufit.core.gaussian import inverse_at_unit_diagonal
 from taufit.core.parameters import link_parameter
 from taufit.dynamics import engine
 from taufit.dynamics.base_parameters import base_parameters
@@ -172,7 +172,7 @@ def solve_difference(
         covariance: Covariance of eps.
         link_columns: C, the last link's ten parameters in the base parameters.
     """
-    weight = scaled_inverse(covariance)
+    weight = inverse_at_unit_diagonal(covariance)
     payload_covariance = np.linalg.inv(link_columns.T @ weight @ link_columns)
     return payload_covariance @ (link_columns.T @ (weight @ difference)), payload_covariance
 

@@ -23,7 +23,7 @@ from taufit.terms.term import INERTIAL, Group, Kind, Parameter, Term
 DRIVE = "drive"
 
 
-class Entry(NamedTuple):
+class LayoutEntry(NamedTuple):
     """Parameter that every joint has, with the properties of its term."""
 
     parameter: Parameter
@@ -35,7 +35,7 @@ class Block(NamedTuple):
     """Entries side by side, joint after joint."""
 
     name: str
-    entries: tuple[Entry, ...]
+    entries: tuple[LayoutEntry, ...]
 
 
 class Parts(NamedTuple):
@@ -98,7 +98,7 @@ class ParameterLayout(LinkLayout):
         return slice(start, start + width)
 
     @cached_property
-    def drive_entries(self) -> tuple[Entry, ...]:
+    def drive_entries(self) -> tuple[LayoutEntry, ...]:
         """Drive entries of one joint."""
         return next((block.entries for block in self.blocks if block.name == DRIVE), ())
 
@@ -118,7 +118,7 @@ class ParameterLayout(LinkLayout):
         return PER_LINK * self.joints + self.joints * sum(len(b.entries) for b in self.blocks)
 
     @cached_property
-    def _entries(self) -> tuple[tuple[int, Entry], ...]:
+    def _entries(self) -> tuple[tuple[int, LayoutEntry], ...]:
         """Joint and entry of each parameter after the links."""
         return tuple(
             (joint, entry)
@@ -196,9 +196,9 @@ class ParameterLayout(LinkLayout):
 
 @lru_cache(maxsize=512)
 def _build_layout(joints: int, terms: tuple[Term, ...]) -> ParameterLayout:
-    blocks: dict[str, list[Entry]] = {}
+    blocks: dict[str, list[LayoutEntry]] = {}
     for term in terms:
         block_entries = blocks.setdefault(term.block, [])
-        block_entries += map(Entry, term.parameters, term.kinds, term.at_motors)
+        block_entries += map(LayoutEntry, term.parameters, term.kinds, term.at_motors)
     nonempty = {name: entries for name, entries in blocks.items() if entries}
     return ParameterLayout(joints, tuple(Block(n, tuple(e)) for n, e in nonempty.items()))

@@ -57,7 +57,7 @@ def check(
     """
     samples = condition_like(model, recordings, cutoff_hz=cutoff_hz, name=name)
     breakdown = score_breakdown(model, samples, score(model, samples, file=name or ""))
-    robot = fitted_robot(model)
+    robot = robot_with_fitted_links(model)
     evidence = HypothesisTest(robot, samples) if len(samples) else None
     return CheckResult(
         samples,
@@ -68,7 +68,7 @@ def check(
     )
 
 
-def fitted_robot(model: FittedModel) -> Robot:
+def robot_with_fitted_links(model: FittedModel) -> Robot:
     """Robot with the fitted links."""
     return model.robot.with_parameters(model.layout.split(model.values).links)
 
@@ -94,4 +94,4 @@ def _findings(
     return sorted(dict.fromkeys(findings), key=lambda f: order.get(f.severity, 2))
 
 
-__all__ = ["CheckResult", "check", "fitted_robot"]
+__all__ = ["CheckResult", "check", "robot_with_fitted_links"]

@@ -130,7 +130,9 @@ class FileCache:
         return ResultCache(self._cache, prepare, self.files.settings, *further)
 
 
-def recorded_mounting(recordings: Sequence[Recording] | RecordingFiles, cache: Cache | None) -> Any:
+def mounting_from_recordings(
+    recordings: Sequence[Recording] | RecordingFiles, cache: Cache | None
+) -> Any:
     """Mounting from the first recording; None if it has none."""
     if not isinstance(recordings, RecordingFiles):
         return _first_mounting(recordings) if len(recordings) else None

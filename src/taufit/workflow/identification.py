@@ -191,7 +191,7 @@ def _zero_offsets(model: FittedModel) -> dict[str, dict[str, float | bool | str]
     """Joint zero offsets with standard deviations, by joint; None if none was estimated."""
     if model.training.joint_zero_std is None:
         return None
-    from taufit.model.fitted_zeros import fitted_zeros
+    from taufit.model.fitted_zeros import zero_offsets_of_model
 
     return {
         zero.joint: {
@@ -200,5 +200,5 @@ def _zero_offsets(model: FittedModel) -> dict[str, dict[str, float | bool | str]
             "unit": zero.unit,
             "identifiable": zero.identifiable,
         }
-        for zero in fitted_zeros(model)
+        for zero in zero_offsets_of_model(model)
     }

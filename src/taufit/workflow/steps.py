@@ -56,7 +56,7 @@ from taufit.validation.grades import Grades, achievable_nrmse, grade, nominal_rm
 from taufit.validation.score import score, short_name
 from taufit.validation.score_breakdown import score_breakdown
 from taufit.validation.score_sums import TrainingScores, outlier_file_findings, training_scores
-from taufit.workflow.file_cache import recorded_mounting
+from taufit.workflow.file_cache import mounting_from_recordings
 from taufit.workflow.fit_request import FitRequest
 from taufit.workflow.identification import IdentificationResult
 from taufit.workflow.inputs import File
@@ -141,7 +141,7 @@ def prepare(
 ) -> TrainingData:
     """Condition the recordings, with the drives that they describe."""
     if not isinstance(robot, Robot):
-        robot = read_robot(robot, mounting=recorded_mounting(recordings, cache))
+        robot = read_robot(robot, mounting=mounting_from_recordings(recordings, cache))
     engine.start_early(training_data)
     return training_data(request, robot, recordings, engine=engine, cache=cache)
 
@@ -149,7 +149,7 @@ def prepare(
 def build_structure(request: FitRequest, data: TrainingData) -> FitState:
     """Requested model with joint zero offsets; raises for insufficient data."""
     robot, source = _with_compensators(data.robot, request.compensator), data.source
-    model = requested_model(request, robot)
+    model = model_from_request(request, robot)
     require_sufficient_data(model, source, with_prior=request.fixed_estimator is None)
     if not request.joint_zeros:
         return FitState(robot, model, source)
@@ -162,7 +162,7 @@ def build_structure(request: FitRequest, data: TrainingData) -> FitState:
     return FitState(zeroed_robot, with_zeros(model, zeros.values), source, zeros)
 
 
-def requested_model(request: FitRequest, robot: Robot) -> TorqueModel:
+def model_from_request(request: FitRequest, robot: Robot) -> TorqueModel:
     """Requested terms, before selection by the data."""
     friction = request.friction
     model = automatic_model(
@@ -191,7 +191,7 @@ def diagnose(request: FitRequest, data: TrainingData, state: FitState) -> FitSta
     causes = sample_causes(robot, data.recordings, excerpt, channel_causes, evidence, source)
     raise_on_contradiction(causes, request.ignore_contradictions)
     findings = [*channels, *(cause.finding for cause in causes), *data.findings]
-    load = _undescribed_load(data, evidence, findings)
+    load = _find_undescribed_load(data, evidence, findings)
     findings += one_way_findings(excerpt) + load
     model = state.model
     if load and evidence is not None and request.fixed_estimator is None:
@@ -341,7 +341,7 @@ def _with_compensators(robot: Robot, joints: str | Sequence[str] | None) -> Robo
     return replace(robot, compensators=(*robot.compensators, *additional))
 
 
-def _undescribed_load(
+def _find_undescribed_load(
     data: TrainingData, evidence: HypothesisTest | None, findings: Sequence[Finding]
 ) -> list[Finding]:
     """Finding on an undescribed load; empty if another fault makes it unreliable."""

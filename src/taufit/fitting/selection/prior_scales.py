@@ -164,7 +164,7 @@ def rated_speed(model: TorqueModel, source: SampleSource) -> Float[Array, " j"]:
     """Rated speed of the joints; twice the largest observed speed if unknown."""
     extent = source.summary.ranges["velocity"]
     largest = np.nan_to_num(np.maximum(np.abs(extent.low), np.abs(extent.high)))
-    return _rated_or_observed(model.robot.limits.velocity, largest)
+    return _limit_or_observed(model.robot.limits.velocity, largest)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -210,7 +210,7 @@ def _scales(
     friction_level = np.maximum(friction_level, 1e-9)
     speed = rated_speed(model, source)
     largest_load = np.abs(rigid).max(axis=0, initial=0.0)
-    rated_load = _rated_or_observed(model.robot.limits.torque, largest_load)
+    rated_load = _limit_or_observed(model.robot.limits.torque, largest_load)
     viscous_columns = steady_drive_columns(model, speed)
     viscous, load, coulomb, presliding, offset = np.zeros((5, p))
     ripple = np.zeros(p, bool)
@@ -252,7 +252,7 @@ def _restrict_unidirectional(
     )
 
 
-def _rated_or_observed(
+def _limit_or_observed(
     rated: Float[Array, " j"], observed: Float[Array, " j"]
 ) -> Float[Array, " j"]:
     """Rated values, twice the observed ones where unknown, never less than observed."""

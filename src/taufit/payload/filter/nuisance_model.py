@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from taufit.core.arrays import Array, Float, Int
-from taufit.core.gaussian import scaled_inverse
+from taufit.core.gaussian import inverse_at_unit_diagonal
 from taufit.core.parameters import PER_LINK, joint_parameter, parse_name
 from taufit.model.fitted_model import FittedModel, require_fitted
 from taufit.model.friction_level import friction_level, typical_friction
@@ -182,7 +182,7 @@ def _add_joint_variance(
     for group in groups:
         indices = group[np.diag(prior)[group] > 0.0]
         inner, coupling = prior[np.ix_(indices, indices)], prior[np.ix_(indices, np.arange(shared))]
-        covariance = scaled_inverse(inner)
+        covariance = inverse_at_unit_diagonal(inner)
         wider = np.linalg.inv(covariance + np.diag(variance[indices]))
         gain = covariance @ coupling
         mean = covariance @ target[indices]

@@ -7,7 +7,7 @@ import numpy as np
 from taufit.core.parameters import joint_parameter
 from taufit.core.statistics import NORMAL_95
 from taufit.model.fitted_model import FittedModel
-from taufit.model.fitted_zeros import FittedZero, fitted_zeros
+from taufit.model.fitted_zeros import FittedZero, zero_offsets_of_model
 from taufit.report.model_view import ModelView
 from taufit.report.page import Section, paragraph, table
 from taufit.terms import CONSERVATIVE, Term
@@ -18,7 +18,7 @@ _TEXT_COLUMNS = (0, 3, 4)
 
 def zeros_and_compensators(view: ModelView) -> Section | None:
     """Tables of zero offsets and compensators; None if the model has neither."""
-    zeros = fitted_zeros(view.model)
+    zeros = zero_offsets_of_model(view.model)
     position_terms = [
         term for term in view.model.terms if term.kind == CONSERVATIVE and not term.orders
     ]

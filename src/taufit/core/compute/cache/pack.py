@@ -140,13 +140,13 @@ class _Packer:
         return ["object", name, *(self.page(getattr(value, field)) for field in _fields(kind))]
 
 
-def _arrays(kinds: Any, rest: memoryview) -> list[Any]:
+def _arrays(kinds: Any, body: memoryview) -> list[Any]:
     out, start = [], 0
     for text, shape, order in kinds:
         if text not in _ARRAYS:
             raise DamagedError(f"arrays of {text} are not kept")
         size = np.dtype(text).itemsize * math.prod(shape)
-        flat = np.frombuffer(rest[start : start + size], text)
+        flat = np.frombuffer(body[start : start + size], text)
         out.append(flat.reshape(shape, order=order).copy(order="K"))
         start += size + -size % 8
     return out

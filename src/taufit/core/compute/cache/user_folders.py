@@ -73,7 +73,11 @@ def user_secret() -> tuple[bytes, bool]:
 
 
 def _require_own(
-    path: Path, status: os.stat_result, is_kind: Callable[[int], bool], others: int, kind: str
+    path: Path,
+    status: os.stat_result,
+    is_kind: Callable[[int], bool],
+    mode_of_others: int,
+    kind: str,
 ) -> None:
     if not is_kind(status.st_mode):
         raise UntrustedFolderError(f"{path} is not {kind}")
@@ -81,6 +85,6 @@ def _require_own(
         return
     if status.st_uid != os.geteuid():
         raise UntrustedFolderError(f"{path} belongs to another user")
-    if status.st_mode & others:
-        verb = "write to" if others == 0o022 else "read"
+    if status.st_mode & mode_of_others:
+        verb = "write to" if mode_of_others == 0o022 else "read"
         raise UntrustedFolderError(f"others may {verb} {path} (chmod go-rwx {path})")
