@@ -144,7 +144,7 @@ def _carried(t: float) -> Any:
 
 
 def _touched(t: float) -> Any:
-    return SimpleNamespace(since=t - t % 8.0 + 4.0, link="link 5 or 6", kind="contact")
+    return SimpleNamespace(start_time=t - t % 8.0 + 4.0, link="link 5 or 6", kind="contact")
 
 
 @dataclass

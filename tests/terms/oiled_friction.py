@@ -16,7 +16,7 @@ class OiledFriction(Term):
     parameters: ClassVar[tuple[Parameter, ...]] = (Parameter("oiled", True, "N m s/rad"),)
     needs: ClassVar[frozenset[str]] = frozenset({"velocity", "motor_temperature"})
 
-    def usual(self, channel):
+    def typical_value(self, channel):
         return self.reference if channel == "motor_temperature" else 25.0
 
     def at(self, inputs, shape):
