@@ -18,7 +18,7 @@ SOURCE = Path(taufit.__file__).parent
 JOINING = {"concatenate", "stack", "hstack", "block", "column_stack"}
 # Parts of W: the links' columns, and what stands behind them.
 LINKS = {"regressor", "links"}
-BEHIND = {"rotors", "to_joints", "rest", "own", "joint_columns", "friction_columns"}
+BEHIND = {"rotors", "to_joints", "rest", "term_columns", "own", "joint_columns", "friction_columns"}
 
 
 def arm(coupled: bool):
