@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks import Row
 from benchmarks.accuracy.real_robots import DATA, MAPS, NINE
 from taufit.core.arrays import Array, Float
-from taufit.health.tracker import FrictionCourse, score_tracking, track
+from taufit.health.tracker import FrictionTrack, score_tracking, track
 from taufit.model import FittedModel, friction_torque
 from taufit.model.predict import predicted_torque
 from taufit.recording import read_recording
@@ -73,7 +73,7 @@ def _lower(after: float, before: float) -> float:
 
 def _known_after(
     model: FittedModel, samples: Samples, predicted: Float[Array, "n j"]
-) -> FrictionCourse:
+) -> FrictionTrack:
     """The constant parts that leave the least of the second half's motion."""
     rows = np.flatnonzero(samples.in_motion)
     late = rows[len(rows) // 2 :]
@@ -87,4 +87,4 @@ def _known_after(
             for j in range(samples.joints)
         ]
     )
-    return FrictionCourse((columns * parts).sum(axis=-1), np.broadcast_to(parts, columns.shape))
+    return FrictionTrack((columns * parts).sum(axis=-1), np.broadcast_to(parts, columns.shape))

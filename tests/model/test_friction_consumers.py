@@ -199,9 +199,9 @@ def twin(scene):
     from taufit.sim import Twin
 
     _, q, _, _ = motion(6, 2.0, 0)
-    from taufit.excitation import Sampled
+    from taufit.excitation import SampledMotion
 
-    return Twin.from_model(scene.truth).run(Sampled(np.arange(len(q)) / RATE, q))
+    return Twin.from_model(scene.truth).run(SampledMotion(np.arange(len(q)) / RATE, q))
 
 
 def c_code_reads_the_position(scene):

@@ -5,7 +5,7 @@ Not here: payload estimation (payload), the reaction to a contact (the controlle
 
 from typing import TYPE_CHECKING
 
-from taufit.core.lazy import lazy_room
+from taufit.core.lazy import lazy_package
 
 if TYPE_CHECKING:
     from taufit.contact.contact import (
@@ -39,4 +39,4 @@ if TYPE_CHECKING:
     )
     from taufit.contact.settings import ContactSettings as ContactSettings
 
-lazy_room(__name__)
+lazy_package(__name__)

@@ -13,7 +13,7 @@ from taufit.excitation.motion_kinds import limits_of_motion, warm_up
 from taufit.excitation.payload_inertia import InertiaGoal, InertiaPlan
 from taufit.excitation.plan import KINDS, Plan, SearchEffort, plan
 from taufit.excitation.robot_programs import to_csv, to_joint_trajectory, to_urscript
-from taufit.excitation.sampled import Sampled
+from taufit.excitation.sampled_motion import SampledMotion
 from taufit.excitation.scene import Capsule, Plane, Scene, mounting_plane, scene_for
 from taufit.excitation.spline import Spline
 from taufit.excitation.stroke_motion import Strokes
@@ -33,7 +33,7 @@ __all__ = [
     "Motion",
     "Plan",
     "Plane",
-    "Sampled",
+    "SampledMotion",
     "Scene",
     "SearchEffort",
     "SpeedPlan",

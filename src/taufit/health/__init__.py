@@ -5,7 +5,7 @@ Not here: reading and conditioning recordings (validation), plots (report).
 
 from typing import TYPE_CHECKING
 
-from taufit.core.lazy import lazy_room
+from taufit.core.lazy import lazy_package
 
 if TYPE_CHECKING:
     from taufit.health.cusum import cusum as cusum, cusum_threshold as cusum_threshold
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from taufit.health.history import (
         History as History,
         HistoryRun as HistoryRun,
-        judge as judge,
+        assess_health as assess_health,
         start_history as start_history,
     )
     from taufit.health.history_file import (
@@ -31,4 +31,4 @@ if TYPE_CHECKING:
         track as track,
     )
 
-lazy_room(__name__)
+lazy_package(__name__)

@@ -5,7 +5,7 @@ Left to others: conclusions about real robots.
 
 from typing import TYPE_CHECKING
 
-from taufit.core.lazy import lazy_room
+from taufit.core.lazy import lazy_package
 
 if TYPE_CHECKING:
     from taufit.sim.controller import Controller as Controller
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         typical_rotor as typical_rotor,
     )
     from taufit.sim.random_motion import random_fourier as random_fourier
-    from taufit.sim.stepped import ControlSample as ControlSample, SteppedTwin as SteppedTwin
+    from taufit.sim.stepped_twin import ControlSample as ControlSample, SteppedTwin as SteppedTwin
     from taufit.sim.twin import SimulatedRun as SimulatedRun, TrueMotion as TrueMotion, Twin as Twin
 
-lazy_room(__name__)
+lazy_package(__name__)

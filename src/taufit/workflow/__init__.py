@@ -6,7 +6,7 @@ Elsewhere: presentation (report), options (cli).
 
 from typing import TYPE_CHECKING
 
-from taufit.core.lazy import lazy_room
+from taufit.core.lazy import lazy_package
 
 if TYPE_CHECKING:
     from taufit.workflow.cross_validation import cross_validate as cross_validate
@@ -15,4 +15,4 @@ if TYPE_CHECKING:
     from taufit.workflow.identify import identify as identify
     from taufit.workflow.training_data import condition_like as condition_like
 
-lazy_room(__name__)
+lazy_package(__name__)
