@@ -220,7 +220,7 @@ def _loaded() -> Iterator[Row]:
     """UR10e: a healthy arm that carries 2.6 and 2.8 kg, against nine unloaded runs."""
     from benchmarks.accuracy.real_robots import DATA, MAPS, NINE, TRAIN
     from taufit.recording import read_recording
-    from taufit.workflow import condition_like, identify
+    from taufit.workflow import condition_for_model, identify
 
     folder = DATA / "ur10e" / "identification_data"
     if not folder.is_dir():
@@ -230,13 +230,15 @@ def _loaded() -> Iterator[Row]:
         return read_recording(folder / f"{name}.csv.gz", column_map=MAPS / "ur10e_csv.yaml")
 
     model = identify(read_robot(DATA / "ur10e" / "ur10e.urdf"), [read(TRAIN)], cutoff_hz=5.0).model
-    history = start_history(model, [(name, condition_like(model, [read(name)])) for name in NINE])
+    history = start_history(
+        model, [(name, condition_for_model(model, [read(name)])) for name in NINE]
+    )
     loads = {"ur-20_01_13-load_2600": 2.602, "ur-20_01_31-load": 2.805}
     loads["ur-20_02_19_14harm50secLoad"] = 2.805
     worst = 0.0
     for repeat in range(8):
         for name, mass in loads.items():
-            samples = condition_like(model, [read(name)])
+            samples = condition_for_model(model, [read(name)])
             if repeat == 0:
                 worst = max(worst, abs(friction_index(model, samples).payload / mass - 1.0))
             history = history.with_run(f"{name} {repeat}", samples)

@@ -22,7 +22,7 @@ from taufit.recording import read_recording
 from taufit.robot import read_robot
 from taufit.signals import Samples
 from taufit.workflow import identify
-from taufit.workflow.training_data import condition_like
+from taufit.workflow.training_data import condition_for_model
 
 OLD = "ur-19_12_23_free"
 
@@ -40,7 +40,7 @@ def rows() -> Iterator[Row]:
     for name in NINE:
         others = [runs[other] for other in NINE if other != name]
         model = identify(arm, others, cutoff_hz=5.0).model
-        samples = condition_like(model, [runs[name]], cutoff_hz=5.0, name=name)
+        samples = condition_for_model(model, [runs[name]], cutoff_hz=5.0, name=name)
         predicted = predicted_torque(model, samples)
         course = track(model, samples, predicted=predicted)
         own = score_tracking(samples, predicted, course)

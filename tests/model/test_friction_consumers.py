@@ -172,9 +172,9 @@ def design_follows_it(scene):
 
 def health_sees_no_wear(scene):
     from taufit.health.friction_index import friction_index
-    from taufit.workflow import condition_like
+    from taufit.workflow import condition_for_model
 
-    samples = condition_like(scene.done.model, [recording(scene.truth, 8)])
+    samples = condition_for_model(scene.done.model, [recording(scene.truth, 8)])
     found = friction_index(scene.done.model, samples)
     assert np.all(np.abs(found.index) < 0.05 * found.level)
 

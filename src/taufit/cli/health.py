@@ -182,7 +182,7 @@ def _read_runs(
     from taufit.core.compute.cache.store import content_of
     from taufit.temperature.temperature_slopes import repair_temperature
     from taufit.validation import range_findings
-    from taufit.workflow import condition_like
+    from taufit.workflow import condition_for_model
 
     runs: list[tuple[str, Any]] = []
     hashes: list[str] = []
@@ -194,7 +194,7 @@ def _read_runs(
             recordings = source.read(path)
             for number, recording in enumerate(recordings):
                 name = path.name if len(recordings) == 1 else f"{path.name}#{number}"
-                samples = condition_like(model, [recording], name=str(path))
+                samples = condition_for_model(model, [recording], name=str(path))
                 if samples.temperature is not None and model.training.thermal is None:
                     temperature, messages = repair_temperature(samples)
                     samples = samples.with_channels(temperature=temperature)

@@ -63,10 +63,10 @@ def _near_reversal(
 ) -> Bool[Array, "n j"]:
     """Samples within `reach` of a velocity reversal of their joint."""
     is_reversal = (velocity[1:] * velocity[:-1] <= 0.0) & (run[1:] == run[:-1])[:, None]
-    return near_events(is_reversal, reach)
+    return is_near_event(is_reversal, reach)
 
 
-def near_events(between: Bool[Array, "m j"], reach: int = 2) -> Bool[Array, "n j"]:
+def is_near_event(between: Bool[Array, "m j"], reach: int = 2) -> Bool[Array, "n j"]:
     """Samples within `reach` of an event between two neighbours, m = n - 1."""
     is_near = np.zeros((len(between) + 1, between.shape[1]), bool)
     for step in range(reach):

@@ -13,6 +13,6 @@ if TYPE_CHECKING:
     from taufit.workflow.fit_request import FitRequest as FitRequest
     from taufit.workflow.identification import IdentificationResult as IdentificationResult
     from taufit.workflow.identify import identify as identify
-    from taufit.workflow.training_data import condition_like as condition_like
+    from taufit.workflow.training_data import condition_for_model as condition_for_model
 
 lazy_package(__name__)

@@ -60,7 +60,7 @@ from taufit.workflow.file_cache import mounting_from_recordings
 from taufit.workflow.fit_request import FitRequest
 from taufit.workflow.identification import IdentificationResult
 from taufit.workflow.inputs import File
-from taufit.workflow.training_data import TrainingData, condition_like, training_data
+from taufit.workflow.training_data import TrainingData, condition_for_model, training_data
 
 if TYPE_CHECKING:
     from taufit.calibration.joint_zeros import JointZeros
@@ -417,7 +417,7 @@ def _score_holdout(
             from taufit.signs.samples import without_signs
 
             runs = [without_signs(recording) for recording in runs]
-        samples = condition_like(model, runs, name=name)
+        samples = condition_for_model(model, runs, name=name)
         all_samples.append(samples)
         scores.append(score_breakdown(model, samples, score(model, samples, file=name)))
     return tuple(scores), tuple(all_samples)
