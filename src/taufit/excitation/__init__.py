@@ -3,6 +3,7 @@
 Left to others: playing it (live, sim) and fitting its recording (estimation).
 """
 
+from taufit.core.names import renamed_names
 from taufit.excitation.basis import FourierBasis, SplineBasis
 from taufit.excitation.criteria import CRITERIA
 from taufit.excitation.design import Design, default_limits, design
@@ -55,3 +56,6 @@ __all__ = [
     "warm_up",
     "write_motion",
 ]
+
+# Former names of 0.1, accepted with a warning until 0.3.
+__getattr__ = renamed_names(__name__, Effort="SearchEffort", Sampled="SampledMotion")

@@ -6,6 +6,7 @@ Not here: reading and conditioning recordings (validation), plots (report).
 from typing import TYPE_CHECKING
 
 from taufit.core.lazy import lazy_package
+from taufit.core.names import renamed_names
 
 if TYPE_CHECKING:
     from taufit.health.cusum import cusum as cusum, cusum_threshold as cusum_threshold
@@ -32,3 +33,5 @@ if TYPE_CHECKING:
     )
 
 lazy_package(__name__)
+# Former names of 0.1, accepted with a warning until 0.3.
+__getattr__ = renamed_names(__name__, judge="assess_health")

@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
-from warnings import warn
 
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float, Int
 from taufit.core.errors import InfeasibleError, PoorExcitationError, TaufitError
+from taufit.core.names import RenamedAttribute
 from taufit.core.parameters import link_name
 from taufit.core.threads import one_blas_thread
 from taufit.estimators.consistent_sdp import ConsistentSdp
@@ -81,11 +81,8 @@ class UnsignedFit:
     estimator: Estimator | None = None
     automatic: Estimate | None = None
 
-    @property
-    def found(self) -> RecoveredSigns:
-        """Old name of `recovery`."""
-        warn("UnsignedFit.found is now recovery; found goes with 0.3.", DeprecationWarning, 2)
-        return self.recovery
+    # Former names of 0.1, accepted with a warning until 0.3.
+    found = RenamedAttribute("recovery")
 
     @property
     def values(self) -> Float[Array, " p"]:

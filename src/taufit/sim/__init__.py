@@ -6,6 +6,7 @@ Left to others: conclusions about real robots.
 from typing import TYPE_CHECKING
 
 from taufit.core.lazy import lazy_package
+from taufit.core.names import renamed_names
 
 if TYPE_CHECKING:
     from taufit.sim.controller import Controller as Controller
@@ -38,3 +39,7 @@ if TYPE_CHECKING:
     from taufit.sim.twin import SimulatedRun as SimulatedRun, TrueMotion as TrueMotion, Twin as Twin
 
 lazy_package(__name__)
+# Former names of 0.1, accepted with a warning until 0.3.
+__getattr__ = renamed_names(
+    __name__, Carried="CarriedPayload", Friction="DriveFriction", Push="HandPush"
+)

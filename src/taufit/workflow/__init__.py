@@ -7,6 +7,7 @@ Elsewhere: presentation (report), options (cli).
 from typing import TYPE_CHECKING
 
 from taufit.core.lazy import lazy_package
+from taufit.core.names import renamed_names
 
 if TYPE_CHECKING:
     from taufit.workflow.cross_validation import cross_validate as cross_validate
@@ -16,3 +17,5 @@ if TYPE_CHECKING:
     from taufit.workflow.training_data import condition_for_model as condition_for_model
 
 lazy_package(__name__)
+# Former names of 0.1, accepted with a warning until 0.3.
+__getattr__ = renamed_names(__name__, condition_like="condition_for_model")
