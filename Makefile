@@ -73,12 +73,14 @@ lint: setup
 	$(BIN)/ruff check -q src tests benchmarks examples
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m tests.words.shares
 
 check: setup
 	$(BIN)/ruff format src tests benchmarks examples
 	$(BIN)/ruff check --fix src tests benchmarks examples
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m tests.words.shares
 
 lock:
 	$(BIN)/uv pip compile -q --generate-hashes --universal --python-version 3.11 --no-header --no-annotate --no-emit-index-url requirements/uv.in -o requirements/uv.txt

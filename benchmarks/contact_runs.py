@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from taufit.contact import ContactDetector, refine_noise
-from taufit.excitation import Sampled
+from taufit.excitation import SampledMotion
 from taufit.payload import Stream, stream
 from taufit.recording import read_recording
 from taufit.robot import read_robot
@@ -81,7 +81,7 @@ def fed(source: Stream, at: Sequence[float] = ()) -> tuple[ContactDetector, list
     return watch, seen + [None] * len(due)
 
 
-def work(robot: Any, seconds: float, seed: int) -> Sampled:
+def work(robot: Any, seconds: float, seed: int) -> SampledMotion:
     """Point to point with pauses: strokes of a second or two, some of them of one joint."""
     rng = np.random.default_rng(seed)
     base = random_fourier(robot, seed=seed)
@@ -106,4 +106,4 @@ def work(robot: Any, seconds: float, seed: int) -> Sampled:
             poses.append(start + (10 * s**3 - 15 * s**4 + 6 * s**5) * (end - start))
         now += length
         pause(rng.uniform(0.3, 1.5))
-    return Sampled(np.array(times), np.array(poses))
+    return SampledMotion(np.array(times), np.array(poses))

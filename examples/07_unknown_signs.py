@@ -11,7 +11,7 @@ import numpy as np
 
 import taufit
 from taufit.dynamics import inverse_dynamics
-from taufit.report.signs_picture import signs_picture
+from taufit.report.signs_chart import signs_chart
 from taufit.signs.unknown_signs import fit_unsigned
 
 # A simulated UR5e: three sines per joint, friction, 5 % noise - and then the signs are lost.
@@ -45,5 +45,5 @@ for text in result.warnings:
     print("warning:", text)
 
 picture = Path(tempfile.mkdtemp()) / "signs.svg"
-picture.write_text(signs_picture(result))
+picture.write_text(signs_chart(result))
 print(f"picture: {picture}")

@@ -7,7 +7,7 @@ import numpy as np
 import taufit
 from taufit.core.files import write_text
 from taufit.fitting.fit_samples import fit_samples
-from taufit.health import judge, start_history, write_history
+from taufit.health import assess_health, start_history, write_history
 from taufit.report.health_page import health_page
 from taufit.sim import random_fourier
 
@@ -43,7 +43,7 @@ history = start_history(model, [(f"healthy {k}", run(rng.uniform(22, 37))) for k
 for k in range(60):
     worn = 0.03 * (k + 1) / 60
     history = history.with_run(f"run {k}", run(rng.uniform(22, 37), worn))
-found = judge(history)
+found = assess_health(history)
 print(found.headline)
 for one in found.joints:
     print(

@@ -1,7 +1,7 @@
 // The twin's inner loop: controller, friction, thermal states and integration around MuJoCo's own
 // rigid-body functions, which come in as addresses so that nothing links against MuJoCo.
 //
-// sim/loop.py holds the same loop in Python; a test ties the two. Names of arrays are its names.
+// sim/simulation_loop.py holds the same loop in Python; a test ties the two. Names of arrays are its names.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 

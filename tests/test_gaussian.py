@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from taufit.core.gaussian import Gaussian, inverse_at_unit_diagonal, inverse_within
+from taufit.core.gaussian import Gaussian, inverse_at_unit_diagonal, inverse_on_subset
 
 
 def draw(seed: int, size: int = 6, decades: float = 6.0):
@@ -74,7 +74,7 @@ def test_a_direction_without_information_stays_finite_and_at_zero_with_a_ridge()
 def test_the_inverse_within_free_entries_leaves_the_others_at_zero():
     _, covariance, _ = draw(5)
     free = np.array([True, False, True, True, False, True])
-    got = inverse_within(covariance, free)
+    got = inverse_on_subset(covariance, free)
     assert not got[~free].any() and not got[:, ~free].any()
     at = np.ix_(free, free)
     np.testing.assert_allclose(got[at] @ covariance[at], np.eye(4), atol=1e-8)

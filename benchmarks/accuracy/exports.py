@@ -57,11 +57,11 @@ def runs(name: str):
 
 
 def _of_robot(name: str) -> Iterator[Row]:
-    from taufit.workflow import condition_like, identify
+    from taufit.workflow import condition_for_model, identify
 
     robot, train, unseen = runs(name)
     model = identify(robot, [train], cutoff_hz=5.0).model
-    samples = [condition_like(model, [run]) for run in unseen]
+    samples = [condition_for_model(model, [run]) for run in unseen]
     whole = _nrmse(model, samples, None)
     note = f"unseen runs, 5 Hz; the model itself {whole:.4f}"
     torque, apart = in_c(model, unseen, samples)
@@ -72,7 +72,7 @@ def _of_robot(name: str) -> Iterator[Row]:
     yield Row(f"{name} C over the model's nrmse", got / whole, "", "<= 1.05", fed)
     note_of = "largest difference over largest torque, same input"
     yield Row(f"{name} C apart from Python", apart, "", "<= 1e-9", note_of)
-    trained = condition_like(model, [train])
+    trained = condition_for_model(model, [train])
     for form, used in (("URDF", in_pinocchio), ("MJCF", in_mujoco)):
         got = _nrmse(model, samples, [used(model, one) for one in samples])
         floor, evident = floors(model, form, trained, samples)

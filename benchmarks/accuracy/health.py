@@ -18,7 +18,7 @@ from benchmarks import Row
 from taufit.estimators.wls import Wls
 from taufit.fitting import fitted_model
 from taufit.fitting.fit_samples import fit_samples
-from taufit.health import HealthReport, History, friction_index, judge, start_history
+from taufit.health import HealthReport, History, assess_health, friction_index, start_history
 from taufit.model.fitted_model import FittedModel
 from taufit.model.torque_model import TorqueModel
 from taufit.robot import read_robot
@@ -119,7 +119,7 @@ def watched(
         if joint is not None:
             wear[joint] = rise * (k + 1) / runs
         history = history.with_run(f"run {k}", one.run(rng, warmth[BASELINE + k], wear))
-    return history, judge(history)
+    return history, assess_health(history)
 
 
 def rows() -> Iterator[Row]:
@@ -162,7 +162,7 @@ def rows() -> Iterator[Row]:
     history, _ = watched(arm(), model, 77, 0)
     for k in range(80):
         history = history.with_run(f"run {k}", arm().run(rng, COLD + (0.0 if k < 40 else 15.0)))
-    found = judge(history)
+    found = assess_health(history)
     yield Row(
         "alarms while only temperature changes", float(len(found.alarms)), "", "<= 0",
         "40 runs in a row at the coldest, then 40 in a row 15 K warmer",
@@ -203,7 +203,7 @@ def _sudden(models: list[FittedModel]) -> Iterator[Row]:
             found = None
             for k in range(20):
                 history = history.with_run(f"run {k}", one.run(rng, warmth[BASELINE + k], wear))
-                if judge(history).joints[joint].alarm:
+                if assess_health(history).joints[joint].alarm:
                     found = k + 1
                     break
             delays.append(20 if found is None else found)
@@ -220,7 +220,7 @@ def _loaded() -> Iterator[Row]:
     """UR10e: a healthy arm that carries 2.6 and 2.8 kg, against nine unloaded runs."""
     from benchmarks.accuracy.real_robots import DATA, MAPS, NINE, TRAIN
     from taufit.recording import read_recording
-    from taufit.workflow import condition_like, identify
+    from taufit.workflow import condition_for_model, identify
 
     folder = DATA / "ur10e" / "identification_data"
     if not folder.is_dir():
@@ -230,19 +230,21 @@ def _loaded() -> Iterator[Row]:
         return read_recording(folder / f"{name}.csv.gz", column_map=MAPS / "ur10e_csv.yaml")
 
     model = identify(read_robot(DATA / "ur10e" / "ur10e.urdf"), [read(TRAIN)], cutoff_hz=5.0).model
-    history = start_history(model, [(name, condition_like(model, [read(name)])) for name in NINE])
+    history = start_history(
+        model, [(name, condition_for_model(model, [read(name)])) for name in NINE]
+    )
     loads = {"ur-20_01_13-load_2600": 2.602, "ur-20_01_31-load": 2.805}
     loads["ur-20_02_19_14harm50secLoad"] = 2.805
     worst = 0.0
     for repeat in range(8):
         for name, mass in loads.items():
-            samples = condition_like(model, [read(name)])
+            samples = condition_for_model(model, [read(name)])
             if repeat == 0:
                 worst = max(worst, abs(friction_index(model, samples).payload / mass - 1.0))
             history = history.with_run(f"{name} {repeat}", samples)
     yield Row(
         "alarms in 24 replayed runs of a healthy arm with a payload",
-        float(len(judge(history).alarms)),
+        float(len(assess_health(history).alarms)),
         "",
         "<= 0",
         f"UR10e, nine unloaded runs before; mass found within {100 * worst:.1f} %",

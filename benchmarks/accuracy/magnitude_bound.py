@@ -17,7 +17,7 @@ from benchmarks.accuracy.unknown_signs import errors_of, least_errors, paired_ra
 from benchmarks.sign_instances import Instance, instance
 from taufit.core.arrays import Array, Float
 from taufit.estimators import ConsistentSdp
-from taufit.signs.quadratic import joint_rows
+from taufit.signs.quadratic_form import joint_rows
 from taufit.signs.unknown_signs import find_signs, fit_unsigned
 
 NOISES = (0.05, 0.1, 0.2, 0.3)

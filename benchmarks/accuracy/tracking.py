@@ -15,14 +15,14 @@ import numpy as np
 from benchmarks import Row
 from benchmarks.accuracy.real_robots import DATA, MAPS, NINE
 from taufit.core.arrays import Array, Float
-from taufit.health.tracker import FrictionCourse, score_tracking, track
+from taufit.health.tracker import FrictionTrack, score_tracking, track
 from taufit.model import FittedModel, friction_torque
 from taufit.model.predict import predicted_torque
 from taufit.recording import read_recording
 from taufit.robot import read_robot
 from taufit.signals import Samples
 from taufit.workflow import identify
-from taufit.workflow.training_data import condition_like
+from taufit.workflow.training_data import condition_for_model
 
 OLD = "ur-19_12_23_free"
 
@@ -40,7 +40,7 @@ def rows() -> Iterator[Row]:
     for name in NINE:
         others = [runs[other] for other in NINE if other != name]
         model = identify(arm, others, cutoff_hz=5.0).model
-        samples = condition_like(model, [runs[name]], cutoff_hz=5.0, name=name)
+        samples = condition_for_model(model, [runs[name]], cutoff_hz=5.0, name=name)
         predicted = predicted_torque(model, samples)
         course = track(model, samples, predicted=predicted)
         own = score_tracking(samples, predicted, course)
@@ -73,7 +73,7 @@ def _lower(after: float, before: float) -> float:
 
 def _known_after(
     model: FittedModel, samples: Samples, predicted: Float[Array, "n j"]
-) -> FrictionCourse:
+) -> FrictionTrack:
     """The constant parts that leave the least of the second half's motion."""
     rows = np.flatnonzero(samples.in_motion)
     late = rows[len(rows) // 2 :]
@@ -87,4 +87,4 @@ def _known_after(
             for j in range(samples.joints)
         ]
     )
-    return FrictionCourse((columns * parts).sum(axis=-1), np.broadcast_to(parts, columns.shape))
+    return FrictionTrack((columns * parts).sum(axis=-1), np.broadcast_to(parts, columns.shape))

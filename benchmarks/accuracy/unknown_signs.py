@@ -37,7 +37,7 @@ from taufit.robot import Robot, read_robot
 from taufit.signals import condition
 from taufit.signs.data import prepare_search
 from taufit.signs.information import information_share
-from taufit.signs.quadratic import joint_rows
+from taufit.signs.quadratic_form import joint_rows
 from taufit.signs.rounds import search_rounds
 from taufit.signs.search import search_signs
 from taufit.signs.segments import noise_scale

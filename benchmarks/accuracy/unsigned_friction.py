@@ -19,7 +19,7 @@ from taufit.signs.segments import noise_scale
 from taufit.signs.unknown_signs import find_signs, without_signs
 from taufit.sim import Twin, random_fourier, typical_effects, typical_rotor
 from taufit.validation.score import score
-from taufit.workflow import condition_like, identify
+from taufit.workflow import condition_for_model, identify
 
 ARMS, FRICTION = ("ur5e", "kr5", "panda"), (1.0, 3.0)
 # Seeds below 100 were looked at while rules were chosen.
@@ -72,7 +72,7 @@ def compare(arm: str, friction: float, seed: int) -> Compared:
     known = identify(robot, [run])
     found = identify(robot, [without_signs(run)], torque_signs="unknown")
     scores = [
-        score(done.model, condition_like(done.model, [other]), file="other").mean_nrmse
+        score(done.model, condition_for_model(done.model, [other]), file="other").mean_nrmse
         for done in (known, found)
     ]
     wrong = wrong_segments(found.signs, run)

@@ -12,7 +12,7 @@ from taufit.clearance.space import CollisionSpace
 from taufit.dynamics import jacobian
 from taufit.excitation import (
     Fourier,
-    Sampled,
+    SampledMotion,
     Spline,
     Strokes,
     default_limits,
@@ -34,7 +34,9 @@ def motions(seed):
     return (
         Fourier(rng.normal(size=3), rng.normal(size=(3, 6)), rng.normal(size=(3, 6)), 0.3),
         Spline(knots, rng.normal(size=(13, JOINTS))),
-        Sampled(np.sort(rng.uniform(0, 3, 12)) + np.arange(12), rng.normal(size=(12, JOINTS))),
+        SampledMotion(
+            np.sort(rng.uniform(0, 3, 12)) + np.arange(12), rng.normal(size=(12, JOINTS))
+        ),
         Strokes.of(rng.normal(size=JOINTS), moves),
     )
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from taufit.core.errors import TaufitError
-from taufit.excitation import Fourier, Motion, Sampled, read_motion, write_motion
+from taufit.excitation import Fourier, Motion, SampledMotion, read_motion, write_motion
 
 
 def _fourier(form: str = "velocity") -> Fourier:
@@ -16,10 +16,10 @@ def _fourier(form: str = "velocity") -> Fourier:
     return Fourier(rng.normal(size=3), rng.normal(size=(3, 5)), rng.normal(size=(3, 5)), 0.1, form)
 
 
-def _sampled() -> Sampled:
+def _sampled() -> SampledMotion:
     motion = _fourier()
     time = np.linspace(0.0, motion.duration, 400)
-    return Sampled(time, motion.at(time)[0])
+    return SampledMotion(time, motion.at(time)[0])
 
 
 @pytest.mark.parametrize("motion", [_fourier("amplitude"), _fourier("velocity"), _sampled()])

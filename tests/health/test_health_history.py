@@ -9,7 +9,14 @@ import pytest
 import worn_arm
 
 from taufit.core.errors import RecordingError, TaufitError
-from taufit.health import cusum, cusum_threshold, judge, read_history, start_history, write_history
+from taufit.health import (
+    assess_health,
+    cusum,
+    cusum_threshold,
+    read_history,
+    start_history,
+    write_history,
+)
 from taufit.health.cusum import sudden_limit
 
 
@@ -17,7 +24,7 @@ def _watched(history, runs, temperature, wear):
     for k in range(runs):
         one = worn_arm.samples(temperature(k), 500 + k, wear=wear(k))
         history = history.with_run(f"r{k}", one)
-    return history, judge(history)
+    return history, assess_health(history)
 
 
 def _wander(k):
@@ -47,8 +54,8 @@ def test_histories_survive_their_files(healthy, tmp_path):
     history, found = _watched(healthy, 3, _wander, lambda k: (0.0, 0.0, 0.02))
     write_history(history, tmp_path / "h.json")
     again = read_history(tmp_path / "h.json")
-    np.testing.assert_array_equal(judge(again).z, found.z)
-    assert judge(again).to_dict() == found.to_dict()
+    np.testing.assert_array_equal(assess_health(again).z, found.z)
+    assert assess_health(again).to_dict() == found.to_dict()
     json.loads((tmp_path / "h.json").read_text())
     assert [p.name for p in tmp_path.iterdir()] == ["h.json"]
 

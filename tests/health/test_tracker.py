@@ -19,7 +19,7 @@ from taufit.model.model_file import write_model
 from taufit.model.predict import predicted_torque
 from taufit.recording import write_recording
 from taufit.robot import read_robot
-from taufit.workflow import condition_like, identify
+from taufit.workflow import condition_for_model, identify
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def drifted(truth):
 
 
 def test_the_followed_friction_is_the_one_that_changed(truth, model, drifted):
-    samples = condition_like(model, [drifted])
+    samples = condition_for_model(model, [drifted])
     course = track(model, samples)
     end = course.parts[-1]
     rise = 0.15 * truth.values[truth.layout.index("joint_2.coulomb")]
@@ -59,7 +59,7 @@ def test_a_large_change_is_known_before_long(truth, model, rise):
     at = truth.layout.index("joint_2.coulomb")
     values[at] *= 1.0 + rise
     changed = simulated_arm.recording(truth.with_values(values), 12.0, 5)
-    samples = condition_like(model, [changed])
+    samples = condition_for_model(model, [changed])
     predicted = predicted_torque(model, samples)
     course = track(model, samples, predicted=predicted)
     soon = (samples.time > 2.0) & (samples.time < 6.0)
@@ -86,7 +86,7 @@ def test_the_filter_whose_expectation_comes_true_is_the_one_that_counts(model, r
 def test_where_there_is_nothing_to_follow_little_is_lost(truth, model):
     ratios = []
     for seed in (4, 5, 6):
-        samples = condition_like(model, [simulated_arm.recording(truth, 25.0, seed)])
+        samples = condition_for_model(model, [simulated_arm.recording(truth, 25.0, seed)])
         predicted = predicted_torque(model, samples)
         worth = score_tracking(samples, predicted, track(model, samples, predicted=predicted))
         ratios.append(worth.second_half / worth.second_half_before)
@@ -94,7 +94,7 @@ def test_where_there_is_nothing_to_follow_little_is_lost(truth, model):
 
 
 def test_following_predicts_better_where_friction_has_changed(model, drifted):
-    samples = condition_like(model, [drifted])
+    samples = condition_for_model(model, [drifted])
     predicted = predicted_torque(model, samples)
     worth = score_tracking(samples, predicted, track(model, samples, predicted=predicted))
     assert worth.second_half < 0.85 * worth.second_half_before
@@ -102,7 +102,7 @@ def test_following_predicts_better_where_friction_has_changed(model, drifted):
 
 def test_no_torque_helps_to_predict_itself_or_what_was_before(model, drifted):
     """Torque changed from 10 s on changes nothing until half a second later."""
-    samples = condition_like(model, [drifted])
+    samples = condition_for_model(model, [drifted])
     predicted = predicted_torque(model, samples)
     first = track(model, samples, predicted=predicted)
     when = round(10.0 * samples.rate_hz)

@@ -172,9 +172,9 @@ def design_follows_it(scene):
 
 def health_sees_no_wear(scene):
     from taufit.health.friction_index import friction_index
-    from taufit.workflow import condition_like
+    from taufit.workflow import condition_for_model
 
-    samples = condition_like(scene.done.model, [recording(scene.truth, 8)])
+    samples = condition_for_model(scene.done.model, [recording(scene.truth, 8)])
     found = friction_index(scene.done.model, samples)
     assert np.all(np.abs(found.index) < 0.05 * found.level)
 
@@ -199,9 +199,9 @@ def twin(scene):
     from taufit.sim import Twin
 
     _, q, _, _ = motion(6, 2.0, 0)
-    from taufit.excitation import Sampled
+    from taufit.excitation import SampledMotion
 
-    return Twin.from_model(scene.truth).run(Sampled(np.arange(len(q)) / RATE, q))
+    return Twin.from_model(scene.truth).run(SampledMotion(np.arange(len(q)) / RATE, q))
 
 
 def c_code_reads_the_position(scene):

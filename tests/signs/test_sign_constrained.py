@@ -9,7 +9,7 @@ import pytest
 from benchmarks.sign_instances import instance, segment_truth
 
 from taufit.estimators import is_consistent
-from taufit.signs.constrained import ConsistentCost, search_constrained
+from taufit.signs.constrained_signs import ConsistentCost, search_constrained_signs
 from taufit.signs.data import prepare_search
 from taufit.signs.rounds import search_rounds
 from taufit.signs.search import search_signs
@@ -29,7 +29,7 @@ def test_search_finds_the_cheapest_under_any_extra_cost():
         def cost(signs, quadratic=quadratic, extra=extra):
             return float(signs @ quadratic @ signs) + extra[tuple(signs.tolist())]
 
-        found = search_constrained(quadratic, cost, maximum_solved=10_000)
+        found = search_constrained_signs(quadratic, cost, maximum_solved=10_000)
 
         every = [cost(signs) for signs in table]
         assert found.certified
@@ -39,7 +39,9 @@ def test_search_finds_the_cheapest_under_any_extra_cost():
 
 def test_search_that_runs_out_of_solves_says_so():
     quadratic = np.eye(12)
-    found = search_constrained(quadratic, lambda s: 12.0 + float(np.sum(s < 0)), maximum_solved=3)
+    found = search_constrained_signs(
+        quadratic, lambda s: 12.0 + float(np.sum(s < 0)), maximum_solved=3
+    )
     assert found.solved == 3
     assert found.certified == (found.cost == 12.0)
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from benchmarks.sign_instances import instance
 
-from taufit.signs.folded_normal import fit_folded
-from taufit.signs.quadratic import independent_columns, joint_rows, sign_form
+from taufit.signs.folded_normal import fit_folded_normal
+from taufit.signs.quadratic_form import build_quadratic_form, independent_columns, joint_rows
 from taufit.signs.segments import cut_segments, noise_scale
 
 
@@ -26,7 +26,7 @@ def parts():
 
 def test_form_is_the_least_squares_cost_of_any_signs(parts):
     case, regressor, weight, cut, rows = parts
-    form = sign_form(rows, case.samples.torque, weight, cut.label, len(cut))
+    form = build_quadratic_form(rows, case.samples.torque, weight, cut.label, len(cut))
     use = cut.label >= 0
     weighted = regressor[use] * weight[use][:, None]
     rng = np.random.default_rng(0)
@@ -48,7 +48,7 @@ def test_known_signs_become_the_anchor(parts):
     label[:, 5] = count
     values = np.where(label == count, case.measured, case.samples.torque)
 
-    form = sign_form(rows, values, weight, label, count)
+    form = build_quadratic_form(rows, values, weight, label, count)
 
     assert form.anchor == count
     use = label >= 0
@@ -93,7 +93,9 @@ def test_refinement_never_lowers_the_likelihood(parts):
 
     values = [
         likelihood(
-            fit_folded(rows, magnitude, known, keep, start, np.zeros(6), maximum_iterations=most)
+            fit_folded_normal(
+                rows, magnitude, known, keep, start, np.zeros(6), maximum_iterations=most
+            )
         )
         for most in (1, 2, 4, 8)
     ]
@@ -113,7 +115,7 @@ def _onto(rows, torque, case, theta):
 def test_refinement_with_signs_is_weighted_least_squares(parts):
     case, _, _, _, rows = parts
     every = np.ones(case.measured.shape, bool)
-    fit = fit_folded(rows, case.measured, every, every, np.zeros(rows.width), np.zeros(6))
+    fit = fit_folded_normal(rows, case.measured, every, every, np.zeros(rows.width), np.zeros(6))
     np.testing.assert_allclose(fit.noise, case.noise, rtol=0.15)
     residual = (case.measured - fit.predicted) / fit.noise**2
     # The normal equations hold at the weights the noise settled on.

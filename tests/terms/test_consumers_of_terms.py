@@ -29,7 +29,7 @@ from taufit.recording import Recording
 from taufit.signals import Samples
 from taufit.terms import CONSERVATIVE, DISSIPATIVE, TERMS, Term
 from taufit.terms.friction import Presliding
-from taufit.workflow import condition_like, identify
+from taufit.workflow import condition_for_model, identify
 
 SOURCE = Path(taufit.__file__).parent
 RATE = 100.0
@@ -115,7 +115,7 @@ def made(term) -> Pair:
     model = identify(robot, runs[:1], terms=[term], friction=structure.friction).model
     added = np.array([MORE.get(what, 0.0) for what in model.layout.quantities])
     more = replace(model.with_values(model.values + added), training=model.training)
-    samples = condition_like(model, runs[1:])
+    samples = condition_for_model(model, runs[1:])
     difference = predicted_torque(more, samples) - predicted_torque(model, samples)
     still = more.conservative_torque(samples.position) - model.conservative_torque(samples.position)
     t, q, v, a = motion(20.0, 1)

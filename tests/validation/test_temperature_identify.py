@@ -21,7 +21,7 @@ from taufit.recording import write_recording
 from taufit.report import fit_page
 from taufit.terms.friction import Linear, TemperatureDependent
 from taufit.validation import score
-from taufit.workflow import condition_like, identify
+from taufit.workflow import condition_for_model, identify
 
 STATES = (20.0, 26.0, 32.0, 38.0)
 
@@ -54,8 +54,8 @@ def test_a_file_predicts_with_temperature(warm_fit, tmp_path):
     model = read_model(tmp_path / "m.json")
     assert isinstance(model.friction, TemperatureDependent)
     one = worn_arm.run(23.0, 99, path=5)
-    aware = score(model, condition_like(model, [one]))
-    guessed = condition_like(model, [replace(one, temperature=None)])
+    aware = score(model, condition_for_model(model, [one]))
+    guessed = condition_for_model(model, [replace(one, temperature=None)])
     assert any("middle of training" in str(f) for f in guessed.findings)
     assert np.all(aware.rmse < score(model, guessed).rmse)
 

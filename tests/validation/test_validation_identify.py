@@ -18,7 +18,7 @@ from taufit.recording import Finding
 from taufit.robot import read_robot
 from taufit.signals import condition
 from taufit.validation import score
-from taufit.workflow import condition_like, cross_validate, identify
+from taufit.workflow import condition_for_model, cross_validate, identify
 
 
 def test_hold_outs_take_the_gains_of_training(arm, runs):
@@ -31,7 +31,7 @@ def test_hold_outs_take_the_gains_of_training(arm, runs):
     assert done.holdout_scores[0].mean_nrmse < 0.02
     np.testing.assert_array_equal(done.model.training.conditioning.gain, gain)
     np.testing.assert_array_equal(done.model.robot.drives.gain, gain)
-    samples = condition_like(done.model, [other])
+    samples = condition_for_model(done.model, [other])
     assert score(done.model, samples).mean_nrmse == pytest.approx(done.holdout_scores[0].mean_nrmse)
 
 

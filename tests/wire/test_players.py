@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from taufit.core.errors import WireError
-from taufit.excitation import Sampled
+from taufit.excitation import SampledMotion
 from taufit.excitation.motion_file import write_motion
 from taufit.robot import read_robot
 from taufit.sim import Twin, random_fourier, typical_rotor
@@ -36,7 +36,7 @@ def open_motion():
     """One that does not end where it begins."""
     t = np.linspace(0.0, 2.0, 201)
     s = (3 * (t / 2) ** 2 - 2 * (t / 2) ** 3)[:, None]
-    return Sampled(t, CENTRE + 0.4 * s * np.ones(6))
+    return SampledMotion(t, CENTRE + 0.4 * s * np.ones(6))
 
 
 @pytest.mark.parametrize(

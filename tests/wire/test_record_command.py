@@ -16,7 +16,7 @@ import yaml
 from taufit.cli import main
 from taufit.core.errors import WireError
 from taufit.dynamics import inverse_dynamics
-from taufit.excitation import Sampled
+from taufit.excitation import SampledMotion
 from taufit.excitation.motion_file import read_motion, write_motion
 from taufit.excitation.robot_programs import to_urscript
 from taufit.recording import read_recording
@@ -288,7 +288,7 @@ def test_wrong_words_are_answered_in_one_message(tmp_path, arguments, code, says
     write_motion(motion(3), tmp_path / "MOTION.json", robot="ur10")
     write_motion(motion(3), tmp_path / "NAMELESS.json")
     knots = np.arange(0.0, 5.0, 0.1)
-    sampled = Sampled(knots, motion(3).at(knots)[0])
+    sampled = SampledMotion(knots, motion(3).at(knots)[0])
     write_motion(sampled, tmp_path / "SAMPLED.json", robot="ur10")
     arguments = [f"{tmp_path / a}.json" if a.isupper() else a for a in arguments]
     ran = subprocess.run(

@@ -92,15 +92,15 @@ def test_requests_and_answers_are_each_others_inverse():
     assert rtde.read_outputs_request(body) == (125.0, names)
     _, body = rtde.FrameParser().feed(rtde.inputs_request(names))[0]
     assert rtde.read_inputs_request(body) == names
-    answer = rtde.types_answer(rtde.OUTPUTS, 1, ["DOUBLE", "NOT_FOUND"])
-    assert rtde.read_types_answer(answer[3:]) == (1, ["DOUBLE", "NOT_FOUND"])
-    assert rtde.read_version_answer(rtde.version_answer((5, 23, 1, 7))[3:]) == (5, 23, 1, 7)
+    answer = rtde.types_reply(rtde.OUTPUTS, 1, ["DOUBLE", "NOT_FOUND"])
+    assert rtde.read_types_reply(answer[3:]) == (1, ["DOUBLE", "NOT_FOUND"])
+    assert rtde.read_version_reply(rtde.version_reply((5, 23, 1, 7))[3:]) == (5, 23, 1, 7)
     said = rtde.read_text_message(rtde.text_message("hello", "me", 2)[3:])
     assert said == ("hello", "me", 2)
     with pytest.raises(WireError, match="longer than 2048"):
         rtde.outputs_request(125.0, ["x" * 100] * 30)
     with pytest.raises(WireError, match="QUATERNION"):
-        rtde.read_types_answer(b"\x01DOUBLE,QUATERNION")
+        rtde.read_types_reply(b"\x01DOUBLE,QUATERNION")
 
 
 def test_real_time_packets_give_their_columns_at_the_documented_offsets():

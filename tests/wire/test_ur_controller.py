@@ -7,7 +7,7 @@ import pytest
 from tests.wire.conftest import path, ticks
 
 from taufit.dynamics import coriolis_torque, forward_kinematics, mass_matrix
-from taufit.excitation import Sampled
+from taufit.excitation import SampledMotion
 from taufit.excitation.robot_programs import to_urscript
 from taufit.robot import bundled_robots, read_robot
 from taufit.robot.pose import rotation_about_axis
@@ -70,7 +70,7 @@ def test_any_other_motion_is_played_through_its_knots(offline):
     controller = offline((3, 15, 0, 0))
     series = excitation(controller.twin.robot)
     knots = np.linspace(0.0, series.duration, 61)
-    motion = Sampled(knots, series.at(knots)[0])
+    motion = SampledMotion(knots, series.at(knots)[0])
     step = controller.step
     targets, _ = played(controller, to_urscript(motion, step_s=step, slow=0.5, phases=True))
     count = round(motion.duration / step)

@@ -54,13 +54,13 @@ def client(virtual_ur):
 def test_inputs_belong_to_one_client_until_it_leaves(client):
     names = ["input_double_register_3", "speed_slider_mask"]
     first, second = client(), client()
-    number, types = rtde.read_types_answer(first.ask(rtde.inputs_request(names)))
+    number, types = rtde.read_types_reply(first.ask(rtde.inputs_request(names)))
     assert number == 1 and types == ["DOUBLE", "UINT32"]
-    number, types = rtde.read_types_answer(second.ask(rtde.inputs_request(names)))
+    number, types = rtde.read_types_reply(second.ask(rtde.inputs_request(names)))
     assert number == 0 and types == ["IN_USE", "IN_USE"]
     first.close()
     for _ in range(100):
-        number, _ = rtde.read_types_answer(second.ask(rtde.inputs_request(names)))
+        number, _ = rtde.read_types_reply(second.ask(rtde.inputs_request(names)))
         if number:
             break
         time.sleep(0.05)
@@ -80,8 +80,8 @@ def test_fields_depend_on_the_software(quiet_twin, version, unknown):
     names = ["timestamp", "payload", "payload_inertia", "ft_raw_wrench", "control_step"]
     with VirtualUr(UrController(quiet_twin, version=version)) as robot:
         client = Client(robot)
-        number, types = rtde.read_types_answer(client.ask(rtde.outputs_request(125.0, names)))
-        assert rtde.read_version_answer(client.ask(rtde.frame(rtde.URCONTROL))) == version
+        number, types = rtde.read_types_reply(client.ask(rtde.outputs_request(125.0, names)))
+        assert rtde.read_version_reply(client.ask(rtde.frame(rtde.URCONTROL))) == version
         client.close()
     assert {n for n, kind in zip(names, types, strict=True) if kind == "NOT_FOUND"} == unknown
     assert bool(number) == (not unknown)
@@ -89,7 +89,7 @@ def test_fields_depend_on_the_software(quiet_twin, version, unknown):
 
 def test_a_rate_beyond_the_controllers_is_refused_in_words(client):
     one = client()
-    number, _ = rtde.read_types_answer(one.ask(rtde.outputs_request(1000.0, ["timestamp"])))
+    number, _ = rtde.read_types_reply(one.ask(rtde.outputs_request(1000.0, ["timestamp"])))
     assert number == 0
 
 
@@ -100,7 +100,7 @@ def test_protocol_one_is_not_spoken(client):
 def test_the_slider_moves_by_its_input(virtual_ur, client):
     one = client()
     names = ["speed_slider_mask", "speed_slider_fraction"]
-    number, types = rtde.read_types_answer(one.ask(rtde.inputs_request(names)))
+    number, types = rtde.read_types_reply(one.ask(rtde.inputs_request(names)))
     recipe = rtde.Recipe(number, tuple(names), tuple(types))
     values = {"speed_slider_mask": 1, "speed_slider_fraction": 0.25}
     one.socket.sendall(rtde.frame(rtde.DATA, recipe.pack(values)))

@@ -248,7 +248,7 @@ def test_texts_and_early_data_do_not_disturb_the_start():
                 if kind == rtde.PROTOCOL:
                     client.sendall(rtde.frame(kind, b"\x01"))
                 elif kind == rtde.URCONTROL:
-                    client.sendall(rtde.version_answer((5, 9, 0, 0)))
+                    client.sendall(rtde.version_reply((5, 9, 0, 0)))
                 elif kind == rtde.OUTPUTS:
                     names = rtde.read_outputs_request(body)[1]
                     types = ["DOUBLE" if n == "timestamp" else "VECTOR6D" for n in names]
@@ -257,7 +257,7 @@ def test_texts_and_early_data_do_not_disturb_the_start():
                         "NOT_FOUND" if n in unknown else t
                         for n, t in zip(names, types, strict=True)
                     ]
-                    client.sendall(rtde.types_answer(kind, 0 if unknown else 1, types))
+                    client.sendall(rtde.types_reply(kind, 0 if unknown else 1, types))
                     if unknown:
                         client.close()
                         client, _ = server.accept()

@@ -68,8 +68,8 @@ def rtde_seeds():
         rtde.frame(rtde.START),
         rtde.frame(rtde.PAUSE),
         rtde.text_message("hello", "me", 1),
-        rtde.types_answer(rtde.OUTPUTS, 1, ["DOUBLE", "VECTOR6D", "NOT_FOUND"]),
-        rtde.version_answer((5, 1, 2, 3)),
+        rtde.types_reply(rtde.OUTPUTS, 1, ["DOUBLE", "VECTOR6D", "NOT_FOUND"]),
+        rtde.version_reply((5, 1, 2, 3)),
     ]
 
 
@@ -102,11 +102,11 @@ def read_rtde(frames, recipe, data):
         if kind == rtde.DATA:
             recipe.unpack(body)
         elif kind in (rtde.OUTPUTS, rtde.INPUTS):
-            rtde.read_types_answer(body)
+            rtde.read_types_reply(body)
         elif kind == rtde.TEXT:
             rtde.read_text_message(body)
         elif kind == rtde.URCONTROL:
-            rtde.read_version_answer(body)
+            rtde.read_version_reply(body)
 
 
 def read_state(packages, data):
@@ -150,7 +150,7 @@ def test_a_dashboard_answers_anything(controller):
     words = ["play", "stop", "power on", "robotmode", "load x", "popup", "get robot model", "pause"]
     for _ in range(PACKETS // 10):
         line = mutated(draw, [w.encode() for w in words]).decode(errors="replace")
-        said = ur_dashboard.answer_line(controller, line)
+        said = ur_dashboard.reply_to_line(controller, line)
         assert said is None or (len(said) < 1000 and "\n" not in said)
     controller.unlock_protective_stop()
     controller.release_brakes()

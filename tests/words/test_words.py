@@ -9,7 +9,17 @@ from pathlib import Path
 import pytest
 from tests.words.same_code import Comparison
 from tests.words.sample import NAMES, TEXTS, draw, page_items, source_items
-from tests.words.shares import ROOT, SOURCE, foreign_names, is_participle, measure
+from tests.words.shares import (
+    PUBLIC_WORDS,
+    ROOT,
+    SOURCE,
+    foreign_names,
+    is_participle,
+    main,
+    measure,
+    public_names,
+    words_of,
+)
 
 MODULES = sorted(SOURCE.glob("*/*.py"))[::20]
 
@@ -128,6 +138,17 @@ def test_shares_count_vague_names_and_openings(tmp_path: Path):
     assert not is_participle("feed_back") and is_participle("_floored")
     (tmp_path / "c.py").write_text("def frobnicate(x):\n    return x\n")
     assert any("frobnicate" in name for name in foreign_names(tmp_path))
+
+
+def test_the_source_is_below_the_limits(capsys):
+    assert main([]) == 0, capsys.readouterr().out
+
+
+def test_ordinary_words_are_sorted_and_in_use():
+    words = PUBLIC_WORDS.read_text().split()
+    in_use = {word for _, name in public_names(SOURCE) for word in words_of(name)}
+    assert words == sorted(set(words))
+    assert not [word for word in words if not {word, word + "s"} & in_use]
 
 
 def test_a_sheet_has_every_kind_and_repeats_by_seed():

@@ -16,7 +16,7 @@ from taufit.fitting import automatic_model
 from taufit.model.information_share import measured_speed_range
 from taufit.report import fit_page
 from taufit.sim import random_fourier
-from taufit.workflow.training_data import condition_like
+from taufit.workflow.training_data import condition_for_model
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +74,9 @@ def test_a_share_kept_out_is_predicted_with_friction_as_the_motion_before_left_i
     assert counted[0] - border < 2.0 / samples.rate_hz
     np.testing.assert_array_equal(
         taufit.predicted_torque(done.model, samples)[samples.in_motion],
-        taufit.predicted_torque(done.model, condition_like(done.model, [whole]))[samples.in_motion],
+        taufit.predicted_torque(done.model, condition_for_model(done.model, [whole]))[
+            samples.in_motion
+        ],
     )
 
 

@@ -6,7 +6,7 @@ Left to others: the fit (fitting), scores (validation).
 
 from typing import TYPE_CHECKING
 
-from taufit.core.lazy import lazy_room
+from taufit.core.lazy import lazy_package
 
 if TYPE_CHECKING:
     from taufit.calibration.excitation_check import (
@@ -36,4 +36,4 @@ if TYPE_CHECKING:
         move_model as move_model,
     )
 
-lazy_room(__name__)
+lazy_package(__name__)

@@ -26,7 +26,7 @@ from taufit.clearance.space import CollisionSpace
 from taufit.core.arrays import Array, Float
 from taufit.excitation import Fourier, Motion
 from taufit.robot import JointLimits, Robot
-from taufit.wire.player import APPROACH_ACCELERATION, APPROACH_SPEED, Approach, MotionDemand
+from taufit.wire.player import APPROACH_ACCELERATION, APPROACH_SPEED, Approach, MotionRanges
 
 # Maximum duration of the approach [s].
 _MAXIMUM_APPROACH_S = 120.0
@@ -58,7 +58,7 @@ class Clearance:
     back: Approach | None
     via: str
     knots_s: float
-    reach: MotionDemand
+    reach: MotionRanges
     limits: JointLimits
 
     def is_cleared(self, *, accept_uncertified: bool = False) -> bool:
@@ -273,10 +273,10 @@ class ClearanceCheck:
             + f"Jog the arm to {_format_degrees(nearest)} degrees: the way from there is proved"
         )
 
-    def _demand(self, motion: Motion, paths: list[Float[Array, "n j"]]) -> MotionDemand:
+    def _demand(self, motion: Motion, paths: list[Float[Array, "n j"]]) -> MotionRanges:
         """Demand of the motion, its positions extended by the approach."""
         time = np.linspace(0.0, motion.duration, max(500, min(200_000, int(200 * motion.duration))))
-        demand = MotionDemand.from_samples(*motion.at(time), motion.duration)
+        demand = MotionRanges.from_samples(*motion.at(time), motion.duration)
         if not paths:
             return demand
         poses = np.vstack(paths)

@@ -18,7 +18,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float, Int
 from taufit.core.errors import TaufitError
-from taufit.excitation import Fourier, Motion, Sampled, Spline, Strokes
+from taufit.excitation import Fourier, Motion, SampledMotion, Spline, Strokes
 
 if TYPE_CHECKING:
     from scipy.interpolate import BSpline
@@ -317,7 +317,7 @@ def exact_curve(motion: Motion) -> Curve:
         from scipy.interpolate import BSpline
 
         return _from_spline(BSpline(motion.knots, motion.control, 5))
-    if isinstance(motion, Sampled):
+    if isinstance(motion, SampledMotion):
         return _from_spline(motion._splines[0])
     if isinstance(motion, Strokes):
         return StrokeCurve(motion)

@@ -14,7 +14,7 @@ from taufit.clearance.curve import Curve, exact_curve, hermite
 from taufit.clearance.proof import LIMIT_TOLERANCE, prove_limits
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import TaufitError
-from taufit.excitation import Fourier, Motion, Sampled, Spline, Strokes
+from taufit.excitation import Fourier, Motion, SampledMotion, Spline, Strokes
 from taufit.excitation.robot_programs import KNOTS_S, knots
 from taufit.robot import JointLimits
 
@@ -117,8 +117,8 @@ def shift_by_turns(motion: Motion, turns: Float[Array, " j"]) -> Motion:
         return replace(motion, offset=motion.offset + shift)
     if isinstance(motion, Spline):
         return replace(motion, control=motion.control + shift)
-    if isinstance(motion, Sampled):
-        return Sampled(motion.time, motion.position + shift)
+    if isinstance(motion, SampledMotion):
+        return SampledMotion(motion.time, motion.position + shift)
     if isinstance(motion, Strokes):
         return Strokes(
             motion.pose + shift, motion.joint, motion.displacement, motion.speed, motion.ramp

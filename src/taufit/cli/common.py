@@ -29,9 +29,9 @@ def print_json(data: dict[str, Any]) -> None:
 
 def plain_console(*, stderr: bool = False) -> Console:
     """Console for results; text is printed without interpretation of markup."""
-    from taufit.cli.parts.safe_console import Screen
+    from taufit.cli.parts.safe_console import SafeConsole
 
-    return Screen(stderr=stderr, markup=False, highlight=False)
+    return SafeConsole(stderr=stderr, markup=False, highlight=False)
 
 
 def headline(word: str, text: str, style: str = "bold") -> Text:

@@ -91,9 +91,9 @@ def _read_states(
         time = np.arange(int(planned.duration * _RATE_HZ) + 1) / _RATE_HZ
         position, velocity, _ = planned.at(time)
         return time, position, velocity
-    from taufit.workflow import condition_like
+    from taufit.workflow import condition_for_model
 
-    samples = condition_like(model, [source.read_single(path)])
+    samples = condition_for_model(model, [source.read_single(path)])
     return samples.time, samples.position, samples.velocity
 
 

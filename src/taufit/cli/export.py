@@ -157,13 +157,13 @@ def _test_on_recordings(
 ) -> list[ExportAccuracy]:
     """Accuracy of the exported model on recordings, conditioned like the training data."""
     from taufit.export.export_accuracy import accuracy_on_samples
-    from taufit.workflow import condition_like
+    from taufit.workflow import condition_for_model
 
     return [
         accuracy_on_samples(
             fitted,
             chosen_format,
-            condition_like(fitted, recordings.read(path), name=path.name),
+            condition_for_model(fitted, recordings.read(path), name=path.name),
             path.name,
         )
         for path in files

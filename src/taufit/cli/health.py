@@ -53,7 +53,7 @@ def baseline(
 
     Next: `taufit health check HISTORY RECORDING` adds runs and tests for increased friction.
     """
-    from taufit.health import judge, start_history, write_history
+    from taufit.health import assess_health, start_history, write_history
     from taufit.health.history import RECOMMENDED_RUNS
     from taufit.model.model_file import read_model
     from taufit.terms import needs
@@ -74,7 +74,7 @@ def baseline(
             "friction. Fit cold and warm recordings together (taufit fit --temperature linear)."
         )
     write_history(history, output)
-    health = judge(history)
+    health = assess_health(history)
     if report is not None:
         _report(history, report)
     if as_json:
@@ -142,7 +142,7 @@ def check(
     Next: `taufit health check HISTORY --report health.html` shows every joint over time.
     """
     from taufit.core.errors import InfeasibleError
-    from taufit.health import add_runs, judge, read_history
+    from taufit.health import add_runs, assess_health, read_history
 
     runs_history = read_history(history)
     notes: list[str] = []
@@ -155,7 +155,7 @@ def check(
                 runs_history = runs_history.with_run(name, samples, sha256=digest)
         else:
             runs_history = add_runs(history, runs, sha256=hashes, expected=runs_history)
-    health = judge(runs_history)
+    health = assess_health(runs_history)
     if report is not None:
         _report(runs_history, report)
     if as_json:
@@ -182,7 +182,7 @@ def _read_runs(
     from taufit.core.compute.cache.store import content_of
     from taufit.temperature.temperature_slopes import repair_temperature
     from taufit.validation import range_findings
-    from taufit.workflow import condition_like
+    from taufit.workflow import condition_for_model
 
     runs: list[tuple[str, Any]] = []
     hashes: list[str] = []
@@ -194,7 +194,7 @@ def _read_runs(
             recordings = source.read(path)
             for number, recording in enumerate(recordings):
                 name = path.name if len(recordings) == 1 else f"{path.name}#{number}"
-                samples = condition_like(model, [recording], name=str(path))
+                samples = condition_for_model(model, [recording], name=str(path))
                 if samples.temperature is not None and model.training.thermal is None:
                     temperature, messages = repair_temperature(samples)
                     samples = samples.with_channels(temperature=temperature)

@@ -249,9 +249,9 @@ def _require_clearance(
     import numpy as np
 
     from taufit.core.errors import WireError
-    from taufit.wire.ur_player import motion_blockers
+    from taufit.wire.ur_player import blocking_reasons
 
-    obstacles = motion_blockers(block)
+    obstacles = blocking_reasons(block)
     if remote_control == "false":
         obstacles.append("the controller is in local control; switch it to remote control")
     if obstacles:

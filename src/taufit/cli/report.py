@@ -36,7 +36,7 @@ def command(
     from taufit.report import ReportRun, model_page
     from taufit.validation import score
     from taufit.validation.score_breakdown import score_breakdown
-    from taufit.workflow import condition_like
+    from taufit.workflow import condition_for_model
 
     require_cutoff(cutoff_hz)
     fitted = read_model(model)
@@ -45,7 +45,7 @@ def command(
         task = bar.add_task("reading", total=len(recording or []) + 1)
         for path in recording or []:
             recordings = source.read(path)
-            samples = condition_like(fitted, recordings, cutoff_hz=cutoff_hz, name=str(path))
+            samples = condition_for_model(fitted, recordings, cutoff_hz=cutoff_hz, name=str(path))
             breakdown = score_breakdown(fitted, samples, score(fitted, samples, file=str(path)))
             runs.append(ReportRun(path.name, samples, breakdown))
             bar.advance(task)

@@ -5,7 +5,8 @@ Not here: payload estimation (payload), the reaction to a contact (the controlle
 
 from typing import TYPE_CHECKING
 
-from taufit.core.lazy import lazy_room
+from taufit.core.lazy import lazy_package
+from taufit.core.names import renamed_names
 
 if TYPE_CHECKING:
     from taufit.contact.contact import (
@@ -39,4 +40,6 @@ if TYPE_CHECKING:
     )
     from taufit.contact.settings import ContactSettings as ContactSettings
 
-lazy_room(__name__)
+lazy_package(__name__)
+# Former names of 0.1, accepted with a warning until 0.3.
+__getattr__ = renamed_names(__name__, ContactWatch="ContactDetector")

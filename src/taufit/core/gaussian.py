@@ -104,7 +104,7 @@ def inverse_at_unit_diagonal(
     return np.asarray(np.linalg.inv(scaled) / np.outer(size, size))
 
 
-def inverse_within(
+def inverse_on_subset(
     matrix: Float[Array, "p p"], free: Bool[Array, " p"], ridge: float = 0.0
 ) -> Float[Array, "p p"]:
     """Inverse over the free rows and columns, 0 elsewhere."""

@@ -15,7 +15,7 @@ from typing import Any, TypeVar, cast
 T = TypeVar("T")
 
 
-class LazyRoom(ModuleType):
+class LazyPackage(ModuleType):
     """Package that imports its public names on first use.
 
     A public name may equal that of its module (`identify`) and then takes precedence, as in a
@@ -41,7 +41,7 @@ class LazyRoom(ModuleType):
         return sorted({*self.__dict__, *self._modules})
 
 
-def lazy_room(package: str) -> None:
+def lazy_package(package: str) -> None:
     """Make a package import its public names on first use.
 
     The names are those imported under `if TYPE_CHECKING` as `from MODULE import NAME as NAME`,
@@ -60,7 +60,7 @@ def lazy_room(package: str) -> None:
     }
     public = sorted([*modules, *room.__dict__.get("__all__", ())])
     room.__dict__.update(_modules=modules, __all__=public)
-    room.__class__ = LazyRoom
+    room.__class__ = LazyPackage
 
 
 class Registry(MutableMapping[str, T]):

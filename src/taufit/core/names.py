@@ -7,6 +7,7 @@ C, URScript, YAML or a terminal are escaped here. XML and HTML are escaped by th
 from __future__ import annotations
 
 import re
+import sys
 import unicodedata
 import warnings
 from collections.abc import Callable
@@ -101,16 +102,18 @@ def renamed_keywords(**names: str) -> Callable[[Callable[P, R]], Callable[P, R]]
     """Decorator that accepts old keyword names (old="new") with a DeprecationWarning."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        called = function.__qualname__.removesuffix(".__init__")
+
         @wraps(function)
         def accepting(*args: P.args, **kwargs: P.kwargs) -> R:
             renamed: dict[str, Any] = {}
             for key, value in kwargs.items():
                 name = names.get(key, key)
                 if name != key:
-                    text = f"{function.__name__}({key}=...) is now {name}=...; {key} goes with 0.3."
+                    text = f"{called}({key}=...) is now {name}=...; {key} goes with 0.3."
                     warnings.warn(text, DeprecationWarning, stacklevel=2)
                 if name in renamed:
-                    raise TypeError(f"{function.__name__}() got {name} twice, once by its old name")
+                    raise TypeError(f"{called}() got {name} twice, once by its old name")
                 renamed[name] = value
             return cast(Callable[..., R], function)(*args, **renamed)
 
@@ -119,8 +122,21 @@ def renamed_keywords(**names: str) -> Callable[[Callable[P, R]], Callable[P, R]]
     return decorate
 
 
+def renamed_names(package: str, **names: str) -> Callable[[str], Any]:
+    """Function `__getattr__` of a module: old names (old="new") give a DeprecationWarning."""
+
+    def find(name: str) -> Any:
+        if name not in names:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        text = f"{package}.{name} is now {package}.{names[name]}; {name} goes with 0.3."
+        warnings.warn(text, DeprecationWarning, stacklevel=2)
+        return getattr(sys.modules[package], names[name])
+
+    return find
+
+
 class RenamedAttribute:
-    """Former name of an attribute, accepted with a DeprecationWarning.
+    """Former name of an attribute or method, accepted with a DeprecationWarning.
 
     Args:
         name: New name of the attribute.
@@ -133,8 +149,7 @@ class RenamedAttribute:
         self.old_name = old_name
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
-        if instance is None:
-            return self
-        text = f"{type(instance).__name__}.{self.old_name} is now {self.name}; "
+        target = instance if instance is not None else owner
+        text = f"{(owner or type(instance)).__name__}.{self.old_name} is now {self.name}; "
         warnings.warn(f"{text}{self.old_name} goes with 0.3.", DeprecationWarning, stacklevel=2)
-        return getattr(instance, self.name)
+        return getattr(target, self.name)

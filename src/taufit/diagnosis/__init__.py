@@ -5,7 +5,7 @@ Elsewhere: reading (recording), drive gains and mounting (calibration), scores (
 
 from typing import TYPE_CHECKING
 
-from taufit.core.lazy import lazy_room
+from taufit.core.lazy import lazy_package
 
 if TYPE_CHECKING:
     from taufit.diagnosis.correction import Cause as Cause, Correction as Correction
@@ -21,4 +21,4 @@ if TYPE_CHECKING:
         suitable_cutoff as suitable_cutoff,
     )
 
-lazy_room(__name__)
+lazy_package(__name__)

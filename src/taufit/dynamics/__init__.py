@@ -6,7 +6,7 @@ Elsewhere: friction, drives and payload (torque_model).
 
 from typing import TYPE_CHECKING
 
-from taufit.core.lazy import lazy_room
+from taufit.core.lazy import lazy_package
 
 if TYPE_CHECKING:
     from taufit.dynamics.base_expressions import base_expressions as base_expressions
@@ -31,4 +31,4 @@ if TYPE_CHECKING:
         jacobian as jacobian,
     )
 
-lazy_room(__name__)
+lazy_package(__name__)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from taufit.core.errors import TaufitError
-from taufit.core.lazy import Registry, lazy_room
+from taufit.core.lazy import Registry, lazy_package
 
 if TYPE_CHECKING:
     from taufit.estimators.consistent_sdp import ConsistentSdp as ConsistentSdp
@@ -54,4 +54,4 @@ def as_estimator(estimator: Estimator | str | None) -> Estimator | None:
 
 __all__ = ["ESTIMATORS", "as_estimator"]
 
-lazy_room(__name__)
+lazy_package(__name__)

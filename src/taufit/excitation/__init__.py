@@ -3,6 +3,7 @@
 Left to others: playing it (live, sim) and fitting its recording (estimation).
 """
 
+from taufit.core.names import renamed_names
 from taufit.excitation.basis import FourierBasis, SplineBasis
 from taufit.excitation.criteria import CRITERIA
 from taufit.excitation.design import Design, default_limits, design
@@ -13,7 +14,7 @@ from taufit.excitation.motion_kinds import limits_of_motion, warm_up
 from taufit.excitation.payload_inertia import InertiaGoal, InertiaPlan
 from taufit.excitation.plan import KINDS, Plan, SearchEffort, plan
 from taufit.excitation.robot_programs import to_csv, to_joint_trajectory, to_urscript
-from taufit.excitation.sampled import Sampled
+from taufit.excitation.sampled_motion import SampledMotion
 from taufit.excitation.scene import Capsule, Plane, Scene, mounting_plane, scene_for
 from taufit.excitation.spline import Spline
 from taufit.excitation.stroke_motion import Strokes
@@ -33,7 +34,7 @@ __all__ = [
     "Motion",
     "Plan",
     "Plane",
-    "Sampled",
+    "SampledMotion",
     "Scene",
     "SearchEffort",
     "SpeedPlan",
@@ -55,3 +56,6 @@ __all__ = [
     "warm_up",
     "write_motion",
 ]
+
+# Former names of 0.1, accepted with a warning until 0.3.
+__getattr__ = renamed_names(__name__, Effort="SearchEffort", Sampled="SampledMotion")

@@ -12,7 +12,7 @@ from taufit.core.files import write_json
 from taufit.core.plain_data import read_json
 from taufit.excitation.fourier import Fourier
 from taufit.excitation.motion import Motion
-from taufit.excitation.sampled import Sampled
+from taufit.excitation.sampled_motion import SampledMotion
 from taufit.excitation.spline import Spline
 from taufit.excitation.stroke_motion import Strokes
 
@@ -20,7 +20,7 @@ from taufit.excitation.stroke_motion import Strokes
 MAXIMUM_DURATION_S = 7200.0
 MOTIONS: dict[str, Any] = {
     "fourier": Fourier,
-    "sampled": Sampled,
+    "sampled": SampledMotion,
     "spline": Spline,
     "strokes": Strokes,
 }

@@ -12,7 +12,7 @@ from taufit.dynamics.base_parameters import base_parameters
 from taufit.excitation.fourier import Fourier
 from taufit.excitation.motion import Motion
 from taufit.excitation.objective import MotionInformation
-from taufit.excitation.sampled import Sampled
+from taufit.excitation.sampled_motion import SampledMotion
 from taufit.excitation.scene import Clearances, Scene
 from taufit.model.torque_model import TorqueModel
 from taufit.robot import JointLimits, Robot
@@ -39,11 +39,11 @@ def limit_arm_speed(limits: JointLimits, arm_speed: float = 0.5) -> JointLimits:
     return replace(limits, velocity=limits.velocity * factor)
 
 
-def motion_from_recording(samples: Samples) -> Sampled:
+def motion_from_recording(samples: Samples) -> SampledMotion:
     """Motion of a recording, as input for planning the next one."""
     moving = samples.in_motion & (samples.run == samples.run[0])
     step = max(1, round(samples.rate_hz / 100.0))
-    return Sampled(samples.time[moving][::step], samples.position[moving][::step])
+    return SampledMotion(samples.time[moving][::step], samples.position[moving][::step])
 
 
 def prior_information(

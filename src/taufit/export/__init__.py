@@ -5,7 +5,7 @@ In: a `FittedModel`. Out: files. Left to others: reading those formats (robot).
 
 from typing import TYPE_CHECKING
 
-from taufit.core.lazy import lazy_room
+from taufit.core.lazy import lazy_package
 
 if TYPE_CHECKING:
     from taufit.export.export_format import (
@@ -23,4 +23,4 @@ if TYPE_CHECKING:
         write_urdf as write_urdf,
     )
 
-lazy_room(__name__)
+lazy_package(__name__)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from taufit.core.files import write_text
-from taufit.export.format_reduction import ReducedModel, keep_all_terms
+from taufit.export.format_reduction import ReducedModel, without_reduction
 from taufit.model.fitted_model import FittedModel
 
 
@@ -39,7 +39,7 @@ class ExportFormat:
 
     ending: str
     write: Callable[[FittedModel, Path], ExportResult]
-    reduce: Callable[[FittedModel], ReducedModel] = keep_all_terms
+    reduce: Callable[[FittedModel], ReducedModel] = without_reduction
     is_samplewise: bool = False
 
 

@@ -96,7 +96,7 @@ class ReducedModel:
     rmse: Float[Array, " j"] | None = None
 
 
-def keep_all_terms(model: FittedModel) -> ReducedModel:
+def without_reduction(model: FittedModel) -> ReducedModel:
     """Reduction for a format that represents everything."""
     score = model.training.score
     return ReducedModel(model, rmse=None if score is None else score.rmse)

@@ -5,7 +5,7 @@ Elsewhere: recordings and scores (workflow), unsigned torque (signs).
 
 from typing import TYPE_CHECKING
 
-from taufit.core.lazy import lazy_room
+from taufit.core.lazy import lazy_package
 
 if TYPE_CHECKING:
     from taufit.fitting.fit import (
@@ -16,4 +16,4 @@ if TYPE_CHECKING:
     from taufit.fitting.fit_samples import fit_samples as fit_samples
     from taufit.fitting.friction_prior import FrictionPrior as FrictionPrior
 
-lazy_room(__name__)
+lazy_package(__name__)

@@ -84,7 +84,7 @@ class FrictionPrior:
         return has_prior, values, precision
 
 
-def with_tested_friction(model: TorqueModel, tested: FittedModel) -> TorqueModel:
+def with_friction_of_test(model: TorqueModel, tested: FittedModel) -> TorqueModel:
     """Model structure with the tested friction model and shapes; further terms are kept."""
     if tested.robot.joints != model.robot.joints:
         raise TaufitError(

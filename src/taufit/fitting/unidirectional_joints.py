@@ -50,7 +50,7 @@ def _sentence(joints: tuple[int, ...]) -> str:
     )
 
 
-def one_way_findings(samples: Samples) -> list[Finding]:
+def unidirectional_findings(samples: Samples) -> list[Finding]:
     """One finding per unidirectional joint, all with the same sentence."""
     joints = unidirectional_joints(samples)
     return [Finding("one_way_joint", "warning", _sentence(joints), joint=j + 1) for j in joints]

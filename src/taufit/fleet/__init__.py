@@ -6,10 +6,10 @@ Elsewhere: single fits (workflow), pages (report), distribution of the work (eng
 
 from typing import TYPE_CHECKING
 
-from taufit.core.lazy import lazy_room
+from taufit.core.lazy import lazy_package
 
 if TYPE_CHECKING:
     from taufit.fleet.fleet_study import study_fleet as study_fleet
     from taufit.fleet.result import FleetResult as FleetResult
 
-lazy_room(__name__)
+lazy_package(__name__)

@@ -11,7 +11,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float
 from taufit.core.compute.cache import MISSING, Cache
-from taufit.core.compute.engines import Engine, Processes, WorkerLost
+from taufit.core.compute.engines import Engine, Processes, WorkerLostError
 from taufit.core.errors import RecordingError, TaufitError
 from taufit.core.threads import one_blas_thread
 from taufit.dynamics import BaseParameters
@@ -156,7 +156,7 @@ def _accumulate_days(
         result = cached.get(key, MISSING) if key else MISSING
         if result is MISSING:
             result = next(results)
-            if isinstance(result, WorkerLost):
+            if isinstance(result, WorkerLostError):
                 result = None, tuple(FailedFile(file.name, result.reason) for file in task)
             elif cache is not None and key and not result[1]:
                 cache.put(key, result)

@@ -5,7 +5,8 @@ Not here: reading and conditioning recordings (validation), plots (report).
 
 from typing import TYPE_CHECKING
 
-from taufit.core.lazy import lazy_room
+from taufit.core.lazy import lazy_package
+from taufit.core.names import renamed_names
 
 if TYPE_CHECKING:
     from taufit.health.cusum import cusum as cusum, cusum_threshold as cusum_threshold
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from taufit.health.history import (
         History as History,
         HistoryRun as HistoryRun,
-        judge as judge,
+        assess_health as assess_health,
         start_history as start_history,
     )
     from taufit.health.history_file import (
@@ -31,4 +32,6 @@ if TYPE_CHECKING:
         track as track,
     )
 
-lazy_room(__name__)
+lazy_package(__name__)
+# Former names of 0.1, accepted with a warning until 0.3.
+__getattr__ = renamed_names(__name__, judge="assess_health")

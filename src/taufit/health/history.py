@@ -133,7 +133,7 @@ def start_history(
     return History(model, len(history_runs), speed, level, rate, slack, history_runs)
 
 
-def judge(history: History) -> HealthReport:
+def assess_health(history: History) -> HealthReport:
     """Assess the health of each joint from a history.
 
     The index x is centred and scaled on the healthy runs. Its remaining dependence on temperature T

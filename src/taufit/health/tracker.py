@@ -154,7 +154,7 @@ class FrictionTracker:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FrictionCourse:
+class FrictionTrack:
     """Friction tracked over samples.
 
     Attributes:
@@ -198,7 +198,7 @@ class TrackingScore:
 
 
 def score_tracking(
-    samples: Samples, predicted: Float[Array, "n j"], course: FrictionCourse
+    samples: Samples, predicted: Float[Array, "n j"], course: FrictionTrack
 ) -> TrackingScore:
     """Score a model with and without tracked friction."""
     rows = np.flatnonzero(samples.in_motion)
@@ -227,7 +227,7 @@ def track(
     *,
     predicted: Float[Array, "n j"] | None = None,
     settings: TrackerSettings | None = None,
-) -> FrictionCourse:
+) -> FrictionTrack:
     """Track friction over conditioned samples, run by run.
 
     Args:
@@ -249,4 +249,4 @@ def track(
             correction[i], parts[i] = tracker.correct(
                 friction[i], samples.velocity[i], residual[i], in_motion[i]
             )
-    return FrictionCourse(correction, parts)
+    return FrictionTrack(correction, parts)

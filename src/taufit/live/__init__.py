@@ -6,7 +6,7 @@ events. Not here: the detection itself (`payload`, `contact`, `health`).
 
 from typing import TYPE_CHECKING
 
-from taufit.core.lazy import lazy_room
+from taufit.core.lazy import lazy_package
 
 if TYPE_CHECKING:
     from taufit.live.monitor import Monitor as Monitor, SampleCounts as SampleCounts
@@ -16,4 +16,4 @@ if TYPE_CHECKING:
         Reading as Reading,
     )
 
-lazy_room(__name__)
+lazy_package(__name__)

@@ -10,7 +10,6 @@ Not thread-safe: feed it from one thread.
 
 from __future__ import annotations
 
-import warnings
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ import numpy as np
 from taufit.contact import ContactDetector, ContactSettings
 from taufit.contact.external_torque import ExternalTorqueBlock
 from taufit.core.arrays import Array, Float
+from taufit.core.names import RenamedAttribute
 from taufit.core.statistics import NORMAL_95
 from taufit.health import FrictionTracker
 from taufit.live.monitor_source import OpenedSource, Row, open_monitor_source
@@ -338,12 +338,8 @@ class Monitor:
         """Counts of samples received, processed and dropped."""
         return SampleCounts.from_stream(self.intake.counts, self._conditioned, self._readings)
 
-    @property
-    def account(self) -> SampleCounts:
-        """Former name of `sample_counts`."""
-        text = "Monitor.account is now Monitor.sample_counts; account goes with 0.3."
-        warnings.warn(text, DeprecationWarning, stacklevel=2)
-        return self.sample_counts
+    # Former names of 0.1, accepted with a warning until 0.3.
+    account = RenamedAttribute("sample_counts")
 
     # ---- one time bin --------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ Elsewhere: estimation of the parameters (regression, estimators, fitting).
 
 from typing import TYPE_CHECKING
 
-from taufit.core.lazy import lazy_room
+from taufit.core.lazy import lazy_package
 
 if TYPE_CHECKING:
     from taufit.model.fitted_model import FittedModel as FittedModel
@@ -33,4 +33,4 @@ if TYPE_CHECKING:
         TrainingRecord as TrainingRecord,
     )
 
-lazy_room(__name__)
+lazy_package(__name__)

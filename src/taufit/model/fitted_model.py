@@ -16,6 +16,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import TaufitError
+from taufit.core.names import RenamedAttribute
 from taufit.core.notebook_display import NotebookDisplay, draw
 from taufit.model.columns import RegressorColumns
 from taufit.model.torque_model import TorqueModel
@@ -54,6 +55,9 @@ class FittedModel(NotebookDisplay):
     structure: TorqueModel
     values: Float[Array, " p"]
     training: TrainingRecord = field(default_factory=TrainingRecord)
+
+    # Former names of 0.1, accepted with a warning until 0.3.
+    of = RenamedAttribute("from_values")
 
     @classmethod
     def from_values(

@@ -6,7 +6,7 @@ Left to others: all computation; this room only requests and compares.
 
 from typing import TYPE_CHECKING
 
-from taufit.core.lazy import lazy_room
+from taufit.core.lazy import lazy_package
 
 if TYPE_CHECKING:
     from taufit.papers.exhibit import (
@@ -17,4 +17,4 @@ if TYPE_CHECKING:
     from taufit.papers.paper_page import paper_page as paper_page
     from taufit.papers.papers import PAPERS as PAPERS, read_paper as read_paper
 
-lazy_room(__name__)
+lazy_package(__name__)

@@ -133,7 +133,7 @@ def per_joint(
     )
 
 
-def our_parameter_name(parameter: str) -> str:
+def standard_parameter_name(parameter: str) -> str:
     """Our name of a parameter of the papers: `mx2` is `link_2.hx`, `Ia2` is `joint_2.rotor`, ...
 
     The papers number links and joints with one digit at the end.
@@ -152,7 +152,7 @@ def row_matrix(rows: Sequence[Mapping[str, float]], names: Sequence[str]) -> np.
     column = {name: k for k, name in enumerate(names)}
     for k, row in enumerate(rows):
         for name, value in row.items():
-            matrix[k, column[our_parameter_name(name)]] = value
+            matrix[k, column[standard_parameter_name(name)]] = value
     return matrix
 
 

@@ -20,7 +20,7 @@ from taufit.signals import Samples, condition
 from taufit.sim import SimulatedRun, read_preset
 from taufit.terms import friction_model
 from taufit.terms.friction import Friction
-from taufit.workflow import condition_like, identify
+from taufit.workflow import condition_for_model, identify
 
 CUTOFF_HZ = 10.0
 # The simulated robot records at 1 kHz; 100 Hz suffice below the low-pass [Hz].
@@ -89,7 +89,7 @@ class Luo2024:
 
     def samples(self, run: SimulatedRun) -> Samples:
         """Samples conditioned like those of the fits."""
-        return condition_like(self.models["own"], [run.recording])
+        return condition_for_model(self.models["own"], [run.recording])
 
 
 def paper() -> Paper:

@@ -9,7 +9,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.dynamics import base_parameters
-from taufit.excitation import Sampled
+from taufit.excitation import SampledMotion
 from taufit.papers.exhibit import ComparedValue, Exhibit
 from taufit.payload import identify_payload
 from taufit.payload.parameter_difference import RecursiveLeastSquares, paper_relations
@@ -28,7 +28,7 @@ _NAMES = ("mass", "rx", "ry", "rz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
 _UNITS = ("kg", "m", "m", "m", *["kg m^2"] * 6)
 
 
-def standing_poses_motion(joints: int, seed: int = 7) -> Sampled:
+def standing_poses_motion(joints: int, seed: int = 7) -> SampledMotion:
     """Motion through ten poses, each approached from both sides and held for 0.7 s."""
     rng = np.random.default_rng(seed)
     half_range = np.array([0.8, 0.7, 1.0, 1.0, 1.2, 1.5])[:joints]
@@ -50,7 +50,7 @@ def standing_poses_motion(joints: int, seed: int = 7) -> Sampled:
             time.append(end_time + step)
             position.append(b)
         end_time = time[-1]
-    return Sampled(np.array(time), np.array(position))
+    return SampledMotion(np.array(time), np.array(position))
 
 
 def _paper_parameters(parameters: Float[Array, " 10"]) -> Float[Array, " 10"]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from taufit.core.lazy import Registry, lazy_room
+from taufit.core.lazy import Registry, lazy_package
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,4 +33,4 @@ METHODS: Registry[Callable[..., PayloadRun]] = Registry(
 )
 __all__ = ["METHODS"]
 
-lazy_room(__name__)
+lazy_package(__name__)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from taufit.core.errors import TaufitError
+from taufit.core.names import renamed_keywords
 
 # Upper limit of relative standard deviations of drive gains.
 _LARGEST_GAIN_STD = 1.0
@@ -103,3 +104,17 @@ class PayloadSettings:
             raise TaufitError(
                 f"a density of {self.density:g} kg/m^3 is that of no payload; steel has 7850."
             )
+
+
+# Former names of 0.1, accepted with a warning until 0.3.
+PayloadSettings.__init__ = renamed_keywords(  # type: ignore[method-assign]
+    light="light_mass",
+    com_spread="com_std",
+    standstill="standstill_speed",
+    chunk="bins_per_update",
+    fastest_hz="max_rate_hz",
+    memory="memory_s",
+    detect="detect_changes",
+    alarm="change_threshold",
+    windows="change_windows",
+)(PayloadSettings.__init__)

@@ -5,7 +5,7 @@ Not here: resampling, filtering, derivatives and gains (signals).
 
 from typing import TYPE_CHECKING
 
-from taufit.core.lazy import lazy_room
+from taufit.core.lazy import lazy_package
 
 if TYPE_CHECKING:
     from taufit.recording.channels import Channels as Channels
@@ -39,4 +39,4 @@ if TYPE_CHECKING:
     from taufit.recording.timing import Timing as Timing, sampling_timing as sampling_timing
     from taufit.recording.write import WRITERS as WRITERS, write_recording as write_recording
 
-lazy_room(__name__)
+lazy_package(__name__)

@@ -6,7 +6,7 @@ Elsewhere: solving for parameters under constraints (estimators), model selectio
 
 from typing import TYPE_CHECKING
 
-from taufit.core.lazy import lazy_room
+from taufit.core.lazy import lazy_package
 
 if TYPE_CHECKING:
     from taufit.regression.accumulate import (
@@ -20,4 +20,4 @@ if TYPE_CHECKING:
     from taufit.regression.rows import ArrayRows as ArrayRows, SampleRows as SampleRows
     from taufit.regression.weights import WEIGHTINGS as WEIGHTINGS
 
-lazy_room(__name__)
+lazy_package(__name__)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float, Int
+from taufit.core.names import RenamedAttribute
 
 # Rows per QR: enough to make the triangle on top of them cheap, few enough for the cache.
 _ROWS = 2048
@@ -63,6 +64,11 @@ class Information:
             strict=True,
         ):
             object.__setattr__(self, name, value)
+
+    # Former names of 0.1, accepted with a warning until 0.3.
+    nothing = RenamedAttribute("empty")
+    of = RenamedAttribute("from_rows")
+    unexplained = RenamedAttribute("minimum_cost")
 
     @classmethod
     def empty(cls, names: tuple[str, ...]) -> Information:

@@ -5,7 +5,7 @@ Not here: the computation of the numbers shown.
 
 from typing import TYPE_CHECKING
 
-from taufit.core.lazy import lazy_room
+from taufit.core.lazy import lazy_package
 
 if TYPE_CHECKING:
     from taufit.report.fit_page import fit_page as fit_page, model_page as model_page
@@ -13,4 +13,4 @@ if TYPE_CHECKING:
     from taufit.report.motion_page import motion_page as motion_page
     from taufit.report.page import Section as Section, render_page as render_page
 
-lazy_room(__name__)
+lazy_package(__name__)

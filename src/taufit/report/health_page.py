@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from taufit.core.statistics import NORMAL_95
-from taufit.health import HealthReport, History, judge
+from taufit.health import HealthReport, History, assess_health
 from taufit.report.charts import Series, chart
 from taufit.report.page import Section, cards, paragraph, render_page, table, verdict_box
 from taufit.report.palette import LIMIT, MEASURED, MODEL
@@ -13,7 +13,7 @@ from taufit.report.palette import LIMIT, MEASURED, MODEL
 
 def health_page(history: History) -> str:
     """Page with verdict, friction index and CUSUM per joint, temperatures, runs."""
-    report = judge(history)
+    report = assess_health(history)
     later_runs = len(history.runs) - history.healthy
     largest_cusum = max(joint.cusum for joint in report.joints)
     head = verdict_box(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taufit.health.tracker import FrictionCourse, TrackingScore
+from taufit.health.tracker import FrictionTrack, TrackingScore
 from taufit.model.fitted_model import FittedModel
 from taufit.model.intervals import coulomb_level
 from taufit.report.charts import Series, chart, reduce_samples
@@ -31,7 +31,7 @@ class TrackedRun:
 
     name: str
     samples: Samples
-    course: FrictionCourse
+    course: FrictionTrack
     score: TrackingScore
 
 

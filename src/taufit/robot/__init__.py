@@ -5,7 +5,7 @@ Not here: kinematics and dynamics (dynamics).
 
 from typing import TYPE_CHECKING
 
-from taufit.core.lazy import lazy_room
+from taufit.core.lazy import lazy_package
 
 if TYPE_CHECKING:
     from taufit.robot.checks import description_warnings as description_warnings
@@ -27,4 +27,4 @@ if TYPE_CHECKING:
         Robot as Robot,
     )
 
-lazy_room(__name__)
+lazy_package(__name__)

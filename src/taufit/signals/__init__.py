@@ -5,7 +5,7 @@ Not here: models of torque (dynamics, terms).
 
 from typing import TYPE_CHECKING
 
-from taufit.core.lazy import lazy_room
+from taufit.core.lazy import lazy_package
 
 if TYPE_CHECKING:
     from taufit.signals.conditioning import condition as condition
@@ -24,4 +24,4 @@ if TYPE_CHECKING:
     from taufit.signals.quality_report import quality_report as quality_report
     from taufit.signals.samples import Samples as Samples
 
-lazy_room(__name__)
+lazy_package(__name__)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float, Int
+from taufit.core.names import RenamedAttribute
 from taufit.core.notebook_display import NotebookDisplay, draw
 from taufit.recording.channels import Channels
 from taufit.signals.storage.column_cache import ColumnCache
@@ -150,6 +151,9 @@ class Samples(NotebookDisplay):
             for name in _PER_SAMPLE
         }
         return replace(empty, channels=empty.channels.map(np.copy), **values)
+
+    # Former names of 0.1, accepted with a warning until 0.3.
+    joined = RenamedAttribute("concatenate")
 
     @classmethod
     def concatenate(cls, parts: Sequence[Samples]) -> Samples:

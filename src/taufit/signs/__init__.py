@@ -6,9 +6,9 @@ Left to others: the fit itself (fitting).
 
 from typing import TYPE_CHECKING
 
-from taufit.core.lazy import lazy_room
+from taufit.core.lazy import lazy_package
 
 if TYPE_CHECKING:
     from taufit.signs.unknown_signs import find_signs as find_signs, fit_unsigned as fit_unsigned
 
-lazy_room(__name__)
+lazy_package(__name__)

@@ -13,7 +13,7 @@ from taufit.model.torque_model import TorqueModel
 from taufit.recording import require_joints
 from taufit.signals import Samples
 from taufit.signs.hints import SignHint, apply_hints
-from taufit.signs.quadratic import JointRows, joint_rows
+from taufit.signs.quadratic_form import JointRows, joint_rows
 from taufit.signs.samples import joints_with_signs
 from taufit.signs.segments import noise_scale
 from taufit.terms import friction_model, has_memory, needs

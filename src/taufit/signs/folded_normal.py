@@ -17,11 +17,11 @@ import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float
 from taufit.core.gaussian import Gaussian
-from taufit.signs.quadratic import JointRows
+from taufit.signs.quadratic_form import JointRows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FoldedFit:
+class FoldedNormalFit:
     """Parameters fitted to magnitudes.
 
     Attributes:
@@ -39,7 +39,7 @@ class FoldedFit:
     rounds: int
 
 
-def fit_folded(
+def fit_folded_normal(
     rows: JointRows,
     magnitude: Float[Array, "n j"],
     signed: Bool[Array, "n j"],
@@ -49,7 +49,7 @@ def fit_folded(
     *,
     tolerance: float = 1e-6,
     maximum_iterations: int = 40,
-) -> FoldedFit:
+) -> FoldedNormalFit:
     """Maximise the likelihood from `theta` to the nearest maximum.
 
     Args:
@@ -90,7 +90,7 @@ def fit_folded(
         change = np.sqrt(np.sum(((predicted - previous) / noise) ** 2))
         if change <= tolerance * np.sqrt(np.sum((predicted / noise) ** 2)):
             break
-    return FoldedFit(theta, noise, predicted, expected, iteration)
+    return FoldedNormalFit(theta, noise, predicted, expected, iteration)
 
 
 def log_likelihood(

@@ -8,8 +8,8 @@ import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float, Int
 from taufit.signs.data import SearchData
-from taufit.signs.quadratic import SignForm
-from taufit.signs.search import SignSearch, signs_within
+from taufit.signs.quadratic_form import QuadraticForm
+from taufit.signs.search import SignSearch, enumerate_signs
 from taufit.signs.segments import Segmentation
 from taufit.terms import DISSIPATIVE, TermInput
 
@@ -18,7 +18,7 @@ MARGIN_LIMIT = 25.0
 
 
 def choose_signs_by_physics(
-    data: SearchData, segmentation: Segmentation, form: SignForm, search: SignSearch
+    data: SearchData, segmentation: Segmentation, form: QuadraticForm, search: SignSearch
 ) -> tuple[Int[Array, " s"], Float[Array, " s"], Bool[Array, " s"]]:
     """Choose among near-optimal sign vectors, s and -s included, by physical consistency.
 
@@ -50,7 +50,7 @@ def choose_signs_by_physics(
 
 
 def functional_levels(
-    data: SearchData, form: SignForm, joints: Int[Array, " k"], members: Any = slice(None)
+    data: SearchData, form: QuadraticForm, joints: Int[Array, " k"], members: Any = slice(None)
 ) -> Float[Array, "f s"]:
     """Contribution of each sign to the positive functionals, in their standard deviations."""
     key = tuple(joints.tolist())
@@ -68,7 +68,7 @@ def inconsistency_cost(level: Float[Array, "k s"], signs: Int[Array, "... s"]) -
 
 
 def _choose_with_penalty(
-    form: SignForm,
+    form: QuadraticForm,
     members: Int[Array, " m"],
     level: Float[Array, "k m"],
     best: Int[Array, " m"],
@@ -79,7 +79,7 @@ def _choose_with_penalty(
     """Best of the near-optimal vectors with penalties added, and margins relative to it."""
     quadratic = form.quadratic[np.ix_(members, members)]
     anchor = len(members) - 1 if is_anchored else None
-    table, costs, is_complete = signs_within(
+    table, costs, is_complete = enumerate_signs(
         quadratic, min(penalty, 4.0 * MARGIN_LIMIT) + MARGIN_LIMIT, anchor=anchor
     )
     if not is_anchored:

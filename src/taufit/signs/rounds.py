@@ -8,16 +8,16 @@ import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float, Int
 from taufit.core.errors import PoorExcitationError
-from taufit.signs.constrained import ConsistentCost, search_constrained
+from taufit.signs.constrained_signs import ConsistentCost, search_constrained_signs
 from taufit.signs.data import SearchData, search_regressor
-from taufit.signs.folded_normal import FoldedFit, fit_folded, log_likelihood
+from taufit.signs.folded_normal import FoldedNormalFit, fit_folded_normal, log_likelihood
 from taufit.signs.physics import (
     MARGIN_LIMIT,
     choose_signs_by_physics,
     functional_levels,
     inconsistency_cost,
 )
-from taufit.signs.quadratic import SignForm, sign_form
+from taufit.signs.quadratic_form import QuadraticForm, build_quadratic_form
 from taufit.signs.search import SignSearch, search_signs
 from taufit.signs.segments import (
     Segmentation,
@@ -35,11 +35,11 @@ class SearchRound:
     """Result of one round: segments, quadratic form, search, and the refined model."""
 
     segmentation: Segmentation
-    form: SignForm
+    form: QuadraticForm
     search: SignSearch
     signs: Int[Array, " s"]
     margins: Float[Array, " s"]
-    fit: FoldedFit
+    fit: FoldedNormalFit
     undecided: Bool[Array, " s"]
     untrusted: Bool[Array, " n"]
     weight: Float[Array, "n j"]
@@ -80,12 +80,12 @@ def search_rounds(data: SearchData, rounds: int, node_cap: int) -> SearchRound:
                 "no segment of torque stands out of the noise: signs cannot be determined. Record "
                 "a faster motion, or one with more load."
             )
-        form = sign_form(data.rows, data.values, weight, label, len(segmentation))
+        form = build_quadratic_form(data.rows, data.values, weight, label, len(segmentation))
         search = search_signs(
             form.quadratic, anchor=form.anchor, radius=MARGIN_LIMIT, node_cap=node_cap
         )
         signs, margins, undecided = choose_signs_by_physics(data, segmentation, form, search)
-        fit = fit_folded(
+        fit = fit_folded_normal(
             data.rows,
             data.values,
             data.signed,
@@ -123,7 +123,7 @@ def search_rounds(data: SearchData, rounds: int, node_cap: int) -> SearchRound:
     return result
 
 
-def _has_changed(fit: FoldedFit, previous: Float[Array, "n j"] | None) -> bool:
+def _has_changed(fit: FoldedNormalFit, previous: Float[Array, "n j"] | None) -> bool:
     """Whether a round changed the predicted torque by more than a small part of its noise."""
     if previous is None:
         return False
@@ -131,7 +131,7 @@ def _has_changed(fit: FoldedFit, previous: Float[Array, "n j"] | None) -> bool:
 
 
 def _is_better(
-    data: SearchData, fit: FoldedFit, earlier: SearchRound, untrusted: Bool[Array, " n"]
+    data: SearchData, fit: FoldedNormalFit, earlier: SearchRound, untrusted: Bool[Array, " n"]
 ) -> bool:
     """Whether a fit explains the samples used by both better than an earlier round."""
     used_by_both = np.asarray(data.samples.keep, bool) & ~(untrusted | earlier.untrusted)[:, None]
@@ -158,14 +158,14 @@ def constrain_round(data: SearchData, search_round: SearchRound) -> SearchRound:
         len(form.quadratic),
     )
     level = functional_levels(data, form, np.unique(segmentation.joint))
-    solution = search_constrained(
+    solution = search_constrained_signs(
         form.quadratic,
         cost,
         anchor=form.anchor,
         lower_bound=lambda s: float(s @ form.quadratic @ s) + inconsistency_cost(level, s),
         radius=MARGIN_LIMIT,
     )
-    fit = fit_folded(
+    fit = fit_folded_normal(
         data.rows,
         data.values,
         data.signed,

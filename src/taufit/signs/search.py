@@ -167,7 +167,7 @@ def _search_block(
     if complete:
         weights = np.diag(quadratic)[triangle.order] if has_no_anchor else np.empty(0)
         inner = best_cost - triangle.constant
-        margin, more_nodes = near_margins(
+        margin, more_nodes = bounded_margins(
             triangle.factor, fixed, best, weights, inner, radius, node_cap
         )
         nodes += more_nodes
@@ -208,7 +208,7 @@ def sphere_decode(
     return (_kernel.sign_decode if _kernel else decode_in_python)(factor, fixed, bound, cap)
 
 
-def near_margins(
+def bounded_margins(
     factor: Float[Array, "s s"],
     fixed: Int[Array, " s"],
     best: Int[Array, " s"],
@@ -238,7 +238,7 @@ def near_margins(
     return margins, nodes
 
 
-def signs_within(
+def enumerate_signs(
     quadratic: Float[Array, "s s"],
     radius: float,
     *,
@@ -279,7 +279,7 @@ def sign_candidates(
     """
     radius, count = first_radius, 0
     while count < maximum_count:
-        table, costs, complete = signs_within(
+        table, costs, complete = enumerate_signs(
             quadratic, radius, anchor=anchor, maximum_count=maximum_count, node_cap=3_000_000
         )
         # The order of a truncated list is not reliable.

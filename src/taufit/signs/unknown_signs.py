@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
-from warnings import warn
 
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float, Int
 from taufit.core.errors import InfeasibleError, PoorExcitationError, TaufitError
+from taufit.core.names import RenamedAttribute
 from taufit.core.parameters import link_name
 from taufit.core.threads import one_blas_thread
 from taufit.estimators.consistent_sdp import ConsistentSdp
@@ -37,7 +37,7 @@ from taufit.signs.data import is_nonlinear, prepare_search, search_regressor
 from taufit.signs.findings import RecoveredSigns, SignedSegment
 from taufit.signs.hints import SignHint
 from taufit.signs.information import information_rows, with_sign_uncertainty
-from taufit.signs.quadratic import joint_rows, sign_form
+from taufit.signs.quadratic_form import build_quadratic_form, joint_rows
 from taufit.signs.refined_search import search_with_path, with_nominal_prior
 from taufit.signs.rounds import constrain_round, search_rounds
 from taufit.signs.samples import (
@@ -81,11 +81,8 @@ class UnsignedFit:
     estimator: Estimator | None = None
     automatic: Estimate | None = None
 
-    @property
-    def found(self) -> RecoveredSigns:
-        """Old name of `recovery`."""
-        warn("UnsignedFit.found is now recovery; found goes with 0.3.", DeprecationWarning, 2)
-        return self.recovery
+    # Former names of 0.1, accepted with a warning until 0.3.
+    found = RenamedAttribute("recovery")
 
     @property
     def values(self) -> Float[Array, " p"]:
@@ -315,7 +312,9 @@ def find_signs_by_tree(model: TorqueModel, samples: Samples, **settings: Any) ->
     )
     noise = noise_scale(magnitudes(samples), samples.run, np.asarray(samples.keep, bool))
     rows = joint_rows(search_regressor(model, samples), np.where(keep, 1.0 / noise, 0.0))
-    form = sign_form(rows, torque, np.broadcast_to(1.0 / noise, torque.shape), keep - 1, 0)
+    form = build_quadratic_form(
+        rows, torque, np.broadcast_to(1.0 / noise, torque.shape), keep - 1, 0
+    )
     theta = form.parameters(np.ones(1, np.int64))
     residual = np.where(keep, torque - rows.torque(theta), 0.0)
     count = np.maximum(keep.sum(0), 1)

@@ -15,7 +15,7 @@ from taufit.signs.physics import MARGIN_LIMIT, functional_levels, inconsistency_
 from taufit.signs.rounds import SearchRound
 from taufit.signs.samples import joints_with_signs, with_signs
 from taufit.signs.segments import Segmentation, joint_rms
-from taufit.signs.weights import near_events
+from taufit.signs.weights import is_near_event
 
 # Residual relative to a joint's rms above which its signs are uncertain: for model error, and for
 # noise.
@@ -111,7 +111,7 @@ def assess_signs(
     is_clear &= ~(uncertain[segmentation.span] & (segmentation.span >= 0)) & search_round.certified
     # The time of a sign change is known to some hundredths of a second only.
     width = max(2, round(0.05 * samples.rate_hz))
-    near_sign_change = near_events(
+    near_sign_change = is_near_event(
         sample_sign[1:] != sample_sign[:-1], min(width, len(sample_sign) - 1)
     )
     # Model error is not white: small lobes can hide in it.

@@ -6,10 +6,10 @@ import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float, Int
 from taufit.signs.data import SearchData
-from taufit.signs.folded_normal import FoldedFit
+from taufit.signs.folded_normal import FoldedNormalFit
 
 
-def row_weights(data: SearchData, fit: FoldedFit) -> Float[Array, "n j"]:
+def row_weights(data: SearchData, fit: FoldedNormalFit) -> Float[Array, "n j"]:
     """Row weights from the residuals of a fit.
 
     Three departures from white noise are distinguished per joint: its magnitude; larger residuals
@@ -34,7 +34,9 @@ def row_weights(data: SearchData, fit: FoldedFit) -> Float[Array, "n j"]:
     return weights
 
 
-def find_unsettled_ends(data: SearchData, fit: FoldedFit, reach: int = 25) -> Bool[Array, " n"]:
+def find_unsettled_ends(
+    data: SearchData, fit: FoldedNormalFit, reach: int = 25
+) -> Bool[Array, " n"]:
     """Samples at the ends of runs with larger residuals than elsewhere.
 
     Filters and derivatives have not settled there, so the motion, not the torque, is wrong.
@@ -61,10 +63,10 @@ def _near_reversal(
 ) -> Bool[Array, "n j"]:
     """Samples within `reach` of a velocity reversal of their joint."""
     is_reversal = (velocity[1:] * velocity[:-1] <= 0.0) & (run[1:] == run[:-1])[:, None]
-    return near_events(is_reversal, reach)
+    return is_near_event(is_reversal, reach)
 
 
-def near_events(between: Bool[Array, "m j"], reach: int = 2) -> Bool[Array, "n j"]:
+def is_near_event(between: Bool[Array, "m j"], reach: int = 2) -> Bool[Array, "n j"]:
     """Samples within `reach` of an event between two neighbours, m = n - 1."""
     is_near = np.zeros((len(between) + 1, between.shape[1]), bool)
     for step in range(reach):

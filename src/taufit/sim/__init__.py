@@ -5,7 +5,8 @@ Left to others: conclusions about real robots.
 
 from typing import TYPE_CHECKING
 
-from taufit.core.lazy import lazy_room
+from taufit.core.lazy import lazy_package
+from taufit.core.names import renamed_names
 
 if TYPE_CHECKING:
     from taufit.sim.controller import Controller as Controller
@@ -34,7 +35,11 @@ if TYPE_CHECKING:
         typical_rotor as typical_rotor,
     )
     from taufit.sim.random_motion import random_fourier as random_fourier
-    from taufit.sim.stepped import ControlSample as ControlSample, SteppedTwin as SteppedTwin
+    from taufit.sim.stepped_twin import ControlSample as ControlSample, SteppedTwin as SteppedTwin
     from taufit.sim.twin import SimulatedRun as SimulatedRun, TrueMotion as TrueMotion, Twin as Twin
 
-lazy_room(__name__)
+lazy_package(__name__)
+# Former names of 0.1, accepted with a warning until 0.3.
+__getattr__ = renamed_names(
+    __name__, Carried="CarriedPayload", Friction="DriveFriction", Push="HandPush"
+)

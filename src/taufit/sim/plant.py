@@ -23,9 +23,9 @@ from taufit.sim.friction_table import (
     steady_friction,
     tabulate_friction,
 )
-from taufit.sim.loop import OUTPUTS, TICK_S, advance, mujoco_arrays
 from taufit.sim.mujoco_arm import build_arm, principal_inertia
-from taufit.sim.waves import PositionWaves, compensator_torque
+from taufit.sim.position_waves import PositionWaves, compensator_torque
+from taufit.sim.simulation_loop import OUTPUTS, TICK_S, advance, mujoco_arrays
 from taufit.terms import has_memory
 
 # Standstill before the first row, in which the servo takes the weight [s].

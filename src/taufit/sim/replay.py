@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from taufit.core.errors import RecordingError
-from taufit.excitation import Sampled
+from taufit.excitation import SampledMotion
 from taufit.recording import Recording
 
 _GRID_HZ = 100.0
 
 
-def motion_of_recording(recording: Recording, *, cutoff_hz: float = 6.0) -> Sampled:
+def motion_of_recording(recording: Recording, *, cutoff_hz: float = 6.0) -> SampledMotion:
     """Commanded motion of a recording, or the smoothed measured one if there is none.
 
     Both are resampled at 100 Hz; a measured motion passes a zero-phase low-pass first, to remove
@@ -31,4 +31,4 @@ def motion_of_recording(recording: Recording, *, cutoff_hz: float = 6.0) -> Samp
 
         filter_ = butter(2, cutoff_hz, fs=_GRID_HZ, output="sos")
         path = sosfiltfilt(filter_, path, axis=0, padlen=min(100, len(path) - 1))
-    return Sampled(grid - grid[0], path)
+    return SampledMotion(grid - grid[0], path)

@@ -12,7 +12,7 @@ from scipy.linalg import solve_banded
 
 from taufit.core.arrays import Array, Float, Int
 from taufit.sim.effects import Encoder, SamplingErrors, Sensing, per_joint
-from taufit.sim.loop import TICK_S
+from taufit.sim.simulation_loop import TICK_S
 
 
 def random_stream(seed: int, name: str) -> np.random.Generator:

@@ -19,12 +19,12 @@ from taufit.sim.controller import Controller
 from taufit.sim.effects import DriveFriction, Effects, per_joint
 from taufit.sim.effects_check import require_valid_effects
 from taufit.sim.effects_file import effects_to_dict
-from taufit.sim.loop import OUTPUTS, TICK_S
 from taufit.sim.payload import CarriedPayload, payload_timeline, require_valid_payload
 from taufit.sim.plant import SETTLE_S, OperatingRange, Plant, PlantStart
+from taufit.sim.simulation_loop import OUTPUTS, TICK_S
 
 if TYPE_CHECKING:
-    from taufit.sim.stepped import SteppedTwin
+    from taufit.sim.stepped_twin import SteppedTwin
 
 _CHUNK = 20_000
 
@@ -181,7 +181,7 @@ class Twin:
             rate_hz: Control steps per second [Hz]; the period is a multiple of 1 ms.
             envelope: Expected operating range; None: the limits about `home`.
         """
-        from taufit.sim.stepped import SteppedTwin
+        from taufit.sim.stepped_twin import SteppedTwin
 
         payloads = (payload,) if isinstance(payload, CarriedPayload) else tuple(payload)
         return SteppedTwin(self, home, seed, payloads, rate_hz or self.rate_hz, envelope)

@@ -6,7 +6,7 @@ Left to others: the laws themselves (friction).
 
 from typing import TYPE_CHECKING
 
-from taufit.core.lazy import lazy_room
+from taufit.core.lazy import lazy_package
 
 if TYPE_CHECKING:
     from taufit.temperature.runwise_fits import repeat_identification as repeat_identification
@@ -15,4 +15,4 @@ if TYPE_CHECKING:
         select_temperature_law as select_temperature_law,
     )
 
-lazy_room(__name__)
+lazy_package(__name__)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from taufit.core.lazy import Registry, lazy_room
+from taufit.core.lazy import Registry, lazy_package
 from taufit.terms.friction import FRICTION_MODELS
 
 if TYPE_CHECKING:
@@ -71,4 +71,4 @@ TERMS: Registry[type[Term]] = Registry(
 )
 __all__ = ["FRICTION_MODELS", "TERMS"]
 
-lazy_room(__name__)
+lazy_package(__name__)

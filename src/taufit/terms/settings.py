@@ -13,7 +13,7 @@ from taufit.robot.compensator import Compensator
 from taufit.robot.from_dict import read_compensators
 from taufit.terms import FRICTION_MODELS, TERMS
 from taufit.terms.friction.friction import Friction
-from taufit.terms.friction.none import NoFriction
+from taufit.terms.friction.no_friction import NoFriction
 from taufit.terms.layout import DRIVE
 from taufit.terms.term import Term
 

@@ -129,7 +129,7 @@ class TermSum(Term):
 
 def sum_of(*terms: Term | None) -> Term:
     """Sum of terms: a single term itself, `NoFriction` for none."""
-    from taufit.terms.friction.none import NoFriction
+    from taufit.terms.friction.no_friction import NoFriction
 
     all_terms: list[Term] = []
     for term in terms:

@@ -6,7 +6,7 @@ Elsewhere: presentation (report).
 
 from typing import TYPE_CHECKING
 
-from taufit.core.lazy import lazy_room
+from taufit.core.lazy import lazy_package
 
 if TYPE_CHECKING:
     from taufit.validation.grades import (
@@ -33,4 +33,4 @@ if TYPE_CHECKING:
         verdict as verdict,
     )
 
-lazy_room(__name__)
+lazy_package(__name__)

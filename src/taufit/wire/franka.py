@@ -138,7 +138,7 @@ def read_connect_request(body: bytes) -> tuple[int, int]:
     return version, port
 
 
-def connect_answer(number: int, accepted: bool, version: int = VERSION) -> bytes:
+def connect_reply(number: int, accepted: bool, version: int = VERSION) -> bytes:
     """Encode the robot's answer to a connection request."""
     return encode_message(CONNECT, number, _ANSWER.pack(0 if accepted else 1, version))
 

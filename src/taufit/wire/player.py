@@ -23,7 +23,7 @@ _MIN_LEG_S = 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MotionDemand:
+class MotionRanges:
     """Ranges of a motion, shown before the robot moves.
 
     Attributes:
@@ -47,7 +47,7 @@ class MotionDemand:
         velocity: Float[Array, "n j"],
         acceleration: Float[Array, "n j"],
         duration: float,
-    ) -> MotionDemand:
+    ) -> MotionRanges:
         """Ranges of a densely sampled motion."""
         return cls(
             position.min(0),

@@ -173,12 +173,12 @@ def read_inputs_request(body: bytes) -> list[str]:
     return _names(body)
 
 
-def types_answer(kind: int, number: int, types: Sequence[str]) -> bytes:
+def types_reply(kind: int, number: int, types: Sequence[str]) -> bytes:
     """Encode a controller's answer to a request for variables; number 0 rejects it."""
     return frame(kind, bytes([number]) + ",".join(types).encode())
 
 
-def read_types_answer(body: bytes) -> tuple[int, list[str]]:
+def read_types_reply(body: bytes) -> tuple[int, list[str]]:
     """Recipe number and type of every variable; NOT_FOUND or IN_USE if unavailable."""
     if not body:
         raise WireError("an empty answer to a request for variables.")
@@ -206,12 +206,12 @@ def read_text_message(body: bytes) -> tuple[str, str, int]:
     return parts[0], parts[1], body[offset] if offset < len(body) else 3
 
 
-def version_answer(version: tuple[int, int, int, int]) -> bytes:
+def version_reply(version: tuple[int, int, int, int]) -> bytes:
     """Encode a controller's software version."""
     return frame(URCONTROL, struct.pack(">4I", *version))
 
 
-def read_version_answer(body: bytes) -> tuple[int, int, int, int]:
+def read_version_reply(body: bytes) -> tuple[int, int, int, int]:
     """Major, minor, bug fix, build."""
     if len(body) != 16:
         raise WireError(f"a controller version of {len(body)} bytes; expected 16.")

@@ -34,7 +34,7 @@ class RtdeConnection:
         try:
             if not rtde.is_accepted(self.request(rtde.PROTOCOL, (rtde.VERSION).to_bytes(2, "big"))):
                 raise WireError(f"{self.name} does not speak RTDE version {rtde.VERSION}.")
-            self.version = rtde.read_version_answer(self.request(rtde.URCONTROL))
+            self.version = rtde.read_version_reply(self.request(rtde.URCONTROL))
         except WireError:
             self.close()
             raise
@@ -83,7 +83,7 @@ class RtdeConnection:
         return recipe
 
     def _recipe(self, names: Sequence[str], answer: bytes) -> rtde.Recipe:
-        number, types = rtde.read_types_answer(answer)
+        number, types = rtde.read_types_reply(answer)
         if len(types) != len(names):
             raise WireError(f"{self.name} answers with {len(types)} types.")
         return rtde.Recipe(number, tuple(names), tuple(types))

@@ -184,7 +184,7 @@ class UrPlayer:
             self._connection = None
 
 
-def motion_blockers(block: SampleBlock) -> list[str]:
+def blocking_reasons(block: SampleBlock) -> list[str]:
     """Reasons why the robot cannot move; empty if there are none."""
     out = []
     safety = int(block.last("safety_status", block.last("safety_mode", NORMAL)))
@@ -245,8 +245,8 @@ def mounting_from_gravity(gravity: Float[Array, " 3"]) -> tuple[float, float, fl
 __all__ = [
     "STOP_PROGRAM",
     "UrPlayer",
+    "blocking_reasons",
     "controller_info",
-    "motion_blockers",
     "mounting_from_gravity",
     "read_dh_table",
 ]

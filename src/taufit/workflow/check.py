@@ -17,7 +17,7 @@ from taufit.robot import Robot
 from taufit.signals import Samples
 from taufit.validation import achievable_nrmse, score
 from taufit.validation.score_breakdown import score_breakdown
-from taufit.workflow.training_data import condition_like
+from taufit.workflow.training_data import condition_for_model
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,7 +55,7 @@ def check(
         cutoff_hz: Cut-off in place of the model's [Hz].
         name: Name for messages.
     """
-    samples = condition_like(model, recordings, cutoff_hz=cutoff_hz, name=name)
+    samples = condition_for_model(model, recordings, cutoff_hz=cutoff_hz, name=name)
     breakdown = score_breakdown(model, samples, score(model, samples, file=name or ""))
     robot = robot_with_fitted_links(model)
     evidence = HypothesisTest(robot, samples) if len(samples) else None

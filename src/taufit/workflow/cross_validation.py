@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from taufit.core.compute.engines import Engine, Processes, WorkerLost
+from taufit.core.compute.engines import Engine, Processes, WorkerLostError
 from taufit.core.errors import RecordingError, TaufitError
 from taufit.estimators import Estimator
 from taufit.model.score import Score
@@ -45,7 +45,7 @@ def cross_validate(
     )
     scores: dict[int, Score] = {}
     for group, result in zip(groups, results, strict=True):
-        if isinstance(result, WorkerLost):
+        if isinstance(result, WorkerLostError):
             raise TaufitError(
                 f"a fold of the cross-validation could not be fitted: {result.reason}"
             )

@@ -28,7 +28,7 @@ from taufit.fitting import automatic_model, fitted_model
 from taufit.fitting.data_sufficiency import DataAmount, require_sufficient_data
 from taufit.fitting.fit import fit
 from taufit.fitting.selection.ripple import with_ripple
-from taufit.fitting.unidirectional_joints import one_way_findings
+from taufit.fitting.unidirectional_joints import unidirectional_findings
 from taufit.model.fitted_model import FittedModel
 from taufit.model.intervals import residuals_by_state
 from taufit.model.noise_by_state import NoiseByState
@@ -60,7 +60,7 @@ from taufit.workflow.file_cache import mounting_from_recordings
 from taufit.workflow.fit_request import FitRequest
 from taufit.workflow.identification import IdentificationResult
 from taufit.workflow.inputs import File
-from taufit.workflow.training_data import TrainingData, condition_like, training_data
+from taufit.workflow.training_data import TrainingData, condition_for_model, training_data
 
 if TYPE_CHECKING:
     from taufit.calibration.joint_zeros import JointZeros
@@ -174,9 +174,9 @@ def model_from_request(request: FitRequest, robot: Robot) -> TorqueModel:
     )
     if not isinstance(friction, FittedModel):
         return model
-    from taufit.fitting.friction_prior import with_tested_friction
+    from taufit.fitting.friction_prior import with_friction_of_test
 
-    return with_tested_friction(model, friction)
+    return with_friction_of_test(model, friction)
 
 
 def diagnose(request: FitRequest, data: TrainingData, state: FitState) -> FitState:
@@ -192,7 +192,7 @@ def diagnose(request: FitRequest, data: TrainingData, state: FitState) -> FitSta
     raise_on_contradiction(causes, request.ignore_contradictions)
     findings = [*channels, *(cause.finding for cause in causes), *data.findings]
     load = _find_undescribed_load(data, evidence, findings)
-    findings += one_way_findings(excerpt) + load
+    findings += unidirectional_findings(excerpt) + load
     model = state.model
     if load and evidence is not None and request.fixed_estimator is None:
         model = replace(model, robot=with_load(model.robot, evidence))
@@ -417,7 +417,7 @@ def _score_holdout(
             from taufit.signs.samples import without_signs
 
             runs = [without_signs(recording) for recording in runs]
-        samples = condition_like(model, runs, name=name)
+        samples = condition_for_model(model, runs, name=name)
         all_samples.append(samples)
         scores.append(score_breakdown(model, samples, score(model, samples, file=name)))
     return tuple(scores), tuple(all_samples)

@@ -357,7 +357,7 @@ def _with_only(head: Samples, channels: set[str]) -> Samples:
     return head.with_channels(**{name: None for name in head.channels if name not in channels})
 
 
-def condition_like(
+def condition_for_model(
     model: FittedModel,
     recordings: Sequence[Recording],
     *,

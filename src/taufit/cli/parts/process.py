@@ -47,7 +47,7 @@ class _FilteredStream(io.TextIOWrapper):
 
     @property
     def unfiltered(self) -> _UnfilteredStream:
-        """Stream without the filter, for text with our own control codes (`Screen`)."""
+        """Stream without the filter, for text with our own control codes (`SafeConsole`)."""
         return _UnfilteredStream(self)
 
 

@@ -11,7 +11,7 @@ from rich.segment import Segment
 from taufit.core.names import printable
 
 
-class Screen(Console):
+class SafeConsole(Console):
     """Console with escaped text, which bypasses the filter of the streams."""
 
     def render(self, renderable: Any, options: ConsoleOptions | None = None) -> Iterable[Segment]:

@@ -5,7 +5,7 @@ Elsewhere: the fit itself (fitting).
 
 from typing import TYPE_CHECKING
 
-from taufit.core.lazy import lazy_room
+from taufit.core.lazy import lazy_package
 
 if TYPE_CHECKING:
     from taufit.fitting.selection.friction_terms import (
@@ -14,4 +14,4 @@ if TYPE_CHECKING:
     )
     from taufit.fitting.selection.shapes import fit_shapes as fit_shapes
 
-lazy_room(__name__)
+lazy_package(__name__)

@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float
-from taufit.core.gaussian import inverse_within
+from taufit.core.gaussian import inverse_on_subset
 from taufit.dynamics.base_parameters import base_parameters
 from taufit.fitting.selection.friction_terms import (
     GUESSED_WEIGHT,
@@ -338,7 +338,7 @@ class EvidenceMaximisation:
         free = (
             self.included & ((self.theta != 0.0) | ~self.model.nonnegative) & (np.diag(total) > 0.0)
         )
-        covariance = inverse_within(total, free, 1e-9)
+        covariance = inverse_on_subset(total, free, 1e-9)
         term_shares = np.where(free, 1.0 - precision * np.diag(covariance), 0.0)
         link_slices = [layout.link(k) for k in range(layout.joints)]
         prior_shares = [
@@ -358,7 +358,7 @@ class EvidenceMaximisation:
         total = self.square + self.prior_precision() + np.diag(precision)
         theta = self.map_estimate(self.included)
         free = self.included & ((theta != 0.0) | ~model.nonnegative) & (np.diag(total) > 0.0)
-        covariance = inverse_within(total, free, 1e-9)
+        covariance = inverse_on_subset(total, free, 1e-9)
         self.theta = theta
         data_share = np.where(free, 1.0 - precision * np.diag(covariance), 0.0)
         all_parameters = np.ones(layout.size, bool)

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.names import RenamedAttribute
 from taufit.core.parameters import joint_parameter
 from taufit.model.fitted_model import FittedModel
 from taufit.model.model_stream import require_temperature, stream_conditioner
@@ -340,6 +341,10 @@ class PayloadFilter:
             self._slow,
             np.append(std, moments),
         )
+
+    # Former names of 0.1, accepted with a warning until 0.3.
+    undecided = RenamedAttribute("is_undecided")
+    familiar = RenamedAttribute("coverage")
 
     @property
     def is_undecided(self) -> bool:

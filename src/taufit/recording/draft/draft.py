@@ -11,8 +11,8 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import RecordingError
-from taufit.recording.draft.from_mostly_static import static_layout
 from taufit.recording.draft.from_names import ColumnGroup, name_groups, run_column, time_column
+from taufit.recording.draft.from_standing_joints import static_layout
 from taufit.recording.draft.from_values import (
     TableLayout,
     guess_time_unit,

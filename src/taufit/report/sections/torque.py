@@ -9,7 +9,7 @@ from taufit.report.charts import Series, chart, reduce_samples
 from taufit.report.model_view import ModelView
 from taufit.report.page import Section, paragraph
 from taufit.report.palette import MEASURED, MODEL, RESIDUAL
-from taufit.report.signs_picture import signs_picture
+from taufit.report.signs_chart import signs_chart
 from taufit.validation import residual_spectrum
 
 # Points per curve; more than the columns of a screen.
@@ -74,7 +74,7 @@ def torque(view: ModelView) -> Section | None:
 
 def torque_signs(view: ModelView) -> Section | None:
     """Segments with their recovered signs."""
-    return None if view.signs is None else Section("Torque signs", signs_picture(view.signs))
+    return None if view.signs is None else Section("Torque signs", signs_chart(view.signs))
 
 
 def residuals(view: ModelView) -> Section | None:

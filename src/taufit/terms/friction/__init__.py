@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from taufit.core.lazy import Registry, lazy_room
+from taufit.core.lazy import Registry, lazy_package
 
 if TYPE_CHECKING:
     from taufit.terms.friction.asymmetric import Asymmetric as Asymmetric
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from taufit.terms.friction.friction import Friction as Friction
     from taufit.terms.friction.linear import Linear as Linear
     from taufit.terms.friction.linear_load import LinearLoad as LinearLoad
-    from taufit.terms.friction.none import NoFriction as NoFriction
+    from taufit.terms.friction.no_friction import NoFriction as NoFriction
     from taufit.terms.friction.polynomial import Polynomial as Polynomial
     from taufit.terms.friction.power_law import PowerLaw as PowerLaw
     from taufit.terms.friction.presliding import Presliding as Presliding
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 FRICTION_MODELS: Registry[type[Friction]] = Registry(
     {
-        "none": "taufit.terms.friction.none:NoFriction",
+        "none": "taufit.terms.friction.no_friction:NoFriction",
         "linear": "taufit.terms.friction.linear:Linear",
         "power_law": "taufit.terms.friction.power_law:PowerLaw",
         "polynomial": "taufit.terms.friction.polynomial:Polynomial",
@@ -49,4 +49,4 @@ FRICTION_MODELS: Registry[type[Friction]] = Registry(
 )
 __all__ = ["FRICTION_MODELS"]
 
-lazy_room(__name__)
+lazy_package(__name__)

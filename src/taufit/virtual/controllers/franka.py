@@ -150,7 +150,7 @@ class VirtualFranka:
             if accepted:
                 with self._lock:
                     self._clients[client] = (client.getpeername()[0], port)
-            return franka.connect_answer(number, accepted)
+            return franka.connect_reply(number, accepted)
         if kind == franka.GET_MODEL:
             return franka.encode_message(kind, number, b"\0" + self._model)
         # Settings are accepted without effect; motion commands are rejected.

@@ -13,7 +13,7 @@ from taufit.core.errors import TaufitError
 from taufit.excitation import Motion
 from taufit.sim.payload import CarriedPayload
 from taufit.sim.plant import OperatingRange
-from taufit.sim.stepped import ControlSample
+from taufit.sim.stepped_twin import ControlSample
 from taufit.sim.twin import Twin
 
 Command = tuple[Float[Array, " j"], Float[Array, " j"], Float[Array, " j"]]

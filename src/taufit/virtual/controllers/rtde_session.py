@@ -58,7 +58,7 @@ class RtdeSession:
             version = int.from_bytes(body[:2], "big") if len(body) >= 2 else 0
             return rtde.frame(rtde.PROTOCOL, bytes([int(version == rtde.VERSION)]))
         if kind == rtde.URCONTROL:
-            return rtde.version_answer(self.controller.version)
+            return rtde.version_reply(self.controller.version)
         if kind == rtde.OUTPUTS:
             return self._set_outputs(body)
         if kind == rtde.INPUTS:
@@ -78,13 +78,13 @@ class RtdeSession:
         max_rate = self.controller.rate_hz
         if not 1.0 <= rate <= max_rate:
             text = f"a rate of {rate:g} Hz is not possible: 1 to {max_rate:g} Hz."
-            return rtde.text_message(text, "RTDE", 1) + rtde.types_answer(rtde.OUTPUTS, 0, [])
+            return rtde.text_message(text, "RTDE", 1) + rtde.types_reply(rtde.OUTPUTS, 0, [])
         types = [self.controller.types.get(name, rtde.NOT_FOUND) for name in names]
         is_valid = bool(names) and rtde.NOT_FOUND not in types and len(set(names)) == len(names)
         if is_valid:
             self.outputs = rtde.Recipe(1, tuple(names), tuple(types))
             self.output_interval = max(1, round(max_rate / rate))
-        return rtde.types_answer(rtde.OUTPUTS, int(is_valid), types)
+        return rtde.types_reply(rtde.OUTPUTS, int(is_valid), types)
 
     def _set_inputs(self, body: bytes) -> bytes:
         names = rtde.read_inputs_request(body)
@@ -93,12 +93,12 @@ class RtdeSession:
             bool(names) and all(kind in rtde.TYPES for kind in types) and len(self._inputs) < 255
         )
         if not is_valid:
-            return rtde.types_answer(rtde.INPUTS, 0, types)
+            return rtde.types_reply(rtde.INPUTS, 0, types)
         number = len(self._inputs) + 1
         self._inputs[number] = rtde.Recipe(number, tuple(names), tuple(types))
         self._own_inputs |= set(names)
         self._reserved |= self._own_inputs
-        return rtde.types_answer(rtde.INPUTS, number, types)
+        return rtde.types_reply(rtde.INPUTS, number, types)
 
     def _write(self, body: bytes) -> None:
         recipe = self._inputs.get(body[0]) if body else None

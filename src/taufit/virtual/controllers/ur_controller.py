@@ -10,9 +10,9 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import TaufitError
 from taufit.dynamics import gravity_torque
-from taufit.sim.loop import TICK_S
 from taufit.sim.payload import CarriedPayload
-from taufit.sim.stepped import ControlSample
+from taufit.sim.simulation_loop import TICK_S
+from taufit.sim.stepped_twin import ControlSample
 from taufit.sim.twin import Twin
 from taufit.virtual.controllers.kinematics import Kinematics, from_pose
 from taufit.virtual.controllers.rtde_variables import INPUTS, Version, output_types

@@ -14,7 +14,7 @@ _STATES = {1: "STOPPED", 2: "PLAYING", 4: "PAUSED"}
 _ACCEPTED = ("popup", "close popup", "close safety popup", "addtolog", "load installation")
 
 
-def answer_line(robot: UrController, line: str) -> str | None:
+def reply_to_line(robot: UrController, line: str) -> str | None:
     """Answer to a dashboard line; None ends the connection."""
     text = " ".join(line.split())
     command = text.lower()

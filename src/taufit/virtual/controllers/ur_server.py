@@ -246,7 +246,7 @@ class VirtualUr:
             pending += data
             *lines, pending = pending.split(b"\n")
             for line in lines:
-                reply = ur_dashboard.answer_line(self.controller, line.decode(errors="replace"))
+                reply = ur_dashboard.reply_to_line(self.controller, line.decode(errors="replace"))
                 if reply is None:
                     writer.write(b"Disconnected\n")
                     await writer.drain()

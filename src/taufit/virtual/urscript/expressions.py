@@ -70,7 +70,7 @@ class Expressions:
             case Unary(sign="not", value=inner):
                 return self._apply([inner], lambda x: not is_true(x[0]))
             case Unary(value=inner):
-                return self._apply([inner], lambda x: values.negative(x[0]))
+                return self._apply([inner], lambda x: values.negate(x[0]))
             case Binary(sign="and") | Binary(sign="or"):
                 return self._logic(e)
             case Binary():

@@ -134,7 +134,7 @@ OPERATORS: dict[str, Callable[[Value, Value], Value]] = {
 }
 
 
-def negative(value: Value) -> Value:
+def negate(value: Value) -> Value:
     """Negation -x, element by element."""
     return OPERATORS["*"](-1, value)
 

@@ -4,7 +4,7 @@ The interface is `map`, `reduce` and `close`; in this process, in processes of t
 a Dask cluster.
 """
 
-from taufit.core.compute.engines.engine import Engine, WorkerLost, open_engine, tree
+from taufit.core.compute.engines.engine import Engine, WorkerLostError, open_engine, tree
 from taufit.core.compute.engines.processes import Processes
 
-__all__ = ["Engine", "Processes", "WorkerLost", "open_engine", "tree"]
+__all__ = ["Engine", "Processes", "WorkerLostError", "open_engine", "tree"]

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from taufit.core.compute.engines.engine import ReductionNode, WorkerLost, tree
+from taufit.core.compute.engines.engine import ReductionNode, WorkerLostError, tree
 from taufit.core.errors import TaufitError
 from taufit.core.extras import missing_extra
 from taufit.core.threads import single_blas_thread
@@ -108,7 +108,7 @@ class DaskCluster:
     def map(
         self, function: Callable[..., Any], arguments: Iterable[tuple[Any, ...]]
     ) -> Iterator[Any]:
-        """Results of function(*argument), in order; `WorkerLost` where no worker survived."""
+        """Results of function(*argument), in order; `WorkerLostError` where no worker survived."""
         pending: deque[Any] = deque()
         for argument in arguments:
             pending.append(self._submit(function, *argument))
@@ -134,7 +134,7 @@ class DaskCluster:
 
         total = self._result(future(tree(keys)))
         self._check_workers(force=True)
-        if isinstance(total, WorkerLost):
+        if isinstance(total, WorkerLostError):
             raise TaufitError(f"the sum could not be made: {total.reason}")
         return total
 
@@ -153,7 +153,7 @@ class DaskCluster:
             return future.result()
         except KilledWorker as error:
             self._check_workers(force=True)
-            return WorkerLost(f"every worker that tried it was lost ({error.task})")
+            return WorkerLostError(f"every worker that tried it was lost ({error.task})")
 
     def close(self) -> None:
         """Disconnect from the cluster, which keeps running."""

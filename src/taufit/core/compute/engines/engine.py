@@ -75,7 +75,7 @@ Function = Callable[..., Any]
 
 
 @dataclass(frozen=True, slots=True)
-class WorkerLost:
+class WorkerLostError:
     """Missing result: its worker and those that repeated it were lost."""
 
     reason: str

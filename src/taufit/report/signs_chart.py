@@ -15,7 +15,7 @@ _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _ROW_GAP = 960.0, 92.0, 64.0, 12.0, 34.0, 
 _MAX_POINTS = 1200
 
 
-def signs_picture(result: RecoveredSigns | UnsignedFit) -> str:
+def signs_chart(result: RecoveredSigns | UnsignedFit) -> str:
     """Self-contained SVG: blue is positive, orange negative, hatched is uncertain.
 
     Segments show their sign, joint, time and margin as tooltips.

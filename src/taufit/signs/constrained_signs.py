@@ -39,7 +39,7 @@ class ConstrainedSigns:
     solved: int
 
 
-def search_constrained(
+def search_constrained_signs(
     quadratic: Float[Array, "s s"],
     cost: Callable[[Int[Array, " s"]], float],
     *,

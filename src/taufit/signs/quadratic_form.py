@@ -108,7 +108,7 @@ def independent_columns(gram: Float[Array, "p p"]) -> Int[Array, " b"]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SignForm:
+class QuadraticForm:
     """Quadratic form s'Qs and the parameters of any s.
 
     Attributes:
@@ -138,13 +138,13 @@ class SignForm:
         return float(np.linalg.norm(self.covariance_root @ functional))
 
 
-def sign_form(
+def build_quadratic_form(
     rows: JointRows,
     values: Float[Array, "n j"],
     weight: Float[Array, "n j"],
     label: Int[Array, "n j"],
     segments: int,
-) -> SignForm:
+) -> QuadraticForm:
     """Build Q from one pass over the data.
 
     Args:
@@ -191,4 +191,4 @@ def sign_form(
     root = scipy.linalg.solve_triangular(
         lower, np.diag(1.0 / scale), lower=True, check_finite=False
     )
-    return SignForm(quadratic, solutions / scale[:, None], root, count, anchored)
+    return QuadraticForm(quadratic, solutions / scale[:, None], root, count, anchored)

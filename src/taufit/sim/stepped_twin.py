@@ -15,9 +15,9 @@ from taufit.core.arrays import Array, Float
 from taufit.core.errors import TaufitError
 from taufit.sim import sensor_model
 from taufit.sim.effects import per_joint
-from taufit.sim.loop import TICK_S
 from taufit.sim.payload import CarriedPayload, payload_timeline, require_valid_payload
 from taufit.sim.plant import SETTLE_S, OperatingRange, Plant, PlantStart
+from taufit.sim.simulation_loop import TICK_S
 
 if TYPE_CHECKING:
     from taufit.sim.twin import Twin

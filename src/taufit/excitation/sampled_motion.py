@@ -13,7 +13,7 @@ from taufit.core.errors import TaufitError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sampled:
+class SampledMotion:
     """Quintic splines through given positions; acceleration is twice differentiable.
 
     Attributes:
@@ -72,6 +72,6 @@ class Sampled:
         return {"time": self.time.tolist(), "position": self.position.tolist()}
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Sampled:
+    def from_dict(cls, data: Mapping[str, Any]) -> SampledMotion:
         """Inverse of `to_dict`."""
         return cls(np.array(data["time"], float), np.array(data["position"], float))

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from benchmarks.sign_instances import instance
 
-from taufit.report.signs_picture import signs_picture
+from taufit.report.signs_chart import signs_chart
 from taufit.signals import Samples
 from taufit.signs.unknown_signs import find_signs, fit_unsigned
 
@@ -18,7 +18,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 def test_every_segment_is_drawn_in_the_colour_of_its_sign():
     case = instance(0, noise=0.05, friction=True)
     result = fit_unsigned(case.model, case.samples)
-    root = ElementTree.fromstring(signs_picture(result))
+    root = ElementTree.fromstring(signs_chart(result))
     titles = [title.text for title in root.iter(f"{SVG}title")]
     assert len(titles) == len(result.segments)
     for positive, colour in ((True, "#14639e"), (False, "#d1622b")):
@@ -29,7 +29,7 @@ def test_every_segment_is_drawn_in_the_colour_of_its_sign():
         ]
         assert len(bands) == np.sum((result.signs > 0) == positive)
     assert len(list(root.iter(f"{SVG}polyline"))) == 6
-    assert signs_picture(result) == signs_picture(result.recovery)
+    assert signs_chart(result) == signs_chart(result.recovery)
 
 
 def test_doubt_is_hatched_and_runs_follow_each_other():
@@ -37,7 +37,7 @@ def test_doubt_is_hatched_and_runs_follow_each_other():
     joined = Samples.concatenate([case.samples for case in parts])
     joined = replace(joined, names=("first", "second"))
     found = find_signs(parts[0].model, joined)
-    text = signs_picture(found)
+    text = signs_chart(found)
     root = ElementTree.fromstring(text)
     hatched = [r for r in root.iter(f"{SVG}rect") if r.get("fill") == "url(#ambiguous)"]
     # One of them is the legend's.
