@@ -126,4 +126,4 @@ def test_many_runs_show_how_much_friction_differs_between_them(arm, truth):
         found.append(float(np.mean(estimate.friction_scatter)))
         assert fitted_model(model, estimate, samples).training.friction_scatter is not None
     assert 0.03 < found[0] < 0.12
-    assert found[1] < 0.015
+    assert found[1] < 0.006
