@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from taufit.core.statistics import NORMAL_95, student_t_upper_quantile
-from taufit.regression.run_variability import _pooled_scatter
+from taufit.regression.pooled_scatter import pooled_scatter
+from taufit.regression.run_variability import PRIOR_FREEDOM, PRIOR_SCATTER
 
 JOINTS = 6
 
@@ -22,7 +23,11 @@ def slope_errors(runs, scatter, freedom, draws=300):
         fitted, squares, *_ = np.linalg.lstsq(columns, factor, rcond=None)
         slope_variance = np.linalg.inv(columns.T @ columns)[1, 1]
         quantile = student_t_upper_quantile(0.025, 4.0 + freedom) / NORMAL_95
-        std = quantile * _pooled_scatter(squares, freedom) * np.sqrt(slope_variance)
+        std = (
+            quantile
+            * pooled_scatter(squares, freedom, PRIOR_SCATTER, PRIOR_FREEDOM)
+            * np.sqrt(slope_variance)
+        )
         out.append(fitted[1] / std)
     return np.array(out)
 
@@ -42,5 +47,5 @@ def test_a_slope_takes_a_degree_of_freedom():
 
 def test_a_joint_that_scatters_most_keeps_most():
     squares = 1e-4 * np.array([1.0, 1.0, 1.0, 1.0, 1.0, 36.0])
-    scatter = _pooled_scatter(squares, 8)
+    scatter = pooled_scatter(squares, 8)
     assert scatter[-1] > 1.5 * scatter[0] and np.all(np.diff(scatter[:5]) == 0.0)

@@ -13,9 +13,8 @@ s_j is estimated by restricted maximum likelihood, pooled over the joints. With 
 squares of the K run factors of a joint about what the fit can follow (a level, and a slope where
 friction depends on temperature: p parameters),
 
-    m = K - p,   s^2 = (n0 s0^2 + sum_j S_j) / (n0 + J m),   s_j^2 = (n1 s^2 + S_j) / (n1 + m),
-
-with a weak prior scatter s0. Few runs need Student's quantile.
+they have K - p degrees of freedom (`pooled_scatter`), beside a weak prior scatter. Few runs need
+Student's quantile.
 """
 
 from __future__ import annotations
@@ -28,13 +27,14 @@ from taufit.core.arrays import Array, Float
 from taufit.core.statistics import NORMAL_95, student_t_upper_quantile
 from taufit.model.intervals import TYPICAL_FRICTION_SCATTER
 from taufit.regression.information import Information
+from taufit.regression.pooled_scatter import POOLED_FREEDOM, pooled_scatter
 from taufit.regression.regression import Regression
 from taufit.regression.weights import Weights
 from taufit.terms.layout import ParameterLayout
 from taufit.terms.term import DISSIPATIVE
 
-# Prior scatter of all joints and its weight, weight of all joints for each, in degrees of freedom.
-_PRIOR_SCATTER, _PRIOR_FREEDOM, _POOLED_FREEDOM = 0.01, 0.5, 4.0
+# Prior scatter of all joints, and its weight in degrees of freedom.
+PRIOR_SCATTER, PRIOR_FREEDOM = 0.01, 0.5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,8 +84,8 @@ def estimate_run_variability(
         interval_factor = 1.0
     else:
         squares = _factor_squares(groups, base_values, friction) * runs_per_group
-        scatter = _pooled_scatter(squares, freedom)
-        pooled_freedom = min(_POOLED_FREEDOM, _PRIOR_FREEDOM + layout.joints * freedom)
+        scatter = pooled_scatter(squares, freedom, PRIOR_SCATTER, PRIOR_FREEDOM)
+        pooled_freedom = min(POOLED_FREEDOM, PRIOR_FREEDOM + layout.joints * freedom)
         quantile = student_t_upper_quantile(0.025, pooled_freedom + freedom)
         interval_factor = quantile / NORMAL_95
     out = np.zeros((base.rank, base.rank))
@@ -121,13 +121,3 @@ def _factor_squares(
             error: Array = part.target - part.factor @ base_values
             factor[k, j] = float(torque @ error) / size if size > 0.0 else 0.0
     return np.asarray(np.sum((factor - factor.mean(axis=0)) ** 2, axis=0))
-
-
-def _pooled_scatter(squares: Float[Array, " j"], freedom: int) -> Float[Array, " j"]:
-    """Scatter s_j of each joint, from sums of squares with `freedom` degrees of freedom each."""
-    pooled_variance = (_PRIOR_FREEDOM * _PRIOR_SCATTER**2 + float(squares.sum())) / (
-        _PRIOR_FREEDOM + len(squares) * freedom
-    )
-    return np.asarray(
-        np.sqrt((_POOLED_FREEDOM * pooled_variance + squares) / (_POOLED_FREEDOM + freedom))
-    )
