@@ -39,7 +39,7 @@ def test_a_recording_gives_one_json_object_and_a_page(files):
     assert len(told["threshold"]) == 6 and told["seconds"] > 9.0 and told["free_runs"] == 1
     assert told["safety_function"] is False
     text = page.read_text(encoding="utf-8")
-    assert "not a safety function" in text and "Friction states" in text
+    assert "not a safety function" in text and "Friction regimes" in text
 
 
 def test_a_page_shows_each_contact_with_its_force_on_the_arm(files, bench):

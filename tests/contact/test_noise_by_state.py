@@ -8,6 +8,7 @@ import json
 import numpy as np
 import pytest
 
+from taufit.contact.alarm_calibration import DEFAULT_TAIL, alarm_tail
 from taufit.contact.external_torque import ExternalTorque
 from taufit.contact.noise_decomposition import (
     fit_white_noise_and_random_walk,
@@ -15,7 +16,9 @@ from taufit.contact.noise_decomposition import (
     window_statistics,
 )
 from taufit.contact.regime_noise import default_noise, learn_contact_free_noise, learn_noise
+from taufit.core.statistics import NORMAL_95
 from taufit.model import AlarmTail
+from taufit.model.friction_level import friction_level
 from taufit.model.model_file import model_from_dict, model_to_dict
 from taufit.payload import stream
 from taufit.payload.filter.time_grid import TimeGrid
@@ -78,6 +81,46 @@ def test_a_run_shorter_than_the_margin_around_creeping_is_learnt_from(bench):
     short = dataclasses.replace(whole, **{name: getattr(whole, name)[:5] for name in fields})
     learnt = learn_noise(bench.model, [short], noise)
     assert np.isfinite(learnt.level).all() and np.isfinite(learnt.white).all()
+
+
+def stands_of(bench, base, short, torque):
+    """Motion with one long stand of little torque, and short ones of `torque` friction levels."""
+    whole = felt(bench.model, bench.run(11, periods=2).recording, base)
+    friction = friction_level(bench.model)
+    state, smooth = np.full_like(whole.state, FAST), whole.smooth.copy()
+    state[100:900], smooth[100:900] = STANDING, 0.1 * friction
+    for k in range(short):
+        at = slice(920 + 30 * k, 940 + 30 * k)
+        state[at], smooth[at] = STANDING, torque * friction
+    assert 920 + 30 * short < len(whole)
+    excess = np.zeros_like(whole.acceleration_excess)
+    return dataclasses.replace(whole, state=state, smooth=smooth, acceleration_excess=excess)
+
+
+def test_a_long_stand_counts_no_more_than_a_short_one(bench):
+    base, friction = default_noise(bench.model), friction_level(bench.model)
+    learnt = learn_noise(bench.model, [stands_of(bench, base, 12, 2.0)], base)
+    np.testing.assert_allclose(NORMAL_95 * learnt.level[STANDING], 2.0 * friction, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("short", "level"), [(12, 0.58), (3, 0.65)])
+def test_a_standing_band_is_never_narrower_than_stiction(bench, short, level):
+    # Quiet stands give the lower limit, too few stands leave what is assumed.
+    base, friction = default_noise(bench.model), friction_level(bench.model)
+    learnt = learn_noise(bench.model, [stands_of(bench, base, short, 0.1)], base)
+    np.testing.assert_allclose(learnt.level[STANDING], level * friction, rtol=1e-6)
+
+
+def test_a_tail_is_weighed_by_its_excesses():
+    step, rng = 0.01, np.random.default_rng(4)
+    quiet = np.repeat(rng.exponential(3.0, 4000), 200)
+    short, long = alarm_tail([quiet[: 30 * 200]], step), alarm_tail([quiet], step)
+    assert short.minutes == pytest.approx(1.0)
+    # Three excesses hardly move the default; four hundred nearly replace it.
+    assert DEFAULT_TAIL.scale > short.scale > 0.8 * DEFAULT_TAIL.scale
+    assert long.scale == pytest.approx((20 * 9.0 + 400 * 3.0) / 420, rel=0.2)
+    loud = alarm_tail([10.0 * quiet], step)
+    assert loud.threshold(1.0) > DEFAULT_TAIL.threshold(1.0) > long.threshold(1.0)
 
 
 def test_a_threshold_grows_by_the_scale_for_every_factor_e():

@@ -80,6 +80,37 @@ def test_a_push_is_found_quickly_with_its_force_and_its_end(bench, free):
     assert [e.kind for e in watch.events if "contact" in e.kind][-1] == "contact ended"
 
 
+def test_an_ended_contact_keeps_its_clearest_force(bench, free):
+    force = np.array([25.0, -20.0, 10.0])
+    source, _ = pushed(bench, bench.run(43).recording, 5.0, 0.15, force)
+    watch = ContactDetector(bench.model, free)
+    fed(watch, source)
+    (contact,) = watch.contacts
+    # The mean over the last 0.2 s would hold the time after the push too.
+    assert contact.end_time is not None
+    assert contact.force.size == pytest.approx(np.linalg.norm(force), rel=0.25)
+
+
+def test_events_of_a_poor_model_have_a_length_and_a_force(bench, free):
+    # Gravity and friction that are half wrong: alarms are false, yet each is told in full.
+    source = stream(bench.model, bench.run(43).recording)
+    watch = ContactDetector(bench.model, free, alarms_per_hour=3600.0)
+    fed(watch, replace(source, torque=1.3 * source.torque))
+    assert len(watch.contacts) > 3
+    for contact in watch.contacts:
+        assert contact.end_time is None or contact.end_time > contact.start_time
+        low, high = contact.force.size_interval
+        assert 0.0 <= low <= contact.force.size < high and high > 0.5
+
+
+def test_a_force_is_not_put_where_it_loads_no_joint():
+    # The far end of the first link lies on its axis: a force there explains nothing.
+    robot, position = read_robot("iiwa7"), np.array([0.3, -1.2, 1.0, -0.5, 0.8, 0.1, 0.4])
+    force = find_force(robot, position, np.zeros(7), np.full(7, 4.0))
+    assert force.link > 1
+    assert force.size_interval[1] > 1.0
+
+
 def test_a_file_says_what_a_stream_says(bench, free):
     recording = bench.run(44).recording
     whole = find_contacts(bench.model, recording, noise=free)

@@ -18,6 +18,7 @@ from taufit.health import (
     write_history,
 )
 from taufit.health.cusum import sudden_limit
+from taufit.regression.pooled_scatter import pooled_scatter
 
 
 def _watched(history, runs, temperature, wear):
@@ -106,6 +107,23 @@ def test_threshold_keeps_its_rate():
     assert alarms <= 20
 
 
+def test_a_short_baseline_keeps_its_rate_with_scatter_pooled_over_the_joints():
+    """Eight runs, six joints of unequal scatter: alarms at the stated rate; not without pooling."""
+    rate, rng = 1e-2, np.random.default_rng(7)
+    limits = cusum_threshold(rate, 6, 8), 0.75, sudden_limit(rate, 6, 8)
+    pooled, alone = 0, 0
+    for _ in range(200):
+        true = np.exp(0.3 * rng.normal(size=6))
+        base, later = true * rng.normal(size=(8, 6)), true * rng.normal(size=(50, 6))
+        own = base.std(0, ddof=1)
+        for scale in (pooled_scatter(7 * own**2, 7.0), own):
+            z = (later - base.mean(0)) / (scale * np.sqrt(1 + 1 / 8))
+            alarms = len(cusum(z, *limits)[1])
+            pooled, alone = (pooled, alone + alarms) if scale is own else (pooled + alarms, alone)
+    # 100 expected of 10,000 runs at the rate promised; the threshold is set for half of that.
+    assert pooled <= 100 < alone
+
+
 def test_threshold_rises_with_joints_and_falls_with_runs():
     assert cusum_threshold(1e-3, 7, 30) > cusum_threshold(1e-2, 7, 30)
     assert cusum_threshold(1e-3, 7, 30) > cusum_threshold(1e-3, 2, 30)
@@ -136,7 +154,7 @@ def test_pairs_of_healthy_runs_hardly_ever_alarm():
     limit = sudden_limit(1e-2, 6, 10)
     rng = np.random.default_rng(5)
     base = rng.normal(size=(10, 4000, 6))
-    scale = base.std(0, ddof=1) * np.sqrt(1 + 1 / 10)
+    scale = pooled_scatter(9 * base.var(0, ddof=1), 9.0) * np.sqrt(1 + 1 / 10)
     alarms = 0
     before = np.zeros((4000, 6), bool)
     for _ in range(20):

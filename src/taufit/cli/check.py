@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from taufit.model.fitted_model import FittedModel
     from taufit.report.tracking_page import TrackedRun
     from taufit.signals import Samples
-    from taufit.validation import Score, Verdict
+    from taufit.validation import Grades, Score, Verdict
     from taufit.workflow.check import CheckResult
 
 
@@ -63,6 +63,7 @@ def command(  # noqa: PLR0913 - one parameter per option
     from taufit.model.model_file import read_model
     from taufit.recording.files import find_recordings
     from taufit.validation import grade, residual_spectrum, verdict
+    from taufit.validation.grades import unmeasured_findings
     from taufit.workflow.check import check
 
     started = process_time()
@@ -107,12 +108,12 @@ def command(  # noqa: PLR0913 - one parameter per option
         from taufit.report.tracking_page import tracking_page
 
         write_text(report, tracking_page(fitted, tracked))
-    findings = [*repeats, *(finding for score in checked for finding in score.findings)]
+    findings = [*repeats, *(finding for result in checked for finding in result.findings)]
+    findings += unmeasured_findings(scores)
     grades = grade(
         scores,
-        [score.floor for score in checked],
+        [result.evidence for result in checked],
         on_holdout=True,
-        training=fitted.training.score,
         findings=findings,
     )
     decision = verdict(scores, limits, grades)
@@ -123,7 +124,7 @@ def command(  # noqa: PLR0913 - one parameter per option
                 "model": str(model),
                 "robot": fitted.robot.name,
                 "files": files,
-                "mean_nrmse": sum(s.mean_nrmse for s in scores) / len(scores),
+                "mean_nrmse": grades.unexplained,
                 "mean_inside": sum(s.mean_inside or 0.0 for s in scores) / len(scores),
                 "training_mean_nrmse": None if trained is None else trained.mean_nrmse,
                 **decision.to_dict(),
@@ -134,7 +135,7 @@ def command(  # noqa: PLR0913 - one parameter per option
             }
         )
     else:
-        _show(fitted, scores, files, decision, model)
+        _show(fitted, scores, files, decision, grades, model)
         _show_tracking(tracked, report)
     if not decision.passed:
         from taufit.core.errors import InfeasibleError
@@ -170,23 +171,33 @@ def _show(
     scores: list[Score],
     files: list[dict[str, Any]],
     decision: Verdict,
+    grades: Grades,
     model: Path,
 ) -> None:
     from taufit.cli.common import headline, joint_table, plain_console
     from taufit.validation.score_breakdown import stiction_lines
 
     console = plain_console()
-    console.print(headline(decision.label, f"  {'; '.join(decision.reasons)}"))
+    console.print(
+        headline(
+            f"{decision.label} ({grades.overall})",
+            f"  {fitted.robot.name}: {100 * grades.unexplained:.1f} % of the torque is left "
+            f"unexplained on {len(scores)} recording(s).",
+        )
+    )
+    for text in dict.fromkeys((*decision.reasons, *grades.reasons, grades.headroom_text)):
+        if text:
+            console.print(f"  {text}")
     training = fitted.training.score
     title = f"{fitted.robot.name}: nrmse per joint, low-pass {scores[0].cutoff_hz:g} Hz"
     table = joint_table(title, fitted.robot.joints)
     if training is not None:
-        cells = [*map(format_nrmse, training.nrmse), format_nrmse(training.mean_nrmse)]
+        cells = [*map(format_nrmse, training.measured_nrmse), format_nrmse(training.mean_nrmse)]
         table.add_row("training", *cells)
     for score in scores:
         table.add_row(
             recording_label(score.file),
-            *map(format_nrmse, score.nrmse),
+            *map(format_nrmse, score.measured_nrmse),
             format_nrmse(score.mean_nrmse),
         )
     table.add_section()

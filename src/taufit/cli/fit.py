@@ -207,8 +207,7 @@ def _show(
     console = plain_console()
     train, estimate = identified.training_score, identified.estimate
     holdout_scores = identified.holdout_scores
-    holdout_nrmse = identified.mean_holdout_nrmse
-    nrmse = train.mean_nrmse if holdout_nrmse is None else holdout_nrmse
+    grades = identified.grades
     data_label = (
         f"{len(holdout_scores)} recording(s) it has not seen"
         if holdout_scores
@@ -217,14 +216,14 @@ def _show(
     kind = "physically possible" if identified.consistent else "NOT physically possible"
     console.print(
         headline(
-            f"{decision.label} ({identified.grades.overall})",
-            f"  {identified.model.robot.name}: {100 * nrmse:.1f} % of the torque is left "
-            f"unexplained on "
-            f"{data_label}; the arm is {kind}.",
+            f"{decision.label} ({grades.overall})",
+            f"  {identified.model.robot.name}: {100 * grades.unexplained:.1f} % of the torque is "
+            f"left unexplained on {data_label}; the arm is {kind}.",
         )
     )
-    for text in identified.grades.reasons:
-        console.print(f"  {text}")
+    for text in (*grades.reasons, grades.headroom_text):
+        if text:
+            console.print(f"  {text}")
     console.print(score_table(f"nrmse per joint, low-pass {train.cutoff_hz:g} Hz", identified))
     links = sum(name.startswith("link") for name in estimate.base_names)
     console.print(
@@ -297,15 +296,14 @@ def score_table(title: str, identified: IdentificationResult) -> Table:
         *((recording_label(s.file), s) for s in identified.holdout_scores),
     )
     for label, score in labelled:
-        table.add_row(label, *map(format_nrmse, score.nrmse), format_nrmse(score.mean_nrmse))
+        cells = [*map(format_nrmse, score.measured_nrmse), format_nrmse(score.mean_nrmse)]
+        table.add_row(label, *cells)
         if score.inside is not None:
             cells = [
                 *(f"{100 * x:.0f}" for x in score.inside),
                 f"{100 * (score.mean_inside or 0.0):.0f}",
             ]
             table.add_row("  % inside 95 % interval", *cells, style="dim")
-    grades = [grade.grade for grade in identified.grades.joints]
-    table.add_row("grade", *grades, identified.grades.overall)
     table.add_section()
     unit, gain = "N m", np.ones(joints)
     gains = identified.model.training.conditioning.gain

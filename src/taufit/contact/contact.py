@@ -28,7 +28,7 @@ class Contact:
         position: Joint positions, averaged over the time of `change`.
         joint: Last loaded joint, 1 for the first.
         links: Candidate links, 1 for the first.
-        force: Contact force with its assumption.
+        force: Contact force with its assumption; after the end, the clearest estimate.
         kind: "contact", or "pick or contact" while the force may be a weight.
         end_time: End [s]; None while active.
         peak: Largest force so far [N].
@@ -52,6 +52,11 @@ class Contact:
         """95 % interval of `change` [N m]."""
         half = NORMAL_95 * np.sqrt(self.variance)
         return self.change - half, self.change + half
+
+    @property
+    def chi_square(self) -> float:
+        """Chi-square of `change` against none, joint by joint."""
+        return float(np.sum(self.change**2 / self.variance))
 
     @property
     def link(self) -> str:

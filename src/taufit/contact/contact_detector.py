@@ -306,6 +306,7 @@ class ContactDetector:
         start_time = float(block.time[i]) - (age - 0.5) * self.step
         contact = self._estimate_contact(start_time, time, step.evidence)
         self.contacts.append(contact)
+        self._clearest = contact
         self.events.append(ContactEvent(time, contact.kind, str(contact), contact))
 
     def _estimate_contact(
@@ -364,11 +365,21 @@ class ContactDetector:
         if kind != contact.kind:
             self.events.append(ContactEvent(time, kind, str(updated), updated))
         self.contacts[-1] = updated
+        if updated.chi_square > self._clearest.chi_square:
+            self._clearest = updated
 
     def _end_contact(self, end_time: float, *, is_lasting: bool = False) -> None:
         active, contact = self._active, self.contacts[-1]
         assert active is not None
-        ended_contact = replace(contact, end_time=end_time)
+        # The end is known to within the window of its test; a contact lasts a time bin at least.
+        end_time = max(end_time, contact.start_time + self.step)
+        # The last estimate averages over the end: the clearest one tells the force.
+        ended_contact = replace(
+            contact if is_lasting else self._clearest,
+            kind=contact.kind,
+            peak=contact.peak,
+            end_time=end_time,
+        )
         self.contacts[-1] = ended_contact
         text = (
             f"contact since {contact.start_time:.2f} s ended after "

@@ -66,8 +66,12 @@ class Force:
     @property
     def size_interval(self) -> tuple[float, float]:
         """95 % interval of the magnitude [N]."""
-        along = self.value / max(self.size, 1e-12)
-        half = NORMAL_95 * float(np.sqrt(max(along @ self.covariance @ along, 0.0)))
+        if self.size > 0.0:
+            along = self.value / self.size
+            variance = float(along @ self.covariance @ along)
+        else:
+            variance = float(np.linalg.eigvalsh(self.covariance)[-1])
+        half = NORMAL_95 * float(np.sqrt(max(variance, 0.0)))
         return max(self.size - half, 0.0), self.size + half
 
 
@@ -130,6 +134,8 @@ def find_force(
     levers = _levers(robot, poses, ends) * np.tri(robot.joints)[:, None]
     log_likelihood = _likelihood(levers, change, covariance, force_std)
     log_likelihood[-1] += _TOOL_LOG_ODDS
+    # A force on an axis that all joints share loads none: it explains no change.
+    log_likelihood[np.abs(levers).max(axis=(1, 2)) < _MIN_LEVER] = -np.inf
     best = int(log_likelihood.argmax())
     last = best == robot.joints - 1
     place = "at the tool" if last else f"at the far end of link {best + 1}"

@@ -4,12 +4,17 @@ Velocity noise, torque noise and random walk of a joint's residual come from win
 lengths (`noise_decomposition`) at whose end the joint is in the regime. The level is that of the
 95 % quantile of |r| after the observer. With several recordings it is widened until 95 % of each
 lie within the level of the others, since days differ.
+
+A standing joint holds one torque within its stiction for as long as it stands: a stand is one
+sample, however long it lasts. Each stand therefore has the weight of a short one, levels of
+standing joints narrow only with several stands, and never below a fraction of the friction level.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -38,6 +43,7 @@ from taufit.terms.friction.states import FAST, REST, SLOW, STANDING, STATES, TUR
 # Window lengths for the decomposition of noise [s]; the longest is not used in brief regimes.
 _WINDOWS_S = (0.03, 0.04, 0.06, 0.08, 0.16)
 _BRIEF_REGIMES = (SLOW, TURNING)
+_STANDING_REGIMES = (STANDING, REST)
 # Shortest duration of a regime from which its noise is estimated [s].
 _MIN_REGIME_S = 3.0
 # Start-up time of filters and friction, left out [s].
@@ -45,8 +51,11 @@ _STARTUP_S = 0.5
 # Time before and after creeping that is left out at rest [s].
 _CREEP_S = 0.25
 # Default levels of regimes without data, and lower limits of random walks, in friction levels.
-_DEFAULT_LEVELS = {TURNING: 0.35, STANDING: 0.5, REST: 0.5}
+_DEFAULT_LEVELS = {TURNING: 0.35, STANDING: 0.65, REST: 0.65}
 _MIN_WALKS = {SLOW: 0.4, TURNING: 1.2, STANDING: 0.1}
+# Standing joints: longest duration of a stand that counts [s], fewest stands of an estimate, and
+# lower limit of the level in friction levels (a uniform distribution of stiction has 1 / sqrt(3)).
+_STAND_WEIGHT_S, _MIN_STANDS, _MIN_STANDING_LEVEL = 0.2, 10, 0.58
 # Factor on the random walk of joints that stand while others move: loads change in steps.
 _STANDING_WALK_FACTOR = 2.5
 # Factor on training residuals for motion not fitted to.
@@ -214,19 +223,7 @@ def learn_noise(
     step = 1.0 / base.rate_hz
     joints = len(friction)
     noise_runs = [_NoiseRun(run, step, base.standstill) for run in blocks]
-    has_data = np.zeros_like(seconds, bool)
-    for state in range(len(STATES)):
-        factor = level_factor * _between_run_factor(
-            [run.observer_torque(state) for run in noise_runs], joints
-        )
-        for j in range(joints):
-            observed = [run.observer_torque(state)[j] for run in noise_runs]
-            duration = sum(map(len, observed)) * step
-            if duration < _MIN_REGIME_S:
-                continue
-            has_data[state, j] = True
-            seconds[state, j] = duration
-            level[state, j] = max(factor * _noise_level(observed), 1e-9)
+    has_data = _learn_levels(noise_runs, step, friction, level_factor, level, seconds)
     external_torque = ExternalTorque.from_noise(model, base)
     masses = [_squared_mass_matrix(external_torque, run) for run in blocks]
     lengths = sorted({max(round(s / step), 2) for s in _WINDOWS_S})
@@ -265,11 +262,70 @@ def learn_noise(
     return replace(base, level=level, white=white, walk=walk, velocity=velocity, seconds=seconds)
 
 
+def _learn_levels(
+    runs: Sequence[_NoiseRun],
+    step: float,
+    friction: Float[Array, " j"],
+    level_factor: float,
+    level: Float[Array, "s j"],
+    seconds: Float[Array, "s j"],
+) -> Bool[Array, "s j"]:
+    """Put levels and durations of regimes with enough data in place; return where there are any."""
+    has_data = np.zeros_like(seconds, bool)
+    for state in range(len(STATES)):
+        is_standing = state in _STANDING_REGIMES
+        observed = [run.magnitudes(state) for run in runs]
+        factor = level_factor * _between_run_factor(observed, len(friction))
+        for j in range(len(friction) if runs else 0):
+            joint_data = _Magnitudes.concatenate([run[j] for run in observed])
+            duration = len(joint_data.values) * step
+            if duration < _MIN_REGIME_S:
+                continue
+            has_data[state, j] = True
+            seconds[state, j] = duration
+            # Few stands may widen the level, not narrow it.
+            is_narrowable = not is_standing or joint_data.stands >= _MIN_STANDS
+            lower = 1e-9 if is_narrowable else level[state, j]
+            level[state, j] = max(factor * joint_data.bound / NORMAL_95, lower)
+        if is_standing:
+            level[state] = np.maximum(level[state], _MIN_STANDING_LEVEL * friction)
+    return has_data
+
+
+class _Magnitudes(NamedTuple):
+    """Magnitudes of observer torque of a joint in one regime.
+
+    Attributes:
+        values: |r| of every time bin [N m].
+        weights: Weight of every time bin.
+        stands: Number of uninterrupted intervals.
+    """
+
+    values: Float[Array, " n"]
+    weights: Float[Array, " n"]
+    stands: int
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[_Magnitudes]) -> _Magnitudes:
+        """Data of several runs."""
+        values, weights, stands = zip(*parts, strict=True)
+        return cls(np.concatenate(values), np.concatenate(weights), sum(stands))
+
+    @property
+    def bound(self) -> float:
+        """Weighted 95 % quantile [N m]."""
+        order = np.argsort(self.values)
+        cumulative = np.cumsum(self.weights[order])
+        last = np.searchsorted(cumulative, 0.95 * cumulative[-1])
+        return float(self.values[order][min(last, len(order) - 1)])
+
+
 class _NoiseRun:
     """One run with the mask of valid time bins."""
 
     def __init__(self, block: ExternalTorqueBlock, step: float, standstill: float) -> None:
         self.block = block
+        self._stand_bins = _STAND_WEIGHT_S / step
         after_startup = np.arange(len(block)) >= round(_STARTUP_S / step)
         is_settled = after_startup & (block.max_excess <= 0.0)
         # A robot at rest with creeping joints is about to start, or has just stopped.
@@ -283,11 +339,19 @@ class _NoiseRun:
             block.regime_changed | (block.max_excess > 0.0)[:, None], axis=0
         )
 
-    def observer_torque(self, state: int) -> list[Float[Array, " n"]]:
-        """Observer torque in one regime, per joint."""
-        block = self.block
-        rows = self.valid & (block.state == state)
-        return [block.smooth[rows[:, j], j] for j in range(block.state.shape[1])]
+    def magnitudes(self, state: int) -> list[_Magnitudes]:
+        """Magnitudes of observer torque in one regime, per joint."""
+        rows = self.valid & (self.block.state == state)
+        return [self._joint_magnitudes(state, j, rows[:, j]) for j in range(rows.shape[1])]
+
+    def _joint_magnitudes(self, state: int, j: int, rows: Bool[Array, " n"]) -> _Magnitudes:
+        edges = np.flatnonzero(np.diff(rows.astype(int), prepend=0, append=0))
+        lengths = edges[1::2] - edges[::2]
+        values = np.abs(self.block.smooth[rows, j])
+        weights = np.ones(len(values))
+        if state in _STANDING_REGIMES:
+            weights = np.repeat(np.minimum(1.0, self._stand_bins / lengths), lengths)
+        return _Magnitudes(values, weights, len(lengths))
 
     def joint_data(
         self, state: int, j: int
@@ -306,22 +370,14 @@ def _squared_mass_matrix(
     return np.repeat((inertia**2).astype(np.float32), stride, axis=0)[: len(block)]
 
 
-def _noise_level(observed: Sequence[Array]) -> float:
-    """Standard deviation of a normal distribution with the same 95 % quantile."""
-    magnitudes = np.abs(np.concatenate(observed))
-    return float(np.quantile(magnitudes, 0.95)) / NORMAL_95
-
-
-def _between_run_factor(runs: Sequence[Sequence[Array]], joints: int) -> float:
+def _between_run_factor(runs: Sequence[Sequence[_Magnitudes]], joints: int) -> float:
     """Factor on levels at which each run has 95 % within the level of the other runs."""
     ratios = []
     for k, run in enumerate(runs):
         for j in range(joints):
-            other_runs = [other[j] for i, other in enumerate(runs) if i != k and len(other[j])]
-            if len(run[j]) < 50 or sum(map(len, other_runs)) < 100:
+            others = [other[j] for i, other in enumerate(runs) if i != k and len(other[j].values)]
+            if run[j].weights.sum() < 50 or sum(other.weights.sum() for other in others) < 100:
                 continue
-            bound = _noise_level(other_runs) * NORMAL_95
-            ratios.append(np.abs(run[j]) / max(bound, 1e-12))
-    if not ratios:
-        return 1.0
-    return max(float(np.quantile(np.concatenate(ratios), 0.95)), 1.0)
+            bound = max(_Magnitudes.concatenate(others).bound, 1e-12)
+            ratios.append(run[j]._replace(values=run[j].values / bound))
+    return max(_Magnitudes.concatenate(ratios).bound, 1.0) if ratios else 1.0

@@ -101,10 +101,15 @@ def fit_samples(
     )
     count = regression.torque.count
     squares = regression.residual_squares(solution.values)
-    variability = estimate_run_variability(
-        regression, weights, information, solution.values, model.layout
-    )
     noise = base_covariance(regression, weights, information, solution.values, estimator.weighting)
+    variability = estimate_run_variability(
+        regression,
+        weights,
+        information,
+        solution.values,
+        model.layout,
+        has_temperature=needs(model.term_sum, "temperature"),
+    )
     return Estimate(
         names=model.names,
         values=solution.values,

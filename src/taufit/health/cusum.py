@@ -14,6 +14,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from taufit.core.arrays import Array, Float, Int
+from taufit.regression.pooled_scatter import pooled_scatter
 
 SLACK = 0.75
 # Upper limit of the slack: with more, changes of 1.5 standard deviations are never detected.
@@ -24,6 +25,8 @@ MAX_Z = 4.0
 _THRESHOLDS = np.linspace(2.0, 14.0, 25)
 _SIMULATED_BASELINES = 3000
 _SIMULATED_RUNS = 300
+# Spread of the joints' relative scatter about their mean: standard deviation of its logarithm.
+_SCALE_SPREAD = 0.3
 
 
 def cusum(
@@ -60,8 +63,8 @@ def cusum_threshold(
     """Threshold with a given false alarm rate per run, over all joints together.
 
     Centre and scale are estimated from few healthy runs, which makes alarms more frequent than with
-    known values: the threshold comes from a simulation of baselines of that length, with a fixed
-    seed and a safety factor of two.
+    known values: the threshold comes from a simulation of baselines of that length, with scales
+    pooled over the joints, a fixed seed and a safety factor of two.
 
     Args:
         rate: False alarms per healthy run, e.g. 0.001.
@@ -71,16 +74,16 @@ def cusum_threshold(
         fitted: Number of parameters estimated per joint besides the scale.
     """
     rng = np.random.default_rng(1)
-    centre, scale = _simulate_baselines(rng, healthy_runs, fitted)
-    total = np.zeros((_SIMULATED_BASELINES, len(_THRESHOLDS)))
+    centre, scale = _simulate_baselines(rng, joints, healthy_runs, fitted)
+    total = np.zeros((len(centre), len(_THRESHOLDS)))
     count: Int[Array, " h"] = np.zeros(len(_THRESHOLDS), np.int64)
     for _ in range(_SIMULATED_RUNS):
-        z = np.minimum((rng.normal(size=_SIMULATED_BASELINES) - centre) / scale, MAX_Z)
+        z = np.minimum((rng.normal(size=len(centre)) - centre) / scale, MAX_Z)
         total = np.maximum(0.0, total + (z - slack)[:, None])
         is_alarm = total > _THRESHOLDS
         count += is_alarm.sum(axis=0)
         total[is_alarm] = 0.0
-    simulated_rate = np.maximum(count, 0.5) / (_SIMULATED_BASELINES * _SIMULATED_RUNS)
+    simulated_rate = np.maximum(count, 0.5) / (len(centre) * _SIMULATED_RUNS)
     required_rate = 0.5 * rate / joints
     # The logarithm of the rate is nearly linear in the threshold: extrapolate.
     is_counted = count >= 10
@@ -105,7 +108,7 @@ def sudden_limit(rate: float, joints: int, healthy_runs: int, fitted: int = 1) -
     Over baselines of that length, with estimated centre c and scale s, the probability of a pair is
     the mean of P(x > c + s limit)^2.
     """
-    centre, scale = _simulate_baselines(np.random.default_rng(2), healthy_runs, fitted)
+    centre, scale = _simulate_baselines(np.random.default_rng(2), joints, healthy_runs, fitted)
     limits = np.linspace(2.0, 30.0, 281)
     probability = np.array([np.mean(ndtr(-(centre + scale * limit)) ** 2) for limit in limits])
     allowed = np.flatnonzero(probability <= 0.1 * rate / joints)
@@ -113,10 +116,13 @@ def sudden_limit(rate: float, joints: int, healthy_runs: int, fitted: int = 1) -
 
 
 def _simulate_baselines(
-    rng: np.random.Generator, healthy_runs: int, fitted: int
+    rng: np.random.Generator, joints: int, healthy_runs: int, fitted: int
 ) -> tuple[Float[Array, " b"], Float[Array, " b"]]:
-    """Estimated centres and scales of simulated baselines with true values 0 and 1."""
-    degrees_of_freedom = max(healthy_runs - fitted, 1)
-    centre = rng.normal(size=_SIMULATED_BASELINES) / np.sqrt(healthy_runs)
-    scale = np.sqrt(rng.chisquare(degrees_of_freedom, _SIMULATED_BASELINES) / degrees_of_freedom)
-    return centre, scale * np.sqrt(1.0 + fitted / healthy_runs)
+    """Estimated centres and scales of simulated joints, in units of their true scales."""
+    size = (-(-_SIMULATED_BASELINES // joints), joints)
+    freedom = max(healthy_runs - fitted, 1)
+    true_scale = np.exp(_SCALE_SPREAD * rng.normal(size=size))
+    squares = true_scale**2 * rng.chisquare(freedom, size)
+    scale = pooled_scatter(squares, float(freedom)) / true_scale
+    centre = rng.normal(size=size) / np.sqrt(healthy_runs)
+    return centre.ravel(), (scale * np.sqrt(1.0 + fitted / healthy_runs)).ravel()

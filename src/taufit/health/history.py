@@ -14,6 +14,7 @@ from taufit.health.cusum import MAX_SLACK, SLACK, cusum, cusum_threshold, sudden
 from taufit.health.friction_index import FrictionIndex, friction_index
 from taufit.health.health_report import HealthReport, JointHealth, linear_trend
 from taufit.model.fitted_model import FittedModel, require_fitted
+from taufit.regression.pooled_scatter import pooled_scatter
 from taufit.signals.samples import Samples
 
 # Smallest number of healthy runs; below the recommended number the threshold is clearly higher.
@@ -136,7 +137,8 @@ def start_history(
 def assess_health(history: History) -> HealthReport:
     """Assess the health of each joint from a history.
 
-    The index x is centred and scaled on the healthy runs. Its remaining dependence on temperature T
+    The index x is centred and scaled on the healthy runs, its relative scatter pooled over the
+    joints. Its remaining dependence on temperature T
     is a line m(T) through those runs; u(T) is the uncertainty of the line due to its slope, growing
     with the distance from the healthy temperatures:
 
@@ -145,30 +147,31 @@ def assess_health(history: History) -> HealthReport:
     joints, healthy = history.joints, history.healthy
     index = np.stack([run.index for run in history.runs])
     temperature = np.stack([run.temperature for run in history.runs])
-    z, expected = np.zeros(index.shape), np.zeros(index.shape)
-    scale, fitted = np.zeros(joints), 1
-    for j in range(joints):
-        baseline = _fit_baseline(index[:healthy, j], temperature[:healthy, j], history.level[j])
-        fitted = max(fitted, baseline.count)
-        expected[:, j] = baseline.index_at(temperature[:, j])
-        scale[j] = baseline.scale
-        excess = (
-            index[:, j]
-            - expected[:, j]
-            - _UNCERTAINTY_FACTOR * baseline.uncertainty(temperature[:, j])
-        )
-        z[:, j] = excess / (baseline.scale * np.sqrt(1.0 + baseline.count / healthy))
-    threshold = cusum_threshold(history.rate, joints, healthy, history.slack, fitted)
-    sudden_z = sudden_limit(history.rate, joints, healthy, fitted)
+    baselines = [
+        _fit_baseline(index[:healthy, j], temperature[:healthy, j], history.level[j])
+        for j in range(joints)
+    ]
+    fitted = np.array([baseline.count for baseline in baselines])
+    expected = np.stack([b.index_at(temperature[:, j]) for j, b in enumerate(baselines)], -1)
+    margin = np.stack([b.uncertainty(temperature[:, j]) for j, b in enumerate(baselines)], -1)
+    level = np.maximum(history.level, 1e-12)
+    own_scale = np.array([baseline.scale for baseline in baselines])
+    squares = (healthy - fitted) * (own_scale / level) ** 2
+    scale = level * pooled_scatter(squares, healthy - fitted)
+    excess = index - expected - _UNCERTAINTY_FACTOR * margin
+    z = excess / (scale * np.sqrt(1.0 + fitted / healthy))
+    most_fitted = int(fitted.max())
+    threshold = cusum_threshold(history.rate, joints, healthy, history.slack, most_fitted)
+    sudden_z = sudden_limit(history.rate, joints, healthy, most_fitted)
     sums, alarms = cusum(z[healthy:], threshold, history.slack, sudden_z)
-    percent = 100.0 * (index - expected) / np.maximum(history.level, 1e-12)
+    percent = 100.0 * (index - expected) / level
     first_alarms: dict[int, str] = {}
     for n, j in alarms:
         first_alarms.setdefault(j, history.runs[healthy + n].name)
     joint_reports = []
     for j in range(joints):
         recent_change = percent[healthy:, j]
-        unit = 100.0 * scale[j] / max(history.level[j], 1e-12)
+        unit = 100.0 * scale[j] / level[j]
         latest = recent_change[-_RECENT_RUNS:]
         slope, slope_std = linear_trend(recent_change, unit)
         joint_reports.append(

@@ -25,6 +25,7 @@ from taufit.model.training_record import (
     BaseRecord,
     Conditioning,
     FitSettings,
+    ModelAccuracy,
     Provenance,
     Range,
     Ranges,
@@ -62,6 +63,8 @@ def record_to_dict(record: TrainingRecord) -> dict[str, Any]:
     if score is not None:
         out["score"] = score.to_dict()
         out["score"].pop("findings", None)
+    if record.accuracy is not None:
+        out["accuracy"] = write(record.accuracy)
     out["residuals"] = _residuals_to_dict(record.residuals)
     if record.noise is not None:
         out["noise_by_state"] = _noise_to_dict(record.noise)
@@ -118,6 +121,7 @@ def record_from_dict(
         joint_zero_std=_read_per_joint(data["joint_zero_std"], joints, low=0.0),
         hidden_zeros=data["hidden_zeros"].texts(),
         score=_read_score(data["score"], joints),
+        accuracy=read_optional(ModelAccuracy, data["accuracy"], checks),
         thermal=read_optional(ThermalState, data["thermal"], checks, j=joints),
         simple_terms=read_optional(SimpleTerms, data["simple_terms"], checks, j=joints, k=terms),
         provenance=_read_provenance(data["provenance"]),

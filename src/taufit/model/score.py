@@ -8,8 +8,12 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from taufit.core.arrays import Array, Float
+from taufit.core.arrays import Array, Bool, Float
 from taufit.core.codec import Limits
+
+# Fraction of noise in the torque of a joint above which it does not count as measured.
+MAX_NOISE = 0.5
+_OPTIONAL = ("inside", "moving_nrmse", "standing_share", "standing_rmse", "noise_share")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,6 +41,7 @@ class Score:
         moving_nrmse: Nrmse over the samples in which the joint itself moves, or None.
         standing_share: Fraction of the samples in which it stands while others move, or None.
         standing_rmse: Error over the standing samples [N m], 0 if there are none, or None.
+        noise_share: Noise in the torque over its standard deviation, nan where unknown, or None.
     """
 
     file: str
@@ -54,12 +59,25 @@ class Score:
     moving_nrmse: Annotated[Float[Array, " j"] | None, Limits(missing=math.nan)] = None
     standing_share: Annotated[Float[Array, " j"] | None, Limits(missing=math.nan)] = None
     standing_rmse: Annotated[Float[Array, " j"] | None, Limits(missing=math.nan)] = None
+    noise_share: Annotated[Float[Array, " j"] | None, Limits(missing=math.nan)] = None
+
+    @property
+    def measured(self) -> Bool[Array, " j"]:
+        """Joints with measured torque: it varies, and at most half of it is noise."""
+        varies = np.isfinite(self.nrmse)
+        noise = np.zeros(len(varies)) if self.noise_share is None else self.noise_share
+        return np.asarray(varies & ~(noise > MAX_NOISE))
+
+    @property
+    def measured_nrmse(self) -> Float[Array, " j"]:
+        """Nrmse of measured joints; nan elsewhere."""
+        return np.where(self.measured, self.nrmse, np.nan)
 
     @property
     def mean_nrmse(self) -> float:
-        """Mean over the joints whose torque varies; nan where none does."""
-        finite = self.nrmse[np.isfinite(self.nrmse)]
-        return float(np.mean(finite)) if len(finite) else float("nan")
+        """Mean over the measured joints; nan if there are none."""
+        values = self.nrmse[self.measured]
+        return float(np.mean(values)) if len(values) else float("nan")
 
     @property
     def mean_inside(self) -> float | None:
@@ -85,6 +103,6 @@ class Score:
             "mean_inside": self.mean_inside,
             **{
                 name: None if (values := getattr(self, name)) is None else values.tolist()
-                for name in ("inside", "moving_nrmse", "standing_share", "standing_rmse")
+                for name in _OPTIONAL
             },
         }

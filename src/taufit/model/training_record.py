@@ -312,6 +312,23 @@ class Provenance:
     sources: Mapping[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class ModelAccuracy:
+    """Accuracy of a model when it was fitted.
+
+    Attributes:
+        unexplained: Nrmse over all samples in motion, mean over the measured joints.
+        word: excellent, good, usable or poor.
+        headroom: `unexplained` over what no model explains, or None if unknown.
+        on_holdout: Whether it was judged on recordings kept out of the fit.
+    """
+
+    unexplained: Annotated[float, Limits(null=math.nan)]
+    word: str
+    headroom: float | None = None
+    on_holdout: bool = False
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainingRecord:
     """Record of a fitted model's training besides its parameters.
@@ -330,6 +347,7 @@ class TrainingRecord:
         joint_zero_std: Standard deviation of estimated joint zero offsets [rad or m].
         hidden_zeros: Joints whose zero offset was estimated but is not identifiable.
         score: Score on the training data, or None.
+        accuracy: Accuracy on hold-out data, else on the training data, or None if unknown.
         thermal: Thermal state where temperature is estimated, or None.
         simple_terms: Information for export to simpler formats, or None if unknown.
         provenance: Origin of the model, or None.
@@ -349,6 +367,7 @@ class TrainingRecord:
     joint_zero_std: Float[Array, " j"] | None = None
     hidden_zeros: tuple[str, ...] = ()
     score: Score | None = None
+    accuracy: ModelAccuracy | None = None
     thermal: ThermalState | None = None
     simple_terms: SimpleTerms | None = None
     provenance: Provenance | None = None

@@ -7,8 +7,14 @@ joint j, and phi_j the friction coefficients of joint j,
     covariance = A^-1 (sum_r sum_j s_j^2 u_rj u_rj') A^-1,      u_rj = H_rj phi_j,
 
 in addition to that of the residual noise. It decreases with the number of runs, not with their
-length; a temperature slope is uncertain where runs cover few temperatures. s_j is estimated from
-the runs with a prior typical of industrial robots.
+length; a temperature slope is uncertain where runs cover few temperatures.
+
+s_j is estimated by restricted maximum likelihood, pooled over the joints. With S_j the sum of
+squares of the K run factors of a joint about what the fit can follow (a level, and a slope where
+friction depends on temperature: p parameters),
+
+they have K - p degrees of freedom (`pooled_scatter`), beside a weak prior scatter. Few runs need
+Student's quantile.
 """
 
 from __future__ import annotations
@@ -21,13 +27,14 @@ from taufit.core.arrays import Array, Float
 from taufit.core.statistics import NORMAL_95, student_t_upper_quantile
 from taufit.model.intervals import TYPICAL_FRICTION_SCATTER
 from taufit.regression.information import Information
+from taufit.regression.pooled_scatter import POOLED_FREEDOM, pooled_scatter
 from taufit.regression.regression import Regression
 from taufit.regression.weights import Weights
 from taufit.terms.layout import ParameterLayout
 from taufit.terms.term import DISSIPATIVE
 
-# Weight of the prior scatter, in runs.
-_PRIOR_RUNS = 3.0
+# Prior scatter of all joints, and its weight in degrees of freedom.
+PRIOR_SCATTER, PRIOR_FREEDOM = 0.01, 0.5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,6 +56,8 @@ def estimate_run_variability(
     information: Information,
     values: Float[Array, " p"],
     layout: ParameterLayout,
+    *,
+    has_temperature: bool = False,
 ) -> RunVariability:
     """Estimate the scatter of friction between runs and its contribution to the covariance.
 
@@ -58,28 +67,34 @@ def estimate_run_variability(
         information: Weighted information of the rows.
         values: Fitted parameters.
         layout: Parameter layout, which identifies friction.
+        has_temperature: Whether friction depends on temperature: runs then determine a slope too.
     """
     base = regression.base
     groups = regression.by_fold if regression.runs >= 3 else (regression.by_joint,)
     runs_per_group = max(1.0, regression.runs / len(groups))
     base_values = base.mapping @ values
     friction = [base.mapping @ _joint_friction(values, layout, j) for j in range(layout.joints)]
-    scatter = _scatter(groups, base_values, friction, runs_per_group)
     upper = np.linalg.qr(information.factor[:, base.columns], mode="r")
     norms = np.linalg.norm(upper, axis=0)
     norms[norms == 0.0] = 1.0
     inverse = np.linalg.pinv(upper / norms, rcond=1e-12)
+    freedom = len(groups) - (2 if has_temperature else 1)
+    if len(groups) < 3 or freedom < 1:
+        scatter = np.full(layout.joints, TYPICAL_FRICTION_SCATTER)
+        interval_factor = 1.0
+    else:
+        squares = _factor_squares(groups, base_values, friction) * runs_per_group
+        scatter = pooled_scatter(squares, freedom, PRIOR_SCATTER, PRIOR_FREEDOM)
+        pooled_freedom = min(POOLED_FREEDOM, PRIOR_FREEDOM + layout.joints * freedom)
+        quantile = student_t_upper_quantile(0.025, pooled_freedom + freedom)
+        interval_factor = quantile / NORMAL_95
     out = np.zeros((base.rank, base.rank))
     for group in groups:
         for j, part in enumerate(group):
             pull = part.factor.T @ (part.factor @ friction[j])
             change = inverse @ (inverse.T @ (weights.joint[j] ** 2 * pull / norms)) / norms
             out += scatter[j] ** 2 / runs_per_group * np.outer(change, change)
-    if len(groups) >= 3:
-        # A scatter from few runs: intervals need Student's quantile.
-        freedom = _PRIOR_RUNS + len(groups) - 1.0
-        out *= (student_t_upper_quantile(0.025, freedom) / NORMAL_95) ** 2
-    return RunVariability(scatter, out)
+    return RunVariability(scatter, interval_factor**2 * out)
 
 
 def _joint_friction(
@@ -92,28 +107,17 @@ def _joint_friction(
     return out
 
 
-def _scatter(
+def _factor_squares(
     groups: tuple[tuple[Information, ...], ...],
     base_values: Float[Array, " b"],
     friction: list[Float[Array, " b"]],
-    runs_per_group: float,
 ) -> Float[Array, " j"]:
-    """Scatter s_j from the ratio of each group's friction to the model's.
-
-    s_j^2 = (N s0^2 + S)/(N + K - 1) with the prior scatter s0 weighted as N runs.
-    """
-    joints = len(friction)
-    prior_variance = TYPICAL_FRICTION_SCATTER**2
-    if len(groups) < 3:
-        return np.full(joints, TYPICAL_FRICTION_SCATTER)
-    factor = np.zeros((len(groups), joints))
+    """Sum of squares of each group's ratio of friction to the model's, about its mean."""
+    factor = np.zeros((len(groups), len(friction)))
     for k, group in enumerate(groups):
         for j, part in enumerate(group):
             torque = part.factor @ friction[j]
             size = float(torque @ torque)
             error: Array = part.target - part.factor @ base_values
             factor[k, j] = float(torque @ error) / size if size > 0.0 else 0.0
-    squares = np.sum((factor - factor.mean(axis=0)) ** 2, axis=0) * runs_per_group
-    return np.asarray(
-        np.sqrt((_PRIOR_RUNS * prior_variance + squares) / (_PRIOR_RUNS + len(groups) - 1))
-    )
+    return np.asarray(np.sum((factor - factor.mean(axis=0)) ** 2, axis=0))

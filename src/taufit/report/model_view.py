@@ -11,7 +11,7 @@ from taufit.model.fitted_model import FittedModel
 from taufit.model.predict import friction_torque, rigid_torque
 from taufit.signals import Samples
 from taufit.validation import Score
-from taufit.validation.grades import Grades, achievable_nrmse, grade
+from taufit.validation.grades import Grades, grade, recording_evidence
 
 if TYPE_CHECKING:
     from taufit.signs.unknown_signs import RecoveredSigns
@@ -67,9 +67,8 @@ def _grade_runs(model: FittedModel, runs: Sequence[ReportRun]) -> Grades | None:
         return None
     return grade(
         [run.score for run in graded_runs],
-        [achievable_nrmse(model.robot, run.samples) for run in graded_runs],
+        [recording_evidence(model.robot, run.samples, run.score) for run in graded_runs],
         on_holdout=any(not run.training for run in runs),
-        training=model.training.score,
     )
 
 

@@ -12,9 +12,14 @@ if TYPE_CHECKING:
     from taufit.validation.grades import (
         Grade as Grade,
         Grades as Grades,
+        RecordingEvidence as RecordingEvidence,
         Thresholds as Thresholds,
-        achievable_nrmse as achievable_nrmse,
         grade as grade,
+        recording_evidence as recording_evidence,
+    )
+    from taufit.validation.noise_floor import (
+        noise_share as noise_share,
+        repeat_share as repeat_share,
     )
     from taufit.validation.nominal_comparison import compare_with_nominal as compare_with_nominal
     from taufit.validation.score import (

@@ -16,6 +16,7 @@ from taufit.model.score import Score
 from taufit.model.training_record import Range
 from taufit.recording import require_joints
 from taufit.signals.samples import Samples
+from taufit.validation.noise_floor import noise_share
 
 # Tolerated excess over the training range, relative to its span, and tolerated fraction of samples.
 _RANGE_TOLERANCE = 0.05
@@ -116,6 +117,7 @@ def score(
         bias=error.mean(axis=0),
         largest=np.abs(error).max(axis=0),
         e_n=float(np.linalg.norm(error) / n),
+        noise_share=noise_share(samples) if rows is None else None,
         findings=(
             *standing_findings(np.ptp(samples.position[included], axis=0)),
             *range_findings(model, samples),

@@ -15,6 +15,7 @@ from taufit.model.fitted_model import FittedModel
 from taufit.model.intervals import coulomb_level, predict_interval
 from taufit.model.score import Score
 from taufit.signals.samples import Samples
+from taufit.validation.noise_floor import white_noise_share
 
 # Largest number of samples for the coverage.
 _MAX_SAMPLES = 600
@@ -32,6 +33,8 @@ def score_breakdown(model: FittedModel, samples: Samples, score: Score) -> Score
         samples: Scored samples, conditioned like the training data.
         score: Score over the samples in motion.
     """
+    if score.noise_share is None:
+        score = replace(score, noise_share=white_noise_share(samples))
     rows = np.flatnonzero(samples.in_motion)
     rows = rows[:: max(1, -(-len(rows) // _MAX_SAMPLES))]
     if len(rows) < _MIN_SAMPLES:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from taufit.calibration.mounting import GravityEstimate, estimate_gravity
-from taufit.core.arrays import Array, Float
 from taufit.core.threads import one_blas_thread
 from taufit.diagnosis import recording_causes, sample_causes
 from taufit.diagnosis.hypothesis_test import HypothesisTest
@@ -15,7 +14,7 @@ from taufit.model.score import Score
 from taufit.recording import Finding, Recording
 from taufit.robot import Robot
 from taufit.signals import Samples
-from taufit.validation import achievable_nrmse, score
+from taufit.validation import RecordingEvidence, recording_evidence, score
 from taufit.validation.score_breakdown import score_breakdown
 from taufit.workflow.training_data import condition_for_model
 
@@ -27,14 +26,14 @@ class CheckResult:
     Attributes:
         samples: Samples conditioned like the training data.
         score: Score of the model on all samples.
-        floor: Achievable nrmse per joint.
+        evidence: Facts about the recording for its grade.
         gravity: Estimated direction of gravity, or None if not identifiable.
         findings: Findings by kind and joint, most severe first.
     """
 
     samples: Samples
     score: Score
-    floor: Float[Array, " j"]
+    evidence: RecordingEvidence
     gravity: GravityEstimate | None
     findings: tuple[Finding, ...]
 
@@ -62,7 +61,7 @@ def check(
     return CheckResult(
         samples,
         breakdown,
-        achievable_nrmse(model.robot, samples, evidence),
+        recording_evidence(model.robot, samples, breakdown),
         estimate_gravity(model.robot, samples),
         tuple(_findings(robot, recordings, samples, evidence)),
     )

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from taufit.core.names import RenamedAttribute
 from taufit.core.notebook_display import NotebookDisplay, draw
 from taufit.estimators import is_consistent
@@ -72,14 +70,9 @@ class IdentificationResult(NotebookDisplay):
     before = RenamedAttribute("nominal_comparison")
 
     def __repr__(self) -> str:
-        holdout_nrmse = self.mean_holdout_nrmse
-        nrmse = self.training_score.mean_nrmse if holdout_nrmse is None else holdout_nrmse
-        data_text = (
-            "its training data"
-            if holdout_nrmse is None
-            else f"{len(self.holdout_scores)} unseen recording(s)"
-        )
-        name = self.model.robot.name
+        holdout = f"{len(self.holdout_scores)} unseen recording(s)"
+        data_text = holdout if self.holdout_scores else "its training data"
+        name, nrmse = self.model.robot.name, self.grades.unexplained
         return f"Identification({name}: {self.grades.overall}, nrmse {nrmse:.3f} on {data_text})"
 
     def plot_torque(self, joints: Sequence[int] | None = None) -> Any:
@@ -100,12 +93,8 @@ class IdentificationResult(NotebookDisplay):
 
     @property
     def mean_holdout_nrmse(self) -> float | None:
-        """Mean nrmse over hold-out recordings and joints; None without hold-out data."""
-        return (
-            float(np.mean([s.mean_nrmse for s in self.holdout_scores]))
-            if self.holdout_scores
-            else None
-        )
+        """Mean nrmse over hold-out recordings and measured joints; None without hold-out data."""
+        return self.grades.unexplained if self.holdout_scores else None
 
     @property
     def warm_up(self) -> WarmUpChange | None:

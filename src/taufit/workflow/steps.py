@@ -52,7 +52,13 @@ from taufit.signals import Samples
 from taufit.signals.sample_source import SamplesInMemory, SampleSource
 from taufit.temperature.law_by_parts import TemperatureLawFit, with_temperature_law_by_parts
 from taufit.terms import term_to_dict
-from taufit.validation.grades import Grades, achievable_nrmse, grade, nominal_rmse_findings
+from taufit.validation.grades import (
+    Grades,
+    grade,
+    nominal_rmse_findings,
+    recording_evidence,
+    unmeasured_findings,
+)
 from taufit.validation.score import score, short_name
 from taufit.validation.score_breakdown import score_breakdown
 from taufit.validation.score_sums import TrainingScores, outlier_file_findings, training_scores
@@ -277,15 +283,23 @@ def assess(
     nominal = None if scores.nominal_comparison is None else scores.nominal_comparison.nominal.rmse
     outliers = outlier_file_findings(scores.files)
     raise_on_contradiction([Cause(finding) for finding in outliers], request.ignore_contradictions)
-    findings = (*state.findings, *nominal_rmse_findings(scores.overall.rmse, nominal), *outliers)
-    grades = grade(
+    judged_scores, judged_samples = (
         holdout_scores or (training_score,),
+        samples or (source.excerpt,),
+    )
+    findings = (
+        *state.findings,
+        *nominal_rmse_findings(scores.overall.rmse, nominal),
+        *outliers,
+        *unmeasured_findings(judged_scores),
+    )
+    grades = grade(
+        judged_scores,
         [
-            achievable_nrmse(robot, samples_of_file, state.evidence)
-            for samples_of_file in samples or (source.excerpt,)
+            recording_evidence(robot, judged, judged_score)
+            for judged, judged_score in zip(judged_samples, judged_scores, strict=True)
         ],
         on_holdout=bool(holdout_scores),
-        training=training_score,
         findings=findings,
     )
     return Assessment(model, scores, training_score, holdout_scores, samples, grades, findings)
@@ -306,6 +320,7 @@ def complete_record(
     record = replace(
         model.training,
         score=replace(assessment.training_score, findings=()),
+        accuracy=assessment.grades.accuracy,
         residuals=residual_structure(model, source),
         simple_terms=simple_terms(model, source),
         joint_zero_std=None if zeros is None else zeros.std,

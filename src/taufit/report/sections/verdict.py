@@ -20,24 +20,25 @@ def verdict_section(view: ModelView) -> Section:
     base = view.model.training.base
     figures = [("base parameters", "–" if base is None else str(len(base.names)))]
     if scored_runs:
-        mean = float(np.mean([run.score.mean_nrmse for run in scored_runs]))
+        assert view.grades is not None
         decision = judge([run.score for run in scored_runs], grades=view.grades)
-        word = (
-            decision.label if view.grades is None else f"{decision.label} ({view.grades.overall})"
-        )
+        unexplained = view.grades.unexplained
         has_holdout = any(not run.training for run in runs)
         data_label = (
             f"{len(scored_runs)} hold-out recording(s)" if has_holdout else "its training data only"
         )
-        is_good = has_holdout and (view.grades is None or view.grades.overall == "good")
+        is_good = has_holdout and view.grades.overall in ("excellent", "good")
         kind = "bad" if not decision.passed else "good" if is_good else "warn"
+        sentences = [f"Mean over the measured joints, on {data_label}"]
+        sentences += [*view.grades.reasons, view.grades.headroom_text]
         head = verdict_box(
             kind,
-            f"{word}: {100 * mean:.1f} % of the torque is left unexplained",
-            f"Mean over joints, on {data_label}. {_as_sentence(decision.reasons)}",
+            f"{decision.label} ({view.grades.overall}): {100 * unexplained:.1f} % of the torque is "
+            "left unexplained",
+            " ".join(_as_sentence(text) for text in sentences if text),
         )
         worst = float(min(np.min(run.score.correlation) for run in scored_runs))
-        figures = [("mean nrmse", f"{mean:.3f}"), *figures]
+        figures = [("mean nrmse", f"{unexplained:.3f}"), *figures]
         figures.append(("correlation, worst joint", f"{worst:.3f}"))
         coverages = [
             run.score.mean_inside for run in scored_runs if run.score.mean_inside is not None
@@ -58,8 +59,7 @@ def verdict_section(view: ModelView) -> Section:
     return Section("Verdict", head + cards(figures) + scores + stiction + warnings)
 
 
-def _as_sentence(reasons: Sequence[str]) -> str:
-    text = "; ".join(reasons)
+def _as_sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}."
 
 
@@ -68,7 +68,7 @@ def _score_table(runs: Sequence[ReportRun]) -> str:
     header = ["recording", *(f"J{i + 1}" for i in range(joints)), "mean"]
     rows: list[list[Any]] = []
     for run in runs:
-        rows.append([run.name, *(float(x) for x in run.score.nrmse), run.score.mean_nrmse])
+        rows.append([run.name, *(float(x) for x in run.score.measured_nrmse), run.score.mean_nrmse])
         if run.score.moving_nrmse is not None:
             moving_nrmse = run.score.moving_nrmse
             rows.append(
