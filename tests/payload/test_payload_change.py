@@ -77,8 +77,8 @@ def test_the_evidence_is_the_bayes_factor_of_the_rows(seed):
         detector.add(chunk)
         found = detector.test(belief, (1.0,), light_mass=1.0)
 
-    before = _twice_log_likelihood(chunks, belief, belief.known**2)
-    after = _twice_log_likelihood(chunks, belief, belief.known**2 + _CHANGE_STD**2)
+    before = _twice_log_likelihood(chunks, belief, belief.std**2)
+    after = _twice_log_likelihood(chunks, belief, belief.std**2 + _CHANGE_STD**2)
     assert found.evidence == pytest.approx(after - before, rel=1e-8)
     assert found.window == pytest.approx(0.2)
 

@@ -18,7 +18,6 @@ from taufit.diagnosis.channels import channel_findings
 from taufit.diagnosis.correction import Cause
 from taufit.diagnosis.hypothesis_test import HypothesisTest
 from taufit.diagnosis.model_contradiction import find_model_contradiction
-from taufit.diagnosis.outlier_file import find_outlier_file
 from taufit.diagnosis.unit_advice import (
     choose_unit_remedy,
     hypothesis_test_for,
@@ -174,7 +173,11 @@ def _robot_causes(
     if file_causes:
         return file_causes
     evidence = evidence or HypothesisTest(robot, samples)
-    outlier = find_outlier_file(evidence)
+    outlier = None
+    if len(set(samples.names)) > 1:
+        from taufit.diagnosis.outlier_file import find_outlier_file
+
+        outlier = find_outlier_file(evidence)
     if outlier is None:
         return find_model_contradiction(robot, recordings, evidence)
     cause, other_samples = outlier

@@ -19,13 +19,14 @@ from typing import Any
 from taufit.core.errors import RecordingError
 from taufit.core.plain_data import parse_yaml, read_text
 from taufit.recording.columns import ColumnEntry, ColumnMap, locate_columns
-from taufit.recording.map.parser import parse_map
 
 
 def read_map(source: str | os.PathLike[str] | Mapping[str, Any] | ColumnMap) -> ColumnMap:
     """Read a column map from a YAML file or a mapping; a `ColumnMap` is returned as it is."""
     if isinstance(source, ColumnMap):
         return source
+    from taufit.recording.map.parser import parse_map
+
     if isinstance(source, Mapping):
         return parse_map(source, "map")
     path = _find_map(Path(source))

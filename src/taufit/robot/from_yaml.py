@@ -19,7 +19,6 @@ from taufit.core.plain_data import parse_yaml
 from taufit.robot.checks import MAX_JOINTS, abbreviate, parse_number, parse_numbers, validate_robot
 from taufit.robot.compensator import Compensator
 from taufit.robot.from_dh import from_dh
-from taufit.robot.from_screws import from_screws, normalise_screw
 from taufit.robot.inertia import from_centre_of_mass
 from taufit.robot.mounting import parse_mounting
 from taufit.robot.pose import pose_from_rpy
@@ -104,6 +103,8 @@ def _geometry(
     if convention == "frames":
         robot = _from_frames(rows, names, parameters, rotors, common)
     elif convention == "screws":
+        from taufit.robot.from_screws import from_screws
+
         robot = from_screws(
             np.array([parse_numbers(row.get("screw"), 6, f"screw of joint {i + 1}")
                       for i, row in enumerate(rows)]),
@@ -314,6 +315,8 @@ def _from_frames(
     common: dict[str, Any],
 ) -> Robot:
     """Robot from placement M (3 rows of 4) and screw S of every joint."""
+    from taufit.robot.from_screws import normalise_screw
+
     links = []
     for i, row in enumerate(rows):
         label = f"placement of joint {i + 1}"

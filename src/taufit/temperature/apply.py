@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,15 +12,13 @@ from taufit.model.torque_model import TorqueModel
 from taufit.model.training_record import Range
 from taufit.recording.finding import Finding
 from taufit.signals.samples import Samples
-from taufit.temperature.temperature_slopes import (
-    CHOICES,
-    TemperatureChoice,
-    friction_at,
-    select_temperature_law,
-)
 from taufit.terms import SLOPE, needs
+from taufit.terms.friction.temperature_dependent import LAWS
 
-TEMPERATURE_CHOICES = (*CHOICES, "thermal-model")
+if TYPE_CHECKING:
+    from taufit.temperature.temperature_slopes import TemperatureChoice
+
+TEMPERATURE_CHOICES = ("none", "auto", *LAWS, "thermal-model")
 
 
 def with_temperature_law(model: TorqueModel, samples: Samples, choice: str) -> TemperatureChoice:
@@ -29,6 +27,8 @@ def with_temperature_law(model: TorqueModel, samples: Samples, choice: str) -> T
         from taufit.temperature.heat_model import with_thermal_model
 
         return with_thermal_model(model, samples)
+    from taufit.temperature.temperature_slopes import select_temperature_law
+
     return select_temperature_law(model, samples, choice)
 
 
@@ -70,6 +70,8 @@ def temperature_dependence(model: FittedModel) -> dict[str, Any] | None:
     friction: Any = model.friction
     if friction is None or not friction.law:
         return None
+    from taufit.temperature.temperature_slopes import friction_at
+
     joints = model.robot.joints
     training_std = model.training.std
     std = np.full(len(model.names), np.nan) if training_std is None else training_std

@@ -13,7 +13,6 @@ from taufit.signals.sample_source import SamplesInMemory, SampleSource
 from taufit.signals.samples import Samples
 from taufit.signals.storage.stored_samples import StoredSamples
 from taufit.temperature.apply import with_temperature_law
-from taufit.temperature.temperature_slopes import repair_temperature
 
 # A law is chosen on this many runs, evenly spread from the coldest to the warmest, and this many
 # samples of each.
@@ -50,9 +49,10 @@ def with_temperature_law_by_parts(
     temperatures from heat needs all of them in memory, within a limit.
     """
     stored = isinstance(source, StoredSamples)
-    if stored and (choice == "none" or (choice == "auto" and source.head.temperature is None)):
+    measured = (source.head if stored else source.gather()).temperature is not None
+    if choice == "none" or (choice == "auto" and not measured):
         return TemperatureLawFit(model, source)
-    if not stored or choice == "thermal-model" or source.head.temperature is None:
+    if not stored or choice == "thermal-model" or not measured:
         choice_result = with_temperature_law(
             model,
             source.gather_limited("temperature estimated from heat") if stored else source.gather(),
@@ -102,4 +102,6 @@ def _coldest_to_warmest(source: SampleSource) -> Samples:
 
 def _with_repaired_temperature(part: Samples) -> Samples:
     """Part with spikes removed from its temperatures."""
+    from taufit.temperature.temperature_slopes import repair_temperature
+
     return part.with_channels(temperature=repair_temperature(part)[0])

@@ -151,7 +151,7 @@ class ParsedFiles:
 
     def __getstate__(self) -> dict[str, Any]:
         # Workers parse other files than this process.
-        return {**self.__dict__, "_runs": {}, "_count": float("inf"), "_store": None}
+        return {**self.__dict__, "_runs": {}, "_row_count": float("inf"), "_store": None}
 
 
 def recording_files(

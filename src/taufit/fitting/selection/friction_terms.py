@@ -310,7 +310,7 @@ class _CrossValidation:
     def _fold_equations(self, scale: tuple[float, ...]) -> list[tuple[Array, Array]]:
         """Normal equations of each fold; cached for equal scales."""
         cached: tuple[tuple[float, ...], list[tuple[Array, Array]]] | None
-        cached = getattr(self, "_known", None)
+        cached = getattr(self, "_cached_equations", None)
         if cached is None or cached[0] != scale:
             cached = scale, [self._normal(fold, np.array(scale)) for fold in self.folds]
             self._cached_equations = cached

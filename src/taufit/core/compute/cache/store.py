@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from taufit.core.compute.cache.digest import code_digest, digest
-from taufit.core.compute.cache.pack import DamagedError, pack, unpack
 from taufit.core.compute.cache.user_folders import (
     UntrustedFolderError,
     private_folder,
@@ -77,6 +76,8 @@ class Cache:
         """Result, or MISSING."""
         if self._secret is None:
             return MISSING
+        from taufit.core.compute.cache.pack import DamagedError, unpack
+
         try:
             data = _read(self._file(key))
             return unpack(data, key, self._secret)
@@ -114,6 +115,8 @@ class Cache:
         """Store a result; types that cannot be stored are recomputed each time."""
         if self._secret is None:
             return
+        from taufit.core.compute.cache.pack import pack
+
         try:
             data = pack(value, key, self._secret)
         except TypeError:
