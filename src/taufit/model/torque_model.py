@@ -144,9 +144,9 @@ class TorqueModel:
         """Regressor columns of the model."""
         return RegressorColumns(self)
 
-    def steady(self) -> TorqueModel:
+    def steady_state(self) -> TorqueModel:
         """Model with every term at steady state: without memory."""
-        return self._map_terms(lambda term: term.steady())
+        return self._map_terms(lambda term: term.steady_state())
 
     def only(self, *kinds: Kind) -> TorqueModel:
         """Model with equal parameters; terms of other kinds give no torque."""
@@ -220,7 +220,7 @@ class TorqueModel:
     def _matching_memory(self, inputs: TermInput) -> TorqueModel:
         """Model, in its steady form if friction has memory but the path is unknown."""
         has_path = inputs.has("travel") or not has_memory(self.term_sum)
-        return self if has_path else self.steady()
+        return self if has_path else self.steady_state()
 
     def with_values(self, values: Float[Array, " p"]) -> FittedModel:
         """Fitted model with given parameters and an empty training record."""
