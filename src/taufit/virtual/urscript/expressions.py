@@ -51,7 +51,7 @@ class Expressions:
         self.local: set[str] = set()
 
     def immediate(self, value: Expression, description: str) -> Code:
-        """Compile an expression that does not wait."""
+        """Compile an expression without calls that take time."""
         code = self.expression(value)
         if code.waits:
             raise ScriptError(f"{description} calls a function that takes time; use a variable.")
