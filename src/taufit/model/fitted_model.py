@@ -58,6 +58,7 @@ class FittedModel(NotebookDisplay):
 
     # Former names of 0.1, accepted with a warning until 0.3.
     of = RenamedAttribute("from_values")
+    steady = RenamedAttribute("steady_state")
 
     @classmethod
     def from_values(

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float
+from taufit.core.names import RenamedAttribute
 from taufit.core.parameters import joint_parameter
 from taufit.model.columns import RegressorColumns
 from taufit.robot import Robot
@@ -143,6 +144,9 @@ class TorqueModel:
     def columns(self) -> RegressorColumns:
         """Regressor columns of the model."""
         return RegressorColumns(self)
+
+    # Former names of 0.1, accepted with a warning until 0.3.
+    steady = RenamedAttribute("steady_state")
 
     def steady_state(self) -> TorqueModel:
         """Model with every term at steady state: without memory."""
