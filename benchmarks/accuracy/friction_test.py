@@ -91,7 +91,7 @@ def judged(
     from taufit.terms import TermInput
 
     fitted = read_model(model)
-    steady = fitted.friction.steady()
+    steady = fitted.friction.steady_state()
     coefficients = fitted.values[fitted.layout.drive].reshape(fitted.robot.joints, -1)
     law = true_law(truth)
     best = random_starts(found, fitted, files)
@@ -123,7 +123,7 @@ def true_law(truth: dict[str, Any]) -> Callable[[int, Any], np.ndarray]:
     seen = 1.0
     if truth["torque_side"] == "link":
         seen = effects["sensing"]["friction_share"]
-    model = term_from_dict(friction["model"]).steady()
+    model = term_from_dict(friction["model"]).steady_state()
 
     def each(value, i):
         return value[i] if isinstance(value, list) else value
@@ -179,7 +179,7 @@ def columns_at(model: Any, pairs: Any, shape: Any) -> np.ndarray:
     from taufit.terms import TermInput
 
     inputs = TermInput(pairs.velocity, load=pairs.load, temperature=pairs.temperature)
-    return model.steady().columns(inputs, shape)
+    return model.steady_state().columns(inputs, shape)
 
 
 def best_start(model: Any, pairs: Any, live: np.ndarray, weight: np.ndarray) -> float:

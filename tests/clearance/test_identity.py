@@ -25,7 +25,7 @@ def table(arm, calibrated=True):
 
 
 def report(arm, **values):
-    return ControllerReport("Universal Robots", table=table(arm), gravity=arm.gravity, **values)
+    return ControllerReport("Universal Robots", dh_table=table(arm), gravity=arm.gravity, **values)
 
 
 def test_real_calibrations_are_their_own_model_and_no_other():

@@ -80,7 +80,7 @@ def test_the_search_finds_an_error(address, browser):
     page = browser.new_page()
     page.goto(f"{address}/index.html")
     page.keyboard.press("/")
-    page.keyboard.type("RefusedError")
+    page.keyboard.type("ContradictionError")
     page.wait_for_selector(".md-search-result__item", timeout=30_000)
     assert "roubleshooting" in page.inner_text(".md-search-result__list")
     page.close()

@@ -53,7 +53,7 @@ each = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS.keys())
 
 @each
 def test_columns_are_one_per_term_finite_and_zero_at_standstill(model):
-    columns = model.steady().columns(INPUTS, start_shape(model))
+    columns = model.steady_state().columns(INPUTS, start_shape(model))
     assert isinstance(model, Term)
     assert columns.shape == (len(V), len(model.parameters))
     assert np.all(np.isfinite(columns))
@@ -63,7 +63,7 @@ def test_columns_are_one_per_term_finite_and_zero_at_standstill(model):
 
 @each
 def test_friction_takes_energy_at_steady_speed(model):
-    columns = model.steady().columns(INPUTS, start_shape(model))
+    columns = model.steady_state().columns(INPUTS, start_shape(model))
     signed = [k for k, one in enumerate(model.parameters) if one.nonnegative]
     assert np.all(V[:, None] * columns[:, signed] >= 0.0)
 
@@ -187,9 +187,9 @@ def test_without_memory_friction_is_that_of_a_long_way_at_constant_speed(model):
     ones = np.ones(n)
     at = TermInput(0.5 * ones, 0.1 * ones, -7.0 * ones, 40.0 * ones, travel=0.05 * ones)
 
-    steady = model.steady().columns(at, shape)[-1]
+    steady = model.steady_state().columns(at, shape)[-1]
 
-    assert model.steady().parameters == model.parameters and not model.steady().memory
+    assert model.steady_state().parameters == model.parameters and not model.steady_state().memory
     # The widest element is 66 widths into its way; waves over the angle count with their mean.
     turn = at.replace(position=np.arange(n) * (2.0 * np.pi / 40))
     columns = model.columns(turn, shape)[-40:].mean(axis=0)
@@ -218,7 +218,7 @@ def test_a_wrapper_that_changes_nothing_is_the_model_inside(model):
     shape = start_shape(model)
     pairs = [
         (around, model),
-        (around.steady(), model.steady()),
+        (around.steady_state(), model.steady_state()),
         (steady_friction_model(around), steady_friction_model(model)),
     ]
     for one, other in pairs:

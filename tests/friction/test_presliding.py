@@ -89,7 +89,7 @@ def test_steady_motion_is_coulomb_friction():
     load = np.full(400, -7.0)
     inputs = TermInput(v, load=load, travel=travel)
     with_path = model.columns(inputs, np.empty(0))[-1]
-    without = model.steady().columns(inputs, np.empty(0))[-1]
+    without = model.steady_state().columns(inputs, np.empty(0))[-1]
     # The widest element is 27 widths into its way.
     np.testing.assert_allclose(with_path, without, atol=1e-10)
     assert model.parameters[0].name == "coulomb"
@@ -97,7 +97,7 @@ def test_steady_motion_is_coulomb_friction():
 
 
 def test_drag_bends_at_low_speed_and_is_straight_beyond():
-    drag = Presliding((1e-3,), load=False, bend=0.8).steady()
+    drag = Presliding((1e-3,), load=False, bend=0.8).steady_state()
     v = np.array([1e-4, 40.0, 41.0, 42.0])
     column = drag.columns(TermInput(v), np.empty(0))[:, -1]
     assert column[0] == pytest.approx(1e-8, rel=1e-3)
@@ -111,7 +111,7 @@ def test_a_model_written_before_drag_bent_keeps_its_square():
     assert model.bend == 0.0
     assert term_from_dict(term_to_dict(model)) == model
     assert term_from_dict(term_to_dict(Presliding())) == Presliding()
-    column = model.steady().columns(TermInput(np.array([3.0])), np.empty(0))[:, -1]
+    column = model.steady_state().columns(TermInput(np.array([3.0])), np.empty(0))[:, -1]
     np.testing.assert_array_equal(column, 9.0)
     with pytest.raises(ValueError, match="bend"):
         Presliding(bend=-1.0)

@@ -32,7 +32,7 @@ class Eccentric(Friction):
         Parameter("eccentric"),
     )
 
-    def at(self, inputs, shape):
+    def columns_at(self, inputs, shape):
         s = np.tanh(inputs.velocity / 0.01)
         return np.stack([s, inputs.velocity, s * np.cos(inputs.position)], -1)
 

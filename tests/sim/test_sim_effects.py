@@ -71,7 +71,7 @@ def test_friction_of_any_model_is_what_the_model_says(name):
             temperature=trace.temperature[rows, i],
             position=trace.position[rows, i],
         )
-        columns = model.steady().columns(inputs, shape[i])
+        columns = model.steady_state().columns(inputs, shape[i])
         # Waves average to nothing in steady motion; at an angle they are what they are.
         waves = [k for k, term in enumerate(model.parameters) if term.name.startswith("ripple_")]
         if waves:

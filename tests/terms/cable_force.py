@@ -17,5 +17,5 @@ class CableForce(Term):
     )
     needs: ClassVar[frozenset[str]] = frozenset({"position"})
 
-    def at(self, inputs, shape):
+    def columns_at(self, inputs, shape):
         return np.stack([inputs.position**2, inputs.position**3], -1)

@@ -14,5 +14,5 @@ class HingeSpring(Term):
     parameters: ClassVar[tuple[Parameter, ...]] = (Parameter("hinge", True, "N m/rad"),)
     needs: ClassVar[frozenset[str]] = frozenset({"position"})
 
-    def at(self, inputs, shape):
+    def columns_at(self, inputs, shape):
         return inputs.position[:, None]

@@ -19,6 +19,6 @@ class OiledFriction(Term):
     def typical_value(self, channel):
         return self.reference if channel == "motor_temperature" else 25.0
 
-    def at(self, inputs, shape):
+    def columns_at(self, inputs, shape):
         cold = np.exp(-0.02 * (inputs.read("motor_temperature") - self.reference))
         return np.stack([inputs.velocity * cold], -1)

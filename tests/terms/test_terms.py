@@ -64,7 +64,7 @@ def inputs(position, velocity, *, seed=0):
 def breaks_dissipation(term) -> bool:
     """Whether the term gives energy at some steady speed."""
     fast = np.concatenate([-np.geomspace(3.0, 1e-3, 40), np.geomspace(1e-3, 3.0, 40)])
-    columns = term.steady().columns(inputs(np.full(80, 0.7), fast), start_shape(term))
+    columns = term.steady_state().columns(inputs(np.full(80, 0.7), fast), start_shape(term))
     signed = [k for k, one in enumerate(term.parameters) if one.nonnegative]
     return bool(np.any(fast[:, None] * columns[:, signed] < -1e-12))
 

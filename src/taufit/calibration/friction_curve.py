@@ -33,7 +33,7 @@ def weighted_columns(
 ) -> Array:
     """Columns of the active terms, times the weights of the pairs."""
     inputs = TermInput(pairs.velocity, load=pairs.load, temperature=pairs.temperature)
-    columns = model.steady().columns(inputs, shape)[:, active]
+    columns = model.steady_state().columns(inputs, shape)[:, active]
     return columns if pairs.weight is None else pairs.weight[:, None] * columns
 
 

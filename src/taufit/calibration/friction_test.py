@@ -81,7 +81,7 @@ class FrictionFit:
     ) -> Float[Array, " n"]:
         """Friction at given speeds and loads, extrapolated where not tested [N m]."""
         inputs = TermInput(velocity, load=load, temperature=temperature)
-        return self.model.steady().columns(inputs, self.shape) @ self.coefficients
+        return self.model.steady_state().columns(inputs, self.shape) @ self.coefficients
 
     def predict(
         self, velocity: Float[Array, " n"], load: Float[Array, " n"] | None = None

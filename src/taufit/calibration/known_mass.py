@@ -124,7 +124,7 @@ class _KnownMassRows:
         return int(self.joint[-1]) + 1
 
     def project_out_robot(self, weight: Float[Array, " j"]) -> Float[Array, "r x"]:
-        """A: weighted columns of K, (h, I) and 1, projected orthogonal to the robot's columns."""
+        """Weighted columns of gains, payload and offset, orthogonal to those of the robot."""
         columns = np.zeros((len(self.signal), self.joints + PER_LINK))
         columns[np.arange(len(self.signal)), self.joint] = self.signal
         columns[:, self.joints : -1] = -self.payload

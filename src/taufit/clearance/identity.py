@@ -189,8 +189,8 @@ def _compare_poses(
     robot: Robot, report: ControllerReport, is_nominal: bool, reasons: list[str], notes: list[str]
 ) -> bool:
     """Compare a DH table or URDF; the flange counts if the expected robot is nominal (no tool)."""
-    if report.table is not None:
-        reported = robot_from_dh_table(report.table)
+    if report.dh_table is not None:
+        reported = robot_from_dh_table(report.dh_table)
         gap = pose_gap(robot, reported, flange=is_nominal)
         source = "the controller's Denavit-Hartenberg table"
     elif report.urdf is not None:

@@ -94,7 +94,7 @@ class ContactDetector:
             self.step, self._external_torque.channels, max(0.1, 3.5 * self.step), capacity=64
         )
         self._row = np.empty(self._external_torque.channels)
-        self.intake: StreamConditioner | None = None
+        self.conditioner: StreamConditioner | None = None
         self._prior = np.maximum(_PRIOR_FRICTION * self.friction, _PRIOR_NOISE * noise.level[FAST])
         self._fast_noise = noise.level[FAST]
         self._noise = BinNoise(self._external_torque, noise, self.friction)
@@ -138,10 +138,10 @@ class ContactDetector:
             commanded_velocity: Commanded joint velocities. With them, a push at standstill is
                 distinguished from a start of motion immediately.
         """
-        if self.intake is None:
-            self.intake = stream_conditioner(self.model)
+        if self.conditioner is None:
+            self.conditioner = stream_conditioner(self.model)
         raw_sample = (time, position, velocity, torque, temperature, commanded_velocity)
-        for sample in self.intake.push(*raw_sample):
+        for sample in self.conditioner.push(*raw_sample):
             self.update_clean(*sample[:6])
         return self.last_reading
 

@@ -365,7 +365,7 @@ def _report(
         best.shrunk_to,
         budget.used,
         tuple(warnings),
-        best.figure,
+        best.criterion_value,
     )
 
 

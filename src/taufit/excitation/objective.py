@@ -48,7 +48,7 @@ class MotionInformation:
         self, model: TorqueModel, columns: Int[Array, " b"], weights: Float[Array, " j"]
     ) -> None:
         # Motions are planned on a coarse grid: friction is the steady-state curve.
-        self.model = model = model.steady()
+        self.model = model = model.steady_state()
         self.model_columns = model.columns
         self.engine = RegressorEngine(model.robot)
         links = model.layout.links.stop

@@ -78,7 +78,7 @@ class Candidate:
         centre: Centre pose.
         certificate: Every constraint on a fine grid.
         shrunk_to: Fraction of the amplitude left by the certificate; 1 is all.
-        figure: Value of the criterion; smaller is better.
+        criterion_value: Value of the criterion; smaller is better.
         condition_scaled: Condition number of the smoothed regressor with unit columns.
         information_loss: Loss of ln det per parameter caused by the constraints.
     """
@@ -87,7 +87,7 @@ class Candidate:
     centre: Float[Array, " j"]
     certificate: Certificate
     shrunk_to: float
-    figure: float
+    criterion_value: float
     condition_scaled: float
     information_loss: float = 0.0
 
@@ -344,7 +344,7 @@ class MotionSearch:
     def rank(self, candidate: Candidate) -> tuple[bool, float]:
         """Sort key: acceptable candidates first, then the better criterion."""
         is_poor = candidate.condition_scaled > self.goal.condition_limit
-        return (is_poor or candidate.shrunk_to < 0.9, candidate.figure)
+        return (is_poor or candidate.shrunk_to < 0.9, candidate.criterion_value)
 
     def _shrink_to_feasible(self, free: Free) -> Free:
         """Shrink towards the centre pose until no constraint is violated on the fine grid."""

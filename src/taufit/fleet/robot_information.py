@@ -36,7 +36,7 @@ from taufit.regression.regression import RowsInMemory
 from taufit.regression.rows import RowBuilder, SampleRows, add_information
 from taufit.signals import Samples, condition
 from taufit.terms import needs
-from taufit.workflow.training_data import count_section_only, in_robot_order, with_drives
+from taufit.workflow.training_data import in_robot_order, select_section, with_drives
 
 # Kinds of findings on the robot instead of the file.
 _ROBOT_FINDING_KINDS = ("mounting",)
@@ -182,7 +182,7 @@ class AccumulateFiles:
                 f"{robot.drives.side}. Study them separately."
             )
         ordered, _ = apply_declared_torque_kind(robot, ordered)
-        samples = count_section_only(condition(ordered, cutoff_hz=self.cutoff_hz), ordered)
+        samples = select_section(condition(ordered, cutoff_hz=self.cutoff_hz), ordered)
         mounting = self._diagnose_mounting(ordered, samples) if diagnose else ((), np.zeros(3), 0.0)
         return self._sum_samples(samples.with_column_cache(), rows, *mounting)
 

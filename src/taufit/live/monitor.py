@@ -209,7 +209,7 @@ class Monitor:
 
     def _start(self, opened_source: OpenedSource) -> None:
         model = self.model
-        self.intake = opened_source.intake
+        self.conditioner = opened_source.conditioner
         self.warnings = opened_source.warnings
         self.contact_detector = ContactDetector(model, settings=self._contact_settings)
         self._threshold = self.contact_detector.threshold if self._with_contact else np.inf
@@ -281,13 +281,13 @@ class Monitor:
 
     def finish(self) -> list[Reading]:
         """Process samples that wait for the next one, and evaluate the payload a last time."""
-        readings = [r for r in map(self._process_sample, self.intake.flush()) if r is not None]
+        readings = [r for r in map(self._process_sample, self.conditioner.flush()) if r is not None]
         if self.payload is not None and self.payload.filter.samples:
             self._update_payload(self.payload.finish())
         return readings
 
     def _push(self, row: Row) -> list[Reading]:
-        readings = [self._process_sample(sample) for sample in self.intake.push(*row)]
+        readings = [self._process_sample(sample) for sample in self.conditioner.push(*row)]
         return [reading for reading in readings if reading is not None]
 
     def _process_sample(self, sample: CleanSample) -> Reading | None:
@@ -336,7 +336,7 @@ class Monitor:
     @property
     def sample_counts(self) -> SampleCounts:
         """Counts of samples received, processed and dropped."""
-        return SampleCounts.from_stream(self.intake.counts, self._conditioned, self._readings)
+        return SampleCounts.from_stream(self.conditioner.counts, self._conditioned, self._readings)
 
     # Former names of 0.1, accepted with a warning until 0.3.
     account = RenamedAttribute("sample_counts")
@@ -407,9 +407,9 @@ class Monitor:
 
     def _collect_events(self) -> None:
         """Collect new events of stream conditioning, contact detector and payload filter."""
-        for notice in self.intake.notices:
+        for notice in self.conditioner.notices:
             self._add_event(MonitorEvent(*notice))
-        self.intake.notices.clear()
+        self.conditioner.notices.clear()
         for event in self.contact_detector.events[self._contact_events_sent :]:
             if event.kind == "gap":
                 self._filtered_torque = None

@@ -28,13 +28,13 @@ class OpenedSource:
     Attributes:
         rows: Arguments of the conditioner's `push`, one sample after the other; None while a robot
             sends nothing.
-        intake: Stream conditioner for its torque channel.
+        conditioner: Stream conditioner for its torque channel.
         gain_std: Relative standard deviation of the drive gains; None if unknown.
         warnings: Messages for the user.
     """
 
     rows: Iterator[Row | None]
-    intake: StreamConditioner
+    conditioner: StreamConditioner
     gain_std: Float[Array, " j"] | None
     warnings: tuple[str, ...] = ()
 
@@ -53,18 +53,18 @@ def open_monitor_source(
         recording_playback = playback(model, source)
         return OpenedSource(
             iter(recording_playback.rows()),
-            recording_playback.intake,
+            recording_playback.conditioner,
             recording_playback.gain_std,
             recording_playback.warnings,
         )
     if isinstance(source, Source):
         description = source.connect()
         try:
-            intake, gain_std = _require_matching_source(model, description)
+            conditioner, gain_std = _require_matching_source(model, description)
         except BaseException:
             source.close()
             raise
-        return OpenedSource(_robot_rows(source), intake, gain_std)
+        return OpenedSource(_robot_rows(source), conditioner, gain_std)
     gain_std = model.training.conditioning.relative_gain_std if unit == "A" else None
     return OpenedSource(
         (_complete_row(row) for row in source), stream_conditioner(model, unit=unit), gain_std

@@ -58,6 +58,7 @@ class FittedModel(NotebookDisplay):
 
     # Former names of 0.1, accepted with a warning until 0.3.
     of = RenamedAttribute("from_values")
+    steady = RenamedAttribute("steady_state")
 
     @classmethod
     def from_values(
@@ -146,9 +147,9 @@ class FittedModel(NotebookDisplay):
         """Regressor columns of the model."""
         return self.structure.columns
 
-    def steady(self) -> FittedModel:
+    def steady_state(self) -> FittedModel:
         """Model with every term at steady state: without memory."""
-        return replace(self, structure=self.structure.steady())
+        return replace(self, structure=self.structure.steady_state())
 
     @property
     def typical_temperature(self) -> Float[Array, " j"]:
@@ -181,7 +182,7 @@ class FittedModel(NotebookDisplay):
         position = np.asarray(position, float)
         if not self.has_conservative_terms:
             return np.zeros_like(position)
-        structure = self.structure.steady().only(CONSERVATIVE)
+        structure = self.structure.steady_state().only(CONSERVATIVE)
         columns = structure.columns
         zeros = np.zeros_like(position)
         motor = columns.drive_columns(TermInput(zeros, position, zeros))

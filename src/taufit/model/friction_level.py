@@ -32,7 +32,7 @@ def typical_friction(
     One row, or several if friction depends on position.
     """
     position, rows = None, 1
-    steady_friction = model.structure.steady().only(DISSIPATIVE)
+    steady_friction = model.structure.steady_state().only(DISSIPATIVE)
     if needs(steady_friction.term_sum, "position"):
         span = model.training.ranges.position
         half_turn = np.full(model.robot.joints, np.pi)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float
+from taufit.core.names import RenamedAttribute
 from taufit.core.parameters import joint_parameter
 from taufit.model.columns import RegressorColumns
 from taufit.robot import Robot
@@ -144,9 +145,12 @@ class TorqueModel:
         """Regressor columns of the model."""
         return RegressorColumns(self)
 
-    def steady(self) -> TorqueModel:
+    # Former names of 0.1, accepted with a warning until 0.3.
+    steady = RenamedAttribute("steady_state")
+
+    def steady_state(self) -> TorqueModel:
         """Model with every term at steady state: without memory."""
-        return self._map_terms(lambda term: term.steady())
+        return self._map_terms(lambda term: term.steady_state())
 
     def only(self, *kinds: Kind) -> TorqueModel:
         """Model with equal parameters; terms of other kinds give no torque."""
@@ -220,7 +224,7 @@ class TorqueModel:
     def _matching_memory(self, inputs: TermInput) -> TorqueModel:
         """Model, in its steady form if friction has memory but the path is unknown."""
         has_path = inputs.has("travel") or not has_memory(self.term_sum)
-        return self if has_path else self.steady()
+        return self if has_path else self.steady_state()
 
     def with_values(self, values: Float[Array, " p"]) -> FittedModel:
         """Fitted model with given parameters and an empty training record."""

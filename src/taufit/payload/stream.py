@@ -74,14 +74,14 @@ class RecordingPlayback:
 
     Attributes:
         recording: The recording, joints in the robot's order.
-        intake: Stream conditioner for its torque channel.
+        conditioner: Stream conditioner for its torque channel.
         gain_std: Relative standard deviation of the drive gains; None if unknown.
         name: Name of the recording.
         warnings: Messages for the user.
     """
 
     recording: Recording
-    intake: StreamConditioner
+    conditioner: StreamConditioner
     gain_std: Float[Array, " j"] | None
     name: str
     warnings: tuple[str, ...]
@@ -122,13 +122,13 @@ def playback(model: FittedModel, recording: Recording) -> RecordingPlayback:
     require_side(model, recording.torque_source, name)
     gains, gain_std, warnings = _gains(model, recording, name)
     require_valid_channels(recording, ("temperature", *_COMMANDED))
-    intake = stream_conditioner(model, gain=gains.value, coupling=recording.coupling)
+    conditioner = stream_conditioner(model, gain=gains.value, coupling=recording.coupling)
     forced = [
         f"the model was fitted by force although {text.rstrip('.')}. What it says about payloads "
         "and contacts may be far off."
         for text in model.training.contradictions
     ]
-    return RecordingPlayback(recording, intake, gain_std, name, (*forced, *warnings))
+    return RecordingPlayback(recording, conditioner, gain_std, name, (*forced, *warnings))
 
 
 def stream(model: FittedModel, recording: Recording) -> Stream:
@@ -137,19 +137,19 @@ def stream(model: FittedModel, recording: Recording) -> Stream:
     Velocities that were not measured are central differences of position.
     """
     source = playback(model, recording)
-    intake, name, recording = source.intake, source.name, source.recording
+    conditioner, name, recording = source.conditioner, source.name, source.recording
     conditioned: list[CleanSample] = []
     for row in source.rows():
-        conditioned += intake.push(*row)
-    conditioned += intake.flush()
+        conditioned += conditioner.push(*row)
+    conditioned += conditioner.flush()
     if len(conditioned) < 20:
         raise RecordingError(f"{name} has fewer than 20 samples with rising time stamps.")
     warnings = list(source.warnings)
-    if not intake.velocity_measured.all():
+    if not conditioner.velocity_measured.all():
         warnings.append("velocity was not recorded: it is the derivative of position.")
-    if intake.counts.spike:
+    if conditioner.counts.spike:
         warnings.append(
-            f"{intake.counts.spike} samples of {name} have single spikes far from their "
+            f"{conditioner.counts.spike} samples of {name} have single spikes far from their "
             "neighbours: left out"
         )
     time = np.array([sample.time for sample in conditioned])

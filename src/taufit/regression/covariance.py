@@ -34,7 +34,7 @@ from taufit.regression.repeated_motion import (
 from taufit.regression.result_reuse import relative_tolerance, reusable_parameters
 from taufit.regression.rows import RegressionRows, SampleRows
 from taufit.regression.weights import HUBER, TUKEY, Weights
-from taufit.signals.estimates.periodicity import fast_length
+from taufit.signals.estimates.periodicity import fft_length
 
 # Per joint: indices of nonzero columns, and their values, one row each.
 JointColumns = list[tuple[Int[Array, " _"], Float[Array, "_ n"]]]
@@ -266,7 +266,7 @@ class _ScoreCovariance:
             )
             n = block_columns[0][1].shape[1]
             tail = min(max(self.noise.memory_samples, MAX_LAGS) / stride, _MAX_TAIL_BLOCKS * n)
-            length = fast_length(n + int(tail))
+            length = fft_length(n + int(tail))
             innovation_gains = self._innovation_gains(length, stride)
             spectra = [(indices, rfft(values, length, axis=1)) for indices, values in block_columns]
             for k in range(rows.joints):

@@ -13,7 +13,7 @@ import scipy.linalg
 from numpy.fft import irfft, rfft
 
 from taufit.core.arrays import Array, Bool, Float, Int
-from taufit.signals.estimates.periodicity import fast_length
+from taufit.signals.estimates.periodicity import fft_length
 from taufit.signals.recursive_filter import filter_rows
 
 MAX_LAGS = 40
@@ -72,7 +72,7 @@ def lagged_products(
     out = np.zeros((lags + 1, *x.shape[1:]))
     edges = [0, *(np.flatnonzero(np.diff(run)) + 1).tolist(), len(run)]
     for start, stop in pairwise(edges):
-        length = fast_length(stop - start + lags)
+        length = fft_length(stop - start + lags)
         power = np.abs(rfft(x[start:stop], length, axis=0)) ** 2
         out += irfft(power, length, axis=0)[: lags + 1]
     return out

@@ -124,7 +124,7 @@ def _table(model: FittedModel, changes: WarmUpChange, change_by_run: Float[Array
         ("mean change of torque [N m]", changes.mean),
         ("largest change of torque [N m]", changes.largest),
         ("change of torque at the speed limit [N m]", changes.at_speed_limit),
-        ("change at the speed limit, % of the torque limit", changes.share),
+        ("change at the speed limit, % of the torque limit", changes.percent_of_torque_limit),
     ]
     return table(header, [(name, *(float(x) for x in values)) for name, values in rows])
 

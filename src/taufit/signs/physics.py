@@ -34,7 +34,7 @@ def choose_signs_by_physics(
         members = np.flatnonzero(search.block == b)
         is_anchored = form.anchor is not None and form.anchor in members
         joints = np.unique(segmentation.joint[members[members < len(segmentation)]])
-        level = functional_levels(data, form, joints, members)
+        level = functional_contributions(data, form, joints, members)
         best = signs[members]
         if not is_anchored and inconsistency_cost(level, -best) < inconsistency_cost(level, best):
             best = -best
@@ -49,7 +49,7 @@ def choose_signs_by_physics(
     return signs, margins, undecided
 
 
-def functional_levels(
+def functional_contributions(
     data: SearchData, form: QuadraticForm, joints: Int[Array, " k"], members: Any = slice(None)
 ) -> Float[Array, "f s"]:
     """Contribution of each sign to the positive functionals, in their standard deviations."""
@@ -126,7 +126,7 @@ def positive_functionals(data: SearchData, joints: Int[Array, " k"]) -> Float[Ar
             energy[layout.block_slice("rotor")] = 0.5 * np.einsum("ni,nip->p", v, columns.rotors(v))
         functionals.append(energy[data.rows.parameters])
     # Pre-sliding friction dissipates its full power in steady motion.
-    friction = model.steady().friction_columns(
+    friction = model.steady_state().friction_columns(
         TermInput(
             speed,
             q,

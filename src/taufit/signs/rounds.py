@@ -14,7 +14,7 @@ from taufit.signs.folded_normal import FoldedNormalFit, fit_folded_normal, log_l
 from taufit.signs.physics import (
     MARGIN_LIMIT,
     choose_signs_by_physics,
-    functional_levels,
+    functional_contributions,
     inconsistency_cost,
 )
 from taufit.signs.quadratic_form import QuadraticForm, build_quadratic_form
@@ -157,7 +157,7 @@ def constrain_round(data: SearchData, search_round: SearchRound) -> SearchRound:
         label[is_used],
         len(form.quadratic),
     )
-    level = functional_levels(data, form, np.unique(segmentation.joint))
+    level = functional_contributions(data, form, np.unique(segmentation.joint))
     solution = search_constrained_signs(
         form.quadratic,
         cost,

@@ -11,7 +11,7 @@ from taufit.model.torque_model import TorqueModel
 from taufit.signs.data import SearchData
 from taufit.signs.findings import RecoveredSigns, SignedSegment
 from taufit.signs.hints import SignHint
-from taufit.signs.physics import MARGIN_LIMIT, functional_levels, inconsistency_cost
+from taufit.signs.physics import MARGIN_LIMIT, functional_contributions, inconsistency_cost
 from taufit.signs.rounds import SearchRound
 from taufit.signs.samples import joints_with_signs, with_signs
 from taufit.signs.segments import Segmentation, joint_rms
@@ -227,7 +227,11 @@ def _is_inconsistent(data: SearchData, search_round: SearchRound) -> bool:
     if search_round.form.anchor is None:
         return False
     joints = np.unique(search_round.segmentation.joint)
-    level = functional_levels(data, search_round.form, joints) if len(joints) else np.zeros((0, 1))
+    level = (
+        functional_contributions(data, search_round.form, joints)
+        if len(joints)
+        else np.zeros((0, 1))
+    )
     return len(level) > 0 and bool(inconsistency_cost(level, search_round.signs) > MARGIN_LIMIT)
 
 

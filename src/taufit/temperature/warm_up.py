@@ -23,7 +23,7 @@ class WarmUpChange:
         viscous: Change of viscous friction [%].
         mean, largest: Mean and largest change of torque along a motion [N m].
         at_speed_limit: Change of viscous torque at each joint's speed limit [N m]; NaN without one.
-        share: `at_speed_limit` in percent of the joint's torque limit; NaN without one.
+        percent_of_torque_limit: `at_speed_limit` relative to the torque limit [%]; NaN without one.
     """
 
     cold: Float[Array, " j"]
@@ -32,7 +32,7 @@ class WarmUpChange:
     mean: Float[Array, " j"]
     largest: Float[Array, " j"]
     at_speed_limit: Float[Array, " j"]
-    share: Float[Array, " j"]
+    percent_of_torque_limit: Float[Array, " j"]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; None where there is no limit."""
@@ -43,7 +43,7 @@ class WarmUpChange:
             "mean_torque": self.mean.tolist(),
             "largest_torque": self.largest.tolist(),
             "torque_at_speed_limit": _finite_or_none(self.at_speed_limit),
-            "percent_of_torque_limit": _finite_or_none(self.share),
+            "percent_of_torque_limit": _finite_or_none(self.percent_of_torque_limit),
         }
 
 

@@ -88,7 +88,7 @@ class GravityCompensator(Term):
             item.name for form in self.forms if form != joint_kind for item in PARAMETERS[form]
         )
 
-    def at(self, inputs: TermInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
+    def columns_at(self, inputs: TermInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
         if not self.compensators:
             return np.empty((len(inputs), 0))
         raise TaufitError("compensators differ from joint to joint: ask `of_joint` for columns.")
@@ -100,7 +100,7 @@ class _JointCompensator(GravityCompensator):
 
     joint: int = 0
 
-    def at(self, inputs: TermInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
+    def columns_at(self, inputs: TermInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
         if not self.compensators:
             return np.empty((len(inputs), 0))
         angle = inputs.position

@@ -22,5 +22,5 @@ class Offset(Term):
     filtered: ClassVar[bool] = True
     parameters: ClassVar[tuple[Parameter, ...]] = (Parameter("offset"),)
 
-    def at(self, inputs: TermInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
+    def columns_at(self, inputs: TermInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
         return np.stack([np.ones_like(inputs.velocity)], -1)

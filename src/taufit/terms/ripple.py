@@ -40,7 +40,7 @@ class Ripple(Term):
             for wave in ("sin", "cos")
         )
 
-    def at(self, inputs: TermInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
+    def columns_at(self, inputs: TermInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
         angle = inputs.position
         waves = [wave(order * angle) for order in self.orders for wave in (np.sin, np.cos)]
         return np.stack(waves, -1)

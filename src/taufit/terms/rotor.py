@@ -25,7 +25,7 @@ class Rotor(Term):
     parameters: ClassVar[tuple[Parameter, ...]] = (Parameter("rotor", True, "kg m^2"),)
     needs: ClassVar[frozenset[str]] = frozenset({"acceleration"})
 
-    def at(self, inputs: TermInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
+    def columns_at(self, inputs: TermInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
         return np.stack([inputs.acceleration], -1)
 
     def nominal(self, robot: Robot) -> Float[Array, "j k"]:

@@ -30,5 +30,5 @@ class Spring(Term):
     parameters: ClassVar[tuple[Parameter, ...]] = (Parameter("stiffness", True, "N m/rad"),)
     needs: ClassVar[frozenset[str]] = frozenset({"position"})
 
-    def at(self, inputs: TermInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
+    def columns_at(self, inputs: TermInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
         return np.stack([inputs.position - self.rest], -1)

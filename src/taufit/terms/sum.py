@@ -111,8 +111,8 @@ class TermSum(Term):
             after.append(last if term.memory else ())
         return np.concatenate(columns, -1), tuple(after)
 
-    def steady(self) -> TermSum:
-        return TermSum(tuple(term.steady() for term in self.terms))
+    def steady_state(self) -> TermSum:
+        return TermSum(tuple(term.steady_state() for term in self.terms))
 
     def of_joint(self, joint: int) -> TermSum:
         return TermSum(tuple(term.of_joint(joint) for term in self.terms))

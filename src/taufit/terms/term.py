@@ -121,8 +121,8 @@ ROOM_TEMPERATURE = 25.0
 class Term:
     """Torque of one joint; every joint has separate coefficients, shape and state.
 
-    A term without memory implements `kind`, `parameters` and `at`. One with memory implements
-    `memory`, `start`, `scan` and `steady` instead of `at`.
+    A term without memory implements `kind`, `parameters` and `columns_at`. One with memory
+    implements `memory`, `start`, `scan` and `steady_state` instead of `columns_at`.
     """
 
     __slots__ = ()
@@ -191,7 +191,7 @@ class Term:
         """
         return ROOM_TEMPERATURE if channel == "temperature" else None
 
-    def at(self, inputs: TermInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
+    def columns_at(self, inputs: TermInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
         """Columns that depend only on the current inputs."""
         raise NotImplementedError
 
@@ -199,7 +199,7 @@ class Term:
         self, state: State, inputs: TermInput, shape: Float[Array, " s"]
     ) -> tuple[Float[Array, "n k"], State]:
         """Implementation of `advance`, on inputs labelled with the reading term."""
-        return self.at(inputs, shape), state
+        return self.columns_at(inputs, shape), state
 
     def start(self, shape: Float[Array, " s"]) -> State:
         """State before the first sample."""
@@ -221,7 +221,7 @@ class Term:
         """Columns of a complete run: `advance` from `start`."""
         return self.advance(self.start(shape), inputs, shape)[0]
 
-    def steady(self) -> Term:
+    def steady_state(self) -> Term:
         """Term with equal parameters and shapes without memory: torque at constant speed."""
         return self
 
@@ -272,7 +272,7 @@ class ZeroTerm(Term):
     def shapes(self) -> tuple[ShapeParameter, ...]:
         return self.term.shapes
 
-    def at(self, inputs: TermInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
+    def columns_at(self, inputs: TermInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
         if not self.parameters:
             return np.empty((len(inputs), 0))
         return np.stack([0.0 * inputs.velocity for _ in self.parameters], -1)
@@ -283,7 +283,7 @@ class ZeroTerm(Term):
 
 def steady_friction_model(term: Term) -> Term:
     """Dissipative part of a term at constant speed."""
-    return term.steady().only(DISSIPATIVE)
+    return term.steady_state().only(DISSIPATIVE)
 
 
 def level_columns(

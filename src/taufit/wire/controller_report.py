@@ -26,7 +26,7 @@ class ControllerReport:
         serial: Serial number of the robot.
         software: Version of the controller software.
         remote_control: "true", "false" or empty.
-        table: Denavit-Hartenberg table of this robot.
+        dh_table: Denavit-Hartenberg table of this robot.
         gravity: Gravitational acceleration in the base frame [m/s^2].
         position: Joint positions at the time of `flange`.
         flange: Position of the flange in the base frame [m].
@@ -38,7 +38,7 @@ class ControllerReport:
     serial: str = ""
     software: str = ""
     remote_control: str = ""
-    table: DhTable | None = None
+    dh_table: DhTable | None = None
     gravity: Float[Array, " 3"] | None = None
     position: Float[Array, " j"] | None = None
     flange: Float[Array, " 3"] | None = None
@@ -54,8 +54,8 @@ class ControllerReport:
             "remote_control": self.remote_control,
         }
         out: dict[str, Any] = {name: text for name, text in identity.items() if text}
-        if self.table is not None:
-            out["dh"] = self.table.to_dict()
+        if self.dh_table is not None:
+            out["dh"] = self.dh_table.to_dict()
         mounting = None if self.gravity is None else mounting_from_gravity(self.gravity)
         if mounting is not None:
             out["mounting"] = list(mounting)

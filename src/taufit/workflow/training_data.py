@@ -257,7 +257,7 @@ class _PrepareFile:
         rate_hz = samples.rate_hz
         if rate_hz > self.rate_hz:
             samples = condition(recordings, cutoff_hz=cutoff, delay_s=delay, rate_hz=self.rate_hz)
-        samples = count_section_only(samples, recordings)
+        samples = select_section(samples, recordings)
         parts = [
             StoredPart.write(samples.rows(run), stem.with_name(f"{stem.name}_{i}.npy"))
             for i, run in enumerate(samples.run_slices())
@@ -266,7 +266,7 @@ class _PrepareFile:
         return PreparedFile(tuple(parts), tuple(heads), rate_hz, samples.findings, samples.signed)
 
 
-def count_section_only(samples: Samples, recordings: list[Recording]) -> Samples:
+def select_section(samples: Samples, recordings: list[Recording]) -> Samples:
     """Samples of a section of a file; its margins serve filters and friction only."""
     span = recordings[0].meta.get("counted_s")
     if len(recordings) != 1 or span is None:
@@ -384,7 +384,7 @@ def condition_for_model(
     gains = conditioning.gain if needs_gains else None
     samples = with_temperature(
         model,
-        count_section_only(
+        select_section(
             condition(
                 ordered,
                 cutoff_hz=None if np.isinf(cutoff) else cutoff,

@@ -27,7 +27,7 @@ def write_draft(
     )
     robot_name = robot or "ROBOT"
     if draft is None:
-        text = f"{recording} says itself what its columns are: no map is needed."
+        text = f"{recording} needs no map: its columns are recognised."
         next_command = f"taufit fit {robot_name} {recording} --holdout 30%"
     else:
         write_text(output, draft_text(draft, recording.name))

@@ -35,7 +35,7 @@ def friction_functions(model: FittedModel) -> str:
         return _function(model, steady_signature, model.term_sum) + f"\n\n{step_signature}\n{call}"
     return "\n\n".join(
         [
-            _function(model, steady_signature, model.term_sum.steady()),
+            _function(model, steady_signature, model.term_sum.steady_state()),
             _function(model, step_signature, model.term_sum),
         ]
     )

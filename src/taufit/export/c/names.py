@@ -14,7 +14,7 @@ def c_name(model: FittedModel) -> str:
     return f"arm_{name}" if name[0].isdigit() else name
 
 
-def template(file: str) -> str:
+def read_template(file: str) -> str:
     """Text of a template file."""
     return files("taufit.export.c").joinpath(file).read_text(encoding="utf-8")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from taufit.core.names import c_comment, c_header
 from taufit.export.c.friction import friction_functions, memory_entries
-from taufit.export.c.names import c_name, set_prefix, template
+from taufit.export.c.names import c_name, read_template, set_prefix
 from taufit.export.c.tables import contact_noise, tables
 from taufit.model.fitted_model import FittedModel
 from taufit.terms import needs
@@ -52,7 +52,7 @@ def c_texts(model: FittedModel, stem: str | None = None) -> CTexts:
     }
 
     def fill_template(file: str) -> str:
-        text = set_prefix(template(file), name)
+        text = set_prefix(read_template(file), name)
         # In one pass: inserted text may look like a mark itself.
         return re.sub("@([A-Z]+)@\n?", lambda match: _line(marks[match[1]], match[0]), text)
 

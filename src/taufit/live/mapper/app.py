@@ -160,7 +160,7 @@ def _page_body(session: MappingSession) -> str:
     endings = ", ".join(ROBOT_SUFFIXES)
     name = escape(session.path.name)
     no_map_note = (
-        "" if session.table is not None else "<p>This file says itself what its columns are.</p>"
+        "" if session.table is not None else "<p>The columns of this file are recognised.</p>"
     )
     return f"""<main><h1>{name}</h1><p class="sub">What are its columns? Three steps: the robot,
 the columns, the fit.</p>

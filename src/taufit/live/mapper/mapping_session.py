@@ -126,7 +126,7 @@ class MappingSession:
     def set_columns(self, roles: dict[int, Role], units: dict[str, str]) -> None:
         """Set role and unit of the columns."""
         if self.table is None:
-            raise RecordingError(f"{self.path.name} says itself what its columns are.")
+            raise RecordingError(f"{self.path.name} needs no map: its columns are recognised.")
         with self._lock:
             self.page = map_from_roles(roles, units, self.table, self.page or {})
             self._read()

@@ -19,7 +19,7 @@ from taufit.core.gaussian import inverse_at_unit_diagonal
 from taufit.core.parameters import PER_LINK, joint_parameter, parse_name
 from taufit.model.fitted_model import FittedModel, require_fitted
 from taufit.model.friction_level import friction_level, typical_friction
-from taufit.payload.filter.sliding_direction import BREAKAWAY_SHARES, fading_widths
+from taufit.payload.filter.sliding_direction import BREAKAWAY_SHARES, initial_state_widths
 from taufit.payload.settings import PayloadSettings
 from taufit.regression.residual_structure import EXTRAS, LOW_SPEEDS
 from taufit.terms import CONSTANT, DISSIPATIVE, INERTIAL, LEVEL, MEMORY, has_memory, needs
@@ -314,7 +314,7 @@ def _friction_variance(
 
 def _initial_state_torque(model: FittedModel, level: Array) -> tuple[Array, Array]:
     """Widths, and torque per unit of initial state: c_1 = F - sum P, c_k = P_k for Presliding."""
-    widths = fading_widths(model.term_sum)
+    widths = initial_state_widths(model.term_sum)
     if not has_memory(model.term_sum):
         return widths, np.outer(np.maximum(level, 1e-3), BREAKAWAY_SHARES)
     drive_values = model.layout.split(np.asarray(model.values)).drive

@@ -71,7 +71,7 @@ class PayloadFilter:
         gain_std: Relative standard deviation of each joint's drive gain.
         rate_hz: Rate of the time grid [Hz].
         samples, bins: Numbers of samples received and of time bins processed.
-        intake: Stream conditioner of `update`, None before its first call.
+        conditioner: Stream conditioner of `update`, None before its first call.
         events: Picks, drops and gaps so far.
         ready_at: Time when the estimate became ready [s], or None.
         stopped_at: Time when the required accuracy was reached [s], or None.
@@ -111,7 +111,7 @@ class PayloadFilter:
         )
         self.grid = TimeGrid(self.step, self._arm.channels, max(0.1, 3.5 / self.rate_hz))
         self._row = np.empty(self._arm.channels)
-        self.intake: StreamConditioner | None = None
+        self.conditioner: StreamConditioner | None = None
         self.events: list[PayloadEvent] = []
         self.time = np.nan
         self.samples = self.bins = 0
@@ -151,9 +151,9 @@ class PayloadFilter:
         Stream conditioning (`taufit.signals.stream`) drops invalid, late and spike samples,
         replaces noisy velocity and shifts motion by the model's delay.
         """
-        if self.intake is None:
-            self.intake = stream_conditioner(self.model)
-        for sample in self.intake.push(time, position, velocity, torque, temperature):
+        if self.conditioner is None:
+            self.conditioner = stream_conditioner(self.model)
+        for sample in self.conditioner.push(time, position, velocity, torque, temperature):
             self.feed(*sample[:5])
 
     def feed(
@@ -184,8 +184,8 @@ class PayloadFilter:
 
     def flush(self) -> None:
         """Process samples that wait for the next sample or time bin."""
-        if self.intake is not None:
-            for sample in self.intake.flush():
+        if self.conditioner is not None:
+            for sample in self.conditioner.flush():
                 self.feed(*sample[:5])
         if self.grid.waiting:
             self._process_bins()

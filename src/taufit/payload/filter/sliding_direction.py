@@ -14,7 +14,7 @@ BREAKAWAY_WIDTHS = (0.003, 0.03, 0.3)
 BREAKAWAY_SHARES = (0.3, 0.15, 0.05)
 
 
-def fading_widths(friction: Term | None) -> Float[Array, " w"]:
+def initial_state_widths(friction: Term | None) -> Float[Array, " w"]:
     """Displacements over which the initial friction state fades [rad or m]."""
     return np.array(
         friction.memory if friction is not None and has_memory(friction) else BREAKAWAY_WIDTHS
@@ -34,7 +34,7 @@ class SlidingDirection:
 
     def __init__(self, friction: Term | None, joints: int) -> None:
         self.has_memory = has_memory(friction)
-        self.widths = fading_widths(friction)
+        self.widths = initial_state_widths(friction)
         self.joints = joints
         self.clear()
 

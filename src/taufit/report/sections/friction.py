@@ -89,7 +89,7 @@ def friction_curve(
     temperature = np.broadcast_to(model.typical_temperature, velocity.shape)
     channels = {**typical_channels(model.term_sum, velocity), "temperature": temperature}
     inputs = TermInput(velocity, load=np.full_like(velocity, load), channels=channels)
-    columns = model.structure.steady().only(DISSIPATIVE).friction_columns(inputs)
+    columns = model.structure.steady_state().only(DISSIPATIVE).friction_columns(inputs)
     return (columns @ np.asarray(model.values)[model.layout.drive])[:, joint]
 
 

@@ -20,7 +20,7 @@ _FACTORS = (2, 3, 5)
 
 
 @lru_cache(maxsize=256)
-def fast_length(minimum: int) -> int:
+def fft_length(minimum: int) -> int:
     """Smallest length >= `minimum` without prime factors above 5."""
     length = max(int(minimum), 1)
     while True:
@@ -54,7 +54,7 @@ def find_period(
         return None
     power = np.concatenate([[0.0], np.cumsum(np.sum(np.square(x), axis=1))])
     # Sums of products at all lags, by way of the spectrum.
-    size = fast_length(2 * n)
+    size = fft_length(2 * n)
     product = np.sum(irfft(np.abs(rfft(x, size, axis=0)) ** 2, size, axis=0)[:n], axis=1)
     lags = np.arange(longest)
     total_power = (power[n] - power[lags]) + power[n - lags]

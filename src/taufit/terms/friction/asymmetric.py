@@ -40,7 +40,7 @@ class Asymmetric(Friction):
             return (*(Parameter(way, True, group=BREAKAWAY) for way in names), *viscous)
         return (COULOMB, *viscous)
 
-    def at(self, inputs: TermInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
+    def columns_at(self, inputs: TermInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
         velocity = inputs.velocity
         s = smooth_sign(velocity, self.width)
         forward = velocity > 0.0

@@ -8,7 +8,7 @@ from taufit.terms.term import DISSIPATIVE, Kind, Term
 
 
 class Friction(Term):
-    """Dissipative torque; a model without memory implements only `parameters` and `at`."""
+    """Dissipative torque; a model without memory implements only `parameters` and `columns_at`."""
 
     __slots__ = ()
 

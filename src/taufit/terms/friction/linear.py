@@ -33,6 +33,6 @@ class Linear(Friction):
     def parameters(self) -> tuple[Parameter, ...]:
         return (COULOMB, viscous_parameter(1, nonnegative=True))
 
-    def at(self, inputs: TermInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
+    def columns_at(self, inputs: TermInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
         velocity = inputs.velocity
         return np.stack([smooth_sign(velocity, self.width), velocity], -1)

@@ -45,7 +45,7 @@ class LinearLoad(Friction):
     def without_load(self) -> Linear:
         return Linear(self.width)
 
-    def at(self, inputs: TermInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
+    def columns_at(self, inputs: TermInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
         velocity = inputs.velocity
         s = smooth_sign(velocity, self.width)
         columns = [s, velocity, np.abs(inputs.load) * s]

@@ -19,5 +19,5 @@ class NoFriction(Friction):
 
     parameters: ClassVar[tuple[Parameter, ...]] = ()
 
-    def at(self, inputs: TermInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
+    def columns_at(self, inputs: TermInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
         return np.empty((len(inputs), 0))

@@ -42,7 +42,7 @@ class Polynomial(Friction):
 
     parameters: ClassVar[tuple[Parameter, ...]] = (*VISCOUS, COULOMB)
 
-    def at(self, inputs: TermInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
+    def columns_at(self, inputs: TermInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
         velocity = inputs.velocity
         s = smooth_sign(velocity, self.width)
         return np.stack([*viscous_columns(velocity, s, 3), s], -1)

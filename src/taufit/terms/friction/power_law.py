@@ -35,7 +35,7 @@ class PowerLaw(Friction):
         ShapeParameter("alpha", (0.3, 0.7, 1.2), 0.05, 1.5, "1"),
     )
 
-    def at(self, inputs: TermInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
+    def columns_at(self, inputs: TermInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
         velocity = inputs.velocity
         s = smooth_sign(velocity, self.width)
         # log |v| instead of |v|^alpha keeps the column analytic in alpha at v = 0, where s is 0.

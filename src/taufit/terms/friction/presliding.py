@@ -108,7 +108,7 @@ class Presliding(Friction):
     def with_memory(self, widths: tuple[float, ...]) -> Presliding:
         return replace(self, widths=widths)
 
-    def steady(self) -> SteadyPresliding:
+    def steady_state(self) -> SteadyPresliding:
         return SteadyPresliding(self.widths, self.load, self.quadratic, self.bend)
 
     def _columns_from_states(

@@ -46,7 +46,7 @@ class Stribeck(Friction):
     def parameters(self) -> tuple[Parameter, ...]:
         return (*VISCOUS[: self.degree], COULOMB, STATIC)
 
-    def at(self, inputs: TermInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
+    def columns_at(self, inputs: TermInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
         velocity = inputs.velocity
         s = smooth_sign(velocity, self.width)
         return np.stack(

@@ -51,13 +51,13 @@ class StribeckLoad(Friction):
     def without_load(self) -> Stribeck:
         return Stribeck(self.width, self.degree)
 
-    def at(self, inputs: TermInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
+    def columns_at(self, inputs: TermInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
         velocity = inputs.velocity
         s = smooth_sign(velocity, self.width)
         load_magnitude = np.abs(inputs.load)
         # At standstill the ratio is bounded and the exponential is 0 under any load.
         per_speed = load_magnitude / np.maximum(np.abs(velocity), np.finfo(float).tiny ** 0.5)
-        stribeck = Stribeck(self.width, self.degree).at(inputs, shape[:2])
+        stribeck = Stribeck(self.width, self.degree).columns_at(inputs, shape[:2])
         with np.errstate(under="ignore"):
             decay = np.exp(-shape[2] * per_speed)
         return np.concatenate([stribeck, np.stack([load_magnitude * s, decay * s], -1)], -1)
@@ -98,10 +98,10 @@ class StribeckLoadSmooth(Friction):
     def without_load(self) -> Stribeck:
         return Stribeck(self.width, self.degree)
 
-    def at(self, inputs: TermInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
+    def columns_at(self, inputs: TermInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
         velocity = inputs.velocity
         s = smooth_sign(velocity, self.width)
         load_column = np.abs(inputs.load) * s
-        stribeck = Stribeck(self.width, self.degree).at(inputs, shape[:2])
+        stribeck = Stribeck(self.width, self.degree).columns_at(inputs, shape[:2])
         load_columns = np.stack([load_column, load_column * stribeck_decay(velocity, shape[2])], -1)
         return np.concatenate([stribeck, load_columns], -1)

@@ -88,8 +88,8 @@ class Wrapper(Friction):
         inner, state = self.inner_model(shape[first:]).advance(state, inputs, shape[:first])
         return self.transform_columns(inner, inputs, shape[first:]), state
 
-    def steady(self) -> Any:
-        return replace(self, model=self.model.steady())
+    def steady_state(self) -> Any:
+        return replace(self, model=self.model.steady_state())
 
     def without_load(self) -> Any:
         inner = self.model.without_load()

@@ -51,7 +51,7 @@ class Expressions:
         self.local: set[str] = set()
 
     def immediate(self, value: Expression, description: str) -> Code:
-        """Compile an expression that does not wait."""
+        """Compile an expression without calls that take time."""
         code = self.expression(value)
         if code.waits:
             raise ScriptError(f"{description} calls a function that takes time; use a variable.")
@@ -67,11 +67,11 @@ class Expressions:
                 return self._apply([*items], values.make_list)
             case Index():
                 return self._index(e)
-            case Unary(sign="not", value=inner):
+            case Unary(operator="not", value=inner):
                 return self._apply([inner], lambda x: not is_true(x[0]))
             case Unary(value=inner):
                 return self._apply([inner], lambda x: values.negate(x[0]))
-            case Binary(sign="and") | Binary(sign="or"):
+            case Binary(operator="and") | Binary(operator="or"):
                 return self._logic(e)
             case Binary():
                 return self._binary(e)
@@ -108,7 +108,7 @@ class Expressions:
         return Code(True, flow)
 
     def _binary(self, e: Binary) -> Code:
-        act = values.OPERATORS[e.sign]
+        act = values.OPERATORS[e.operator]
         left, right = self.expression(e.left), self.expression(e.right)
         if left.waits or right.waits:
             return self._apply([e.left, e.right], lambda x: act(x[0], x[1]))
@@ -117,7 +117,7 @@ class Expressions:
 
     def _logic(self, e: Binary) -> Code:
         left, right = self.expression(e.left), self.expression(e.right)
-        stop = e.sign == "or"
+        stop = e.operator == "or"
         if not left.waits and not right.waits:
             a, b = left.run, right.run
 

@@ -47,7 +47,7 @@ class Index:
 class Unary:
     """Unary operator with its operand."""
 
-    sign: str
+    operator: str
     value: Expression
 
 
@@ -55,7 +55,7 @@ class Unary:
 class Binary:
     """Binary operator with its operands."""
 
-    sign: str
+    operator: str
     left: Expression
     right: Expression
     line: int
