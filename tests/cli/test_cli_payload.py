@@ -56,6 +56,7 @@ def test_words_say_the_same(files, tmp_path, capsys):
 
     assert code == 0
     out = capsys.readouterr().out
+    assert out.startswith("Model of ")
     assert "carries 3.5" in out
     assert "set_target_payload(" in out
     assert "Next:" in out

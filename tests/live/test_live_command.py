@@ -60,7 +60,7 @@ def test_published_lines_are_the_readings_of_the_monitor(folder):
     want = [reading.to_dict() for reading in monitor.run(read_recording(folder / "run.parquet"))]
     assert len(lines) == len(want)
     assert alike(lines[-1], json.loads(json.dumps(want[-1])))
-    assert "token=" in err
+    assert err.startswith("Model of ur10") and "token=" in err
     account = monitor.sample_counts
     assert f"{account}." in " ".join(err.split()) and account.readings == len(lines)
     # Numbers of samples are those of the file: none is left out here but the first ones.
@@ -74,6 +74,7 @@ def test_the_printed_address_opens_the_page_and_a_signal_ends_it(folder):
         process.send_signal(signal.SIGTERM)
         out, err = process.communicate(timeout=60)
     assert "ur10" in page["robot"] and "run.parquet" in page["source"]
+    assert page["accuracy"] in ("excellent", "good", "usable", "poor")
     assert "<canvas" in text and "http" not in text.replace("http-equiv", "").lower()
     assert out == "" and "Traceback" not in err
 

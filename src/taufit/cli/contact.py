@@ -83,6 +83,7 @@ def command(
     from time import process_time
 
     from taufit.contact import find_contacts, refine_noise
+    from taufit.model.accuracy_statement import accuracy_statement, accuracy_to_dict
     from taufit.model.model_file import read_model, write_model
 
     started = process_time()
@@ -107,14 +108,21 @@ def command(
         if not free_recordings:
             usage_error("--output", "there is nothing to store without --contact-free RUN.")
         write_model(fitted, output)
-    output_data: dict[str, Any] = {"model": str(model), "robot": fitted.robot.name}
+    output_data: dict[str, Any] = {
+        "model": str(model),
+        "robot": fitted.robot.name,
+        **accuracy_to_dict(fitted),
+    }
     if output is not None:
         output_data["written"] = str(output)
     if recording is None:
         sensitivity_data = _measure_sensitivity(fitted, free_recordings, settings)
         output_data |= sensitivity_data
         output_data["cpu_seconds"] = process_time() - started
-        print_json(output_data) if as_json else _show_sensitivity(sensitivity_data, output)
+        if as_json:
+            print_json(output_data)
+        else:
+            _show_sensitivity(accuracy_statement(fitted), sensitivity_data, output)
         return
     with progress("contact") as bar:
         task = bar.add_task("looking for contacts", total=None)
@@ -193,12 +201,13 @@ def _noise_to_dict(noise: NoiseByState) -> dict[str, Any]:
     }
 
 
-def _show_sensitivity(data: dict[str, Any], output: Path | None) -> None:
+def _show_sensitivity(accuracy: str, data: dict[str, Any], output: Path | None) -> None:
     from taufit.cli.common import plain_console
 
     console = plain_console()
     steps = "  ".join(f"{x:.2g}" for x in data["threshold"])
     lines = [
+        accuracy,
         f"Smallest step of external torque found within 0.2 s in fast motion, joint by joint: "
         f"{steps} N m.",
         f"{data['pulses']['text']}.",
@@ -216,16 +225,19 @@ def _show(
     result: ContactRun, fitted: FittedModel, report: Path | None, output: Path | None
 ) -> None:
     from taufit.cli.common import plain_console
+    from taufit.model.accuracy_statement import accuracy_statement
 
     console = plain_console()
-    rate = result.settings.alarms_per_hour
+    rate = result.alarms_per_hour
     count = len(result.contacts)
+    rate_text = "" if rate is None else f", at {rate:g} false alarms per hour"
     lines = [
+        accuracy_statement(fitted),
         f"{count or 'No'} contact{'' if count == 1 else 's'} in {result.seconds:.1f} s of "
-        f"{fitted.robot.name}, at {rate:g} false alarms per hour."
+        f"{fitted.robot.name}{rate_text}.",
     ]
     if result.refusal:
-        lines = [f"no result  {fitted.robot.name}: what touches it is not known."]
+        lines[1] = f"no result  {fitted.robot.name}: what touches it is not known."
     for contact in () if result.refusal else result.contacts:
         delay = contact.detection_time - contact.start_time
         end_text = (

@@ -87,6 +87,7 @@ def command(
     from taufit.live.reading_publisher import open_publisher
     from taufit.live.server import run_server
     from taufit.live.session import Session, StreamRecorder
+    from taufit.model.accuracy_statement import accuracy_statement, accuracy_to_dict
     from taufit.model.model_file import read_model
 
     if as_json and options.publish == "-":
@@ -114,8 +115,11 @@ def command(
     )
     app = dashboard(session, fitted.robot, endpoint, about=about)
     stream = sys.stderr if options.publish == "-" else sys.stdout
+    if not as_json:
+        print(accuracy_statement(fitted), file=stream)
+    start = {"robot": fitted.robot.name, "source": about, **accuracy_to_dict(fitted)}
     with run_server(app, server_socket, endpoint):
-        page.announce(endpoint, {"robot": fitted.robot.name, "source": about}, as_json, stream)
+        page.announce(endpoint, start, as_json, stream)
         session.start()
         with suppress(KeyboardInterrupt):
             _wait_for_end(session, options)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
+    from taufit.model import FittedModel
     from taufit.payload import PayloadRun, PayloadSettings
 
 
@@ -127,6 +128,7 @@ def command(
     """
     from time import process_time
 
+    from taufit.model.accuracy_statement import accuracy_to_dict
     from taufit.model.model_file import read_model
     from taufit.payload import METHODS, identify_payload
 
@@ -180,13 +182,14 @@ def command(
                 "model": str(model),
                 "recording": str(recording),
                 "robot": fitted.robot.name,
+                **accuracy_to_dict(fitted),
                 **result.to_dict(),
                 **({} if hand_force is None else {"guiding": hand_force.to_dict()}),
                 "cpu_seconds": process_time() - started,
             }
         )
     else:
-        _show(result, fitted.robot.name, report)
+        _show(result, fitted, report)
         if hand_force is not None:
             show_force(hand_force)
     if result.refusal:
@@ -298,10 +301,12 @@ def _heading(result: PayloadRun, robot: str) -> list[Text]:
     ]
 
 
-def _show(result: PayloadRun, robot: str, report: Path | None) -> None:
+def _show(result: PayloadRun, fitted: FittedModel, report: Path | None) -> None:
     from taufit.cli.common import plain_console
+    from taufit.model.accuracy_statement import accuracy_statement
 
-    console = plain_console()
+    console, robot = plain_console(), fitted.robot.name
+    console.print(accuracy_statement(fitted))
     estimate = result.estimate
     for line in _heading(result, robot):
         console.print(line)

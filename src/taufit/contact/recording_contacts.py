@@ -19,6 +19,7 @@ from taufit.contact.regime_noise import default_noise, learn_contact_free_noise
 from taufit.contact.settings import ContactSettings
 from taufit.core.arrays import Array, Float, Int
 from taufit.core.errors import RecordingError
+from taufit.model.accuracy_statement import has_alarm_rate
 from taufit.model.fitted_model import FittedModel
 from taufit.model.model_stream import require_temperature
 from taufit.model.noise_by_state import NoiseByState
@@ -48,6 +49,7 @@ class ContactRun:
         settings: Settings of contact detection used.
         seconds: Duration of the recording [s].
         warnings: Messages for the user.
+        has_alarm_rate: Whether the false alarm rate of the settings can be stated.
     """
 
     contacts: tuple[Contact, ...]
@@ -62,6 +64,12 @@ class ContactRun:
     settings: ContactSettings
     seconds: float
     warnings: tuple[str, ...] = ()
+    has_alarm_rate: bool = True
+
+    @property
+    def alarms_per_hour(self) -> float | None:
+        """False alarm rate that the threshold stands for [1/h]; None if it cannot be stated."""
+        return self.settings.alarms_per_hour if self.has_alarm_rate else None
 
     @property
     def refusal(self) -> str:
@@ -97,7 +105,7 @@ class ContactRun:
             "log": [event.to_dict() for event in self.events],
             "threshold": detectable_torque_steps(self.noise, self.threshold).tolist(),
             "evidence_threshold": self.threshold,
-            "false_alarms_per_hour": self.settings.alarms_per_hour,
+            "false_alarms_per_hour": self.alarms_per_hour,
             "rests_on_minutes": 0.0 if tail is None else tail.minutes,
             "free_runs": self.noise.runs,
             "seconds": self.seconds,
@@ -154,6 +162,7 @@ def find_contacts(
         detector.settings,
         float(source.time[-1]),
         _warnings(model, detector, source),
+        has_alarm_rate(model, detector.noise),
     )
 
 
@@ -251,7 +260,12 @@ def _samples(source: Stream) -> Iterator[Sample]:
 def _warnings(model: FittedModel, detector: ContactDetector, source: Stream) -> tuple[str, ...]:
     out = list(source.warnings)
     noise = detector.noise
-    if noise.runs == 0:
+    if not has_alarm_rate(model, noise):
+        out.append(
+            "the model is poor, so no rate of false alarms is stated: fit it again, or measure the "
+            "rate with --contact-free."
+        )
+    elif noise.runs == 0:
         out.append(
             "no contact-free recording was given: the threshold is that of arms in general, and "
             "noise of standing joints is taken from friction. Give some with --contact-free."

@@ -11,6 +11,7 @@ from taufit.contact import Contact, ContactRun
 from taufit.core.arrays import Array, Float
 from taufit.core.statistics import NORMAL_95
 from taufit.dynamics import forward_kinematics
+from taufit.model.accuracy_statement import accuracy_statement
 from taufit.model.fitted_model import FittedModel
 from taufit.report.charts import Series, chart, reduce_samples
 from taufit.report.page import Section, bullets, cards, paragraph, render_page, table, verdict_box
@@ -27,7 +28,7 @@ _SAFETY_NOTE = (
 def contact_page(result: ContactRun, model: FittedModel, source: str = "") -> str:
     """Self-contained HTML page, without contacts if they must not be used."""
     result = replace(result, contacts=()) if result.refusal else result
-    sections = [Section("Verdict", _verdict(result))]
+    sections = [Section("Verdict", _verdict(result, model))]
     if result.contacts:
         sections.append(Section("Contacts", _contacts(result.contacts)))
         strongest = max(result.contacts, key=lambda contact: contact.evidence)
@@ -42,7 +43,7 @@ def contact_page(result: ContactRun, model: FittedModel, source: str = "") -> st
     return render_page(f"Contacts of {model.robot.name}", source, sections)
 
 
-def _verdict(result: ContactRun) -> str:
+def _verdict(result: ContactRun, model: FittedModel) -> str:
     if result.refusal:
         return verdict_box("bad", "No result", result.refusal)
     count = len(result.contacts)
@@ -53,14 +54,18 @@ def _verdict(result: ContactRun) -> str:
         if tail is None
         else f"{tail.minutes:.1f} contact-free minutes of {result.noise.runs} recordings"
     )
+    rate = result.alarms_per_hour
     text = (
-        f"{result.settings.alarms_per_hour:g} false alarms per hour, extrapolated from {data_text}."
+        "No rate of false alarms is known for this model."
+        if rate is None
+        else f"{rate:g} false alarms per hour, extrapolated from {data_text}."
     )
     figures = [
         ("seconds", f"{result.seconds:.1f}"),
         ("largest evidence", f"{float(result.evidence.max()):.0f}"),
         ("threshold", f"{result.threshold:.0f}"),
     ]
+    text = f"{accuracy_statement(model)} {text}"
     return verdict_box("good" if count == 0 else "bad", head, text) + cards(figures)
 
 
