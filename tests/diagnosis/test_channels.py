@@ -1,4 +1,4 @@
-"""Stuck and repeated channels: named where they are, not where a joint rests or moves in periods."""
+"""Stuck and repeated channels: named where they are, not where a joint rests or returns."""
 
 from dataclasses import replace
 from pathlib import Path
