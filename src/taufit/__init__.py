@@ -42,6 +42,7 @@ _FIRST = {
     "Twin": "taufit.sim",
 }
 _MORE = {
+    "draft_map": "taufit.workflow.draft",
     "write_robot": "taufit.robot",
     "base_parameters": "taufit.dynamics",
     "Finding": "taufit.recording",

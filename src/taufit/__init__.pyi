@@ -72,6 +72,7 @@ from taufit.terms.friction import (
 )
 from taufit.validation import check as check
 from taufit.workflow import IdentificationResult as IdentificationResult, identify as identify
+from taufit.workflow.draft import draft_map as draft_map
 
 # The compiled kernel has no types of its own.
 _kernel: Any

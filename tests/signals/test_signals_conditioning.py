@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from taufit import condition
 from taufit.core.errors import RecordingError
-from taufit.recording import Recording
+from taufit.recording import Recording, read_recording
 from taufit.signals import DIFFERENTIATIONS, lowpass, tracking_delay
 from taufit.signals.resampling import decimate, interpolate
+
+SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "data"
 
 
 def _at(samples, recording):
@@ -76,13 +79,28 @@ def test_friction_columns_filtered_alike_explain_friction(truth):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_delay_of_12_ms_is_found_within_1_ms(make_truth, seed):
+def test_a_delay_of_12_ms_is_found_within_3_ms(make_truth, seed):
     truth = make_truth(seed=seed)
     recording = truth.recorded(delay_s=0.012, jitter_s=0.002, torque_noise=0.5, velocity_noise=2e-3)
     samples = condition(recording, delay_s="auto")
-    # Worst of 30 seeds: 0.8 ms.
-    assert abs(samples.delay_s - 0.012) < 1e-3
+    # Worst of these seeds: 1.9 ms. Steps of friction would show it within 1 ms here, and 15 ms
+    # too late on real drives, in which friction builds up over a displacement.
+    assert abs(samples.delay_s - 0.012) < 3e-3
     assert "lags motion" in samples.reason
+
+
+RUNS = SHARED / "ur10e" / "identification_data"
+
+
+@pytest.mark.skipif(not RUNS.exists(), reason="the shared recordings are not here")
+@pytest.mark.parametrize("delay_s", [0.0, 0.01, 0.08])
+@pytest.mark.parametrize("name", ["ur-20_01_31-unload", "ur-20_02_05-20sec_8harm"])
+def test_a_delay_of_a_real_drive_is_found_within_5_ms(name, delay_s):
+    recording = read_recording(RUNS / f"{name}.csv.gz", column_map="ur10e_csv")
+    time = recording.time
+    late = np.column_stack([np.interp(time - delay_s, time, x) for x in recording.signal.T])
+    samples = condition(replace(recording, signal=late), cutoff_hz=10.0, delay_s="auto")
+    assert abs(samples.delay_s - delay_s) < 5e-3
 
 
 def test_a_compensated_delay_brings_motion_and_torque_together(truth):

@@ -72,7 +72,9 @@ def command(  # noqa: PLR0913 - one parameter per option
     if report is not None and not track:
         usage_error("--report", "the page shows friction as it is followed: add --track.")
     fitted = read_model(model)
-    paths, _, repeats = find_recordings(recording, allow_repeats=allow_repeats)
+    paths, _, repeats = find_recordings(
+        recording, allow_repeats=allow_repeats, column_map=source.map
+    )
     tracked: list[TrackedRun] = []
     scores: list[Score] = []
     checked: list[CheckResult] = []

@@ -31,7 +31,10 @@ class ArmOptions:
 
 def command(
     recording: Annotated[
-        Path, typer.Argument(help="File of the robot or logger.", metavar="RECORDING")
+        list[Path],
+        typer.Argument(
+            help="File of the robot or logger, or all files of a run.", metavar="RECORDING"
+        ),
     ],
     source: RecordingOptions,
     about: ArmOptions,
@@ -60,7 +63,8 @@ def command(
     Without -o and --report it is written under RECORDING's name with .parquet into this directory.
     A file with several runs becomes one file per run, unless --run selects one. With --draft
     nothing
-    is converted: a column map is drafted from names and numbers, tested, and written.
+    is converted: a column map is drafted from names and numbers, tested, and written. A run with
+    one file per quantity is given with all its files, as a folder or a pattern.
 
     Next: `taufit fit ROBOT RECORDING.parquet` fits a model to it.
     """
@@ -72,7 +76,8 @@ def command(
 
         write_draft(recording, draft, robot=about.robot, topic=source.topic, as_json=as_json)
         return
-    recordings = source.runs(recording, payload=about.payload)
+    path = _single_run(recording, source)
+    recordings = source.runs(path, payload=about.payload)
     arm = None
     if about.robot is not None or about.mounting is not None:
         arm, robot_meta = _read_robot(about.robot, about.mounting)
@@ -81,30 +86,49 @@ def command(
             recordings = [reorder_joints(r, arm.joint_names, robot=arm.name) for r in recordings]
     outputs: list[Path | None] = [None] * len(recordings)
     if output is not None or not report:
-        outputs = [*_output_paths(recording, output, recordings)]
-        for run, path in zip(recordings, outputs, strict=True):
-            assert path is not None
-            write_recording(run, path)
+        outputs = [*_output_paths(path, output, recordings)]
+        for run, target in zip(recordings, outputs, strict=True):
+            assert target is not None
+            write_recording(run, target)
     pages = []
     with progress("checking") as bar:
         task = bar.add_task("checking", total=len(recordings))
-        for run, path in zip(recordings, outputs, strict=True):
+        for run, target in zip(recordings, outputs, strict=True):
             findings = [*run.findings, *_signal_findings(run, arm)]
-            pages.append(_run_to_dict(run, recording_quality(run), findings, path))
+            pages.append(_run_to_dict(run, recording_quality(run), findings, target))
             bar.advance(task)
     if as_json:
         first = pages[0] if len(pages) == 1 else {}
-        print_json({"file": str(recording), **first, "runs": pages})
+        print_json({"file": str(path), **first, "runs": pages})
         return
     for page in pages if len(pages) <= 5 or report else pages[:1]:
-        print("\n".join(_wrap_lines(_run_lines(recording, page))))
+        print("\n".join(_wrap_lines(_run_lines(path, page))))
     if len(pages) > 5 and not report:
         print(f"... and {len(pages) - 1} more runs; --report shows them all")
-    for path in [path for path in outputs if path is not None][:5]:
-        print(f"written: {path}")
+    for target in [target for target in outputs if target is not None][:5]:
+        print(f"written: {target}")
     if len(pages) > 5 and outputs[0] is not None:
         print(f"written: {len(pages)} files in all")
     print("Next: `taufit fit ROBOT RECORDING` fits a model to it.")
+
+
+def _single_run(paths: list[Path], source: RecordingOptions) -> Path:
+    """Position file of the only run among the given files."""
+    from taufit.recording.files import find_recordings
+
+    if len(paths) == 1 and not paths[0].is_dir() and "*" not in paths[0].name:
+        return paths[0]
+    if len(paths) == 1 and (paths[0] / "metadata.yaml").exists():
+        return paths[0]
+    found = find_recordings(paths, allow_repeats=True, column_map=source.map).paths
+    if len(found) > 1:
+        raise RecordingError(
+            f"{len(found)} files are given: {found[0]}, {found[1]}{', ...' if found[2:] else ''}. "
+            "Convert one run at a time; a run with one file per quantity needs a map that names "
+            "its files (`taufit convert FILES --draft map.yaml` writes one, --map map.yaml "
+            "reads them)."
+        )
+    return found[0]
 
 
 def _read_robot(name: str | None, mounting: str | None) -> tuple[Any, dict[str, Any]]:

@@ -77,7 +77,9 @@ def command(
     started = process_time()
     request = model.request()
     limits = acceptance.limits()
-    selected_files = find_recordings(recording, allow_repeats=result.allow_repeats)
+    selected_files = find_recordings(
+        recording, allow_repeats=result.allow_repeats, column_map=source.map
+    )
     paths = selected_files.paths
     cache = result.open_cache(selected_files.folder)
 

@@ -15,7 +15,10 @@ from taufit.cli.options.page_server import PageOptions
 
 
 def command(
-    recording: Annotated[Path, typer.Argument(help="Recording with joint positions and torque.")],
+    recording: Annotated[
+        list[Path],
+        typer.Argument(help="Recording with joint positions and torque, or all files of a run."),
+    ],
     page: PageOptions,
     robot: Annotated[
         str | None, typer.Option(help="Robot, if known: bundled name or file.")
@@ -43,23 +46,28 @@ def command(
     from taufit.live.mapper.app import LIMITS, mapper
     from taufit.live.mapper.mapping_session import MappingSession
     from taufit.live.server import require_server, run_server
+    from taufit.recording.files import find_recordings
     from taufit.robot import read_robot
 
     require_server()
     if output is not None and output.suffix not in (".yaml", ".yml"):
         usage_error("--output", "a map is written as .yaml")
-    stem = recording.name.split(".")[0] or "recording"
+    paths = list(recording)
+    if len(paths) > 1 or not paths[0].exists() or paths[0].is_dir():
+        paths = list(find_recordings(paths, allow_repeats=True).paths)
+    stem = paths[0].name.split(".")[0] or "recording"
     session = MappingSession(
-        recording,
+        paths[0],
         output or Path(f"{stem}.yaml"),
         Path(f"{stem}.model.json"),
         topic=topic,
+        companions=tuple(paths[1:]),
     )
     if robot is not None:
         session.set_robot(read_robot(robot))
     server_socket, endpoint = page.listen()
     with run_server(mapper(session, endpoint), server_socket, endpoint, LIMITS):
-        about = {"file": str(recording), "map": str(session.output)}
+        about = {"file": str(session.path), "map": str(session.output)}
         page.announce(endpoint, about, as_json, sys.stdout)
         with suppress(KeyboardInterrupt):
             threading.Event().wait(seconds)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from taufit.core.arrays import Array, Bool, Float
+from taufit.core.arrays import Array, Bool, Float, Int
 from taufit.recording import Recording
 from taufit.recording.finding import Finding
 from taufit.recording.map.remedy import Remedy
@@ -13,6 +13,8 @@ from taufit.signals.motion_intervals import true_intervals
 # A position that does not change at all for this long [s] while the joint was moving this fast
 # [rad/s or m/s] just before is a stuck sensor: arms slow down before they stop.
 _STUCK_DURATION_S, _STUCK_SPEED = 1.0, 0.1
+# Travel by the recorded velocity that a position without any change contradicts [rad or m].
+_STUCK_TRAVEL = 0.03
 # Additional time removed next to a stuck interval [s].
 _MARGIN_S = 0.05
 # Fraction of the moving time at the extreme value above which torque counts as clipped.
@@ -21,6 +23,8 @@ _CLIPPED_FRACTION = 0.01
 _MIN_LEVELS = 12
 # Fraction of repeated rows, among moving ones, that counts as a duplicated log.
 _REPEATED_FRACTION = 0.2
+# Smallest number of rows in a row that repeat earlier ones in the same order.
+_MIN_REPEATED_RUN = 20
 
 
 def channel_findings(recording: Recording) -> list[Finding]:
@@ -56,47 +60,81 @@ def _difference_velocity(recording: Recording) -> Float[Array, "n j"]:
 
 
 def _stuck_encoder_findings(recording: Recording, j: int) -> list[Finding]:
-    """Finding on an interval in which a position does not change while the joint moves."""
+    """Finding on an interval in which a position does not change while the joint moves.
+
+    Evidence of motion is the recorded velocity; without it, a position that jumps when it comes
+    back, or that stops at once from a speed of many encoder steps per sample.
+    """
     q, t = recording.position[:, j], recording.time
     if np.ptp(q) == 0.0:
         return []
     unchanged = np.concatenate([[False], np.diff(q) == 0.0])
-    width = max(2, int(0.03 / max(float(np.median(np.diff(t))), 1e-9)))
     for first, end in true_intervals(unchanged):
-        if t[end - 1] - t[first - 1] < _STUCK_DURATION_S:
-            continue
         start = first - 1
-        before = slice(max(0, start - width), start + 1)
-        after = slice(end - 1, min(len(q), end + width))
-        entry_speed = _speed(q[before], t[before])
-        exit_speed = _speed(q[after], t[after])
-        measured_speed = 0.0
-        if recording.velocity is not None:
-            measured_speed = float(np.percentile(np.abs(recording.velocity[start:end, j]), 75))
-        if (
-            measured_speed > 0.5 * _STUCK_SPEED
-            or entry_speed > _STUCK_SPEED
-            or exit_speed > 20 * _STUCK_SPEED
+        if t[end - 1] - t[start] < _STUCK_DURATION_S or not _moves_meanwhile(
+            recording, j, start, end
         ):
-            interval_end = "to its end" if end >= len(q) - 1 else f"to {t[end - 1] - t[0]:.2f} s"
-            options = (
-                ("--to", f"{max(t[start] - t[0] - _MARGIN_S, 0.0):.2f}")
-                if t[start] - t[0] > 0.5 * (t[-1] - t[0]) or end >= len(q) - 1
-                else ("--from", f"{t[min(end, len(t) - 1)] - t[0] + _MARGIN_S:.2f}")
-            )
-            return [
-                Finding(
-                    "stuck_encoder",
-                    "error",
-                    f"the position of joint {j + 1} stays at {q[start]:.5g} from "
-                    f"{t[start] - t[0]:.2f} s {interval_end} while the joint moves: its sensor or "
-                    f"logger is stuck. Use the part that is good ({' '.join(options)})",
-                    joint=j + 1,
-                    time=float(t[start]),
-                    remedy=Remedy(options),
-                )
-            ]
+            continue
+        return [_stuck_finding(recording, j, start, end)]
     return []
+
+
+def _moves_meanwhile(recording: Recording, j: int, start: int, end: int) -> bool:
+    """Whether joint j moves in rows start <= i < end, in which its position does not change."""
+    q, t = recording.position[:, j], recording.time
+    if recording.velocity is not None and np.ptp(recording.velocity[:, j]) > 0.0:
+        part = recording.velocity[start:end, j]
+        # Averaged over a quarter of a second, since velocities are coarsely quantised too.
+        rows = max(1, int(0.25 / max(float(np.median(np.diff(t))), 1e-9)))
+        mean = np.convolve(part, np.ones(rows) / rows, "same")
+        moving = np.where(np.abs(mean) > 0.2 * _STUCK_SPEED, mean, 0.0)
+        if np.abs(np.cumsum(moving[:-1] * np.diff(t[start:end]))).max() > _STUCK_TRAVEL:
+            return True
+        # A velocity that says rest decides, unless it is stuck as well at another value.
+        if np.ptp(part[1:]) > 0.0 or not part[1:].any():
+            return False
+    width = max(2, int(0.03 / max(float(np.median(np.diff(t))), 1e-9)))
+    changes = np.abs(np.diff(q))
+    step = float(np.median(changes[changes > 0.0]))
+    usual = float(np.percentile(changes[changes > 0.0], 99))
+    # One row takes the position to where the joint has moved meanwhile.
+    jump = abs(q[end] - q[end - 1]) if end < len(q) else 0.0
+    if jump > 3.0 * usual and jump > 8.0 * _encoder_step(changes):
+        return True
+    before = slice(max(0, start - width), start + 1)
+    entry = np.abs(np.diff(q[before]))
+    is_full_speed = _speed(q[before], t[before]) > _STUCK_SPEED and bool(
+        np.all(entry > max(4.0 * _encoder_step(changes), 0.5 * step))
+    )
+    # Loggers without velocity: a stop within one sample from many steps per sample.
+    return is_full_speed and recording.velocity is None
+
+
+def _encoder_step(changes: Float[Array, " n"]) -> float:
+    """Smallest change of a position: the resolution of its encoder."""
+    return float(changes[changes > 1e-12].min()) if np.any(changes > 1e-12) else 0.0
+
+
+def _stuck_finding(recording: Recording, j: int, start: int, end: int) -> Finding:
+    q, t = recording.position[:, j], recording.time
+    # Times count from the first sample of the file, as --from and --to do.
+    origin = t[0] - float(recording.meta.get("cut_s", [0.0])[0])
+    interval_end = "to its end" if end >= len(q) - 1 else f"to {t[end - 1] - origin:.2f} s"
+    options = (
+        ("--to", f"{max(t[start] - origin - _MARGIN_S, 0.0):.2f}")
+        if t[start] - t[0] > 0.5 * (t[-1] - t[0]) or end >= len(q) - 1
+        else ("--from", f"{t[min(end, len(t) - 1)] - origin + _MARGIN_S:.2f}")
+    )
+    return Finding(
+        "stuck_encoder",
+        "error",
+        f"the position of joint {j + 1} stays at {q[start]:.5g} from "
+        f"{t[start] - origin:.2f} s {interval_end} while the joint moves: its sensor or "
+        f"logger is stuck. Use the part that is good ({' '.join(options)})",
+        joint=j + 1,
+        time=float(t[start]),
+        remedy=Remedy(options),
+    )
 
 
 def _speed(q: Float[Array, " k"], t: Float[Array, " k"]) -> float:
@@ -197,18 +235,18 @@ def _duplicate_row_findings(recording: Recording, moving: Bool[Array, " n"]) -> 
     if np.count_nonzero(row_hashes[1:] == row_hashes[:-1]) < _REPEATED_FRACTION * len(rows):
         return []
     keys = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
-    _, first, inverse, counts = np.unique(
-        keys, return_index=True, return_inverse=True, return_counts=True
-    )
-    fraction = float(np.sum(counts - 1) / len(rows))
+    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    repeats = np.setdiff1d(np.arange(len(rows)), first)
+    repeats = repeats[_in_order(repeats, first[inverse[repeats]])]
+    fraction = float(len(repeats) / len(rows))
     if fraction < _REPEATED_FRACTION:
         return []
-    repeats = np.setdiff1d(np.arange(len(rows)), first)
     row_numbers = np.flatnonzero(moving)[changed]
     start = _copy_start(
         channels, int(row_numbers[repeats[0]]), int(row_numbers[first[inverse[repeats[0]]]])
     )
-    start_time = float(recording.time[start] - recording.time[0])
+    cut_s = float(recording.meta.get("cut_s", [0.0])[0])
+    start_time = float(recording.time[start] - recording.time[0]) + cut_s
     end = f"{max(start_time - 0.01, 0.0):.2f}"
     return [
         Finding(
@@ -222,6 +260,19 @@ def _duplicate_row_findings(recording: Recording, moving: Bool[Array, " n"]) -> 
             remedy=Remedy(("--to", end)),
         )
     ]
+
+
+def _in_order(repeats: Int[Array, " k"], originals: Int[Array, " k"]) -> Bool[Array, " k"]:
+    """Repeats whose neighbours repeat the neighbours of their originals, in runs of some length.
+
+    A periodic motion on a coarse encoder comes back to equal rows, but not in the same order.
+    """
+    follows = (np.diff(repeats) == 1) & (np.diff(originals) == 1)
+    in_run = np.zeros(len(repeats), bool)
+    for first, end in true_intervals(follows):
+        if end - first >= _MIN_REPEATED_RUN:
+            in_run[first : end + 1] = True
+    return in_run
 
 
 def _copy_start(rows: Float[Array, "n c"], later: int, earlier: int) -> int:

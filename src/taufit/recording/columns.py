@@ -25,6 +25,8 @@ class ColumnEntry:
         sign, scale, offset: One number, or one per joint; the offset is in SI.
         side: "motor" for motor motion, before gear and coupling; else "joint".
         optional: Whether a file may lack these columns.
+        files: File names of a run in several files: one, or one per key. Empty for a run in one
+            file. Without keys all columns of the files that no other entry names.
     """
 
     quantity: str
@@ -35,6 +37,7 @@ class ColumnEntry:
     offset: tuple[float, ...] = (0.0,)
     side: str = "joint"
     optional: bool = False
+    files: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,10 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from taufit.core.errors import RecordingError
+from taufit.recording.column_map import ColumnMap, read_map
 from taufit.recording.finding import Finding
 from taufit.recording.readers.from_parquet import row_count
 from taufit.recording.recording import Recording
 from taufit.recording.repeats import find_repeated_files
+from taufit.recording.run_files import companion_paths, without_companions
+
+Map = str | os.PathLike[str] | Mapping[str, Any] | ColumnMap
 
 # Rows above which files are read in sections, and rows per section.
 MAX_ROWS, SECTION_ROWS = 3 * 2**15, 2**16
@@ -46,7 +50,9 @@ class RecordingPaths(NamedTuple):
     findings: tuple[Finding, ...] = ()
 
 
-def find_recordings(sources: Sequence[Path], *, allow_repeats: bool = False) -> RecordingPaths:
+def find_recordings(
+    sources: Sequence[Path], *, allow_repeats: bool = False, column_map: Map | None = None
+) -> RecordingPaths:
     """Find recordings given as files, folders and patterns.
 
     Every folder is visited once and links to folders are not followed, so no recording is found
@@ -56,6 +62,7 @@ def find_recordings(sources: Sequence[Path], *, allow_repeats: bool = False) -> 
         sources: Files; folders, searched at any depth; patterns such as days/*/run_*.parquet. Bags
             and datasets that are folders count as files.
         allow_repeats: Accept recordings with equal content.
+        column_map: Column map; of a run in several files only the position file is returned.
 
     Raises:
         RecordingError: Nothing was found, a folder cannot be read, or recordings are equal.
@@ -79,6 +86,8 @@ def find_recordings(sources: Sequence[Path], *, allow_repeats: bool = False) -> 
             )
         paths += matches
         top = top or folder
+    if column_map is not None:
+        paths = without_companions(paths, read_map(column_map))
     repeats = _repeat_findings(paths)
     if repeats and not allow_repeats:
         raise RecordingError(repeat_error_text(repeats))
@@ -235,6 +244,11 @@ class RecordingFiles:
         if not self.parts:
             parts = [part for path in self.paths for part in self._parts_of(path)]
             object.__setattr__(self, "parts", tuple(parts))
+
+    def companions(self, path: Path) -> tuple[Path, ...]:
+        """Further files of the run of a file."""
+        column_map = self.settings[0] if self.settings else None
+        return companion_paths(path, column_map if isinstance(column_map, ColumnMap) else None)
 
     def single_part(self, k: int) -> RecordingFiles:
         """Copy with one part."""

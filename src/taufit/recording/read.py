@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from taufit.recording.column_map import ColumnMap, read_map
 from taufit.recording.crop import crop
 from taufit.recording.readers.from_frame import is_frame, read_frame
 from taufit.recording.recording import Recording
+from taufit.recording.run_files import file_names, read_run
 from taufit.recording.table import ColumnMapRequiredError, Table, column_map_required
 
 Map = str | os.PathLike[str] | Mapping[str, Any] | ColumnMap
@@ -155,6 +157,9 @@ def _require_path(path: object) -> Path:
 def _read_file(
     path: Path, column_map: ColumnMap | None, topic: str | None, torque_kind: str | None
 ) -> list[Recording]:
+    if column_map is not None and file_names(column_map):
+        table, run_map = read_run(path, column_map, partial(_file_table, column_map=column_map))
+        return [with_torque_kind(r, torque_kind) for r in assemble_recordings(table, run_map)]
     reader = _reader(path)
     if _reader_suffix(path) in _BAGS:
         return reader(path, column_map, topic=topic, torque_kind=torque_kind)
@@ -218,6 +223,18 @@ def read_table(path: str | os.PathLike[str], *, topic: str | None = None) -> Tab
     except ColumnMapRequiredError as error:
         return error.table
     return None
+
+
+def _file_table(path: Path, column_map: ColumnMap | None = None) -> Table:
+    """Table of a file that is one of several of a run."""
+    if _reader_suffix(path) in _TEXT:
+        from taufit.recording.readers.from_csv import read_csv_table
+
+        return read_csv_table(path, column_map)
+    table = read_table(path)
+    if table is None:
+        raise RecordingError(f"{path} says itself what its columns are: it is no part of a run.")
+    return table
 
 
 def _reader(path: Path) -> _Reader:

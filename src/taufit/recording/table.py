@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,6 +25,7 @@ class Table:
         bad_cells: Unreadable cells (row, column index, text); column index -1 is the whole row.
         meta: Metadata of the file.
         findings: Findings of the reader.
+        origins: File and column of every column of a table joined from several files.
     """
 
     source: str
@@ -33,6 +35,7 @@ class Table:
     bad_cells: tuple[tuple[int, int, str], ...] = ()
     meta: dict[str, Any] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
+    origins: tuple[tuple[str, int | str], ...] = ()
 
     @classmethod
     def from_columns(cls, source: str, columns: dict[str, Array], **further: Any) -> Table:
@@ -66,3 +69,44 @@ def column_map_required(table: Table) -> ColumnMapRequiredError:
         "from the names and numbers of the columns; then add --map map.yaml.",
         table,
     )
+
+
+def arrays_to_table(arrays: dict[str, Array], source: str) -> Table:
+    """Table of the arrays whose length is the number of samples."""
+    shapes = {name: np.squeeze(array).shape for name, array in arrays.items()}
+    lengths = Counter(max(shape) for shape in shapes.values() if 1 <= len(shape) <= 2)
+    if not lengths:
+        raise RecordingError(f"{source} holds no arrays of numbers.")
+    # The most frequent length is the number of samples; among equals the longest.
+    length = max(lengths, key=lambda n: (lengths[n], n))
+    columns: dict[str, Array] = {}
+    unread = []
+    for name, array in arrays.items():
+        array = np.squeeze(array)
+        if array.dtype.kind not in "fiub" or length not in array.shape or array.ndim > 2:
+            unread.append(name)
+            continue
+        array = array.astype(float)
+        if array.ndim == 1:
+            columns[name] = array
+            continue
+        if array.shape[0] == array.shape[1]:
+            raise RecordingError(
+                f"{source}: {name} is {length} x {length}, so samples and joints cannot be told "
+                "apart."
+            )
+        array = array if array.shape[0] == length else array.T
+        columns.update({f"{name}_{i + 1}": array[:, i] for i in range(array.shape[1])})
+    if not columns:
+        raise RecordingError(f"{source} holds no arrays of numbers.")
+    findings: tuple[Finding, ...] = ()
+    if unread:
+        findings = (
+            Finding(
+                "unread_columns",
+                "info",
+                f"{', '.join(unread[:20])} have another length than {length} samples",
+                "not read",
+            ),
+        )
+    return Table.from_columns(source, columns, findings=findings)

@@ -64,7 +64,7 @@ class FileCache:
             part = self.files.parts[k]
             section = (part.first, part.last) if isinstance(part, FileSection) else ()
             path = part.path if isinstance(part, FileSection) else part
-            content = self._cache.content(path)
+            content = [self._cache.content(p) for p in (path, *self.files.companions(path))]
             self._keys[k] = digest(self._settings_key, content, path.name, section)
         return self._keys[k]
 

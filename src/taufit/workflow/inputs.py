@@ -190,7 +190,7 @@ def parse_inputs(
         files: RecordingFiles | None = _with_shared_parsing(recordings, share)
     else:
         items = _to_list(recordings)
-        located = _find_files(items, allow_repeats=allow_repeats)
+        located = _find_files(items, reader, allow_repeats=allow_repeats)
         files = (
             recording_files(located.paths, reader, share, located.findings)
             if located.paths
@@ -229,7 +229,7 @@ def _read_holdout(holdout: Holdout, reader: Reader) -> Mapping[str, Sequence[Rec
     if isinstance(holdout, Mapping):
         return holdout
     items = _to_list(list(holdout.paths) if isinstance(holdout, RecordingFiles) else holdout)
-    paths = _find_files(items, allow_repeats=True).paths
+    paths = _find_files(items, reader, allow_repeats=True).paths
     if paths:
         return HoldoutFiles({str(path): partial(reader, path) for path in paths})
     return _merge_by_name(
@@ -267,12 +267,14 @@ def _to_list(recordings: Recordings) -> list[RecordingLike]:
     return list(recordings)
 
 
-def _find_files(items: list[RecordingLike], *, allow_repeats: bool) -> RecordingPaths:
+def _find_files(
+    items: list[RecordingLike], reader: Reader, *, allow_repeats: bool
+) -> RecordingPaths:
     """Files, if all items are files."""
     files = [Path(item) for item in items if isinstance(item, (str, os.PathLike))]
     if len(files) < len(items):
         return RecordingPaths(())
-    return find_recordings(files, allow_repeats=allow_repeats)
+    return find_recordings(files, allow_repeats=allow_repeats, column_map=reader.column_map)
 
 
 def _item_name(item: RecordingLike, number: int) -> str:

@@ -69,12 +69,12 @@ def write_corrected_map(
 
 def _present_map(path: Path, source: RecordingOptions, robot: str) -> Mapping[str, Any]:
     """Column map of the recording, or one that reads it in the same way."""
-    from taufit.cli.parts.map_draft import draft_column_map
     from taufit.recording.column_map import read_page
+    from taufit.workflow.draft import draft_files
 
     if source.map is not None:
         return read_page(source.map)
-    draft = draft_column_map(path, robot=robot, topic=source.topic)
+    draft = draft_files([path], robot=robot, topic=source.topic).draft
     if draft is not None:
         return draft.page
     return _native_map(replace(source, start=None, end=None).runs(path)[0])

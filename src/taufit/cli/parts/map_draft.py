@@ -1,7 +1,9 @@
-"""`taufit convert FILE --draft MAP`: drafted column map, tested before it is written."""
+"""`taufit convert FILES --draft MAP`: drafted column map, tested before it is written."""
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,71 +14,53 @@ if TYPE_CHECKING:
 
 
 def write_draft(
-    recording: Path, output: Path, *, robot: str | None, topic: str | None, as_json: bool
+    recordings: Sequence[Path], output: Path, *, robot: str | None, topic: str | None, as_json: bool
 ) -> None:
-    """Draft a column map, read the recording with it, write it."""
+    """Draft a column map, read the recordings with it, write it."""
     from taufit.core.files import write_text
-    from taufit.recording import read_map, read_recordings
     from taufit.recording.draft import draft_text
+    from taufit.recording.files import find_recordings
+    from taufit.workflow.draft import draft_files, read_with_draft
 
-    draft = draft_column_map(recording, robot=robot, topic=topic)
-    recordings = (
-        []
-        if draft is None
-        else read_recordings(recording, column_map=read_map(draft.page), topic=topic)
-    )
-    robot_name = robot or "ROBOT"
-    if draft is None:
-        text = f"{recording} needs no map: its columns are recognised."
-        next_command = f"taufit fit {robot_name} {recording} --holdout 30%"
-    else:
-        write_text(output, draft_text(draft, recording.name))
-        text = f"Written: {output}"
-        next_command = f"taufit fit {robot_name} {recording} --map {output} --holdout 30%"
-    findings = [
-        f for recording_read in recordings for f in recording_read.findings if f.severity != "info"
-    ]
+    paths = find_recordings(recordings, allow_repeats=True).paths
+    result = draft_files(paths, robot=robot, topic=topic)
+    draft, runs = result.draft, read_with_draft(result, topic)
+    command = ["taufit", "fit", robot or "ROBOT", *map(str, result.paths)]
+    command += [] if draft is None else ["--map", str(output)]
+    command += [] if topic is None else ["--topic", topic]
+    next_command = shlex.join([*command, "--holdout", "30%"])
+    if draft is not None:
+        write_text(output, draft_text(draft, ", ".join(path.name for path in paths)))
+    findings = [f for run in runs for f in run.findings if f.severity != "info"]
     if as_json:
-        print_json(
-            {
-                "file": str(recording),
-                "draft": None if draft is None else str(output),
-                "map": None if draft is None else draft.page,
-                "reasons": [] if draft is None else list(draft.reasons),
-                "open": [] if draft is None else list(draft.open_questions),
-                "runs": len(recordings),
-                "joints": recordings[0].joints if recordings else None,
-                "findings": [finding.to_dict() for finding in findings],
-                "next": next_command,
+        about: dict[str, Any] = {"reasons": [], "open": [], "rivals": [], "unknowns": {}}
+        about |= {"draft": None, "map": None}
+        if draft is not None:
+            about = {
+                "reasons": list(draft.reasons),
+                "open": list(draft.open_questions),
+                "rivals": list(draft.rivals),
+                "unknowns": dict(draft.unknowns),
+                "draft": str(output),
+                "map": draft.page,
             }
-        )
+        files = {"file": str(recordings[0]), "files": [str(path) for path in paths]}
+        shape = {"runs": len(runs), "joints": runs[0].joints if runs else None}
+        texts = {"findings": [finding.to_dict() for finding in findings], "next": next_command}
+        print_json({**files, **about, **shape, **texts})
         return
-    for reason in () if draft is None else draft.reasons:
-        print(f"  {reason}")
-    for item in () if draft is None else draft.open_questions:
-        print(f"  check: {item}")
-    for text_ in dict.fromkeys(str(finding) for finding in findings):
-        print(f"  warning: {text_}")
-    print(f"{text}\nNext: `{next_command}`")
+    if draft is None:
+        print(f"{paths[0]} says itself what its columns are: no map is needed.")
+    else:
+        _print_draft(draft, [str(finding) for finding in findings], output)
+    print(f"Next: `{next_command}`")
 
 
-def draft_column_map(
-    recording: Path, *, robot: str | None = None, topic: str | None = None
-) -> Draft | None:
-    """Draft a column map; None for files that describe their columns."""
-    from taufit.recording.draft import draft_map
-    from taufit.recording.read import read_table
-
-    table = read_table(recording, topic=topic)
-    if table is None:
-        return None
-    robot_data: dict[str, Any] = {}
-    if robot is not None:
-        from taufit.dynamics import gravity_torque
-        from taufit.robot import read_robot
-
-        arm = read_robot(robot)
-        robot_data = {"joints": arm.joints, "joint_names": arm.joint_names}
-        if arm.parameters.any():
-            robot_data["gravity"] = lambda position: gravity_torque(arm, position)
-    return draft_map(table, **robot_data)
+def _print_draft(draft: Draft, warnings: list[str], output: Path) -> None:
+    lines = [f"  {reason}" for reason in draft.reasons]
+    lines += [f"  check: {item}" for item in draft.open_questions]
+    lines += [f"  rival: {rival}" for rival in draft.rivals]
+    lines += [f"  warning: {text}" for text in dict.fromkeys(warnings)]
+    lines += [f"Written: {output}"]
+    lines += [f"Replace ??? of `{key}` in {output}: {text}." for key, text in draft.unknowns]
+    print("\n".join(lines))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from taufit.core.errors import RecordingError
 from taufit.recording import read_map
-from taufit.recording.columns import locate_columns
+from taufit.recording.columns import ColumnEntry, locate_columns
+from taufit.recording.draft.draft import file_entry
 from taufit.recording.quantity import QUANTITIES
+from taufit.recording.run_files import keys_by_file
 from taufit.recording.table import Table
 
 # Possible roles of a column, in the order offered; "" is not used.
@@ -33,11 +36,25 @@ Role = tuple[str, int]
 def roles_from_map(page: Mapping[str, Any], table: Table) -> dict[int, Role]:
     """{column index: (quantity, joint from 1, or 0 for quantities of the whole robot)}."""
     roles: dict[int, Role] = {}
-    for columns in read_map(page).columns:
+    column_map = read_map(page)
+    for columns in column_map.columns:
         per_joint = QUANTITIES[columns.quantity].per_joint
-        for joint, index in enumerate(locate_columns(columns, table.names, table.source) or (), 1):
+        for joint, index in enumerate(_indices(columns, table), 1):
             roles[index] = (columns.quantity, joint if per_joint else 0)
     return roles
+
+
+def _indices(entry: ColumnEntry, table: Table) -> tuple[int, ...]:
+    """Columns of an entry in a table, which may be joined from several files."""
+    if not table.origins:
+        return locate_columns(entry, table.names, table.source) or ()
+    indices: list[int] = []
+    for file, keys in keys_by_file(entry, entry.files):
+        columns = [i for i, (name, _) in enumerate(table.origins) if name == file]
+        labels = [str(table.origins[i][1]) for i in columns]
+        located = locate_columns(replace(entry, keys=tuple(map(str, keys))), labels, file)
+        indices += [columns[k] for k in located or ()]
+    return tuple(indices[:1] if entry.quantity == "time" else indices)
 
 
 def units_from_map(page: Mapping[str, Any]) -> dict[str, str]:
@@ -70,14 +87,21 @@ def map_from_roles(
             raise RecordingError(
                 f"{quantity} has joints {_joint_numbers(joints)}: number them from 1 on."
             )
-        keys = [table.names[i] if has_names else i + 1 for _, i in sorted(joints.items())]
-        key: Any = keys if per_joint else keys[0]
+        key: Any
+        if table.origins:
+            key = file_entry([table.origins[i] for _, i in sorted(joints.items())])
+            if quantity == "time":
+                key = table.meta.get("clock") or key
+        else:
+            keys = [table.names[i] if has_names else i + 1 for _, i in sorted(joints.items())]
+            key = keys if per_joint else keys[0]
         unit = units.get(quantity, "")
-        is_default_unit = unit in ("", next(iter(QUANTITIES[quantity].units)))
-        columns[quantity] = key if is_default_unit else {"columns": key, "unit": unit}
+        if unit not in ("", next(iter(QUANTITIES[quantity].units))):
+            key = {**(key if isinstance(key, dict) else {"columns": key}), "unit": unit}
+        columns[quantity] = key
     page = {key: value for key, value in drafted.items() if key not in ("columns", "gains")}
     page["columns"] = columns
-    if not has_names:
+    if not has_names and not table.origins:
         page["header"] = False
     if "time" in columns:
         page.pop("rate_hz", None)

@@ -13,15 +13,15 @@ import numpy as np
 from taufit.core.errors import RecordingError, RobotError, TaufitError
 from taufit.core.files import write_text
 from taufit.core.process_cleanup import temporary_folder
-from taufit.dynamics import gravity_torque
 from taufit.live.mapper.column_roles import Role, map_from_roles, roles_from_map, units_from_map
 from taufit.live.mapper.gravity_check import GravityCheck, gravity_check
 from taufit.recording import Recording, read_map, read_recordings
-from taufit.recording.draft import Draft, draft_map, draft_text
+from taufit.recording.draft import Draft, draft_text
 from taufit.recording.quantity import QUANTITIES
 from taufit.recording.read import read_table
 from taufit.recording.table import Table
 from taufit.robot import Robot, bundled_robots, read_robot
+from taufit.workflow.draft import draft_files, draft_with_robot
 
 if TYPE_CHECKING:
     from taufit.workflow import IdentificationResult
@@ -71,16 +71,18 @@ class MappingSession:
     """One recording with the information given by the user.
 
     Args:
-        path: Recording.
+        path: Recording; the position file of a run in several files.
         output: Column map to write; existing files are never overwritten.
         model: Model file to write, likewise.
         topic: Topic of a bag.
+        companions: Further files of the run.
     """
 
     path: Path
     output: Path
     model: Path
     topic: str | None = None
+    companions: tuple[Path, ...] = ()
     table: Table | None = field(init=False)
     robot: Robot | None = field(init=False, default=None)
     draft: Draft | None = field(init=False, default=None)
@@ -92,7 +94,11 @@ class MappingSession:
     _lock: threading.Lock = field(init=False, default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
-        self.table = read_table(self.path, topic=self.topic)
+        if self.companions:
+            files = draft_files((self.path, *self.companions), topic=self.topic)
+            self.table, (self.path, *_) = files.table, files.paths
+        else:
+            self.table = read_table(self.path, topic=self.topic)
         self._make_draft()
 
     # ---- input of the user ---------------------------------------------------------------------
@@ -137,14 +143,8 @@ class MappingSession:
         """Draft a map from names, numbers and the robot, and read the file with it."""
         self.draft, self.page, self.problem = None, None, ""
         if self.table is not None:
-            robot = self.robot
-            robot_data: dict[str, Any] = {}
-            if robot is not None:
-                robot_data = {"joints": robot.joints, "joint_names": robot.joint_names}
-                if robot.parameters.any():
-                    robot_data["gravity"] = lambda q: gravity_torque(robot, q)
             try:
-                self.draft = draft_map(self.table, **robot_data)
+                self.draft = draft_with_robot(self.table, self.robot)
             except RecordingError as error:
                 self.recordings, self.check, self.problem = [], None, str(error)
                 return

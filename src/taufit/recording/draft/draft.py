@@ -4,21 +4,32 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import RecordingError
-from taufit.recording.draft.from_names import ColumnGroup, name_groups, run_column, time_column
-from taufit.recording.draft.from_standing_joints import static_layout
+from taufit.recording.draft.from_mostly_static import static_layout
+from taufit.recording.draft.from_names import (
+    COMPUTED,
+    MEASURED,
+    ColumnGroup,
+    name_groups,
+    name_words,
+    run_column,
+    time_column,
+)
 from taufit.recording.draft.from_values import (
     TableLayout,
     guess_time_unit,
     layout_from_values,
+    relative_noise,
     time_column_from_values,
 )
+from taufit.recording.draft.sampling_rate import InertialTorque, sampling_rate
+from taufit.recording.map.parser import UNKNOWN
 from taufit.recording.quantity import QUANTITIES
 from taufit.recording.table import Table
 
@@ -28,6 +39,9 @@ Gravity = Callable[[Float[Array, "n j"]], Float[Array, "n j"]]
 _DERIVED = ("acceleration", "commanded_acceleration")
 # Range of the ratio to gravity torque of the nominal robot within which a signal is a torque.
 _GRAVITY_RATIO_RANGE = (0.4, 2.5)
+# Noise relative to the signal below which a torque is a model's output, if others have this many
+# times more. Computed and measured torques of a Kinova Gen3: 1e-5 and 2e-2.
+_NOISELESS, _NOISE_RATIO = 1e-4, 50.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,11 +52,15 @@ class Draft:
         page: Content of the map file, accepted by `read_map`.
         reasons: One sentence per decision.
         open_questions: Questions for the user: gains, meaning of the torque channel, zero offsets.
+        rivals: Other channels that could be the torque, the likeliest first, with figures.
+        unknowns: Keys of the map that only the user knows, marked ???, with an explanation.
     """
 
     page: dict[str, Any]
     reasons: tuple[str, ...]
     open_questions: tuple[str, ...]
+    rivals: tuple[str, ...] = ()
+    unknowns: tuple[tuple[str, str], ...] = ()
 
 
 def draft_map(
@@ -51,6 +69,7 @@ def draft_map(
     joints: int | None = None,
     joint_names: Sequence[str] = (),
     gravity: Gravity | None = None,
+    inertial: InertialTorque | None = None,
 ) -> Draft:
     """Draft a column map from column names and values.
 
@@ -60,27 +79,31 @@ def draft_map(
         joint_names: Joint names of the robot, if known.
         gravity: Gravity torque of the nominal robot for positions [rad], used to distinguish
             torque from current.
+        inertial: Torque of the nominal robot less gravity for position, velocity and acceleration,
+            used to estimate the sampling rate of files without time and velocity.
 
     Raises:
         RecordingError: Positions and a torque or current were not recognised.
     """
     if len(table.values) < 2:
         raise RecordingError(f"{table.source} has {len(table.values)} rows: too few for a map.")
+    table, text_columns = _without_text_columns(table)
     names = table.names if any(table.names) else ("",) * len(table.names)
     run = run_column(names)
     time = time_column(names)
-    by_name = name_groups(names, [i for i in (run, time and time[0]) if i is not None])
+    skip = [*text_columns, *(i for i in (run, time and time[0]) if i is not None)]
+    by_name = [_crop_group(group, joints) for group in name_groups(names, skip, joint_names)]
     position = _pick_group(by_name, "position", table, joints)
-    signal = _pick_signal(by_name, position, table)
+    signals = _rank_signals(by_name, position, table)
     reasons: list[str] = []
     rate: float | None = None
-    if position is not None and signal is not None:
+    if position is not None and signals:
         reasons.append("quantities are named in the header")
-        column_groups = _matching_groups(by_name, position, signal, table)
+        column_groups = _matching_groups(by_name, position, signals, table)
     elif position is not None:
         raise _recognition_error(table, True)
     else:
-        time_and_layout = _layout_from_values(table, time, run, joints, gravity)
+        time_and_layout = _layout_from_values(table, time, skip, run, joints, gravity)
         if time_and_layout is None:
             raise _recognition_error(table, False)
         time, value_layout = time_and_layout
@@ -92,9 +115,31 @@ def draft_map(
                 f"{joints}. Choose the robot that was recorded, or write the map by hand."
             )
         reasons += value_layout.reasons
-    return _DraftWriter(
-        table, column_groups, time, run, rate, tuple(joint_names), gravity, reasons
-    ).draft()
+    robot = _NominalRobot(tuple(joint_names), gravity, inertial)
+    return _DraftWriter(table, column_groups, time, run, rate, robot, reasons).draft()
+
+
+@dataclass(frozen=True, slots=True)
+class _NominalRobot:
+    joint_names: tuple[str, ...]
+    gravity: Gravity | None
+    inertial: InertialTorque | None
+
+
+def _without_text_columns(table: Table) -> tuple[Table, list[int]]:
+    """Table with zeros in columns that are mostly text or empty, and their indices."""
+    with np.errstate(invalid="ignore"):
+        empty = np.mean(np.isfinite(table.values), axis=0) < 0.5
+    if not empty.any() or empty.all():
+        return table, []
+    return replace(table, values=np.where(empty, 0.0, table.values)), np.flatnonzero(empty).tolist()
+
+
+def _crop_group(group: ColumnGroup, joints: int | None) -> ColumnGroup:
+    """Group without the numbered columns after the robot's last joint, such as a gripper's."""
+    if joints is None or len(group.columns) <= joints or group.joints:
+        return group
+    return replace(group, columns=group.columns[:joints], key=None)
 
 
 def draft_text(draft: Draft, source: str) -> str:
@@ -104,18 +149,23 @@ def draft_text(draft: Draft, source: str) -> str:
     if draft.open_questions:
         lines += ["#", "# Check:"]
         lines += [f"# - {text}" for text in draft.open_questions]
+    if draft.rivals:
+        lines += ["#", "# Other channels that could be the torque:"]
+        lines += [f"# - {text}" for text in draft.rivals]
+    explanations = dict(draft.unknowns)
     for key, value in draft.page.items():
         if key == "columns":
             lines.append("columns:")
             lines += [f"  {name}: {_flow(spec)}" for name, spec in value.items()]
         else:
-            lines.append(f"{key}: {_flow(value)}")
+            comment = f"  # {explanations[key]}" if key in explanations else ""
+            lines.append(f"{key}: {_flow(value)}{comment}")
     return "\n".join(lines) + "\n"
 
 
 def _flow(value: Any) -> str:
     """One YAML line; JSON is YAML, and bare words need no quotes."""
-    if isinstance(value, str) and value in ("auto", "unknown", "motor", "link"):
+    if isinstance(value, str) and value in ("auto", "unknown", "motor", "link", UNKNOWN):
         return value
     return json.dumps(value, ensure_ascii=False)
 
@@ -152,30 +202,60 @@ def _pick_group(
     )
 
 
-def _pick_signal(
+def _rank_signals(
     candidate_groups: list[ColumnGroup], position: ColumnGroup | None, table: Table
-) -> ColumnGroup | None:
-    """Measured torque, else current; never an estimate of external torque."""
+) -> list[ColumnGroup]:
+    """Torque and current channels, the one to use first; never an estimate of external torque.
+
+    Measured before computed: a channel without noise beside a noisy one is the output of a model.
+    """
     if position is None:
-        return None
+        return []
     candidates = [
         g
         for g in candidate_groups
         if g.quantity in ("torque", "current")
         and not g.commanded
         and len(g.columns) == len(position.columns)
-        and not {"ext", "external", "hat", "err", "error", "residual", "tcp"} & set(g.qualifiers)
+        and not {"ext", "external", "err", "error", "residual", "tcp"} & set(g.qualifiers)
+        and _moving_columns(table, g)
     ]
     targets = {g.quantity for g in candidate_groups if g.commanded}
     if {"torque", "current"} <= targets:
         # With both targets logged the drive gains can be estimated, so current is preferred.
         candidates = [g for g in candidates if g.quantity == "current"] or candidates
-    order = {"torque": 0, "current": 1}
-    return min(candidates, key=lambda g: (order[g.quantity], len(g.qualifiers)), default=None)
+    noise = {
+        g.columns: relative_noise(_finite(table.values[:, list(g.columns)])) for g in candidates
+    }
+    loudest = max(noise.values(), default=0.0)
+
+    def rank(group: ColumnGroup) -> tuple[bool, bool, int, bool, int]:
+        words = {word for word, _, _ in name_words(table.names[group.columns[0]])}
+        from_current = group.quantity == "torque" and bool(words & {"cur", "current", "i", "iq"})
+        return (
+            bool(COMPUTED & set(group.qualifiers)),
+            _is_noiseless(noise[group.columns], loudest),
+            2 if group.quantity == "current" else int(from_current),
+            not words & MEASURED,
+            len(group.qualifiers),
+        )
+
+    return sorted(candidates, key=rank)
+
+
+def _is_noiseless(noise: float, loudest: float) -> bool:
+    return noise < _NOISELESS and loudest > _NOISE_RATIO * noise
+
+
+def _finite(values: Float[Array, "n c"]) -> Float[Array, "m c"]:
+    return values[np.isfinite(values).all(axis=1)]
 
 
 def _matching_groups(
-    candidate_groups: list[ColumnGroup], position: ColumnGroup, signal: ColumnGroup, table: Table
+    candidate_groups: list[ColumnGroup],
+    position: ColumnGroup,
+    signals: list[ColumnGroup],
+    table: Table,
 ) -> list[ColumnGroup]:
     """Further groups that belong to the chosen position."""
     out = [position]
@@ -194,7 +274,13 @@ def _matching_groups(
                     key=lambda g: (g.qualifiers == position.qualifiers, _moving_columns(table, g)),
                 )
             )
-    out.append(signal)
+    out += [signals[0], *(replace(signal, commanded=True) for signal in signals[1:])]
+    return [*out, *_target_groups(candidate_groups)]
+
+
+def _target_groups(candidate_groups: list[ColumnGroup]) -> list[ColumnGroup]:
+    """Commanded motion and targets of the controller, where one group says so."""
+    out: list[ColumnGroup] = []
     target_names = {
         "position": "commanded_position",
         "velocity": "commanded_velocity",
@@ -219,6 +305,7 @@ def _matching_groups(
 def _layout_from_values(
     table: Table,
     time: tuple[int, str] | None,
+    skip: Sequence[int],
     run: int | None,
     joints: int | None,
     gravity: Gravity | None,
@@ -228,7 +315,7 @@ def _layout_from_values(
         values = values[values[:, run] == values[0, run]]
     if time is None:
         time = time_column_from_values(values)
-    skip = [i for i in (run, time and time[0]) if i is not None]
+    skip = sorted({*skip, *([] if time is None else [time[0]])})
     seconds = None
     if time is not None:
         unit = time[1] or guess_time_unit(float(np.nanmedian(np.diff(values[:, time[0]]))))
@@ -271,19 +358,20 @@ class _DraftWriter:
         time: tuple[int, str] | None,
         run: int | None,
         rate: float | None,
-        joint_names: tuple[str, ...],
-        gravity: Gravity | None,
+        robot: _NominalRobot,
         reasons: list[str],
     ) -> None:
         self.table, self.column_groups, self.time, self.run = table, column_groups, time, run
         self.values = _plausible_rows(table.values)
-        self.rate, self.gravity = rate, gravity
-        self.joint_names = joint_names
+        self.rate, self.joint_names = rate, robot.joint_names
+        self.gravity, self.inertial = robot.gravity, robot.inertial
         self.reasons, self.open_questions = reasons, list[str]()
         self.page: dict[str, Any] = {}
+        self.rivals: list[str] = []
+        self.unknowns: list[tuple[str, str]] = []
 
     def draft(self) -> Draft:
-        if not any(self.table.names):
+        if not any(self.table.names) and not self.table.origins:
             self.page["header"] = False
         columns: dict[str, Any] = {} if self.run is None else {"run": self._label(self.run)}
         if self.time is not None:
@@ -296,14 +384,102 @@ class _DraftWriter:
         kind = self._signal(position, measured)
         other_signals = [g for g in signals if g is not measured]
         self._add_measured(columns, other_signals, measured, kind)
-        self._targets(columns, other_signals, kind)
+        others = self._targets(columns, other_signals, position, kind)
+        self._add_rivals(position, measured, others)
         self.page["columns"] = columns
         self._names(position)
+        self._signed(measured)
         if self.time is None:
             self._rate()
         if kind == "current":
             self._gains({"target_torque", "target_current"} <= columns.keys())
-        return Draft(self.page, tuple(self.reasons), tuple(self.open_questions))
+        return Draft(
+            self.page,
+            tuple(self.reasons),
+            tuple(self.open_questions),
+            tuple(self.rivals),
+            tuple(self.unknowns),
+        )
+
+    def _compare_with_gravity(self, position: ColumnGroup, measured: ColumnGroup) -> None:
+        """State the ratio of a torque to gravity of the nominal robot."""
+        ratio = self._gravity_ratio(position, measured)
+        if ratio is None:
+            return
+        self.reasons.append(f"the torque is {ratio:.2g} times gravity on the nominal arm")
+        if -_GRAVITY_RATIO_RANGE[1] < ratio < -_GRAVITY_RATIO_RANGE[0]:
+            self.open_questions.append(
+                "the torque has the other sign than gravity: if the robot is mounted as described, "
+                "write `sign: -1` beside it; the fit names the joints"
+            )
+
+    def _signed(self, measured: ColumnGroup) -> None:
+        """Mark magnitudes: a torque that is never negative, on at least three joints."""
+        part = _finite(self.values[:, list(measured.columns)])
+        if part.shape[1] >= 3 and len(part) and part.min() >= 0.0 and part.max() > 0.0:
+            self.page["signed"] = False
+            self.reasons.append("no value of the torque channel is negative: magnitudes only")
+
+    def _add_rivals(
+        self, position: ColumnGroup, measured: ColumnGroup, others: list[ColumnGroup]
+    ) -> None:
+        """List the channels that were not chosen, with the figures that decided."""
+        names = {g.columns for g in self.column_groups if g.quantity.startswith("target_")}
+        others = [g for g in others if g.columns not in names]
+        if not others:
+            return
+        self.reasons.append(
+            f"{self._channel(measured)} is the torque channel: {self._figures(position, measured)}"
+        )
+        chosen = self.values[:, list(measured.columns)]
+        for group in others:
+            correlation = _correlation(self.values[:, list(group.columns)], chosen)
+            self.rivals.append(
+                f"{self._channel(group)}: {self._figures(position, group)}, correlation "
+                f"{correlation:.2f} with the chosen one"
+            )
+
+    def _channel(self, group: ColumnGroup) -> str:
+        first, last = self._label(group.columns[0]), self._label(group.columns[-1])
+        texts = [
+            f"{label['file']}:{label['columns']}" if isinstance(label, dict) else str(label)
+            for label in (first, last)
+        ]
+        return f"{texts[0]} to {texts[1]}" if len(group.columns) > 1 else texts[0]
+
+    def _figures(self, position: ColumnGroup, group: ColumnGroup) -> str:
+        noise = relative_noise(_finite(self.values[:, list(group.columns)]))
+        text = f"noise {noise:.1g} of its spread" if noise >= 1e-12 else "no noise"
+        text += ", so computed" if noise < _NOISELESS else ""
+        ratio = self._gravity_ratio(position, group)
+        return text if ratio is None else f"{text}, {ratio:.2g} times gravity"
+
+    def _gravity_ratio(self, position: ColumnGroup, group: ColumnGroup) -> float | None:
+        """Slope of a channel on gravity torque of the nominal robot; None without a robot."""
+        if self.gravity is None:
+            return None
+        measured, expected = self._with_gravity(position, group)
+        return _gravity_ratio(measured, expected)
+
+    def _gravity_size(self, position: ColumnGroup, group: ColumnGroup) -> float | None:
+        """RMS relative to gravity at the most loaded joint; None without a robot."""
+        if self.gravity is None:
+            return None
+        measured, expected = self._with_gravity(position, group)
+        loads = np.sqrt(np.mean(expected**2, axis=0))
+        joint = int(np.argmax(loads))
+        return float(np.sqrt(np.mean(measured[:, joint] ** 2)) / max(loads[joint], 1e-12))
+
+    def _with_gravity(
+        self, position: ColumnGroup, group: ColumnGroup
+    ) -> tuple[Float[Array, "m j"], Float[Array, "m j"]]:
+        assert self.gravity is not None
+        unit = position.unit or self._unit(position, "position")
+        factor = 1.0 if unit is None else QUANTITIES["position"].units[unit]
+        values = self.values[np.isfinite(self.values).all(axis=1)]
+        values = values[:: max(1, len(values) // 2000)]
+        expected = self.gravity(values[:, list(position.columns)] * factor)
+        return values[:, list(group.columns)], expected
 
     def _add_measured(
         self,
@@ -327,7 +503,10 @@ class _DraftWriter:
                 "known mass, then write `gains: [..]` [N m/A]"
             )
 
-    def _label(self, index: int) -> int | str:
+    def _label(self, index: int) -> Any:
+        if self.table.origins:
+            file, column = self.table.origins[index]
+            return {"file": file, "columns": column}
         return self.table.names[index] or index + 1
 
     def _time(self) -> Any:
@@ -338,14 +517,16 @@ class _DraftWriter:
         step = float(np.median(steps)) if len(steps) else 0.0
         likely = guess_time_unit(step) if step > 0 else "s"
         unit = unit if unit and unit != "s" else likely
-        label = self._label(index)
+        label = self.table.meta.get("clock") or self._label(index)
         self.reasons.append(f"time steps of {step:g} are {unit}")
-        return label if unit == "s" else {"columns": label, "unit": unit}
+        return label if unit == "s" else {**_entry(label), "unit": unit}
 
     def _spec(self, group: ColumnGroup, quantity: str) -> Any:
         columns = group.columns
         key: Any
-        if group.key is not None:
+        if self.table.origins:
+            key = file_entry([self.table.origins[i] for i in columns])
+        elif group.key is not None:
             key = group.key
         elif any(self.table.names):
             key = [self._label(i) for i in columns]
@@ -356,7 +537,7 @@ class _DraftWriter:
         unit = group.unit or self._unit(group, quantity)
         if unit is None or unit == next(iter(QUANTITIES[quantity].units)):
             return key
-        return {"columns": key, "unit": unit}
+        return {**_entry(key), "unit": unit}
 
     def _unit(self, group: ColumnGroup, quantity: str) -> str | None:
         """Degrees for named positions too large for radians; velocity accordingly."""
@@ -375,7 +556,13 @@ class _DraftWriter:
         """Quantity given by the column names, or None."""
         if not self.table.names or not self.table.names[measured.columns[0]]:
             return None
-        matches = [g for g in name_groups(self.table.names) if g.columns == measured.columns]
+        columns = set(measured.columns)
+        matches = [g for g in name_groups(self.table.names) if columns <= set(g.columns)]
+        matches = matches or [
+            g
+            for g in name_groups(self.table.names, joint_names=self.joint_names)
+            if columns <= set(g.columns)
+        ]
         return matches[0].quantity if matches else None
 
     def _signal(self, position: ColumnGroup, measured: ColumnGroup) -> str:
@@ -388,6 +575,8 @@ class _DraftWriter:
                 "the controller subtracts gravity"
             )
         if name_quantity is not None:
+            if name_quantity == "torque":
+                self._compare_with_gravity(position, measured)
             return name_quantity
         if self.gravity is None:
             target_groups = [
@@ -401,32 +590,43 @@ class _DraftWriter:
                 "`--robot ROBOT` compares it with gravity"
             )
             return "torque"
-        unit = position.unit or self._unit(position, "position")
-        factor = 1.0 if unit is None else QUANTITIES["position"].units[unit]
-        values = self.values[np.isfinite(self.values).all(axis=1)]
-        values = values[:: max(1, len(values) // 2000)]
-        expected = self.gravity(values[:, list(position.columns)] * factor)
-        ratio = _gravity_ratio(values[:, list(measured.columns)], expected)
+        ratio = self._gravity_ratio(position, measured)
         if ratio is None or _GRAVITY_RATIO_RANGE[0] < abs(ratio) < _GRAVITY_RATIO_RANGE[1]:
             if ratio is not None:
                 self.reasons.append(f"it is {ratio:.2g} times gravity on the nominal arm: N m")
+            return "torque"
+        size = self._gravity_size(position, measured)
+        if size is not None and _GRAVITY_RATIO_RANGE[0] < size < _GRAVITY_RATIO_RANGE[1]:
+            self.reasons.append(f"it is as large as gravity on the nominal arm ({size:.2g}): N m")
+            self.open_questions.append(
+                f"the torque does not follow gravity ({ratio:.2g} times): zeros or signs of the "
+                "joints may differ from the robot's; the fit names them"
+            )
             return "torque"
         self.reasons.append(f"it is {ratio:.2g} times gravity on the nominal arm: not N m")
         return "current"
 
     def _targets(
-        self, columns: dict[str, Any], unused_groups: list[ColumnGroup], kind: str
-    ) -> None:
-        """Add target current and target torque of a file without header; the current is smaller.
+        self,
+        columns: dict[str, Any],
+        unused_groups: list[ColumnGroup],
+        position: ColumnGroup,
+        kind: str,
+    ) -> list[ColumnGroup]:
+        """Add target current and target torque of a file without header; returns the others.
 
-        Joint torque in N m is larger than current in A. Named channels were assigned by name
-        before.
+        The target current is the smaller one: joint torque in N m is larger than current in A,
+        not smaller than gravity. Named channels were assigned by name before.
         """
         if any(self.table.names) or kind != "current" or len(unused_groups) != 2:
-            return
+            return unused_groups
         order = sorted(unused_groups, key=lambda g: _max_rms(self.values[:, list(g.columns)]))
+        size = self._gravity_size(position, order[1])
+        if size is not None and size < _GRAVITY_RATIO_RANGE[0]:
+            return unused_groups
         for group, quantity in zip(order, ("target_current", "target_torque"), strict=True):
             columns[quantity] = self._spec(group, quantity)
+        return []
 
     def _names(self, position: ColumnGroup) -> None:
         file_names = self.table.meta.get("joint_names")
@@ -437,6 +637,32 @@ class _DraftWriter:
             self.page["joint_names"] = [
                 normalised.get(_normalise_name(n), n) for n in position.joints
             ]
+        self._missing_joints(position)
+
+    def _missing_joints(self, position: ColumnGroup) -> None:
+        """Name joints of the robot that were not recorded, and recorded ones it lacks."""
+        recorded = self.page.get("joint_names", ())
+        if not self.joint_names:
+            return
+        if recorded:
+            missing = [name for name in self.joint_names if name not in recorded]
+            further = [name for name in recorded if name not in self.joint_names]
+        else:
+            missing = list(self.joint_names[len(position.columns) :])
+            further = []
+        used = [g for g in name_groups(self.table.names) if set(position.columns) < set(g.columns)]
+        further += [
+            self.table.names[i] for g in used[:1] for i in g.columns if i not in position.columns
+        ]
+        if missing and len(missing) < len(self.joint_names):
+            self.open_questions.append(
+                f"the file has no {', '.join(missing)}: give a robot whose chain ends before them "
+                "(--tip), or record them"
+            )
+        if further:
+            self.open_questions.append(
+                f"{', '.join(further)} is none of the robot's joints (a gripper?): not used"
+            )
 
     def _rate(self) -> None:
         if self.rate is not None:
@@ -444,23 +670,66 @@ class _DraftWriter:
             return
         position = next(g for g in self.column_groups if g.quantity == "position")
         velocity = next((g for g in self.column_groups if g.quantity == "velocity"), None)
-        if velocity is None:
-            raise RecordingError(
-                f"{self.table.source} has no time column and no velocity, so its sampling rate "
-                "cannot be decided. Add `rate_hz:` to a map you write by hand, or a time column."
+        rate = None
+        if velocity is not None:
+            rate_layout = layout_from_values(
+                self.table.values[:, [*position.columns, *velocity.columns]],
+                None,
+                len(position.columns),
             )
-        rate_layout = layout_from_values(
-            self.table.values[:, [*position.columns, *velocity.columns]],
-            None,
-            len(position.columns),
-        )
-        if rate_layout is None or rate_layout.rate_hz is None:
-            raise RecordingError(
-                f"{self.table.source} has no time column, and its velocity is not the derivative "
-                "of its position at any rate. Give rate_hz in a column map."
-            )
-        self.page["rate_hz"] = rate_layout.rate_hz
-        self.reasons.append(f"velocity and position agree at {rate_layout.rate_hz:g} Hz")
+            rate = None if rate_layout is None else rate_layout.rate_hz
+        if rate is not None:
+            self.page["rate_hz"] = rate
+            self.reasons.append(f"velocity and position agree at {rate:g} Hz")
+            return
+        self.page["rate_hz"] = UNKNOWN
+        self.unknowns.append(("rate_hz", self._rate_advice(position)))
+
+    def _rate_advice(self, position: ColumnGroup) -> str:
+        """Explanation of an unknown sampling rate, with an estimate if the robot allows one."""
+        text = "samples per second of the logger"
+        if self.inertial is None or self.gravity is None:
+            return f"{text}: neither time nor velocity is recorded"
+        signal = next(g for g in self.column_groups if g.quantity in ("torque", "current"))
+        unit = position.unit or self._unit(position, "position")
+        factor = 1.0 if unit is None else QUANTITIES["position"].units[unit]
+        part = _finite(self.values[:, [*position.columns, *signal.columns]])
+        count = len(position.columns)
+        rate = sampling_rate(part[:, :count] * factor, part[:, count:], self.gravity, self.inertial)
+        if rate is None:
+            return f"{text}: neither time nor velocity is recorded"
+        return f"{text}: about {rate:.3g} by the inertia of the nominal robot"
+
+
+def _entry(key: Any) -> dict[str, Any]:
+    return dict(key) if isinstance(key, dict) else {"columns": key}
+
+
+def file_entry(origins: Sequence[tuple[str, int | str]]) -> dict[str, Any]:
+    """Map entry of columns of other files: one file name if they are in one file."""
+    files, columns = [file for file, _ in origins], [column for _, column in origins]
+    if len(set(files)) > 1:
+        column: Any = columns[0] if len(set(columns)) == 1 else columns
+        return {"file": files, "columns": column}
+    if all(isinstance(column, int) for column in columns):
+        if columns == list(range(int(columns[0]), int(columns[0]) + len(columns))):
+            return {"file": files[0], "columns": f"{columns[0]}-{columns[-1]}"}
+        return {"file": files[0], "columns": columns}
+    for first, mark in ((0, "{joint0}"), (1, "{joint}")):
+        pattern = str(columns[0]).replace(str(first), mark)
+        if str(columns[0]).count(str(first)) == 1 and columns == [
+            pattern.replace(mark, str(first + k)) for k in range(len(columns))
+        ]:
+            return {"file": files[0], "columns": pattern}
+    return {"file": files[0], "columns": columns}
+
+
+def _correlation(a: Float[Array, "n j"], b: Float[Array, "n j"]) -> float:
+    """Median correlation of two blocks over the joints that vary in both."""
+    valid = np.isfinite(a).all(axis=1) & np.isfinite(b).all(axis=1)
+    a, b = a[valid] - a[valid].mean(axis=0), b[valid] - b[valid].mean(axis=0)
+    size = np.linalg.norm(a, axis=0) * np.linalg.norm(b, axis=0)
+    return float(np.median(np.sum(a * b, axis=0)[size > 0] / size[size > 0])) if size.any() else 0.0
 
 
 def _normalise_name(name: str) -> str:

@@ -46,8 +46,15 @@ _QUALIFIERS = (
     "ext", "external", "hat", "filtered", "err", "error", "rel", "mot", "motor", "gravity", "g",
     "friction", "coriolis", "std", "max", "min", "limit", "safety", "output", "control", "tcp",
     "hat", "k", "o", "model", "residual", "predicted", "robot", "standard", "digital", "io",
-    "momentum", "runtime", "scaling", "speed",
+    "momentum", "runtime", "scaling", "speed", "cmptd", "computed", "calc", "calculated", "est",
+    "estimated", "sim", "simulated", "feedforward", "ff", "virtual",
 )  # fmt: skip
+# Words that mark values of a model instead of a sensor, and words that mark a sensor.
+COMPUTED = frozenset(
+    ("cmptd", "computed", "calc", "calculated", "est", "estimated", "sim", "simulated", "model",
+     "predicted", "feedforward", "ff", "virtual", "hat")
+)  # fmt: skip
+MEASURED = frozenset(("measured", "meas", "msr", "actual", "sensor", "real"))
 _FILLERS = (
     "actual", "measured", "meas", "msr", "real", "state", "states", "joint", "joints", "jnt",
     "axis", "a", "j", "fb", "feedback", "field", "observation", "msg", "data", "robot", "values",
@@ -131,12 +138,17 @@ def run_column(names: Sequence[str]) -> int | None:
     return next((i for i, name in enumerate(names) if name.lower() in _RUN), None)
 
 
-def name_groups(names: Sequence[str], skip: Sequence[int] = ()) -> list[ColumnGroup]:
-    """Groups of columns whose names give their quantity, in the order of the file."""
+def name_groups(
+    names: Sequence[str], skip: Sequence[int] = (), joint_names: Sequence[str] = ()
+) -> list[ColumnGroup]:
+    """Groups of columns whose names give their quantity, in the order of the file.
+
+    Columns that contain one of the robot's `joint_names` belong to that joint.
+    """
     columns = [
         column
         for index, name in enumerate(names)
-        if index not in skip and name and (column := _column(index, name)) is not None
+        if index not in skip and (column := _named_column(index, name, joint_names)) is not None
     ]
     kinds: dict[tuple[object, ...], list[_Column]] = {}
     for column in columns:
@@ -152,6 +164,25 @@ def name_groups(names: Sequence[str], skip: Sequence[int] = ()) -> list[ColumnGr
                 replace(column, number=None) if has_names else column
             )
     return [group for members in by_layout.values() for group in _group_members(members)]
+
+
+def _named_column(index: int, name: str, joint_names: Sequence[str]) -> _Column | None:
+    """Column of a quantity, of one of the robot's joints if it has its name."""
+    joint = _robot_joint(name, joint_names)
+    if joint is None:
+        return _column(index, name)
+    column = _column(index, name.replace(joint, " ", 1))
+    return None if column is None else replace(column, number=None, name=joint)
+
+
+def _robot_joint(name: str, joint_names: Sequence[str]) -> str | None:
+    """Longest joint name of the robot in a column name, as a whole word."""
+    matches = [
+        joint
+        for joint in joint_names
+        if re.search(rf"(?<![A-Za-z0-9]){re.escape(joint)}(?![A-Za-z0-9])", name)
+    ]
+    return max(matches, key=len, default=None)
 
 
 def _group_members(members: list[_Column]) -> list[ColumnGroup]:
@@ -197,6 +228,11 @@ def _quantity(word_list: list[tuple[str, int, int]]) -> tuple[str | None, int]:
             beats = quantity is None or len(word) > 1 or len(word_list[word_index][0]) == 1
             if word in spellings and beats:
                 quantity, word_index = candidate, index
+    if quantity == "current":
+        # TorqueCur is a torque computed from the current.
+        torque = [k for k, (w, _, _) in enumerate(word_list) if w in _WORDS["torque"]]
+        if torque:
+            return "torque", torque[0]
     return quantity, word_index
 
 
@@ -245,6 +281,11 @@ def _joint_digit(
         if previous in ("joint", "axis", "jnt", "j", "a", "link") or _is_quantity(previous):
             return index, text
     return digits[-1]
+
+
+def is_quantity_name(name: str) -> bool:
+    """Whether a name contains a word for a quantity."""
+    return _quantity(name_words(name))[0] is not None
 
 
 def _is_quantity(word: str) -> bool:

@@ -27,6 +27,8 @@ from taufit.recording.timing import USUAL_HZ
 _MIN_INTEGRAL_CORRELATION = 0.985
 # Minimum correlation of a commanded channel with the measured one.
 _MIN_COMMAND_CORRELATION = 0.995
+# Minimum correlation of a recorded acceleration with the derivative of velocity.
+_MIN_ACCELERATION_CORRELATION = 0.85
 # Minimum fraction of the variance of a torque explained by gravity, friction and inertia.
 _MIN_TORQUE_FRACTION = 0.5
 _WINDOWS = 400
@@ -225,7 +227,7 @@ class _MotionBasis:
         q = values[:, position]
         scale = 1.0 if np.abs(q).max() < 4 * np.pi else np.pi / 180.0
         v = values[:, velocity] if velocity is not None else np.gradient(q, time, axis=0)
-        width = max(1, len(values) // 2000)
+        self.width = width = max(1, len(values) // 2000)
         a = (v[4:] - v[:-4]) / (time[4:] - time[:-4])[:, None]
         a = np.vstack([a[:2], a, a[-2:]])
         self.q, self.v = q[self.rows], v[self.rows]
@@ -268,6 +270,18 @@ class _MotionBasis:
                     return name
         return None
 
+    def is_acceleration(self, block: Float[Array, "n j"]) -> bool:
+        """Whether a block, smoothed like the derivative of velocity, is that derivative."""
+        part = _smooth(block, 4 * self.width)[self.rows]
+        a, b = self.a - self.a.mean(axis=0), part - part.mean(axis=0)
+        size = np.linalg.norm(a, axis=0) * np.linalg.norm(b, axis=0)
+        correlation = np.sum(a * b, axis=0)[size > 0] / size[size > 0]
+        power = np.linalg.norm(a, axis=0)[size > 0] / np.linalg.norm(b, axis=0)[size > 0]
+        # A torque of inertia alone has the course of the acceleration, but not its size.
+        return bool(len(power)) and bool(
+            np.median(correlation) > _MIN_ACCELERATION_CORRELATION and 0.7 < np.median(power) < 1.4
+        )
+
 
 def _smooth(values: Float[Array, "n j"], width: int) -> Float[Array, "n j"]:
     if width < 2:
@@ -292,7 +306,13 @@ def _command_and_torque_groups(
     for block in _blocks(values.shape[1], used, stride, count):
         part = values[motion.rows][:, block]
         motion_name = motion.matching_motion(part)
-        if motion_name is not None:
+        if motion_name is None and motion.is_acceleration(values[:, block]):
+            column_groups.append(ColumnGroup("acceleration", tuple(block)))
+            reasons.append(
+                f"columns {block[0] + 1} to {block[-1] + 1} are the derivative of velocity: "
+                "acceleration, not used"
+            )
+        elif motion_name is not None:
             column_groups.append(
                 ColumnGroup(f"commanded_{motion_name}", tuple(block), commanded=True)
             )
@@ -330,6 +350,18 @@ def _roughness(block: Float[Array, "n j"]) -> float:
     return float(np.median(noise[is_nonzero] / size[is_nonzero])) if is_nonzero.any() else 0.0
 
 
+def relative_noise(block: Float[Array, "n j"]) -> float:
+    """Standard deviation of white noise relative to the signal's, median over the columns.
+
+    From fourth differences, in which a smooth signal leaves (2 pi f / rate)^4 of itself.
+    """
+    size = block.std(axis=0)
+    if len(block) < 6 or not size.any():
+        return 0.0
+    noise = np.median(np.abs(np.diff(block, n=4, axis=0)), axis=0) / (0.6745 * np.sqrt(70.0))
+    return float(np.median(noise[size > 0] / size[size > 0]))
+
+
 def _layout_without_velocity(
     values: Float[Array, "n c"],
     time: Float[Array, " n"],
@@ -339,6 +371,8 @@ def _layout_without_velocity(
 ) -> TableLayout | None:
     """Layout of position and torque only: positions are the smoothest columns."""
     columns = [c for c in range(values.shape[1]) if c not in skip]
+    if not columns:
+        return None
     start, column_count = columns[0], len(columns)
     count = joints or (column_count // 2 if column_count % 2 == 0 else 0)
     if count < 1 or column_count < 2 * count or columns != list(range(start, start + column_count)):

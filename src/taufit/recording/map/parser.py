@@ -6,6 +6,7 @@ import difflib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import PurePosixPath
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from taufit.core.errors import RecordingError
 from taufit.recording.columns import ColumnEntry, ColumnMap, Key, is_pattern
 from taufit.recording.quantity import MOTIONS, QUANTITIES, SIGNALS, unit_factor
 
+# Mark of a value that a drafted map leaves to the user.
+UNKNOWN = "???"
 # Largest valid number in a map.
 _LARGEST = 1e30
 
@@ -86,7 +89,7 @@ class MapValueReader:
         raise self.error(f"{key_path} must be {' or '.join(choices)}, not {value!r}.")
 
 
-_ENTRY_KEYS = ("columns", "unit", "sign", "scale", "offset", "side", "optional")
+_ENTRY_KEYS = ("columns", "unit", "sign", "scale", "offset", "side", "optional", "file")
 _LIST_KEYS = ("column", "quantity", "joint", *_ENTRY_KEYS[1:])
 _MAP_KEYS = (
     "robot",
@@ -115,9 +118,16 @@ def parse_map(data: Mapping[str, Any], source: str) -> ColumnMap:
     """Parse the map in `data`, read from `source`."""
     reader = _MapReader(source)
     reader.require_known_keys(data, _MAP_KEYS, "the map")
+    unknown = [key for key, value in data.items() if value == UNKNOWN]
+    if unknown:
+        raise reader.error(
+            f"{', '.join(unknown)} is marked {UNKNOWN}: write its value there; the comment beside "
+            "it says what is meant."
+        )
     columns = reader.entries(data.get("columns"))
     rate = reader.positive(data.get("rate_hz"), "rate_hz")
     reader.require_quantities([entry.quantity for entry in columns], rate)
+    reader.require_files(columns)
     ratio = reader.nonzero(data.get("gear_ratio"), "gear_ratio")
     if ratio is None and any(entry.side == "motor" for entry in columns):
         raise reader.error("a motion on the motor's side (`side: motor`) needs gear_ratio.")
@@ -285,6 +295,44 @@ class _MapReader(MapValueReader):
             raise self.error(f"{key_path}: {value!r} is not a range of columns from 1.")
         return tuple(range(first, last + 1))
 
+    def files(self, value: Any, key_path: str) -> tuple[str, ...]:
+        """File names below one folder, with at most one `*` for the run."""
+        names = value if isinstance(value, (list, tuple)) else [] if value is None else [value]
+        for name in names:
+            parts = PurePosixPath(name).parts if isinstance(name, str) else ()
+            if not parts or parts[0] == "/" or ".." in parts or name.count("*") > 1:
+                raise self.error(
+                    f"{key_path} must be a file name in the folder of the recording, with at most "
+                    f"one * for the run, not {name!r}."
+                )
+        return tuple(names)
+
+    def place(
+        self, data: Mapping[str, Any], key_path: str
+    ) -> tuple[tuple[str, ...], tuple[Key, ...]]:
+        """Files and column keys of an entry."""
+        files = self.files(data.get("file"), f"{key_path}.file")
+        if "columns" not in data and not files:
+            raise self.error(f"{key_path} does not say which columns.")
+        keys = self.keys(data["columns"], f"{key_path}.columns") if "columns" in data else ()
+        if len(files) > 1 and len(keys) not in (0, 1, len(files)):
+            raise self.error(
+                f"{key_path} names {len(files)} files and {len(keys)} columns; give one column, "
+                "or one per file."
+            )
+        return files, keys
+
+    def require_files(self, columns: Sequence[ColumnEntry]) -> None:
+        """Require a position file if files are named, and `*` in all names or in none."""
+        names = [name for entry in columns for name in entry.files]
+        if not names:
+            return
+        position = next((entry for entry in columns if entry.quantity == "position"), None)
+        if position is None or not position.files:
+            raise self.error("`file` is given, but not for position: name its file too.")
+        if len({"*" in name for name in names}) > 1:
+            raise self.error("`*` stands for the run: all file names have it, or none has.")
+
     def entry(self, quantity: Any, value: Any) -> ColumnEntry:
         key_path = f"columns.{quantity}"
         if quantity not in QUANTITIES:
@@ -295,10 +343,10 @@ class _MapReader(MapValueReader):
             )
         data = value if isinstance(value, Mapping) else {"columns": value}
         self.require_known_keys(data, _ENTRY_KEYS, key_path)
-        if "columns" not in data:
-            raise self.error(f"{key_path} does not say which columns.")
-        keys = self.keys(data["columns"], f"{key_path}.columns")
-        if not QUANTITIES[quantity].per_joint and (len(keys) != 1 or is_pattern(keys[0])):
+        files, keys = self.place(data, key_path)
+        if not QUANTITIES[quantity].per_joint and (
+            len(keys) not in (1, len(files)) or not keys or is_pattern(keys[0])
+        ):
             raise self.error(f"{key_path} is one column, not one per joint.")
         unit = self.unit(quantity, data.get("unit"), key_path)
         sign = self.numbers(data.get("sign", 1), f"{key_path}.sign")
@@ -322,6 +370,7 @@ class _MapReader(MapValueReader):
             offset=self.numbers(data.get("offset", 0), f"{key_path}.offset"),
             side=side,
             optional=self.flag(data.get("optional", False), f"{key_path}.optional"),
+            files=files,
         )
 
     def unit(self, quantity: str, value: Any, key_path: str) -> str:
@@ -385,11 +434,10 @@ class _MapReader(MapValueReader):
         for name in ("unit", "side"):
             if len({getattr(part, name) for part in parts}) > 1:
                 raise self.error(f"{quantity} has more than one {name}; use scale instead.")
-        return replace(
-            parts[0],
-            keys=tuple(key for part in parts for key in part.keys),
-            sign=tuple(part.sign[0] for part in parts),
-            scale=tuple(part.scale[0] for part in parts),
-            offset=tuple(part.offset[0] for part in parts),
-            optional=all(part.optional for part in parts),
-        )
+        if len({len(part.files) for part in parts}) > 1:
+            raise self.error(f"{quantity} names a file for some joints only.")
+        lists: dict[str, Any] = {
+            name: tuple(value for part in parts for value in getattr(part, name))
+            for name in ("keys", "files", "sign", "scale", "offset")
+        }
+        return replace(parts[0], **lists, optional=all(part.optional for part in parts))

@@ -12,7 +12,6 @@ import sys
 import tokenize
 import zipfile
 import zlib
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +25,8 @@ from taufit.recording.assemble import assemble_recordings
 from taufit.recording.canonical import from_columns, has_canonical_names, metadata_from_text
 from taufit.recording.column_map import ColumnMap
 from taufit.recording.decompressed_size import require_mat_size
-from taufit.recording.finding import Finding
 from taufit.recording.recording import Recording
-from taufit.recording.table import Table, column_map_required
+from taufit.recording.table import arrays_to_table, column_map_required
 
 META_NAME = "taufit"
 _HDF5_MARK = b"\x89HDF\r\n\x1a\n"
@@ -129,8 +127,23 @@ except NotImplementedError:
     sys.exit({_MAT_IS_HDF5})
 def leaves(content, prefix=""):
     for name, value in content.items():
+        is_list = isinstance(value, list) or getattr(value, "dtype", 0) == object
+        items = list(value) if is_list else []
         if isinstance(value, dict):
             yield from leaves(value, prefix + name + ".")
+        elif items and all(isinstance(item, dict) for item in items):
+            # An array of structures: one per sample if its fields are numbers, else one per joint.
+            fields = [key for key in items[0] if all(key in item for item in items)]
+            single = [key for key in fields if all(np.ndim(item[key]) == 0 for item in items)]
+            courses = {{key: [item[key] for item in items] for key in single}}
+            yield from leaves(courses, prefix + name + ".")
+            for number, item in enumerate(items, 1) if len(items) <= 32 else ():
+                nested = {{key: item[key] for key in fields if key not in single}}
+                yield from leaves(nested, prefix + name + str(number) + ".")
+        elif items and all(getattr(item, "ndim", 0) == 1 for item in items) and len(items) <= 32:
+            # A cell array of courses, one per joint.
+            courses = {{f"{{name}}_{{k}}": item for k, item in enumerate(items, 1)}}
+            yield from leaves(courses, prefix)
         else:
             try:
                 array = np.asarray(value)
@@ -187,44 +200,3 @@ def _recordings(
     if column_map is None:
         raise column_map_required(table)
     return assemble_recordings(table, column_map)
-
-
-def arrays_to_table(arrays: dict[str, Array], source: str) -> Table:
-    """Table of the arrays whose length is the number of samples."""
-    shapes = {name: np.squeeze(array).shape for name, array in arrays.items()}
-    lengths = Counter(max(shape) for shape in shapes.values() if 1 <= len(shape) <= 2)
-    if not lengths:
-        raise RecordingError(f"{source} holds no arrays of numbers.")
-    # The most frequent length is the number of samples; among equals the longest.
-    length = max(lengths, key=lambda n: (lengths[n], n))
-    columns: dict[str, Array] = {}
-    unread = []
-    for name, array in arrays.items():
-        array = np.squeeze(array)
-        if array.dtype.kind not in "fiub" or length not in array.shape or array.ndim > 2:
-            unread.append(name)
-            continue
-        array = array.astype(float)
-        if array.ndim == 1:
-            columns[name] = array
-            continue
-        if array.shape[0] == array.shape[1]:
-            raise RecordingError(
-                f"{source}: {name} is {length} x {length}, so samples and joints cannot be told "
-                "apart."
-            )
-        array = array if array.shape[0] == length else array.T
-        columns.update({f"{name}_{i + 1}": array[:, i] for i in range(array.shape[1])})
-    if not columns:
-        raise RecordingError(f"{source} holds no arrays of numbers.")
-    findings: tuple[Finding, ...] = ()
-    if unread:
-        findings = (
-            Finding(
-                "unread_columns",
-                "info",
-                f"{', '.join(unread[:20])} have another length than {length} samples",
-                "not read",
-            ),
-        )
-    return Table.from_columns(source, columns, findings=findings)

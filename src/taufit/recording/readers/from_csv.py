@@ -7,22 +7,27 @@ reported with row, column and text.
 from __future__ import annotations
 
 import io
+import re
 import zlib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
+from taufit.core.arrays import Array, Float
 from taufit.core.bounded_reading import read_bytes
 from taufit.core.decompression_limits import limits_are_lifted
 from taufit.core.errors import RecordingError
 from taufit.recording.column_map import ColumnMap
 from taufit.recording.decompressed_size import gzip_sizes, require_decompressed_size
 from taufit.recording.finding import Finding
-from taufit.recording.table import Table
+from taufit.recording.table import Table, arrays_to_table
 
 META_MARK = "# taufit "
 # Largest number of invalid cells that are listed.
 MAX_BAD_CELLS = 100_000
+# Lines from which the layout of a table is found.
+_HEAD_LINES = 50
 
 
 def read_csv_table(path: Path, column_map: ColumnMap | None = None) -> Table:
@@ -34,24 +39,22 @@ def read_csv_table(path: Path, column_map: ColumnMap | None = None) -> Table:
     comments, text = _split_comments("\n".join(text.split("\n")[skip:]) if skip else text)
     if not text.strip():
         raise RecordingError(f"{path} has no rows.")
-
+    assigned = assigned_arrays(text)
+    if assigned is not None:
+        return replace(arrays_to_table(assigned, str(path)), findings=tuple(findings))
+    text = _without_titles(text, column_map, findings)
     delimiter, decimal, first, has_header = _text_layout(text, column_map)
     pages = [line for line in comments if line.startswith(META_MARK)]
     meta = {"page": pages[0].removeprefix(META_MARK)} if pages else {}
     if has_header:
         names = tuple(cell.strip().strip('"') for cell in first)
-        text = text.lstrip("\n").partition("\n")[2]
+        text = _without_units(text.lstrip("\n").partition("\n")[2], delimiter, decimal, findings)
         if not text.strip():
             raise RecordingError(f"{path} has a header and no rows.")
     else:
         names = _names_from_comment(comments if not meta else [], delimiter, len(first))
 
-    values, bad = (
-        _read_with_arrow(text, delimiter, decimal, len(names)),
-        list[tuple[int, int, str]](),
-    )
-    if values is None:
-        values, bad = _read_by_cells(text, delimiter, decimal, len(names))
+    values, bad = _read_values(text, delimiter, decimal, names, findings)
     rows = np.arange(1, len(values) + 1)
     if len(values) > 1 and _may_be_truncated(text, delimiter, decimal):
         findings.append(
@@ -76,13 +79,134 @@ def _names_from_comment(comments: list[str], delimiter: str, count: int) -> tupl
 
 def _text_layout(text: str, column_map: ColumnMap | None) -> tuple[str, str, list[str], bool]:
     """Delimiter, decimal mark, cells of the first line, and whether these are names."""
-    head = [line for line in text[:65536].split("\n") if line.strip()][:50]
+    head = [line for line in text[:65536].split("\n") if line.strip()][:_HEAD_LINES]
     delimiter = (column_map.delimiter if column_map else None) or _detect_delimiter(head)
     decimal = (column_map.decimal if column_map else None) or _detect_decimal(head, delimiter)
     first = _cells(head[0], delimiter)
     declared = column_map.header if column_map else None
-    has_header = not all(_number(cell, decimal)[1] for cell in first)
+    has_header = _is_header(first, [_cells(line, delimiter) for line in head[1:]], decimal)
     return delimiter, decimal, first, has_header if declared is None else declared
+
+
+def _is_header(first: list[str], further: list[list[str]], decimal: str) -> bool:
+    """Whether a line names columns: text in it stands above numbers, or above nothing else."""
+    numbers = [_is_number(cell, decimal) for cell in first]
+    if all(numbers):
+        return False
+    rows = [cells for cells in further if len(cells) == len(first)]
+    for index, is_number in enumerate(numbers):
+        below = [_is_number(cells[index], decimal) for cells in rows]
+        if not is_number and first[index].strip() and (not below or sum(below) > 0.5 * len(below)):
+            return True
+    return not any(numbers)
+
+
+def _is_number(cell: str, decimal: str) -> bool:
+    return _number(cell, decimal)[1]
+
+
+def _without_units(text: str, delimiter: str, decimal: str, findings: list[Finding]) -> str:
+    """Text without a line of units below the names."""
+    units, _, further = text.partition("\n")
+    if not further.strip() or any(_is_number(c, decimal) for c in _cells(units, delimiter)):
+        return text
+    message = f"a line without numbers below the names ({units[:60]!r})"
+    findings.append(Finding("title_lines", "info", message, "not read"))
+    return further
+
+
+def _read_values(
+    text: str, delimiter: str, decimal: str, names: tuple[str, ...], findings: list[Finding]
+) -> tuple[Float[Array, "n c"], list[tuple[int, int, str]]]:
+    """Numbers of a table, NaN in text columns, and cells that are no numbers."""
+    texts = _text_columns(text, delimiter, decimal, len(names))
+    if texts:
+        labels = ", ".join(names[i] or str(i + 1) for i in sorted(texts))
+        findings.append(
+            Finding("text_columns", "info", f"columns {labels} hold no numbers", "not read")
+        )
+    values = _read_with_arrow(text, delimiter, decimal, len(names), texts)
+    if values is not None:
+        return values, []
+    return _read_by_cells(text, delimiter, decimal, len(names), texts)
+
+
+def _without_titles(text: str, column_map: ColumnMap | None, findings: list[Finding]) -> str:
+    """Text from its table on, without the title lines before it.
+
+    The table begins with the first line of numbers that has as many cells as the lines after it;
+    its header is the line before, if that has as many cells.
+    """
+    if column_map is not None and column_map.skip_rows:
+        return text
+    lines = text[:65536].split("\n")
+    head = [line for line in lines if line.strip()][:_HEAD_LINES]
+    tail = head[len(head) // 2 :]
+    delimiter, decimal, _, _ = _text_layout("\n".join(tail), column_map)
+    counts = [len(_cells(line, delimiter)) for line in tail]
+    width = max(set(counts), key=counts.count)
+
+    def is_row(line: str) -> bool:
+        cells = _cells(line, delimiter)
+        return len(cells) == width and any(_is_number(cell, decimal) for cell in cells)
+
+    start = next((i for i, line in enumerate(lines) if is_row(line)), 0)
+    above = [i for i in range(start) if lines[i].strip()]
+    # The header, and names above a line of units.
+    for tolerance in (1, 0):
+        if above and width > 1 - tolerance:
+            if abs(len(_cells(lines[above[-1]], delimiter)) - width) > tolerance:
+                break
+            start = above.pop()
+    if not above:
+        return text
+    message = f"{len(above)} lines before the table ({lines[above[0]].strip()[:60]!r})"
+    findings.append(Finding("title_lines", "info", message, "not read"))
+    return "\n".join(text.split("\n")[start:])
+
+
+def _text_columns(text: str, delimiter: str, decimal: str, columns: int) -> frozenset[int]:
+    """Columns without a number in the first lines and, at a few places, in the others."""
+    lines = [line for line in text[:65536].split("\n") if line.strip()][:_HEAD_LINES]
+    middle = len(text) // 2
+    lines += [line for line in text[middle : middle + 16384].split("\n")[1:-1] if line.strip()]
+    rows = [cells for line in lines if len(cells := _cells(line, delimiter)) == columns]
+    if len(rows) < 2:
+        return frozenset()
+    return frozenset(
+        i
+        for i in range(columns)
+        if any(cells[i].strip() for cells in rows)
+        and not any(_is_number(cells[i], decimal) for cells in rows)
+    )
+
+
+_ASSIGNMENT = re.compile(
+    r"^\s*([A-Za-z_][\w.]*)\s*\[\s*(\d+)\s*(?:[,\]]\s*\[?\s*(\d+)\s*)?\]\s*:?=\s*"
+    r"([-+]?[\d.]+(?:[eE][-+]?\d+)?)\s*[;,]?\s*$",
+    re.MULTILINE,
+)
+
+
+def assigned_arrays(text: str) -> dict[str, Float[Array, ...]] | None:
+    """Arrays of a controller's dump with lines such as `q[0]:=1.5`; None for other texts."""
+    head = [line for line in text[:4096].split("\n")[:-1] if line.strip()]
+    if not head or sum(bool(_ASSIGNMENT.match(line)) for line in head) < 0.8 * len(head):
+        return None
+    cells: dict[str, list[tuple[int, int, float]]] = {}
+    for name, row, column, value in _ASSIGNMENT.findall(text):
+        cells.setdefault(name, []).append((int(row), int(column or 0), float(value)))
+    arrays: dict[str, Float[Array, ...]] = {}
+    for name, items in cells.items():
+        index = np.array([item[:2] for item in items])
+        index -= index.min(axis=0)
+        shape = index.max(axis=0) + 1
+        if shape.prod() > 4 * len(items):
+            raise RecordingError(f"{name} of the dump has {len(items)} of {shape.prod()} values.")
+        array = np.full(shape, np.nan)
+        array[index[:, 0], index[:, 1]] = [item[2] for item in items]
+        arrays[name] = array
+    return arrays
 
 
 def _unpack(path: Path, findings: list[Finding]) -> bytes:
@@ -193,7 +317,7 @@ def _number(cell: str, decimal: str = ".") -> tuple[float, bool]:
         return np.nan, False
 
 
-def _read_with_arrow(text: str, delimiter: str, decimal: str, columns: int):
+def _read_with_arrow(text: str, delimiter: str, decimal: str, columns: int, texts: frozenset[int]):
     import pyarrow as pa
     from pyarrow import csv
 
@@ -210,7 +334,10 @@ def _read_with_arrow(text: str, delimiter: str, decimal: str, columns: int):
                 delimiter=delimiter, quote_char=False, newlines_in_values=False
             ),
             convert_options=csv.ConvertOptions(
-                column_types=dict.fromkeys(names, pa.float64()),
+                column_types={
+                    name: pa.string() if i in texts else pa.float64()
+                    for i, name in enumerate(names)
+                },
                 null_values=[],
                 decimal_point=decimal,
             ),
@@ -219,6 +346,9 @@ def _read_with_arrow(text: str, delimiter: str, decimal: str, columns: int):
         return None
     values = np.empty((table.num_rows, columns))
     for i, column in enumerate(table.columns):
+        if i in texts:
+            values[:, i] = np.nan
+            continue
         offset = 0
         for chunk in column.chunks:
             # Straight from the buffer: to_numpy would import pandas where it is installed.
@@ -228,7 +358,7 @@ def _read_with_arrow(text: str, delimiter: str, decimal: str, columns: int):
     return values
 
 
-def _read_by_cells(text: str, delimiter: str, decimal: str, columns: int):
+def _read_by_cells(text: str, delimiter: str, decimal: str, columns: int, texts: frozenset[int]):
     rows: list[list[float]] = []
     bad: list[tuple[int, int, str]] = []
     for line in text.split("\n"):
@@ -248,7 +378,7 @@ def _read_by_cells(text: str, delimiter: str, decimal: str, columns: int):
         for index, cell in enumerate(cells):
             value, is_valid = _number(cell, decimal)
             numbers.append(value)
-            if not is_valid and len(bad) < MAX_BAD_CELLS:
+            if not is_valid and index not in texts and len(bad) < MAX_BAD_CELLS:
                 bad.append((number, index, cell.strip()))
         rows.append(numbers)
     return np.array(rows, float).reshape(len(rows), columns), bad

@@ -14,7 +14,7 @@ from taufit.recording.column_map import ColumnMap
 from taufit.recording.finding import Finding
 from taufit.recording.readers.from_parquet import META_KEY, numeric_columns
 from taufit.recording.recording import Recording
-from taufit.recording.table import Table, column_map_required
+from taufit.recording.table import ColumnMapRequiredError, Table
 
 
 def is_frame(value: object) -> bool:
@@ -24,6 +24,33 @@ def is_frame(value: object) -> bool:
 
 def read_frame(frame: Any, column_map: ColumnMap | None = None) -> list[Recording]:
     """Read the runs of a frame; columns without numbers are ignored."""
+    table, page = _read_table(frame)
+    columns = {name: table.values[:, i] for i, name in enumerate(table.names)}
+    if column_map is None and page is not None:
+        return [from_columns(columns, metadata_from_text(page, table.source), table.source)]
+    if column_map is None and has_canonical_names(table.names):
+        return [_with_assumed_units(from_columns(columns, None, table.source))]
+    if column_map is None:
+        from taufit.recording.loggers import logger_map
+
+        column_map = logger_map(table)
+    if column_map is None:
+        raise ColumnMapRequiredError(
+            f"{table.source} does not say what its columns are ({', '.join(table.labels[:40])}). "
+            "Give column_map=...; `taufit.draft_map(frame).page` is a draft of it.",
+            table,
+        )
+    return assemble_recordings(table, column_map)
+
+
+def frame_table(frame: Any) -> Table | None:
+    """Table of a frame without description; None if it has taufit's columns."""
+    table, page = _read_table(frame)
+    return None if page is not None or has_canonical_names(table.names) else table
+
+
+def _read_table(frame: Any) -> tuple[Table, bytes | None]:
+    """Columns of numbers of a frame, and taufit's metadata if it has some."""
     import pyarrow as pa
 
     source = f"the {type(frame).__module__.partition('.')[0]} frame"
@@ -38,19 +65,7 @@ def read_frame(frame: Any, column_map: ColumnMap | None = None) -> list[Recordin
     columns = {name: values for part in parts for name, values in part.items()}
     if not columns or not len(next(iter(columns.values()))):
         raise RecordingError(f"{source} has no rows of numbers.")
-    data_table = Table.from_columns(source, columns)
-    page = (table.schema.metadata or {}).get(META_KEY)
-    if column_map is None and page is not None:
-        return [from_columns(columns, metadata_from_text(page, source), source)]
-    if column_map is None and has_canonical_names(tuple(columns)):
-        return [_with_assumed_units(from_columns(columns, None, source))]
-    if column_map is None:
-        from taufit.recording.loggers import logger_map
-
-        column_map = logger_map(data_table)
-    if column_map is None:
-        raise column_map_required(data_table)
-    return assemble_recordings(data_table, column_map)
+    return Table.from_columns(source, columns), (table.schema.metadata or {}).get(META_KEY)
 
 
 def _with_assumed_units(recording: Recording) -> Recording:
