@@ -261,6 +261,7 @@ def solve(request: FitRequest, state: FitState) -> Fit:
             dropped=state.dropped,
             load=state.load,
             friction_prior=friction_prior,
+            ignore_contradictions=request.ignore_contradictions,
         )
     thermal = None if state.temperature_fit is None else state.temperature_fit.thermal
     return Fit(
