@@ -50,7 +50,7 @@ _IMPOSSIBLE = ("corrupt_rows", "impossible_rows", "missing_values")
 FATAL = ("unit", "velocity_sign", "clock_scale")
 # Kinds of findings of `recording_causes`.
 CHANNEL_KINDS = (
-    *FATAL, "stuck_encoder", "no_variation", "quantised", "clipping", "torque_sign",
+    *FATAL, "stuck_encoder", "no_variation", "dead_torque", "quantised", "clipping", "torque_sign",
     "repeated_log", "beyond_limits", "too_short",
 )  # fmt: skip
 

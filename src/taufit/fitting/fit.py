@@ -180,7 +180,7 @@ def fit(  # noqa: PLR0913 - one parameter per setting
     require_sufficient_data(model, source, with_prior=automatic)
     amount = DataAmount.from_samples(model, source)
     confounded = confounded_terms(model, source.excerpt)
-    dropped = (*dropped, *model.absent)
+    dropped = (*dropped, *model.absent, *_unmeasured_drive_parameters(model, source))
     dropped = (*dropped, *(friction_prior.dropped if friction_prior is not None else ()))
     if not automatic:
         # Without priors, one of two equal columns must be dropped.
@@ -255,6 +255,12 @@ def fit(  # noqa: PLR0913 - one parameter per setting
         settings=settings,
         from_data=None if evidence is None else evidence.from_data,
     )
+
+
+def _unmeasured_drive_parameters(model: TorqueModel, source: SampleSource) -> list[str]:
+    """Friction, rotor and further terms of joints without torque: nothing determines them."""
+    without_rows = {f"joint_{j + 1}." for j in np.flatnonzero(source.summary.kept_rows == 0)}
+    return [name for name in model.names if f"{name.partition('.')[0]}." in without_rows]
 
 
 def fitted_model(

@@ -290,7 +290,7 @@ def assess(
     )
     findings = (
         *state.findings,
-        *nominal_rmse_findings(scores.overall.rmse, nominal),
+        *nominal_rmse_findings(training_score.rmse, nominal, training_score.measured),
         *outliers,
         *unmeasured_findings(judged_scores),
     )
