@@ -12,7 +12,11 @@ import pytest
 import taufit
 from taufit.diagnosis import ContradictionError
 from taufit.diagnosis.hypothesis_test import HypothesisTest
-from taufit.diagnosis.nominal_torque import shows_nominal_gravity, sign_evidence
+from taufit.diagnosis.nominal_torque import (
+    gravity_factors,
+    shows_nominal_gravity,
+    sign_evidence,
+)
 from taufit.dynamics import gravity_torque, inverse_dynamics
 from taufit.recording import Recording
 
@@ -107,3 +111,15 @@ def test_a_real_arm_with_all_signs_reversed_is_refused_and_fits_when_corrected()
         taufit.identify(robot, [recording], friction="linear")
     mended = replace(recording, signal=-recording.signal)
     assert taufit.identify(robot, [mended], friction="linear").grades.overall != "poor"
+
+
+def test_gravity_far_below_the_nominal_robots_is_a_unit():
+    robot = taufit.read_robot("panda")
+    recording = one_course(robot, 4)
+    factors = gravity_factors(evidence(robot, recording))
+    assert 0.6 < np.nanmedian(factors) < 1.5
+    small = replace(recording, signal=0.1 * recording.signal)
+    np.testing.assert_allclose(gravity_factors(evidence(robot, small)), 0.1 * factors, rtol=1e-3)
+    with pytest.raises(ContradictionError) as error:
+        taufit.identify(robot, [small], friction="linear")
+    assert error.value.findings[0].kind == "unit"

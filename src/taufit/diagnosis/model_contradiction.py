@@ -26,6 +26,7 @@ from taufit.diagnosis.correction import (
 from taufit.diagnosis.hypothesis_test import HypothesisComparison, HypothesisTest
 from taufit.diagnosis.nominal_torque import (
     SignEvidence,
+    gravity_factors,
     shows_nominal_gravity,
     sign_evidence,
 )
@@ -171,6 +172,8 @@ _QUICK_ROWS, _CONFIRMED_COUNT = 300, 5
 _MEASURED_CLOCK_RANK = 40.0
 # Correlation of velocities above which joints move together and causes cannot be separated.
 _MAX_CORRELATION = 0.98
+# Gravity below this multiple of the nominal robot's is a unit; a load or missing links only add.
+_MIN_GRAVITY_FACTOR = 0.25
 _MOTION_KINDS = ("zero_offset", "swapped_joints", "swapped_torque", "clock_scale")
 
 
@@ -202,6 +205,11 @@ def find_model_contradiction(
             return [Cause(delay)]
     if signs.reversed_joints:
         return [_reversed_torque(signs, signs.reversed_joints)]
+    factors = np.abs(gravity_factors(evidence))
+    factors = factors[np.isfinite(factors)]
+    if len(factors) > 1 and np.median(factors) < _MIN_GRAVITY_FACTOR:
+        unit = _unit_correction(float(np.median(factors)))
+        return [Cause(Finding(unit.kind, "error", unit.message, remedy=unit.remedy), unit)]
     lag = delay_finding(evidence)
     return _other_robot_warning(evidence) if lag is None else [Cause(lag)]
 

@@ -85,6 +85,15 @@ def sign_evidence(evidence: HypothesisTest) -> SignEvidence:
 
 def shows_nominal_gravity(evidence: HypothesisTest) -> bool:
     """Whether the torque of any joint follows nominal gravity, with t above 4."""
+    return bool(np.any(gravity_factors(evidence) > 0.0))
+
+
+def gravity_factors(evidence: HypothesisTest) -> Float[Array, " j"]:
+    """Gravity in the torque over nominal gravity, per joint; nan where |t| is below 4.
+
+    The factor is that of least squares with inertia, friction and offset of the joint alone.
+    """
+    factors = np.full(evidence.rows.torque.shape[1], np.nan)
     rows = evidence.rows
     columns = _columns(rows, _gravity_columns(rows, declared=True))
     rate = len(rows.torque) / max(evidence.seconds, 1e-9)
@@ -100,9 +109,9 @@ def shows_nominal_gravity(evidence: HypothesisTest) -> bool:
         residual = y - x @ coefficients
         count = _independent_rows(residual, rate)
         variance = np.mean(residual**2) * np.linalg.inv(information)[0, 0] * len(x) / count
-        if coefficients[0] > _MIN_T * np.sqrt(max(variance, 1e-300)):
-            return True
-    return False
+        if abs(coefficients[0]) > _MIN_T * np.sqrt(max(variance, 1e-300)):
+            factors[j] = coefficients[0] / size[0]
+    return factors
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -189,4 +198,4 @@ def _independent_rows(residual: Float[Array, " n"], rate: float) -> float:
     return float(np.clip(n / time, 4.0, max(_MAX_INDEPENDENT * seconds, 4.0)))
 
 
-__all__ = ["SignEvidence", "shows_nominal_gravity", "sign_evidence"]
+__all__ = ["SignEvidence", "gravity_factors", "shows_nominal_gravity", "sign_evidence"]
