@@ -200,9 +200,12 @@ def find_model_contradiction(
         best = _best_correction(evidence, gravity, scales, measured)
         if best is not None:
             delay = delay_finding(evidence) if best[0].kind == "wrong_arm" else None
-            if delay is None or best[1].log_odds > _delay_log_odds(evidence, delay):
-                return [_cause(*best, gravity, robot)]
-            return [Cause(delay)]
+            is_delay = delay is not None and best[1].log_odds <= _delay_log_odds(evidence, delay)
+            cause = (
+                Cause(delay) if delay is not None and is_delay else _cause(*best, gravity, robot)
+            )
+            if cause.finding.severity == "error" or not signs.reversed_joints:
+                return [cause]
     if signs.reversed_joints:
         return [_reversed_torque(signs, signs.reversed_joints)]
     factors = np.abs(gravity_factors(evidence))
