@@ -461,17 +461,17 @@ def _(log):
         log.v[:, 3] = 0.0
 
 
-@trap("torque of joint 3 zero", "no_variation")
+@trap("torque of joint 3 zero", "dead_torque")
 def _(log):
     log.s[:, 2] = 0.0
 
 
-@trap("torque of joint 2 constant", "no_variation")
+@trap("torque of joint 2 constant", "dead_torque")
 def _(log):
     log.s[:, 1] = float(np.mean(log.s[:, 1]))
 
 
-@trap("torque quantised coarsely", "quantised", "no_variation")
+@trap("torque quantised coarsely", "quantised", "no_variation", "dead_torque")
 def _(log):
     step = 0.25 * np.ptp(log.s, axis=0).max()
     log.s = np.round(log.s / step) * step

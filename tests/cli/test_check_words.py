@@ -64,7 +64,7 @@ def test_tables_fit_80_columns(robot, folder, tmp_path, capsys, monkeypatch):
     path = tmp_path / "a_long_name_of_a_recording.parquet"
     assert run(capsys, "simulate", robot, "-o", path)[0] == 0
     code, out = run(capsys, "fit", robot, path, "--friction", "linear", "--estimator", "wls",
-                    "--holdout", path, "-o", tmp_path / "m.json")  # fmt: skip
+                    "--holdout", path, "--allow-repeats", "-o", tmp_path / "m.json")  # fmt: skip
     assert code == 0
     lines = out.splitlines()
     assert max(map(len, lines)) <= 80

@@ -133,7 +133,7 @@ def test_fit_and_check_agree(capsys, folder, tmp_path):
     data = answer(
         capsys, "fit", "ur5e", folder / "train.parquet", "--friction", "linear",
         "--estimator", "wls", "--cutoff-hz", "8",
-        "--holdout", test, "--holdout", folder / "train.parquet", "-o", model,
+        "--holdout", test, "--holdout", folder / "train.parquet", "--allow-repeats", "-o", model,
     )  # fmt: skip
     assert isinstance(data["base_parameters"], int) and data["base_parameters"] > 36
     assert isinstance(data["condition_number"], float) and data["condition_number"] >= 1.0

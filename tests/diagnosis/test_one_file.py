@@ -44,7 +44,7 @@ def test_the_file_the_joint_and_the_angle_are_named(runs, joint, angle):
     assert cause.finding.message.startswith("run2.csv: ")
     # An offset in the map would spoil the other files.
     assert cause.finding.remedy is None
-    rows = cause.change.remedy.edits[0].value
+    rows = cause.correction.remedy.edits[0].value
     # Of these four angles the worst was found to 0.013 rad.
     assert rows[joint] == pytest.approx(-angle, abs=0.03)
 

@@ -155,6 +155,10 @@ def _run_command(arguments: list[str]) -> None:
     if verb in _COMPUTE_INTENSIVE and not wants_help:
         reserve_blas_memory()
     options, is_large = _extract_large(arguments[1:])
+    if verb == "fit":
+        from taufit.cli.parts.repeated_fit import expand_again
+
+        options = expand_again(options)
     with (
         large_files() if is_large else nullcontext(),
         nullcontext() if wants_help else _no_numpy_warnings(),

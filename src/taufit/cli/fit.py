@@ -67,8 +67,9 @@ def command(
     from time import process_time
 
     from taufit.cli.parts.corrected_map import write_corrected_map
+    from taufit.cli.parts.repeated_fit import fit_arguments, require_same_inputs
     from taufit.model.model_file import write_model
-    from taufit.recording.files import find_recordings
+    from taufit.recording.files import find_recordings, require_unseen_holdout
     from taufit.validation import verdict
     from taufit.workflow import identify
     from taufit.workflow.file_cache import mounting_from_recordings
@@ -81,6 +82,8 @@ def command(
         recording, allow_repeats=result.allow_repeats, column_map=source.map
     )
     paths = selected_files.paths
+    if not result.allow_repeats:
+        require_unseen_holdout(paths, holdout_options.files)
     cache = result.open_cache(selected_files.folder)
 
     with progress("fit") as bar, cache or nullcontext():
@@ -95,19 +98,23 @@ def command(
         task = bar.add_task("fitting", total=_PASSES * len(files))
         mounting = None if arm.mounting else mounting_from_recordings(files, cache)
         nominal = arm.read(robot, recorded_mounting=mounting)
+        inputs = _provenance(
+            cache,
+            recordings=paths,
+            holdout=holdout_options.files,
+            holdout_share=holdout_options.share or None,
+            map=source.map,
+            robot_file=Path(robot) if Path(robot).exists() else robot,
+            **({} if model.friction_file is None else {"friction_file": model.friction_file}),
+        )
+        if result.again is not None:
+            require_same_inputs(result.again, inputs)
         request = replace(
             request,
             sign_hints=model.hints(nominal.joint_names),
             ignore_contradictions=result.ignore_contradictions,
             allow_repeats=result.allow_repeats,
-            provenance=_provenance(
-                cache,
-                recordings=paths,
-                holdout=holdout_options.files,
-                map=source.map,
-                robot_file=Path(robot) if Path(robot).exists() else robot,
-                **({} if model.friction_file is None else {"friction_file": model.friction_file}),
-            ),
+            provenance={**inputs, "arguments": list(fit_arguments.get())},
             cache=cache,
             processes=_processes(result.processes, len(files)),
             callback=lambda: bar.advance(task),
@@ -177,16 +184,16 @@ def _report_contradiction(
 
 
 def _provenance(
-    cache: Cache | None, **inputs: Path | Sequence[Path] | str | None
+    cache: Cache | None, **inputs: Path | Sequence[Path] | str | float | None
 ) -> dict[str, Any]:
     """Every input file with its hash."""
     from taufit.core.compute.cache.store import content_of
 
-    def describe(source: Path | Sequence[Path] | str | None) -> Any:
+    def describe(source: Path | Sequence[Path] | str | float | None) -> Any:
         if isinstance(source, Path):
             content = content_of(source) if cache is None else cache.content(source)
             return {"file": source.name, "sha256": content}
-        if source is None or isinstance(source, str):
+        if source is None or isinstance(source, (str, float)):
             return source
         return [describe(path) for path in source]
 

@@ -36,6 +36,15 @@ def channel_findings(recording: Recording) -> list[Finding]:
     for j in range(recording.joints):
         findings += _stuck_encoder_findings(recording, j)
         findings += _torque_findings(recording, j, moving)
+    if sum(finding.kind == "dead_torque" for finding in findings) == recording.joints:
+        findings = [
+            Finding(
+                "no_variation",
+                "error",
+                "the torque of every joint is constant: not recorded. Name the right columns in "
+                "the column map, or record it",
+            )
+        ]
     return [
         *findings,
         *_missing_sign_findings(recording, moving),
@@ -150,10 +159,11 @@ def _torque_findings(recording: Recording, j: int, moving: Bool[Array, " n"]) ->
     if np.ptp(x) <= 1e-9 * max(float(np.abs(x).max()), 1e-6):
         return [
             Finding(
-                "no_variation",
-                "error",
-                f"the torque of joint {j + 1} is {x[0]:g} throughout: not recorded, or stuck. "
-                "Name the right column in the column map, or record it",
+                "dead_torque",
+                "warning",
+                f"the torque of joint {j + 1} is {x[0]:g} throughout: not recorded, or stuck. The "
+                "joint is moved but not fitted: name the right column in the column map, or record "
+                "it",
                 joint=j + 1,
             )
         ]

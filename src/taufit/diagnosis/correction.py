@@ -114,7 +114,7 @@ def torque_sign(joints: list[int], total: int) -> Correction:
     signs = np.array(_signs(joints, total))
     numbers = ", ".join(str(j + 1) for j in joints)
     line = ", ".join(f"{s:.0f}" for s in signs)
-    joint_text = f"joint {numbers}" if len(joints) == 1 else "every joint"
+    joint_text = "every joint" if 1 < len(joints) == total else f"joint {numbers}"
     return Correction(
         "torque_sign",
         f"the torque of {joint_text} has the other sign: with `sign: [{line}]` at the torque (or "

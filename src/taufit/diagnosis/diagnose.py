@@ -49,7 +49,7 @@ _IMPOSSIBLE = ("corrupt_rows", "impossible_rows", "missing_values")
 FATAL = ("unit", "velocity_sign", "clock_scale")
 # Kinds of findings of `recording_causes`.
 CHANNEL_KINDS = (
-    *FATAL, "stuck_encoder", "no_variation", "quantised", "clipping", "torque_sign",
+    *FATAL, "stuck_encoder", "no_variation", "dead_torque", "quantised", "clipping", "torque_sign",
     "repeated_log", "beyond_limits", "too_short",
 )  # fmt: skip
 
@@ -148,7 +148,19 @@ def sample_causes(
         # An error already explains any further disagreement.
         return [*causes, *_invalid_row_causes(recordings)]
     unsigned = samples.signed is not None and not np.all(samples.signed)
-    if samples.joints == robot.joints and not unsigned and np.any(robot.parameters):
+    has_masses = bool(np.any(robot.parameters))
+    if unsigned or not has_masses:
+        reason = "it was recorded without sign" if unsigned else "the robot has no nominal masses"
+        causes.append(
+            Cause(
+                Finding(
+                    "sign_unchecked",
+                    "warning",
+                    f"sign and unit of the torque are not checked against gravity: {reason}",
+                )
+            )
+        )
+    if samples.joints == robot.joints and not unsigned and has_masses:
         # Only the presence of drive gains in all recordings matters there.
         representative = [next((r for r in recordings if r.gain is None), recordings[0])]
         if source is None or not source.compute_on_excerpt(

@@ -16,8 +16,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from taufit.core.arrays import Array, Float
-from taufit.diagnosis.correction import Cause, Correction, DiagnosisRows, torque_scale
+from taufit.diagnosis.correction import (
+    Cause,
+    Correction,
+    DiagnosisRows,
+    torque_scale,
+    torque_sign,
+)
 from taufit.diagnosis.hypothesis_test import HypothesisComparison, HypothesisTest
+from taufit.diagnosis.nominal_torque import (
+    SignEvidence,
+    gravity_factors,
+    shows_nominal_gravity,
+    sign_evidence,
+)
 from taufit.diagnosis.other_robots import (
     ROBOT_LOG_ODDS,
     candidate_robots,
@@ -160,6 +172,8 @@ _QUICK_ROWS, _CONFIRMED_COUNT = 300, 5
 _MEASURED_CLOCK_RANK = 40.0
 # Correlation of velocities above which joints move together and causes cannot be separated.
 _MAX_CORRELATION = 0.98
+# Gravity below this multiple of the nominal robot's is a unit; a load or missing links only add.
+_MIN_GRAVITY_FACTOR = 0.25
 _MOTION_KINDS = ("zero_offset", "swapped_joints", "swapped_torque", "clock_scale")
 
 
@@ -174,6 +188,9 @@ def find_model_contradiction(
         return [*_other_robot_warning(evidence), *_too_short_causes(evidence)]
     has_gains = all(r.gain is not None for r in recordings)
     evidence = evidence.with_gain(evidence.samples.gain if has_gains else None)
+    signs = sign_evidence(evidence)
+    if signs.is_reversed_throughout:
+        return [_reversed_torque(signs, list(range(robot.joints)))]
     scales = _gravity_scales(evidence)
     if _is_suspicious(evidence, scales):
         from taufit.calibration.mounting import estimate_gravity
@@ -183,11 +200,34 @@ def find_model_contradiction(
         best = _best_correction(evidence, gravity, scales, measured)
         if best is not None:
             delay = delay_finding(evidence) if best[0].kind == "wrong_arm" else None
-            if delay is None or best[1].log_odds > _delay_log_odds(evidence, delay):
-                return [_cause(*best, gravity, robot)]
-            return [Cause(delay)]
+            is_delay = delay is not None and best[1].log_odds <= _delay_log_odds(evidence, delay)
+            cause = (
+                Cause(delay) if delay is not None and is_delay else _cause(*best, gravity, robot)
+            )
+            if cause.finding.severity == "error" or not signs.reversed_joints:
+                return [cause]
+    if signs.reversed_joints:
+        return [_reversed_torque(signs, signs.reversed_joints)]
+    factors = np.abs(gravity_factors(evidence))
+    factors = factors[np.isfinite(factors)]
+    if len(factors) > 1 and np.median(factors) < _MIN_GRAVITY_FACTOR:
+        unit = _unit_correction(float(np.median(factors)))
+        return [Cause(Finding(unit.kind, "error", unit.message, remedy=unit.remedy), unit)]
     lag = delay_finding(evidence)
     return _other_robot_warning(evidence) if lag is None else [Cause(lag)]
+
+
+def _reversed_torque(signs: SignEvidence, joints: list[int]) -> Cause:
+    """Error on torque that agrees with the nominal robot only with the other sign."""
+    correction = torque_sign(joints, len(signs.decided))
+    shown = ", ".join(str(j + 1) for j in signs.reversed_joints)
+    message = f"{correction.message} (joint {shown} against the nominal robot)"
+    return Cause(
+        Finding(
+            correction.kind, "error", message, joint=correction.joint, remedy=correction.remedy
+        ),
+        correction,
+    )
 
 
 def _other_robot_warning(evidence: HypothesisTest) -> list[Cause]:
@@ -316,6 +356,7 @@ def _testable_corrections(
     untested = _MOTION_KINDS if _joints_move_together(evidence) else ()
     finite = scales[np.isfinite(scales)]
     without_gravity = len(finite) > 0 and bool(np.all(np.abs(finite) < _NO_GRAVITY_SCALE))
+    without_gravity = without_gravity and not shows_nominal_gravity(evidence)
     selected = [
         replace(correction, rank=_MEASURED_CLOCK_RANK)
         if measured and correction.kind == "clock_scale"

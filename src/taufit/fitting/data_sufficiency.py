@@ -114,7 +114,11 @@ def require_sufficient_data(
     require_joints(source.joints, joints, name=source.names[0], robot=model.robot.name)
     summary = source.summary
     kept_count, span = summary.kept_moving, summary.ranges["position"].width
-    unusable = np.flatnonzero((span >= _MIN_RANGE) & (kept_count == 0))
+    # Joints without torque are moved, not fitted.
+    varies = np.ptp(source.excerpt.torque, axis=0) > 1e-6 * np.abs(source.excerpt.torque).max(
+        axis=0
+    )
+    unusable = np.flatnonzero((span >= _MIN_RANGE) & (kept_count == 0) & varies)
     if len(unusable):
         joint_text = ", ".join(f"{i + 1} ({model.robot.joint_names[i]})" for i in unusable)
         raise PoorExcitationError(

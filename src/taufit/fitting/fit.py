@@ -21,6 +21,7 @@ from taufit.fitting.selection.friction_terms import gaussian_prior, select_frict
 from taufit.fitting.selection.prior_scales import PriorScales, estimate_prior_scales, rated_speed
 from taufit.fitting.unidirectional_joints import confounded_terms
 from taufit.model.fitted_model import FittedModel
+from taufit.model.score import MAX_NOISE
 from taufit.model.torque_model import TorqueModel
 from taufit.model.training_record import (
     BaseRecord,
@@ -129,7 +130,7 @@ def automatic_model(
 
 @renamed_keywords(known="friction_prior")
 @one_blas_thread
-def fit(
+def fit(  # noqa: PLR0913 - one parameter per setting
     model: TorqueModel,
     samples: Samples | SampleSource,
     estimator: Estimator | None = None,
@@ -139,6 +140,7 @@ def fit(
     dropped: tuple[str, ...] = (),
     friction_prior: FrictionPrior | None = None,
     load: Float[Array, " p"] | None = None,
+    ignore_contradictions: bool = False,
 ) -> Estimate:
     """Estimate the parameters of a model from samples, with their uncertainty.
 
@@ -159,6 +161,7 @@ def fit(
             terms dropped in it.
         load: Parameters whose rigid-body torque is the initial load of load-dependent friction, if
             known.
+        ignore_contradictions: Whether torque that the robot does not explain is a warning only.
 
     Raises:
         RecordingError: If the recording is too short or contradicts the robot.
@@ -177,7 +180,7 @@ def fit(
     require_sufficient_data(model, source, with_prior=automatic)
     amount = DataAmount.from_samples(model, source)
     confounded = confounded_terms(model, source.excerpt)
-    dropped = (*dropped, *model.absent)
+    dropped = (*dropped, *model.absent, *_unmeasured_drive_parameters(model, source))
     dropped = (*dropped, *(friction_prior.dropped if friction_prior is not None else ()))
     if not automatic:
         # Without priors, one of two equal columns must be dropped.
@@ -232,7 +235,7 @@ def fit(
     )
     values = np.where(np.isin(estimate.names, dropped), 0.0, estimate.values)
     warnings = [*confounded.warnings, *estimate.warnings]
-    residual_warnings = _residual_findings(model, source, estimate)
+    residual_warnings = _residual_findings(model, source, estimate, ignore_contradictions)
     if evidence is not None:
         warnings += amount.findings()
         warnings += unidentifiable_findings(model, estimate, evidence.link_weight)
@@ -252,6 +255,12 @@ def fit(
         settings=settings,
         from_data=None if evidence is None else evidence.from_data,
     )
+
+
+def _unmeasured_drive_parameters(model: TorqueModel, source: SampleSource) -> list[str]:
+    """Friction, rotor and further terms of joints without torque: nothing determines them."""
+    without_rows = {f"joint_{j + 1}." for j in np.flatnonzero(source.summary.kept_rows == 0)}
+    return [name for name in model.names if f"{name.partition('.')[0]}." in without_rows]
 
 
 def fitted_model(
@@ -381,18 +390,25 @@ def unidentifiable_findings(
     ]
 
 
-def _residual_findings(model: TorqueModel, source: SampleSource, estimate: Estimate) -> list[str]:
+def _residual_findings(
+    model: TorqueModel, source: SampleSource, estimate: Estimate, ignore_contradictions: bool
+) -> list[str]:
     """Warnings on implausible residuals; raises if the model does not explain the torque."""
     std = np.where(source.summary.kept_rows > 0, source.summary.torque_std, 1.0)
     nrmse = estimate.torque_rms / np.maximum(std, 1e-12)
-    if np.median(nrmse) > _MAX_NRMSE:
+    # No model explains joints whose torque is mostly noise.
+    measured = ~(source.excerpt.white_noise_share > MAX_NOISE)
+    out = []
+    if np.any(measured) and np.median(nrmse[measured]) > _MAX_NRMSE:
         nrmse_text = ", ".join(f"{100 * x:.0f} %" for x in nrmse)
-        raise RecordingError(
+        message = (
             f"this robot does not explain these torques: {nrmse_text} of the torque of joints 1 to "
             f"{len(nrmse)} is unexplained. Is it the right robot, are columns, signs, units and "
             "drive gains right (--map), and is the robot mounted as declared (--mounting)?"
         )
-    out = []
+        if not ignore_contradictions:
+            raise RecordingError(message)
+        out.append(message)
     if not is_consistent(model, estimate.values):
         out.append(
             "the parameters are not physically possible (a negative mass, inertia or friction); "

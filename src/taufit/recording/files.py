@@ -95,6 +95,23 @@ def find_recordings(
     return RecordingPaths(tuple(paths), top, tuple(findings))
 
 
+def require_unseen_holdout(training: Sequence[Path], holdout: Sequence[Path]) -> None:
+    """Raise if a hold-out file has the contents of a training file."""
+    paths = [*training, *holdout]
+    seen = [
+        f"{paths[k]} has the contents of {paths[first]}, to which the model is fitted"
+        for k, first in sorted(find_repeated_files(paths).items())
+        if first < len(training) <= k
+    ]
+    if seen:
+        raise RecordingError(
+            "\n".join(seen[:_MAX_LISTED])
+            + ".\nA hold-out recording tests the model only if the fit "
+            "has not seen it: give another one, --holdout 30%, or --allow-repeats "
+            "(allow_repeats=True)."
+        )
+
+
 def _repeat_findings(paths: Sequence[Path]) -> list[Finding]:
     def message(repeat: Path, first: Path) -> str:
         if repeat == first:

@@ -327,4 +327,6 @@ def _rows(
         slow = np.abs(friction_velocity) < smoothing.dead_zone
         keep &= ~dilate_mask(slow, rate_hz, reach, periodic=smoothing.periodic)
     keep &= motion[:, None]
+    # Torque that never changes was not measured.
+    keep &= np.ptp(run.torque, axis=0) > 1e-9 * np.maximum(np.abs(run.torque).max(axis=0), 1e-6)
     return motion, keep

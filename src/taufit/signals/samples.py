@@ -129,6 +129,19 @@ class Samples(NotebookDisplay):
         """Samples in motion; all if nothing was trimmed."""
         return np.ones(len(self), bool) if self.motion is None else self.motion
 
+    @property
+    def white_noise_share(self) -> Float[Array, " j"]:
+        """White noise of torque behind the low-pass, over the standard deviation of torque.
+
+        nan where unknown, or where torque does not vary.
+        """
+        torque = self.torque[self.in_motion]
+        if self.noise is None or len(torque) == 0:
+            return np.full(self.joints, np.nan)
+        std = torque.std(axis=0)
+        pass_band = min(1.0, 2.0 * self.cutoff_hz / self.rate_hz)
+        return self.noise * np.sqrt(pass_band) / np.where(std > 0.0, std, np.nan)
+
     def run_slices(self) -> tuple[slice, ...]:
         """Rows of each run, in order."""
         edges = np.concatenate([[0], np.flatnonzero(np.diff(self.run)) + 1, [len(self)]])

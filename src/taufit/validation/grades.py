@@ -337,13 +337,14 @@ def _doubts(
             out.append(f"{be.format(', '.join(numbers))} {verb}")
     if not on_holdout:
         out.append("it was not tested on a recording it has not seen (--holdout 30%)")
-    return out + [f.message.split(":")[0] for f in findings if f.kind in _DOUBTFUL_KINDS]
+    repeated = [f for f in findings if f.kind in _DOUBTFUL_KINDS]
+    return out + [f.message.split(":")[0] for f in repeated]
 
 
 def nominal_rmse_findings(
-    rmse: Float[Array, " j"], nominal: Float[Array, " j"] | None
+    rmse: Float[Array, " j"], nominal: Float[Array, " j"] | None, measured: Bool[Array, " j"]
 ) -> list[Finding]:
-    """Finding for every joint that the nominal robot explains better than the fit."""
+    """Finding for every measured joint that the nominal robot explains better than the fit."""
     if nominal is None:
         return []
     return [
@@ -355,7 +356,7 @@ def nominal_rmse_findings(
             "column, gain and sign, and its friction (--friction linear)",
             joint=int(j) + 1,
         )
-        for j in np.flatnonzero(rmse > 1.02 * nominal)
+        for j in np.flatnonzero(measured & (rmse > 1.02 * nominal))
     ]
 
 

@@ -53,9 +53,7 @@ def white_noise_share(samples: Samples) -> Float[Array, " j"]:
     It is a lower bound, which does not need the unfiltered torque: enough to call a torque noise,
     not to state the noise of one that is not; nan there.
     """
-    if samples.noise is None:
-        return np.full(samples.joints, np.nan)
-    share = samples.noise * np.sqrt(_pass_band(samples)) / _torque_std(samples)
+    share = samples.white_noise_share
     return np.asarray(np.where(share > MAX_NOISE, share, np.nan))
 
 

@@ -13,7 +13,7 @@ from taufit.core.threads import one_blas_thread
 from taufit.robot import Robot
 from taufit.workflow.fit_request import FitChoices, FitRequest
 from taufit.workflow.identification import IdentificationResult
-from taufit.workflow.inputs import File, Holdout, Recordings, parse_inputs
+from taufit.workflow.inputs import File, Holdout, Recordings, holdout_fraction, parse_inputs
 from taufit.workflow.steps import (
     adapt_structure,
     assess,
@@ -100,6 +100,10 @@ def identify(
     files, holdout_recordings = parse_inputs(
         recordings, holdout, request.reader, allow_repeats=request.allow_repeats
     )
+    if share := holdout_fraction(holdout):
+        request = replace(
+            request, provenance={"holdout_share": share, **(request.provenance or {})}
+        )
     with Processes(request.processes) as engine, _open_cache_context(request.cache) as cache:
         data = prepare(request, robot, files, engine, cache)
         state = build_structure(request, data)

@@ -19,7 +19,13 @@ from typing import Any, Protocol, runtime_checkable
 from taufit.core.errors import RecordingError
 from taufit.recording import Recording, read_recordings, training_or_holdout_part
 from taufit.recording.column_map import read_map
-from taufit.recording.files import HoldoutFiles, RecordingFiles, RecordingPaths, find_recordings
+from taufit.recording.files import (
+    HoldoutFiles,
+    RecordingFiles,
+    RecordingPaths,
+    find_recordings,
+    require_unseen_holdout,
+)
 from taufit.recording.finding import Finding
 from taufit.recording.read import Map
 from taufit.recording.readers.from_frame import is_frame
@@ -197,7 +203,11 @@ def parse_inputs(
             else None
         )
     if files is not None:
-        return files, holdout_files(files, (), reader) if share else _read_holdout(holdout, reader)
+        if share:
+            return files, holdout_files(files, (), reader)
+        if not allow_repeats and holdout is not None and not isinstance(holdout, Mapping):
+            require_unseen_holdout(files.paths, _holdout_paths(holdout, reader))
+        return files, _read_holdout(holdout, reader)
     runs = [(_item_name(item, number), reader(item)) for number, item in enumerate(items, 1)]
     if not share:
         return [run for _, item_runs in runs for run in item_runs], _read_holdout(holdout, reader)
@@ -228,13 +238,17 @@ def _read_holdout(holdout: Holdout, reader: Reader) -> Mapping[str, Sequence[Rec
         return {}
     if isinstance(holdout, Mapping):
         return holdout
-    items = _to_list(list(holdout.paths) if isinstance(holdout, RecordingFiles) else holdout)
-    paths = _find_files(items, reader, allow_repeats=True).paths
+    paths = _holdout_paths(holdout, reader)
     if paths:
         return HoldoutFiles({str(path): partial(reader, path) for path in paths})
-    return _merge_by_name(
-        [(_item_name(item, number), reader(item)) for number, item in enumerate(items, 1)]
-    )
+    items = enumerate(_to_list(holdout), 1)
+    return _merge_by_name([(_item_name(item, number), reader(item)) for number, item in items])
+
+
+def _holdout_paths(holdout: Recordings, reader: Reader) -> tuple[Path, ...]:
+    """Hold-out files; empty if they are not files."""
+    items = _to_list(list(holdout.paths) if isinstance(holdout, RecordingFiles) else holdout)
+    return _find_files(items, reader, allow_repeats=True).paths
 
 
 def _merge_by_name(runs: Iterable[tuple[str, list[Recording]]]) -> dict[str, list[Recording]]:

@@ -261,6 +261,7 @@ def solve(request: FitRequest, state: FitState) -> Fit:
             dropped=state.dropped,
             load=state.load,
             friction_prior=friction_prior,
+            ignore_contradictions=request.ignore_contradictions,
         )
     thermal = None if state.temperature_fit is None else state.temperature_fit.thermal
     return Fit(
@@ -289,7 +290,7 @@ def assess(
     )
     findings = (
         *state.findings,
-        *nominal_rmse_findings(scores.overall.rmse, nominal),
+        *nominal_rmse_findings(training_score.rmse, nominal, training_score.measured),
         *outliers,
         *unmeasured_findings(judged_scores),
     )

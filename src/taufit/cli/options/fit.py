@@ -244,6 +244,12 @@ def _is_percentage(path: Path) -> bool:
 class ResultOptions:
     """Output files and messages."""
 
+    again: Annotated[
+        Path | None,
+        typer.Option(
+            "--again", help="Repeat the fit that made MODEL; needs no arguments.", metavar="MODEL"
+        ),
+    ] = None
     report: Annotated[
         Path | None, typer.Option(help="HTML report to write.", metavar="FILE.html")
     ] = None

@@ -96,7 +96,8 @@ def with_ripple(
     remaining = np.where(all_squares < _LONG_WAVE_RATIO * squares_short, all_squares, squares_short)
     independent = np.maximum(search.regression.torque.count / search.correlation, 2.0)
     terms = np.bincount(owner[selected], minlength=layout.joints)
-    gain = independent * np.log(squares_without / np.maximum(remaining, np.finfo(float).tiny))
+    tiny = np.finfo(float).tiny
+    gain = independent * np.log(np.maximum(squares_without, tiny) / np.maximum(remaining, tiny))
     selected &= (gain > _CRITERION_FACTOR * terms * np.log(independent))[owner]
     if not np.any(selected):
         values_by_name = dict(zip(layout.names, search.theta.tolist(), strict=True))

@@ -1,0 +1,125 @@
+"""Reversed torque is found against the nominal robot, also where free links would absorb it."""
+
+from __future__ import annotations
+
+import gzip
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import taufit
+from taufit.diagnosis import ContradictionError
+from taufit.diagnosis.hypothesis_test import HypothesisTest
+from taufit.diagnosis.nominal_torque import (
+    gravity_factors,
+    shows_nominal_gravity,
+    sign_evidence,
+)
+from taufit.dynamics import gravity_torque, inverse_dynamics
+from taufit.recording import Recording
+
+MED7 = Path(__file__).parents[3] / "shared" / "data" / "kuka_med7"
+
+
+def one_course(robot, seed=1, seconds=30.0, sign=1.0, gravity=True) -> Recording:
+    """All joints follow one common course; links off by 30 % from the robot's description."""
+    rng = np.random.default_rng(seed)
+    true = robot.with_parameters(
+        robot.parameters * np.repeat(rng.uniform(0.7, 1.3, robot.joints), 10)
+    )
+    time = np.arange(0.0, seconds, 0.01)
+    course = sum(
+        a * np.sin(2 * np.pi * f * time + p)
+        for f, a, p in zip((0.11, 0.23, 0.41), (0.5, 0.3, 0.15), rng.uniform(0, 6, 3), strict=True)
+    )
+    course *= np.minimum(1.0, np.minimum(time, time[-1] - time))
+    middle = 0.5 * (robot.limits.lower + robot.limits.upper)
+    q = middle + course[:, None] * rng.uniform(0.3, 0.9, robot.joints)
+    v = np.gradient(q, time, axis=0)
+    a = np.gradient(v, time, axis=0)
+    torque = inverse_dynamics(true, q, v, a)
+    torque = torque if gravity else torque - gravity_torque(true, q)
+    size = torque.std(axis=0)
+    torque = torque + 0.2 * size * np.tanh(v / 0.02) + rng.normal(scale=0.02 * size, size=q.shape)
+    return Recording(
+        time, position=q, velocity=v, signal=sign * torque, torque_source="motor_torque"
+    )
+
+
+def evidence(robot, recording) -> HypothesisTest:
+    return HypothesisTest(robot, taufit.condition(recording))
+
+
+@pytest.mark.parametrize("arm", ["panda", "ur5e"])
+def test_reversed_torque_of_a_common_course_is_refused_and_the_right_one_is_not(arm):
+    robot = taufit.read_robot(arm)
+    right = sign_evidence(evidence(robot, one_course(robot)))
+    assert not right.reversed_joints and np.any(right.decided > 0)
+    turned = sign_evidence(evidence(robot, one_course(robot, sign=-1.0)))
+    assert turned.is_reversed_throughout
+    np.testing.assert_array_equal(turned.decided, -right.decided)
+    with pytest.raises(ContradictionError, match="every joint has the other sign") as error:
+        taufit.identify(robot, [one_course(robot, sign=-1.0)], friction="linear")
+    assert error.value.findings[0].kind == "torque_sign"
+    assert error.value.findings[0].remedy is not None
+
+
+def test_undeclared_mountings_are_not_taken_for_signs():
+    robot = taufit.read_robot("panda")
+    for seed in range(3):
+        recording = one_course(robot, seed)
+        for mounting in ((np.pi / 2, 0.0, 0.0), (np.pi, 0.0, 0.0)):
+            found = sign_evidence(evidence(robot.with_mounting(mounting), recording))
+            assert not found.reversed_joints, (seed, mounting, found)
+
+
+def test_nominal_gravity_is_shown_where_it_is_and_not_where_it_was_subtracted():
+    robot = taufit.read_robot("ur5e")
+    assert shows_nominal_gravity(evidence(robot, one_course(robot, 2)))
+    assert not shows_nominal_gravity(evidence(robot, one_course(robot, 2, gravity=False)))
+
+
+def test_signs_that_cannot_be_checked_are_said_to_be_unchecked():
+    robot = taufit.read_robot("ur5e")
+    recording = one_course(robot, 3)
+    bare = robot.with_parameters(0.0 * robot.parameters)
+    result = taufit.identify(bare, [recording], friction="linear", ignore_contradictions=True)
+    assert any("not checked against gravity" in text for text in result.warnings)
+    result = taufit.identify(robot, [recording], friction="linear", ignore_contradictions=True)
+    assert not any("not checked against gravity" in text for text in result.warnings)
+
+
+@pytest.mark.skipif(not MED7.exists(), reason="shared recording kuka_med7 is not here")
+def test_a_real_arm_with_all_signs_reversed_is_refused_and_fits_when_corrected():
+    columns = {}
+    for name in ("positions", "efforts"):
+        with gzip.open(MED7 / f"joint_states_{name}.csv.gz", "rt") as file:
+            header = file.readline().strip().split(",")
+            table = np.loadtxt(file, delimiter=",")
+        columns[name] = table[:, [header.index(f"lbr_joint_{j}") for j in range(7)]]
+    fresh = np.r_[True, np.any(np.diff(columns["efforts"], axis=0) != 0.0, axis=1)]
+    recording = Recording(
+        (table[:, 0] - table[0, 0])[fresh],
+        position=columns["positions"][fresh],
+        signal=columns["efforts"][fresh],
+        torque_source="joint_torque_sensor",
+    )
+    robot = taufit.read_robot(MED7 / "med7dock.urdf")
+    with pytest.raises(ContradictionError, match="every joint has the other sign"):
+        taufit.identify(robot, [recording], friction="linear")
+    mended = replace(recording, signal=-recording.signal)
+    assert taufit.identify(robot, [mended], friction="linear").grades.overall != "poor"
+
+
+def test_gravity_far_below_the_nominal_robots_is_a_unit():
+    robot = taufit.read_robot("panda")
+    recording = one_course(robot, 4)
+    factors = gravity_factors(evidence(robot, recording))
+    assert 0.6 < np.nanmedian(factors) < 1.5
+    small = replace(recording, signal=0.1 * recording.signal)
+    np.testing.assert_allclose(gravity_factors(evidence(robot, small)), 0.1 * factors, rtol=1e-3)
+    with pytest.raises(ContradictionError) as error:
+        taufit.identify(robot, [small], friction="linear")
+    assert error.value.findings[0].kind == "unit"
