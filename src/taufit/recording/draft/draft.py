@@ -11,7 +11,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import RecordingError
-from taufit.recording.draft.from_mostly_static import static_layout
+from taufit.recording.draft.from_standing_joints import static_layout
 from taufit.recording.draft.from_names import (
     COMPUTED,
     MEASURED,
