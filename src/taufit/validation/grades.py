@@ -47,8 +47,8 @@ _DOUBTFUL_KINDS = (
 class Thresholds:
     """Limits of the grades.
 
-    Chosen on recordings of UR10e, Panda, KR300, TX40 and Med 7, tested on those of six other arms
-    (`python -m benchmarks verdicts`).
+    The limits are requirements, not fitted values. `python -m benchmarks verdicts` counts wrong
+    structures that pass them.
 
     Attributes:
         excellent, good, usable: Largest unexplained fraction of torque of each word.

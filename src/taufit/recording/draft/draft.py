@@ -11,7 +11,6 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import RecordingError
-from taufit.recording.draft.from_standing_joints import static_layout
 from taufit.recording.draft.from_names import (
     COMPUTED,
     MEASURED,
@@ -21,6 +20,7 @@ from taufit.recording.draft.from_names import (
     run_column,
     time_column,
 )
+from taufit.recording.draft.from_standing_joints import static_layout
 from taufit.recording.draft.from_values import (
     TableLayout,
     guess_time_unit,
