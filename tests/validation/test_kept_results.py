@@ -75,7 +75,7 @@ def test_a_second_fit_reads_nothing_and_finds_the_same(made, folder):
         )
         assert other.warnings == plain.warnings
         assert [one.file for one in other.files] == [one.file for one in plain.files]
-        np.testing.assert_array_equal(other.training.rmse, plain.training.rmse)
+        np.testing.assert_array_equal(other.training_score.rmse, plain.training_score.rmse)
 
 
 def test_the_order_of_files_and_their_place_do_not_matter(made, folder, tmp_path_factory):
@@ -155,7 +155,7 @@ def test_one_more_file_is_within_what_is_promised(made, folder):
     away = np.abs(more.estimate.base_values - plain.estimate.base_values)
     # Gear torque to 0.1 %: measured .015 standard deviations here, .027 with 30 files.
     assert np.max(away / plain.estimate.base_std) < 0.05
-    np.testing.assert_allclose(more.training.rmse, plain.training.rmse, rtol=1e-3)
+    np.testing.assert_allclose(more.training_score.rmse, plain.training_score.rmse, rtol=1e-3)
     np.testing.assert_allclose(more.estimate.base_std, plain.estimate.base_std, rtol=0.05)
 
 
@@ -163,10 +163,10 @@ def test_where_parameters_stay_near_only_the_new_file_is_read(made, folder, monk
     fitted(made[0], folder, folder, count=4)
     always = ResultCache.reuse_if_close
 
-    def settled(self, name, value, near):
+    def settled(self, name, value, is_close):
         return always(self, name, value, lambda now, known: True)
 
-    monkeypatch.setattr(ResultCache, "settled", settled)
+    monkeypatch.setattr(ResultCache, "reuse_if_close", settled)
     _, read = fitted(made[0], folder, folder)
 
     assert set(read) == {"run4.parquet"}

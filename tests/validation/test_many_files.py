@@ -95,7 +95,9 @@ def test_files_and_memory_give_one_estimate(arm, paths, monkeypatch):
     apiece = fitted(arm, paths)
 
     assert apart(together, apiece) < 1e-9
-    np.testing.assert_allclose(apiece.training.nrmse, together.training.nrmse, rtol=1e-9)
+    np.testing.assert_allclose(
+        apiece.training_score.nrmse, together.training_score.nrmse, rtol=1e-9
+    )
     std = apiece.estimate.base_std / together.estimate.base_std
     np.testing.assert_allclose(std, 1.0, rtol=1e-6)
     assert apiece.warnings == together.warnings
