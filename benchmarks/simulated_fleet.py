@@ -121,6 +121,6 @@ def friction_curve(twin: Twin) -> Float[Array, "j s"]:
     for j in range(twin.robot.joints):
         v = speed[j] * np.array(SPEEDS)
         shape = np.zeros(0) if friction.shape is None else np.asarray(friction.shape)[j]
-        columns = friction.model.at(TermInput(v), shape)
+        columns = friction.model.columns_at(TermInput(v), shape)
         out[j] = columns @ np.asarray(friction.coefficients)[j]
     return out

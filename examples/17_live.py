@@ -45,4 +45,4 @@ for k in order:
             f"{reading.time:6.2f} s  {found.mass:.2f} kg, {state}; "
             f"torque within its interval at {int(np.sum(off <= reading.half_width))} of 6 joints"
         )
-print("left out:", monitor.intake.counts)
+print("left out:", monitor.conditioner.counts)

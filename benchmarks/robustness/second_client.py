@@ -249,7 +249,7 @@ def _lines(cell: Cell) -> list[Any]:
     return [
         mock.patch("taufit.wire.source_address.open_source", lambda *a, **k: cell),
         mock.patch("taufit.wire.ur_player.TcpConnection", Line),
-        mock.patch("taufit.wire.ur_player.exchange", lambda *a, **k: cell.controller.stop()),
+        mock.patch("taufit.wire.ur_player.exchange_lines", lambda *a, **k: cell.controller.stop()),
         mock.patch("taufit.wire.ur_player.controller_info", about),
         mock.patch("taufit.wire.ur_player.calibration", lambda *a, **k: table),
         mock.patch("taufit.wire.ur_player.time.sleep", lambda s: cell.tick(int(s / 0.008))),

@@ -163,7 +163,7 @@ def test_time_that_runs_back_is_left_out_until_the_clock_goes_on(bench, free):
     samples = list(stream(bench.model, bench.run(48).recording).samples())[:300]
     for k, sample in enumerate(samples):
         watch.update(sample[0] - (2.0 if k >= 250 else 0.0), *sample[1:])
-    assert watch.intake.counts.late == 4 and watch.intake.counts.clock == 1
+    assert watch.conditioner.counts.late == 4 and watch.conditioner.counts.clock == 1
     assert watch.samples == 296
 
 

@@ -157,7 +157,9 @@ def assert_every_sample_is_somewhere(monitor: Monitor, one: Recording) -> None:
     left = sum(account.dropped.values())
     assert account.readings + account.settling + left == account.samples
     # Two steps of the grid at the start and after each gap.
-    assert account.settling <= 3 * (1 + monitor.intake.counts.gap + monitor.intake.counts.clock)
+    assert account.settling <= 3 * (
+        1 + monitor.conditioner.counts.gap + monitor.conditioner.counts.clock
+    )
 
 
 def read(monitor: Monitor):

@@ -77,11 +77,11 @@ def test_topics_carry_external_torque_and_the_whole_reading():
 HEARD = """
 import sys, time
 from taufit.live.reading_publisher import EXTERNAL_TOPIC, Ros2ReadingPublisher
-from taufit.wire.ros.cyclone_dds import CycloneListener, CycloneSpeaker
+from taufit.wire.ros.cyclone_dds import CycloneJointStateSubscriber, CycloneMessagePublisher
 sys.path.insert(0, sys.argv[1])
 from test_publish import readings
-listener = CycloneListener(EXTERNAL_TOPIC)
-sink = Ros2ReadingPublisher(("a", "b", "c"), CycloneSpeaker)
+listener = CycloneJointStateSubscriber(EXTERNAL_TOPIC)
+sink = Ros2ReadingPublisher(("a", "b", "c"), CycloneMessagePublisher)
 end = time.monotonic() + 30
 while not sink._external._writer.get_matched_subscriptions() and time.monotonic() < end:
     time.sleep(0.05)

@@ -37,7 +37,7 @@ def test_compensation_takes_the_payload_off_the_hand(robot, payload, sides):
 
 
 def test_the_hand_carries_what_is_not_compensated(robot, payload, monkeypatch):
-    monkeypatch.setattr(hand_guiding, "_UNSTEADY", 0.0)
+    monkeypatch.setattr(hand_guiding, "_NOISE_RATIO", 0.0)
     nowhere = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
     none = np.zeros(robot.joints)
     masses = {}

@@ -69,7 +69,7 @@ def test_without_temperature_the_error_is_larger(recordings, warm_fit):
         temperature="none",
     )
     assert blind.to_dict()["temperature"] is None
-    assert np.all(warm_fit.training.rmse < 0.75 * blind.training_score.rmse)
+    assert np.all(warm_fit.training_score.rmse < 0.75 * blind.training_score.rmse)
 
 
 def test_the_report_shows_single_runs_and_maps(warm_fit):

@@ -152,10 +152,10 @@ def test_the_abb_client_decodes_the_virtual_robot():
 import json
 from taufit.robot import read_robot
 from taufit.sim import Twin, random_fourier, typical_rotor
-from taufit.virtual.controllers import PlayedArm, VirtualEgm
+from taufit.virtual.controllers import RepeatingRobot, VirtualEgm
 from ABBRobotEGM import EGM
 robot = typical_rotor(read_robot("kr5"))
-arm = PlayedArm(Twin(robot), random_fourier(robot, seed=1, frequency_hz=0.25), 250.0)
+arm = RepeatingRobot(Twin(robot), random_fourier(robot, seed=1, frequency_hz=0.25), 250.0)
 sent, step = {}, arm.step
 def noted():
     sample, command = step()

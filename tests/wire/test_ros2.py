@@ -137,10 +137,10 @@ import threading, time
 from cyclonedds.pub import DataWriter
 from cyclonedds.topic import Topic
 from taufit.wire.ros.cyclone_dds import _participant, read_latched_text
-from taufit.wire.ros.messages import StringMessage, latched
+from taufit.wire.ros.messages import StringMessage, latched_qos
 participant = _participant()
 writer = DataWriter(participant, Topic(participant, "rt/robot_description", StringMessage),
-                    qos=latched())
+                    qos=latched_qos())
 writer.write(StringMessage("<robot name='arm'/>"))
 time.sleep(0.2)
 print(read_latched_text("/robot_description", 5.0))

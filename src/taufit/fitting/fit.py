@@ -259,8 +259,12 @@ def fit(  # noqa: PLR0913 - one parameter per setting
 
 def _unmeasured_drive_parameters(model: TorqueModel, source: SampleSource) -> list[str]:
     """Friction, rotor and further terms of joints without torque: nothing determines them."""
-    without_rows = {f"joint_{j + 1}." for j in np.flatnonzero(source.summary.kept_rows == 0)}
-    return [name for name in model.names if f"{name.partition('.')[0]}." in without_rows]
+    layout = model.layout
+    is_term = layout.select(lambda parameter: True)
+    mask = np.zeros(len(model.names), bool)
+    for joint in np.flatnonzero(source.summary.kept_rows == 0).tolist():
+        mask |= layout.active(joint) & is_term
+    return [model.names[k] for k in np.flatnonzero(mask)]
 
 
 def fitted_model(

@@ -47,7 +47,7 @@ class IdentificationResult(NotebookDisplay):
         >>> import taufit
         >>> done = taufit.identify("ur3e", "run.parquet", holdout="other_day.parquet")
         >>> done.consistent, done.grades.overall, done.mean_holdout_nrmse < 0.2
-        (True, 'good', True)
+        (True, 'excellent', True)
         >>> axes = done.plot_friction()
     """
 
