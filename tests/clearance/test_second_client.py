@@ -18,8 +18,8 @@ def test_the_arm_never_leaves_its_limits_touches_or_starts_elsewhere():
 
 def test_without_the_looks_before_the_start_the_same_tries_find_faults(monkeypatch):
     monkeypatch.setattr(record, "_MAX_DISPLACEMENT", 99.0)
-    monkeypatch.setattr(ur_player, "_STANDS_WITHIN", 99.0)
-    monkeypatch.setattr(ur_player, "_RESTS_BELOW", 99.0)
+    monkeypatch.setattr(ur_player, "_MAX_START_ERROR", 99.0)
+    monkeypatch.setattr(ur_player, "_MAX_START_SPEED", 99.0)
     for seed in range(40):
         _, faults = tries(range(seed, seed + 1))
         if any("not shown" in text for text in faults):
