@@ -126,7 +126,7 @@ OUR_SDP = """
 import json, sys, time
 import numpy as np
 from taufit.regression import Batch, Information, accumulate as accumulate
-from taufit.estimators import ConsistentSdp, Problem, smallest_eigenvalues
+from taufit.estimators import ConsistentSdp, EstimationProblem, smallest_eigenvalues
 from taufit.dynamics import base_parameters
 from taufit.robot import read_robot
 from taufit.model.torque_model import TorqueModel
