@@ -93,7 +93,7 @@ def identify(
         >>> import taufit
         >>> done = taufit.identify("ur3e", "run.parquet", holdout="other_day.parquet")
         >>> done
-        Identification(ur3e: good, nrmse ... on 1 unseen recording(s))
+        Identification(ur3e: ..., nrmse ... on 1 unseen recording(s))
         >>> taufit.write_model(done.model, "model.json")
     """
     request = replace(request or FitRequest(), **choices)

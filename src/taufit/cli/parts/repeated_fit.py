@@ -12,7 +12,14 @@ from taufit.core.errors import TaufitError
 # Arguments of the running `taufit fit`, without those of `_OUTPUTS`.
 fit_arguments: ContextVar[tuple[str, ...]] = ContextVar("fit_arguments", default=())
 # Options about results, which are not repeated, and whether they have a value.
-_OUTPUTS = {"-o": True, "--output": True, "--report": True, "--write-map": True, "--json": False}
+_OUTPUTS = {
+    "-o": True,
+    "--output": True,
+    "--report": True,
+    "--write-map": True,
+    "--mend": True,
+    "--json": False,
+}
 _AGAIN = "--again"
 
 
@@ -44,7 +51,7 @@ def _recorded_arguments(model: Path) -> list[str]:
     if not isinstance(arguments, list) or not arguments:
         raise TaufitError(
             f"{model}: it does not record the arguments of its fit (it was made in Python, or "
-            "before version 0.3). Fit it again by hand."
+            "before version 0.2). Fit it again by hand."
         )
     return [str(word) for word in arguments]
 
@@ -65,6 +72,8 @@ def _without_outputs(arguments: Sequence[str]) -> list[str]:
             skip = False
         elif name in _OUTPUTS or name == _AGAIN:
             skip = _OUTPUTS.get(name, True) and "=" not in word
+        elif word.startswith("-o") and not word.startswith("--"):
+            continue  # -oFILE: option and value in one word
         else:
             out.append(word)
     return out

@@ -9,7 +9,7 @@ from typing import Any
 from taufit.core.errors import RecordingError
 from taufit.recording import read_map
 from taufit.recording.columns import ColumnEntry, locate_columns
-from taufit.recording.draft.draft import file_entry
+from taufit.recording.draft.map_writer import file_entry
 from taufit.recording.quantity import QUANTITIES
 from taufit.recording.run_files import keys_by_file
 from taufit.recording.table import Table

@@ -3,6 +3,7 @@
 Not here: reading the file (readers), applying the map (assemble).
 """
 
-from taufit.recording.draft.draft import Draft, draft_map, draft_text
+from taufit.recording.draft.draft import draft_map
+from taufit.recording.draft.map_writer import Draft, draft_text
 
 __all__ = ["Draft", "draft_map", "draft_text"]
