@@ -66,7 +66,6 @@ def command(
     """
     from time import process_time
 
-    from taufit.cli.parts.corrected_map import write_corrected_map
     from taufit.cli.parts.repeated_fit import fit_arguments, require_same_inputs
     from taufit.model.model_file import write_model
     from taufit.recording.files import find_recordings, require_unseen_holdout
@@ -121,16 +120,14 @@ def command(
         )
         with _report_contradiction(
             result,
-            lambda selected_files: write_corrected_map(
-                selected_files, paths, source, robot, result.write_map
-            ),
+            lambda findings: _corrected_map(findings, paths, source, robot, result.write_map),
         ):
             identified = identify(nominal, files, holdout=holdout, request=request)
         bar.update(task, completed=_PASSES * len(files), description="writing")
         decision = verdict(
             identified.holdout_scores or (identified.training_score,), limits, identified.grades
         )
-        corrected = write_corrected_map(identified.findings, paths, source, robot, result.write_map)
+        corrected = _corrected_map(identified.findings, paths, source, robot, result.write_map)
         is_refused = not decision.passed and not result.ignore_contradictions
         if not is_refused:
             write_model(identified.model, result.output)
@@ -161,6 +158,21 @@ def command(
 def _processes(requested: int | None, files: int) -> int | None:
     """Requested number of processes; one for few files."""
     return requested if requested is not None or files >= MANY_FILES else 1
+
+
+def _corrected_map(
+    findings: Sequence[Finding],
+    paths: Sequence[Path],
+    source: RecordingOptions,
+    robot: str,
+    output: Path | None,
+) -> CorrectedMap | None:
+    """Remedy of findings, with the corrected column map written; None without a remedy."""
+    if not any(finding.remedy is not None for finding in findings):
+        return None
+    from taufit.cli.parts.corrected_map import write_corrected_map
+
+    return write_corrected_map(findings, paths, source, robot, output)
 
 
 @contextmanager

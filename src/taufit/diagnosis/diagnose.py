@@ -18,12 +18,6 @@ from taufit.diagnosis.channels import channel_findings
 from taufit.diagnosis.correction import Cause
 from taufit.diagnosis.hypothesis_test import HypothesisTest
 from taufit.diagnosis.model_contradiction import find_model_contradiction
-from taufit.diagnosis.unit_advice import (
-    choose_unit_remedy,
-    hypothesis_test_for,
-    is_explained_in_degrees,
-    measured_gains,
-)
 from taufit.recording import Recording
 from taufit.recording.finding import Finding
 from taufit.recording.map.remedy import Remedy
@@ -91,7 +85,7 @@ def recording_causes(robot: Robot, recordings: Sequence[Recording]) -> list[Caus
             continue
         file_findings = [f for f in recording.findings if f.kind in FATAL and f.severity == "error"]
         file_findings = [
-            choose_unit_remedy(robot, recording, f) if f.kind == "clock_scale" else f
+            _with_tested_unit(robot, recording, f) if f.kind == "clock_scale" else f
             for f in file_findings
         ] + channel_findings(recording)
         findings += [_with_file_name(f, recording, recordings) for f in file_findings]
@@ -328,10 +322,18 @@ def _limit_findings(
     return []
 
 
+def _with_tested_unit(robot: Robot, recording: Recording, finding: Finding) -> Finding:
+    from taufit.diagnosis.unit_advice import choose_unit_remedy
+
+    return choose_unit_remedy(robot, recording, finding)
+
+
 def _explain_limits_by_robot(
     robot: Robot, recording: Recording
 ) -> tuple[str, str, Remedy | None] | None:
     """Kind, cause and remedy of the correction that fits the torque, if there is one."""
+    from taufit.diagnosis.unit_advice import hypothesis_test_for, measured_gains
+
     evidence = hypothesis_test_for(robot, recording)
     causes = [] if evidence is None else find_model_contradiction(robot, [recording], evidence)
     findings = [cause.finding for cause in causes if cause.finding.kind in _OUTSIDE_KINDS]
@@ -352,6 +354,8 @@ def _explain_limits(robot: Robot, recording: Recording, j: int) -> tuple[str, st
         )
         largest = float(np.abs(q[:, turning]).max())
         if largest > 2 * np.pi and np.mean(inside) > 0.99 and largest < 800.0:
+            from taufit.diagnosis.unit_advice import is_explained_in_degrees
+
             if is_explained_in_degrees(robot, recording):
                 text = "positions are in degrees: give `unit: deg` in the column map"
                 return "unit", text, DEGREES_REMEDY

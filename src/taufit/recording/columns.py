@@ -94,6 +94,14 @@ class ColumnMap:
         """The torque channel."""
         return next(entry for entry in self.columns if entry.quantity in SIGNALS)
 
+    @property
+    def file_names(self) -> tuple[str, ...]:
+        """Files that the map names, those of the positions first; empty for runs in one file."""
+        position = self.entry("position")
+        first = () if position is None else position.files
+        further = (name for entry in self.columns for name in entry.files)
+        return tuple(dict.fromkeys((*first, *further)))
+
 
 def is_pattern(key: Key) -> bool:
     """Whether a key is a pattern for one column per joint."""

@@ -18,7 +18,6 @@ from taufit.recording.finding import Finding
 from taufit.recording.readers.from_parquet import row_count
 from taufit.recording.recording import Recording
 from taufit.recording.repeats import find_repeated_files
-from taufit.recording.run_files import companion_paths, without_companions
 
 Map = str | os.PathLike[str] | Mapping[str, Any] | ColumnMap
 
@@ -86,8 +85,11 @@ def find_recordings(
             )
         paths += matches
         top = top or folder
-    if column_map is not None:
-        paths = without_companions(paths, read_map(column_map))
+    parsed_map = None if column_map is None else read_map(column_map)
+    if parsed_map is not None and parsed_map.file_names:
+        from taufit.recording.run_files import without_companions
+
+        paths = without_companions(paths, parsed_map)
     repeats = _repeat_findings(paths)
     if repeats and not allow_repeats:
         raise RecordingError(repeat_error_text(repeats))
@@ -265,7 +267,11 @@ class RecordingFiles:
     def companions(self, path: Path) -> tuple[Path, ...]:
         """Further files of the run of a file."""
         column_map = self.settings[0] if self.settings else None
-        return companion_paths(path, column_map if isinstance(column_map, ColumnMap) else None)
+        if not isinstance(column_map, ColumnMap) or not column_map.file_names:
+            return ()
+        from taufit.recording.run_files import companion_paths
+
+        return companion_paths(path, column_map)
 
     def single_part(self, k: int) -> RecordingFiles:
         """Copy with one part."""

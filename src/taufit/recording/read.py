@@ -15,13 +15,11 @@ from taufit.core.bounded_reading import require_file
 from taufit.core.errors import RecordingError
 from taufit.core.lazy import Registry
 from taufit.core.names import renamed_keywords
-from taufit.recording.assemble import assemble_recordings
 from taufit.recording.canonical import from_columns, metadata_from_text
 from taufit.recording.column_map import ColumnMap, read_map
 from taufit.recording.crop import crop
 from taufit.recording.readers.from_frame import is_frame, read_frame
 from taufit.recording.recording import Recording
-from taufit.recording.run_files import file_names, read_run
 from taufit.recording.table import ColumnMapRequiredError, Table, column_map_required
 
 Map = str | os.PathLike[str] | Mapping[str, Any] | ColumnMap
@@ -157,7 +155,10 @@ def _require_path(path: object) -> Path:
 def _read_file(
     path: Path, column_map: ColumnMap | None, topic: str | None, torque_kind: str | None
 ) -> list[Recording]:
-    if column_map is not None and file_names(column_map):
+    if column_map is not None and column_map.file_names:
+        from taufit.recording.assemble import assemble_recordings
+        from taufit.recording.run_files import read_run
+
         table, run_map = read_run(path, column_map, partial(_file_table, column_map=column_map))
         return [with_torque_kind(r, torque_kind) for r in assemble_recordings(table, run_map)]
     reader = _reader(path)
@@ -283,6 +284,8 @@ def _from_csv(path: Path, column_map: ColumnMap | None) -> list[Recording]:
         column_map = logger_map(table)
         if column_map is None:
             raise column_map_required(table)
+    from taufit.recording.assemble import assemble_recordings
+
     return assemble_recordings(table, column_map)
 
 

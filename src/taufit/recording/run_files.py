@@ -33,17 +33,9 @@ class Origin(NamedTuple):
     column: Key
 
 
-def file_names(column_map: ColumnMap) -> tuple[str, ...]:
-    """Files that a map names, those of the positions first; empty for runs in one file."""
-    position = column_map.entry("position")
-    first = () if position is None else position.files
-    further = (name for entry in column_map.columns for name in entry.files)
-    return tuple(dict.fromkeys((*first, *further)))
-
-
 def run_paths(path: Path, column_map: ColumnMap) -> dict[str, Path]:
     """Path of every file of a run, by its name in the map, for the position file `path`."""
-    names = file_names(column_map)
+    names = column_map.file_names
     root, run = _match_name(path, names[0]) or (None, "")
     if root is None:
         owner = next((name for name in names[1:] if _match_name(path, name)), None)
@@ -59,22 +51,17 @@ def run_paths(path: Path, column_map: ColumnMap) -> dict[str, Path]:
     return {name: root / name.replace("*", run) for name in names}
 
 
-def companion_paths(path: Path, column_map: ColumnMap | None) -> tuple[Path, ...]:
+def companion_paths(path: Path, column_map: ColumnMap) -> tuple[Path, ...]:
     """Further files of the run whose position file is `path`."""
-    if column_map is None or not file_names(column_map):
-        return ()
     return tuple(run_paths(path, column_map).values())[1:]
 
 
-def without_companions(paths: Sequence[Path], column_map: ColumnMap | None) -> list[Path]:
+def without_companions(paths: Sequence[Path], column_map: ColumnMap) -> list[Path]:
     """Position files among `paths`: companions belong to the run of one of them."""
-    names = () if column_map is None else file_names(column_map)
-    if not names:
-        return list(paths)
     companions = {
         companion.resolve()
         for path in paths
-        if _match_name(path, names[0])
+        if _match_name(path, column_map.file_names[0])
         for companion in companion_paths(path, column_map)
     }
     return [path for path in paths if path.resolve() not in companions]
@@ -133,7 +120,7 @@ def _locate(
     entry: ColumnEntry, tables: Mapping[str, Table], column_map: ColumnMap
 ) -> list[tuple[str, int]]:
     """File and column index of an entry's columns; empty if an optional entry is absent."""
-    files = entry.files or file_names(column_map)[:1]
+    files = entry.files or column_map.file_names[:1]
     if not entry.keys:
         used = {
             (file, key)
@@ -166,7 +153,7 @@ def keys_by_file(entry: ColumnEntry, files: tuple[str, ...]) -> list[tuple[str, 
 
 
 def _file_keys(entry: ColumnEntry, column_map: ColumnMap) -> list[tuple[str, Key]]:
-    files = entry.files or file_names(column_map)[:1]
+    files = entry.files or column_map.file_names[:1]
     pairs = keys_by_file(entry, files) if entry.keys else []
     return [(file, key) for file, keys in pairs for key in keys if not is_pattern(key)]
 

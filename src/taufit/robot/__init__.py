@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from taufit.robot.from_dh import from_dh as from_dh
     from taufit.robot.from_screws import from_screws as from_screws
     from taufit.robot.from_urdf import from_urdf as from_urdf
-    from taufit.robot.from_yaml import from_yaml as from_yaml, to_yaml as to_yaml
+    from taufit.robot.from_yaml import from_yaml as from_yaml
     from taufit.robot.inertia import pseudo_inertia as pseudo_inertia
     from taufit.robot.read import (
         bundled_robots as bundled_robots,
@@ -26,5 +26,6 @@ if TYPE_CHECKING:
         Link as Link,
         Robot as Robot,
     )
+    from taufit.robot.to_yaml import to_yaml as to_yaml
 
 lazy_package(__name__)

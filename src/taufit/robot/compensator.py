@@ -15,6 +15,8 @@ import numpy as np
 from taufit.core.errors import RobotError
 
 KINDS = ("spring", "gas", "unknown")
+# Keys of its geometry in robot files, beside the angle.
+COMPENSATOR_KEYS = ("base_arm", "link_arm", "gas_length", "exponent")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,14 +10,13 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import yaml
 
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import RobotError
 from taufit.core.parameters import joint_name, link_name
 from taufit.core.plain_data import parse_yaml
 from taufit.robot.checks import MAX_JOINTS, abbreviate, parse_number, parse_numbers, validate_robot
-from taufit.robot.compensator import Compensator
+from taufit.robot.compensator import COMPENSATOR_KEYS, Compensator
 from taufit.robot.from_dh import from_dh
 from taufit.robot.inertia import from_centre_of_mass
 from taufit.robot.mounting import parse_mounting
@@ -31,7 +30,6 @@ _JOINT_KEYS = (
     *("mass", "com", "inertia", "parameters", "rotor_inertia"),
     *("gear_ratio", "torque_constant", "gain", "gain_std", "zero", "compensator"),
 )
-_COMPENSATOR_KEYS = ("base_arm", "link_arm", "gas_length", "exponent")
 _GEOMETRY_KEYS = {
     "standard": ("theta", "d", "a", "alpha"),
     "modified": ("theta", "d", "a", "alpha"),
@@ -145,11 +143,9 @@ def _compensator(value: Any, joint: int, scale: float) -> Compensator:
     label = f"the compensator of joint {joint + 1}"
     if not isinstance(data, dict):
         raise RobotError(f"{label} must be a kind or a mapping, not {abbreviate(value)}.")
-    _require_known_keys(data, ("kind", *_COMPENSATOR_KEYS, "angle"), label)
+    _require_known_keys(data, ("kind", *COMPENSATOR_KEYS, "angle"), label)
     lengths = {
-        key: parse_number(data[key], f"{key} of {label}")
-        for key in _COMPENSATOR_KEYS
-        if key in data
+        key: parse_number(data[key], f"{key} of {label}") for key in COMPENSATOR_KEYS if key in data
     }
     angle = _angle(data.get("angle", 0.0), f"angle of {label}", scale)
     return Compensator(joint, str(data.get("kind", "unknown")), angle=angle, **lengths)
@@ -341,56 +337,4 @@ def _from_frames(
     )
 
 
-def _joint_row(robot: Robot, link: Link, i: int) -> dict[str, Any]:
-    """Row of one joint and its link, without default values."""
-    drives = robot.drives
-    row: dict[str, Any] = {
-        "name": link.joint,
-        "link": link.name,
-        "type": "prismatic" if link.is_prismatic else "revolute",
-        "placement": link.placement[:3].tolist(),
-        "screw": link.screw.tolist(),
-    }
-    for key in ("lower", "upper", "velocity", "acceleration", "torque"):
-        value = float(getattr(robot.limits, key)[i])
-        if np.isfinite(value):
-            row[key] = value
-    if np.any(link.parameters):
-        row["parameters"] = link.parameters.tolist()
-    if link.rotor_inertia:
-        row["rotor_inertia"] = float(link.rotor_inertia)
-    for compensator in robot.compensators:
-        if compensator.joint == i:
-            compensator_data = {
-                key: getattr(compensator, key) for key in ("kind", *_COMPENSATOR_KEYS, "angle")
-            }
-            row["compensator"] = {key: x for key, x in compensator_data.items() if x}
-    if robot.joint_zeros and robot.joint_zeros[i]:
-        row["zero"] = float(robot.joint_zeros[i])
-    row["gear_ratio"] = float(drives.gear_ratio[i])
-    if np.isfinite(drives.torque_constant[i]):
-        row["torque_constant"] = float(drives.torque_constant[i])
-    row["gain"] = float(drives.gain[i])
-    if drives.gain_std[i]:
-        row["gain_std"] = float(drives.gain_std[i])
-    return row
-
-
-def to_yaml(robot: Robot) -> str:
-    """YAML in frames, from which `from_yaml` creates an equal robot."""
-    drives = robot.drives
-    as_written = robot.with_joint_zeros(())
-    joints = [_joint_row(robot, link, i) for i, link in enumerate(as_written.links)]
-    data = {
-        "name": robot.name,
-        "source": robot.source,
-        "convention": "frames",
-        "mounting": [float(x) for x in robot.mounting],
-        "tip": {"xyz": robot.tip[:3, 3].tolist(), "rotation": robot.tip[:3, :3].tolist()},
-        "drives": {"side": drives.side, "coupling": drives.coupling.tolist()},
-        "joints": joints,
-    }
-    return str(yaml.safe_dump(data, sort_keys=False, width=120, allow_unicode=True))
-
-
-__all__ = ["CONVENTIONS", "from_yaml", "load_yaml", "to_yaml"]
+__all__ = ["CONVENTIONS", "from_yaml", "load_yaml"]

@@ -76,7 +76,7 @@ def read_robot(
 
 def write_robot(robot: Robot, path: str | os.PathLike[str]) -> None:
     """Write a robot as YAML, from which `read_robot` creates an equal robot."""
-    from taufit.robot.from_yaml import to_yaml
+    from taufit.robot.to_yaml import to_yaml
 
     write_text(path, to_yaml(robot))
 

@@ -50,8 +50,6 @@ def with_temperature_law_by_parts(
     """
     stored = isinstance(source, StoredSamples)
     measured = (source.head if stored else source.gather()).temperature is not None
-    if choice == "none" or (choice == "auto" and not measured):
-        return TemperatureLawFit(model, source)
     if not stored or choice == "thermal-model" or not measured:
         choice_result = with_temperature_law(
             model,

@@ -50,7 +50,6 @@ from taufit.regression.simple_terms import simple_terms
 from taufit.robot import Compensator, Robot, read_robot
 from taufit.signals import Samples
 from taufit.signals.sample_source import SamplesInMemory, SampleSource
-from taufit.temperature.law_by_parts import TemperatureLawFit, with_temperature_law_by_parts
 from taufit.terms import term_to_dict
 from taufit.validation.grades import (
     Grades,
@@ -71,6 +70,7 @@ from taufit.workflow.training_data import TrainingData, condition_for_model, tra
 if TYPE_CHECKING:
     from taufit.calibration.joint_zeros import JointZeros
     from taufit.signs.unknown_signs import RecoveredSigns
+    from taufit.temperature.law_by_parts import TemperatureLawFit
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,7 +85,7 @@ class FitState:
         findings: Findings on the recordings, by kind and joint.
         evidence: Hypothesis test of the nominal robot on the excerpt; None if that is empty.
         signs: Recovered torque signs, if they were not recorded.
-        temperature_fit: Temperature law of friction.
+        temperature_fit: Temperature law of friction; None if temperatures are not used.
         dropped: Parameters without support by the data.
         load: Parameters of the initial load of load-dependent friction.
     """
@@ -208,16 +208,17 @@ def diagnose(request: FitRequest, data: TrainingData, state: FitState) -> FitSta
 def adapt_structure(request: FitRequest, state: FitState) -> FitState:
     """Determine torque signs, temperature law, pre-sliding width and ripple from the data."""
     signs, source = _recover_signs(request, state)
-    temperature_fit = with_temperature_law_by_parts(
-        state.model, source, "none" if signs is not None else request.temperature
-    )
-    model, source = temperature_fit.model, temperature_fit.source
-    if request.selects_terms and temperature_fit.law != "none":
-        from taufit.fitting.selection.presliding_width import with_fitted_width
+    model, load = state.model, None
+    dropped: tuple[str, ...] = ()
+    temperature_fit = None if signs is not None else _fit_temperature_law(request, state)
+    if temperature_fit is not None:
+        model, source = temperature_fit.model, temperature_fit.source
+        if request.selects_terms and temperature_fit.law != "none":
+            from taufit.fitting.selection.presliding_width import with_fitted_width
 
-        # Temperature effects are small and would be masked by wrong pre-sliding widths.
-        model = with_fitted_width(model, source)
-    dropped, load = tuple(name for name in temperature_fit.dropped if name in model.names), None
+            # Temperature effects are small and would be masked by wrong pre-sliding widths.
+            model = with_fitted_width(model, source)
+        dropped = tuple(name for name in temperature_fit.dropped if name in model.names)
     if request.selects_terms and DataAmount.from_samples(model, source).prior_dependence == 0.0:
         ripple_selection = source.compute_on_excerpt(with_ripple, model)
         model, load, dropped = (
@@ -387,6 +388,16 @@ def _recover_signs(
 
     signs = recover_signs(state.model, state.source, request.sign_hints, request.sign_method)
     return signs, SamplesInMemory(signs.fit_samples)
+
+
+def _fit_temperature_law(request: FitRequest, state: FitState) -> TemperatureLawFit | None:
+    """Temperature law that the samples support; None if none was requested or recorded."""
+    has_temperature = state.source.excerpt.temperature is not None
+    if request.temperature == "none" or (request.temperature == "auto" and not has_temperature):
+        return None
+    from taufit.temperature.law_by_parts import with_temperature_law_by_parts
+
+    return with_temperature_law_by_parts(state.model, state.source, request.temperature)
 
 
 def _with_residuals(model: FittedModel, state: FitState, scores: TrainingScores) -> FittedModel:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from taufit.core.errors import RecordingError
-from taufit.recording.assemble import assemble_recordings
 from taufit.recording.canonical import from_columns, has_canonical_names, metadata_from_text
 from taufit.recording.column_map import ColumnMap
 from taufit.recording.finding import Finding
@@ -40,6 +39,8 @@ def read_frame(frame: Any, column_map: ColumnMap | None = None) -> list[Recordin
             "Give column_map=...; `taufit.draft_map(frame).page` is a draft of it.",
             table,
         )
+    from taufit.recording.assemble import assemble_recordings
+
     return assemble_recordings(table, column_map)
 
 

@@ -11,7 +11,6 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 from taufit.core.decompression_limits import require_unpacked_size
 from taufit.core.errors import RecordingError
-from taufit.recording.assemble import assemble_recordings
 from taufit.recording.canonical import from_columns, has_canonical_names, metadata_from_text
 from taufit.recording.column_map import ColumnMap
 from taufit.recording.recording import Recording
@@ -32,6 +31,8 @@ def read_parquet(
         # The checksum is that of all rows.
         page = {key: value for key, value in page.items() if key != "checksum"}
     if column_map is not None:
+        from taufit.recording.assemble import assemble_recordings
+
         return assemble_recordings(Table.from_columns(str(path), columns), column_map)
     if page is None and not has_canonical_names(tuple(columns)):
         raise column_map_required(Table.from_columns(str(path), columns))
