@@ -24,6 +24,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float, Int
 from taufit.dynamics import RegressorEngine
+from taufit.model.conservative_torque import ConservativeTorque
 from taufit.model.fitted_model import FittedModel
 from taufit.model.friction_tape import FrictionTape
 from taufit.model.noise_by_state import NoiseByState
@@ -144,6 +145,7 @@ class ExternalTorque:
         # Conservative torque acts on a standing joint too and is subtracted from the measured
         # torque.
         self._friction = FrictionTape(model.only(DISSIPATIVE, INERTIAL, CONSTANT), self.step)
+        self._conservative = ConservativeTorque(model)
         self._rotors, self._offsets = parts.rotors, parts.offsets
         self._coupling = model.columns.coupling
         self.states = FrictionStates(self.joints, self.step, states)
@@ -231,14 +233,14 @@ class ExternalTorque:
             return None
         ends = np.empty((n + 1, self.channels))
         ends[0], ends[1:] = self._last_bin, cells
-        self._last_bin = np.array(ends[-1]) if self.model.has_conservative_terms else ends[-1]
+        self._last_bin = ends[-1] if self._conservative.is_zero else np.array(ends[-1])
         time = time - 0.5 * self.step
         j = self.joints
-        if self.model.has_conservative_terms:
-            ends[:, 2 * j : 3 * j] -= self.model.conservative_torque(ends[:, :j])
+        if not self._conservative.is_zero:
+            ends[:, 2 * j : 3 * j] -= self._conservative(ends[:, :j])
         block = self._kernel_steps(time, ends) if self.is_compiled else self._steps(time, ends)
-        if self.model.has_conservative_terms:
-            conservative = self.model.conservative_torque(block.position)
+        if not self._conservative.is_zero:
+            conservative = self._conservative(block.position)
             block.measured[:] += conservative
             block.rigid[:] += conservative
         return block

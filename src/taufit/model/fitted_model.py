@@ -22,7 +22,7 @@ from taufit.model.columns import RegressorColumns
 from taufit.model.torque_model import TorqueModel
 from taufit.model.training_record import TrainingRecord
 from taufit.robot import Robot
-from taufit.terms import CONSERVATIVE, Kind, ParameterLayout, Term, TermInput
+from taufit.terms import CONSERVATIVE, Kind, ParameterLayout, Term
 from taufit.terms.friction import Friction
 from taufit.terms.term import ROOM_TEMPERATURE
 
@@ -179,15 +179,9 @@ class FittedModel(NotebookDisplay):
 
     def conservative_torque(self, position: Float[Array, "n j"]) -> Float[Array, "n j"]:
         """Torque of conservative terms at the joints, without the links [N m]."""
-        position = np.asarray(position, float)
-        if not self.has_conservative_terms:
-            return np.zeros_like(position)
-        structure = self.structure.steady_state().only(CONSERVATIVE)
-        columns = structure.columns
-        zeros = np.zeros_like(position)
-        motor = columns.drive_columns(TermInput(zeros, position, zeros))
-        values = np.where(self.layout.of_kind(CONSERVATIVE), self.values, 0.0)
-        return columns.term_torque(values, zeros, motor)
+        from taufit.model.conservative_torque import ConservativeTorque
+
+        return ConservativeTorque(self)(position)
 
     def with_values(self, values: Float[Array, " p"]) -> FittedModel:
         """Copy with other parameters."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from taufit.model.fitted_model import FittedModel
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class TorqueModel:
     """Structure of a robot's torque model, without fitted parameters.
 
@@ -80,7 +81,7 @@ class TorqueModel:
         """Parameter names: link_1.m, ..., joint_1.rotor, ..., joint_1.coulomb, joint_1.offset."""
         return self.layout.names
 
-    @property
+    @cached_property
     def layout(self) -> ParameterLayout:
         """Layout of the parameter vector theta."""
         return ParameterLayout.from_terms(self.robot.joints, self.all_terms)
@@ -94,7 +95,7 @@ class TorqueModel:
             *((TERMS["offset"](),) if self.offset else ()),
         )
 
-    @property
+    @cached_property
     def term_sum(self) -> Term:
         """Sum of friction and further terms: all joint torque except links, rotor and offset."""
         return sum_of(self.friction, *self.terms)
