@@ -6,7 +6,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
 SOURCES := $(wildcard kernel/*) CMakeLists.txt pyproject.toml
 
-.PHONY: demo test quick coverage bench docs check lint setup lock clean fuzz sanitize dist wheel-check docs-check
+.PHONY: demo test long quick coverage bench docs check lint setup lock clean fuzz sanitize dist wheel-check docs-check
 
 setup: .venv/.installed
 
@@ -27,7 +27,11 @@ demo: setup
 	$(BIN)/taufit demo
 
 test: setup
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 3 --dist loadfile
+
+# Every case of the families in tests/long.txt, of which `make test` runs one in two or three.
+long: setup
+	TAUFIT_LONG=1 $(BIN)/python -m pytest -n 3 --dist loadfile
 
 # The inner loop: all tests but those listed in tests/slow.txt.
 quick: setup

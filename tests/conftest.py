@@ -8,6 +8,7 @@ import shutil
 import signal
 import sys
 import tempfile
+from collections import Counter
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -45,12 +46,31 @@ if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that `make quick` leaves out; `python -m tests.slow LOG` renews their list."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out cases of tests/long.txt, and mark the tests that `make quick` leaves out.
+
+    `python -m tests.slow LOG` renews the list of the latter.
+    """
+    if os.environ.get("TAUFIT_LONG") != "1" and len(items) > 1000:
+        _leave_out_cases(config, items)
     listed = set((Path(__file__).parent / "slow.txt").read_text("utf-8").split())
     for item in items:
         if item.nodeid.split("[")[0] in listed or item.nodeid.split("::")[0] in listed:
             item.add_marker("slow")
+
+
+def _leave_out_cases(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep one case in N of the families that tests/long.txt lists with their N."""
+    lines = (Path(__file__).parent / "long.txt").read_text("utf-8").splitlines()
+    shares = {name: int(n) for n, name in (x.split() for x in lines if not x.startswith("#"))}
+    seen: Counter[str] = Counter()
+    kept, left_out = [], []
+    for item in items:
+        family = item.nodeid.split("[")[0]
+        (kept if seen[family] % shares.get(family, 1) == 0 else left_out).append(item)
+        seen[family] += 1
+    items[:] = kept
+    config.hook.pytest_deselected(items=left_out)
 
 
 @pytest.fixture(scope="session")
