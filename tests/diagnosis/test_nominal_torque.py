@@ -8,12 +8,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.accuracy.verdicts import first_joints
+from benchmarks.clean_runs import clean_run, loaded_run
 
 import taufit
 from taufit.diagnosis import ContradictionError
 from taufit.diagnosis.hypothesis_test import HypothesisTest
+from taufit.diagnosis.nominal_contradiction import direction_warning, nominal_contradiction
 from taufit.diagnosis.nominal_torque import (
     gravity_factors,
+    inertia_factors,
     shows_nominal_gravity,
     sign_evidence,
 )
@@ -123,3 +127,54 @@ def test_gravity_far_below_the_nominal_robots_is_a_unit():
     with pytest.raises(ContradictionError) as error:
         taufit.identify(robot, [small], friction="linear")
     assert error.value.findings[0].kind == "unit"
+
+
+def test_inertia_shows_a_unit_where_gravity_does_not():
+    # Vertical axes: no joint carries gravity.
+    robot, recording = clean_run("scara", 3)
+    factors = inertia_factors(evidence(robot, recording))[:3]
+    assert np.nanmin(factors) > 0.7 and np.nanmax(factors) < 2.0
+    small = replace(recording, signal=0.1 * recording.signal)
+    cause = nominal_contradiction(evidence(robot, small), sign_evidence(evidence(robot, small)))
+    assert cause is not None and cause.finding.kind == "unit"
+    # Rotors and loads may increase inertia: without gravity a large factor is no unit.
+    for factor in (1.0, 8.85):
+        scaled = evidence(robot, replace(recording, signal=factor * recording.signal))
+        assert nominal_contradiction(scaled, sign_evidence(scaled)) is None
+
+
+def test_torque_far_above_the_nominal_robots_is_a_unit_and_a_load_is_not():
+    robot = taufit.read_robot("panda")
+    recording = one_course(robot, 4)
+    large = evidence(robot, replace(recording, signal=8.85 * recording.signal))
+    cause = nominal_contradiction(large, sign_evidence(large))
+    assert cause is not None and cause.finding.kind == "unit"
+    described, loaded, _ = loaded_run("ur5e", 1, 5.0)
+    heavy = evidence(described, loaded)
+    assert np.nanmax(gravity_factors(heavy)) > 4.0
+    assert nominal_contradiction(heavy, sign_evidence(heavy)) is None
+
+
+def test_a_joint_zero_that_free_links_absorb_is_a_wrong_direction_of_gravity():
+    robot = taufit.read_robot("panda")
+    recording = one_course(robot, 5)
+    right = evidence(robot, recording)
+    assert nominal_contradiction(right, sign_evidence(right)) is None
+    assert direction_warning(right, sign_evidence(right)) == []
+    offset = np.eye(robot.joints)[1] * np.radians(30.0)
+    shifted = evidence(robot, replace(recording, position=recording.position - offset))
+    cause = nominal_contradiction(shifted, sign_evidence(shifted))
+    assert cause is not None and cause.finding.kind == "mounting"
+    assert "joint zero is wrong" in cause.finding.message
+
+
+def test_a_chain_that_is_cut_is_said_to_miss_links():
+    robot, recording = clean_run("ur5e", 2)
+    whole = taufit.identify(robot, [recording], friction="linear")
+    cut = first_joints(robot, 3)
+    part = recording.map(lambda x: x[:, :3])
+    part = replace(part, meta={"name": "cut"}, gain=None, gain_std=None, signed=None)
+    result = taufit.identify(cut, [part], friction="linear")
+    kinds = {"missing_links", "undescribed_load"}
+    assert kinds & {f.kind for f in result.findings}
+    assert not kinds & {f.kind for f in whole.findings}
