@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,8 +21,6 @@ from taufit.diagnosis.nominal_torque import (
 )
 from taufit.dynamics import gravity_torque, inverse_dynamics
 from taufit.recording import Recording
-
-MED7 = Path(__file__).parents[3] / "shared" / "data" / "kuka_med7"
 
 
 def one_course(robot, seed=1, seconds=30.0, sign=1.0, gravity=True) -> Recording:
@@ -93,28 +89,6 @@ def test_signs_that_cannot_be_checked_are_said_to_be_unchecked():
     assert any("not checked against gravity" in text for text in result.warnings)
     result = taufit.identify(robot, [recording], friction="linear", ignore_contradictions=True)
     assert not any("not checked against gravity" in text for text in result.warnings)
-
-
-@pytest.mark.skipif(not MED7.exists(), reason="shared recording kuka_med7 is not here")
-def test_a_real_arm_with_all_signs_reversed_is_refused_and_fits_when_corrected():
-    columns = {}
-    for name in ("positions", "efforts"):
-        with gzip.open(MED7 / f"joint_states_{name}.csv.gz", "rt") as file:
-            header = file.readline().strip().split(",")
-            table = np.loadtxt(file, delimiter=",")
-        columns[name] = table[:, [header.index(f"lbr_joint_{j}") for j in range(7)]]
-    fresh = np.r_[True, np.any(np.diff(columns["efforts"], axis=0) != 0.0, axis=1)]
-    recording = Recording(
-        (table[:, 0] - table[0, 0])[fresh],
-        position=columns["positions"][fresh],
-        signal=columns["efforts"][fresh],
-        torque_source="joint_torque_sensor",
-    )
-    robot = taufit.read_robot(MED7 / "med7dock.urdf")
-    with pytest.raises(ContradictionError, match="every joint has the other sign"):
-        taufit.identify(robot, [recording], friction="linear")
-    mended = replace(recording, signal=-recording.signal)
-    assert taufit.identify(robot, [mended], friction="linear").grades.overall != "poor"
 
 
 def test_gravity_far_below_the_nominal_robots_is_a_unit():

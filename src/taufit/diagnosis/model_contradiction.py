@@ -21,7 +21,7 @@ from taufit.diagnosis.hypothesis_test import HypothesisComparison, HypothesisTes
 from taufit.diagnosis.nominal_contradiction import (
     direction_warning,
     nominal_contradiction,
-    reversed_torque,
+    torque_sign_cause,
     unit_correction,
 )
 from taufit.diagnosis.nominal_torque import nominal_log_odds, shows_nominal_gravity, sign_evidence
@@ -185,7 +185,7 @@ def find_model_contradiction(
     evidence = evidence.with_gain(evidence.samples.gain if has_gains else None)
     signs = sign_evidence(evidence)
     if signs.is_reversed_throughout:
-        return [reversed_torque(signs, list(range(robot.joints)))]
+        return [torque_sign_cause(signs, list(range(robot.joints)))]
     cause = _suspicious_cause(robot, recordings, evidence)
     if cause is not None and cause.finding.severity == "error":
         return [cause]

@@ -29,7 +29,7 @@ _DOUBTFUL_TILT_RATIO, _MAX_TILT_RATIO = 1.3, 1.8
 def nominal_contradiction(evidence: HypothesisTest, signs: SignEvidence) -> Cause | None:
     """Error on sign, unit or direction of gravity against the nominal robot, or None."""
     if signs.reversed_joints:
-        return reversed_torque(signs, signs.reversed_joints)
+        return torque_sign_cause(signs, signs.reversed_joints)
     gravity, inertia = gravity_factors(evidence), inertia_factors(evidence)[:_BASE_JOINTS]
     factor = _unit_factor(gravity, inertia)
     if factor is not None:
@@ -76,7 +76,7 @@ def _direction_cause(signs: SignEvidence, severity: str) -> Cause:
     )
 
 
-def reversed_torque(signs: SignEvidence, joints: list[int]) -> Cause:
+def torque_sign_cause(signs: SignEvidence, joints: list[int]) -> Cause:
     """Error on torque that agrees with the nominal robot only with the other sign."""
     correction = torque_sign(joints, len(signs.decided))
     shown = ", ".join(str(j + 1) for j in signs.reversed_joints)
@@ -115,4 +115,4 @@ def unit_correction(scale: float) -> Correction:
     )
 
 
-__all__ = ["direction_warning", "nominal_contradiction", "reversed_torque", "unit_correction"]
+__all__ = ["direction_warning", "nominal_contradiction", "torque_sign_cause", "unit_correction"]
