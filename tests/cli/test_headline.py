@@ -11,7 +11,8 @@ from benchmarks.clean_runs import clean_runs
 
 import taufit
 from taufit.cli import main
-from taufit.recording import write_recording
+from taufit.dynamics import inverse_dynamics
+from taufit.recording import Recording, write_recording
 
 
 def run(capsys, *arguments):
@@ -59,7 +60,58 @@ def test_every_output_has_the_same_figure(arm, seed, tmp_path, capsys):
     assert word == data["grade"] == record.word == check["accuracy"]
     assert terminal.startswith(f"PASS ({word})") and checked.startswith(f"PASS ({word})")
     assert f"PASS ({word})" in page.read_text()
-    # A clean log is called good, and the stated floor is below the error.
+    # A clean recording is called good, and the stated floor is below the error.
     assert word in ("excellent", "good")
     assert data["headroom"] is None or data["headroom"] >= 1.0
     assert all(g["floor"] is None or g["floor"] <= g["nrmse"] for g in data["grades"])
+
+
+TWO_JOINTS = """
+name: two_joints
+convention: standard
+angles: degrees
+joints:
+  - {name: a, a: 0.4, theta: 0, alpha: 90, mass: 6, com: [-0.2, 0, 0], inertia: [0.02, 0.1, 0.1]}
+  - {name: b, a: 0.3, theta: 0, alpha: 0, mass: 3, com: [-0.1, 0, 0], inertia: [0.01, 0.05, 0.05]}
+"""
+
+
+def two_joint_recording(robot, seed: int) -> Recording:
+    """Ten seconds of two joints with friction and noise, from little to most of the torque."""
+    rng = np.random.default_rng(seed)
+    time = np.arange(0.0, 10.0, 0.01)
+    waves = [np.sin(np.outer(time, rng.uniform(1.0, 5.0, 3)) + rng.uniform(0, 6, 3)) for _ in "ab"]
+    position = np.column_stack([wave.mean(axis=1) for wave in waves])
+    velocity = np.gradient(position, time, axis=0)
+    torque = inverse_dynamics(robot, position, velocity, np.gradient(velocity, time, axis=0))
+    noise = rng.uniform(0.01, 1.5) * torque.std(axis=0) * rng.normal(size=torque.shape)
+    return Recording(time, position, torque + 0.5 * np.tanh(velocity / 0.05) + noise, velocity)
+
+
+def test_twenty_fits_have_one_figure_each(tmp_path, capsys):
+    (tmp_path / "arm.yaml").write_text(TWO_JOINTS)
+    robot = taufit.read_robot(tmp_path / "arm.yaml")
+    run_file, other, model, page = (
+        tmp_path / name for name in ("run.parquet", "other.parquet", "model.json", "page.html")
+    )
+    figures = []
+    for seed in range(20):
+        write_recording(two_joint_recording(robot, seed), run_file)
+        write_recording(two_joint_recording(robot, 100 + seed), other)
+        _, out = run(
+            capsys, "fit", tmp_path / "arm.yaml", run_file, "--holdout", other, "--friction",
+            "linear", "--ignore-contradictions", "-o", model, "--report", page, "--json",
+        )  # fmt: skip
+        data = json.loads(out)
+        _, checked = run(capsys, "check", model, other)
+        record = taufit.read_model(model).training.accuracy
+        figure = data["unexplained"]
+        assert figure == data["mean_holdout_nrmse"] == record.unexplained
+        joints = [g for g in data["grades"] if g["grade"] != "not measured"]
+        assert figure == pytest.approx(np.mean([g["nrmse"] for g in joints]))
+        assert percent(page.read_text()) == percent(checked) == f"{100 * figure:.1f}"
+        assert f"({data['accuracy']})" in page.read_text() and f"({data['accuracy']})" in checked
+        assert all(g["floor"] is None or g["floor"] <= g["nrmse"] for g in joints)
+        figures.append(figure)
+    # From excellent to poor, and never the same.
+    assert min(figures) < 0.05 and max(figures) > 0.35 and len(set(figures)) == 20

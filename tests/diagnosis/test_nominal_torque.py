@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import gzip
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.accuracy.verdicts import first_joints
+from benchmarks.clean_runs import clean_run, loaded_run
 
 import taufit
 from taufit.diagnosis import ContradictionError
 from taufit.diagnosis.hypothesis_test import HypothesisTest
+from taufit.diagnosis.nominal_contradiction import direction_warning, nominal_contradiction
 from taufit.diagnosis.nominal_torque import (
     gravity_factors,
+    inertia_factors,
     shows_nominal_gravity,
     sign_evidence,
 )
 from taufit.dynamics import gravity_torque, inverse_dynamics
 from taufit.recording import Recording
-
-MED7 = Path(__file__).parents[3] / "shared" / "data" / "kuka_med7"
 
 
 def one_course(robot, seed=1, seconds=30.0, sign=1.0, gravity=True) -> Recording:
@@ -91,28 +91,6 @@ def test_signs_that_cannot_be_checked_are_said_to_be_unchecked():
     assert not any("not checked against gravity" in text for text in result.warnings)
 
 
-@pytest.mark.skipif(not MED7.exists(), reason="shared recording kuka_med7 is not here")
-def test_a_real_arm_with_all_signs_reversed_is_refused_and_fits_when_corrected():
-    columns = {}
-    for name in ("positions", "efforts"):
-        with gzip.open(MED7 / f"joint_states_{name}.csv.gz", "rt") as file:
-            header = file.readline().strip().split(",")
-            table = np.loadtxt(file, delimiter=",")
-        columns[name] = table[:, [header.index(f"lbr_joint_{j}") for j in range(7)]]
-    fresh = np.r_[True, np.any(np.diff(columns["efforts"], axis=0) != 0.0, axis=1)]
-    recording = Recording(
-        (table[:, 0] - table[0, 0])[fresh],
-        position=columns["positions"][fresh],
-        signal=columns["efforts"][fresh],
-        torque_source="joint_torque_sensor",
-    )
-    robot = taufit.read_robot(MED7 / "med7dock.urdf")
-    with pytest.raises(ContradictionError, match="every joint has the other sign"):
-        taufit.identify(robot, [recording], friction="linear")
-    mended = replace(recording, signal=-recording.signal)
-    assert taufit.identify(robot, [mended], friction="linear").grades.overall != "poor"
-
-
 def test_gravity_far_below_the_nominal_robots_is_a_unit():
     robot = taufit.read_robot("panda")
     recording = one_course(robot, 4)
@@ -123,3 +101,54 @@ def test_gravity_far_below_the_nominal_robots_is_a_unit():
     with pytest.raises(ContradictionError) as error:
         taufit.identify(robot, [small], friction="linear")
     assert error.value.findings[0].kind == "unit"
+
+
+def test_inertia_shows_a_unit_where_gravity_does_not():
+    # Vertical axes: no joint carries gravity.
+    robot, recording = clean_run("scara", 3)
+    factors = inertia_factors(evidence(robot, recording))[:3]
+    assert np.nanmin(factors) > 0.7 and np.nanmax(factors) < 2.0
+    small = replace(recording, signal=0.1 * recording.signal)
+    cause = nominal_contradiction(evidence(robot, small), sign_evidence(evidence(robot, small)))
+    assert cause is not None and cause.finding.kind == "unit"
+    # Rotors and loads may increase inertia: without gravity a large factor is no unit.
+    for factor in (1.0, 8.85):
+        scaled = evidence(robot, replace(recording, signal=factor * recording.signal))
+        assert nominal_contradiction(scaled, sign_evidence(scaled)) is None
+
+
+def test_torque_far_above_the_nominal_robots_is_a_unit_and_a_load_is_not():
+    robot = taufit.read_robot("panda")
+    recording = one_course(robot, 4)
+    large = evidence(robot, replace(recording, signal=8.85 * recording.signal))
+    cause = nominal_contradiction(large, sign_evidence(large))
+    assert cause is not None and cause.finding.kind == "unit"
+    described, loaded, _ = loaded_run("ur5e", 1, 5.0)
+    heavy = evidence(described, loaded)
+    assert np.nanmax(gravity_factors(heavy)) > 4.0
+    assert nominal_contradiction(heavy, sign_evidence(heavy)) is None
+
+
+def test_a_joint_zero_that_free_links_absorb_is_a_wrong_direction_of_gravity():
+    robot = taufit.read_robot("panda")
+    recording = one_course(robot, 5)
+    right = evidence(robot, recording)
+    assert nominal_contradiction(right, sign_evidence(right)) is None
+    assert direction_warning(right, sign_evidence(right)) == []
+    offset = np.eye(robot.joints)[1] * np.radians(30.0)
+    shifted = evidence(robot, replace(recording, position=recording.position - offset))
+    cause = nominal_contradiction(shifted, sign_evidence(shifted))
+    assert cause is not None and cause.finding.kind == "mounting"
+    assert "joint zero is wrong" in cause.finding.message
+
+
+def test_a_chain_that_is_cut_is_said_to_miss_links():
+    robot, recording = clean_run("ur5e", 2)
+    whole = taufit.identify(robot, [recording], friction="linear")
+    cut = first_joints(robot, 3)
+    part = recording.map(lambda x: x[:, :3])
+    part = replace(part, meta={"name": "cut"}, gain=None, gain_std=None, signed=None)
+    result = taufit.identify(cut, [part], friction="linear")
+    kinds = {"missing_links", "undescribed_load"}
+    assert kinds & {f.kind for f in result.findings}
+    assert not kinds & {f.kind for f in whole.findings}

@@ -16,20 +16,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from taufit.core.arrays import Array, Float
-from taufit.diagnosis.correction import (
-    Cause,
-    Correction,
-    DiagnosisRows,
-    torque_scale,
-    torque_sign,
-)
+from taufit.diagnosis.correction import Cause, Correction, DiagnosisRows
 from taufit.diagnosis.hypothesis_test import HypothesisComparison, HypothesisTest
-from taufit.diagnosis.nominal_torque import (
-    SignEvidence,
-    gravity_factors,
-    shows_nominal_gravity,
-    sign_evidence,
+from taufit.diagnosis.nominal_contradiction import (
+    direction_warning,
+    nominal_contradiction,
+    torque_sign_cause,
+    unit_correction,
 )
+from taufit.diagnosis.nominal_torque import nominal_log_odds, shows_nominal_gravity, sign_evidence
 from taufit.diagnosis.other_robots import (
     ROBOT_LOG_ODDS,
     candidate_robots,
@@ -150,6 +145,8 @@ _ROBOT_PRIOR_RATIO, _FACTOR_LOG_ODDS = 0.5, 3.0
 _RETURN_KINDS = ("torque_sign", "mounting", "wrong_arm", "clock_scale", "zero_offset")
 # Kinds shown by gravity itself, which need no such odds.
 _GRAVITY_KINDS = ("unit", "gravity_removed")
+# Kinds that are errors if the nominal robot, in which no link is fitted, agrees.
+_CONFIRMED_KINDS = ("torque_sign", "swapped_torque", "swapped_joints", "zero_offset")
 # Log odds and residual ratio from which the finding is an error instead of a warning.
 ERROR_LOG_ODDS, _ERROR_HOLDOUT_RATIO = 100.0, 0.85
 # Nrmse of a hypothesis must be within this factor of its lower bound, or below the second value,
@@ -172,8 +169,6 @@ _QUICK_ROWS, _CONFIRMED_COUNT = 300, 5
 _MEASURED_CLOCK_RANK = 40.0
 # Correlation of velocities above which joints move together and causes cannot be separated.
 _MAX_CORRELATION = 0.98
-# Gravity below this multiple of the nominal robot's is a unit; a load or missing links only add.
-_MIN_GRAVITY_FACTOR = 0.25
 _MOTION_KINDS = ("zero_offset", "swapped_joints", "swapped_torque", "clock_scale")
 
 
@@ -190,43 +185,44 @@ def find_model_contradiction(
     evidence = evidence.with_gain(evidence.samples.gain if has_gains else None)
     signs = sign_evidence(evidence)
     if signs.is_reversed_throughout:
-        return [_reversed_torque(signs, list(range(robot.joints)))]
-    scales = _gravity_scales(evidence)
-    if _is_suspicious(evidence, scales):
-        from taufit.calibration.mounting import estimate_gravity
-
-        gravity = estimate_gravity(robot, evidence.samples)
-        measured = all(r.velocity is not None for r in recordings)
-        best = _best_correction(evidence, gravity, scales, measured)
-        if best is not None:
-            delay = delay_finding(evidence) if best[0].kind == "wrong_arm" else None
-            is_delay = delay is not None and best[1].log_odds <= _delay_log_odds(evidence, delay)
-            cause = (
-                Cause(delay) if delay is not None and is_delay else _cause(*best, gravity, robot)
-            )
-            if cause.finding.severity == "error" or not signs.reversed_joints:
-                return [cause]
-    if signs.reversed_joints:
-        return [_reversed_torque(signs, signs.reversed_joints)]
-    factors = np.abs(gravity_factors(evidence))
-    factors = factors[np.isfinite(factors)]
-    if len(factors) > 1 and np.median(factors) < _MIN_GRAVITY_FACTOR:
-        unit = _unit_correction(float(np.median(factors)))
-        return [Cause(Finding(unit.kind, "error", unit.message, remedy=unit.remedy), unit)]
+        return [torque_sign_cause(signs, list(range(robot.joints)))]
+    cause = _suspicious_cause(robot, recordings, evidence)
+    if cause is not None and cause.finding.severity == "error":
+        return [cause]
+    error = nominal_contradiction(evidence, signs)
+    if error is not None:
+        return [error]
+    if cause is not None:
+        return [cause]
     lag = delay_finding(evidence)
-    return _other_robot_warning(evidence) if lag is None else [Cause(lag)]
+    if lag is not None:
+        return [Cause(lag)]
+    return _other_robot_warning(evidence) or direction_warning(evidence, signs)
 
 
-def _reversed_torque(signs: SignEvidence, joints: list[int]) -> Cause:
-    """Error on torque that agrees with the nominal robot only with the other sign."""
-    correction = torque_sign(joints, len(signs.decided))
-    shown = ", ".join(str(j + 1) for j in signs.reversed_joints)
-    message = f"{correction.message} (joint {shown} against the nominal robot)"
-    return Cause(
-        Finding(
-            correction.kind, "error", message, joint=correction.joint, remedy=correction.remedy
-        ),
-        correction,
+def _suspicious_cause(
+    robot: Robot, recordings: Sequence[Recording], evidence: HypothesisTest
+) -> Cause | None:
+    """Cause by the best correction of rows that disagree with the robot, if one resolves it."""
+    scales = _gravity_scales(evidence)
+    if not _is_suspicious(evidence, scales):
+        return None
+    from taufit.calibration.mounting import estimate_gravity
+
+    gravity = estimate_gravity(robot, evidence.samples)
+    measured = all(r.velocity is not None for r in recordings)
+    best = _best_correction(evidence, gravity, scales, measured)
+    if best is None:
+        return None
+    delay = delay_finding(evidence) if best[0].kind == "wrong_arm" else None
+    if delay is not None and best[1].log_odds <= _delay_log_odds(evidence, delay):
+        return Cause(delay)
+    cause = _cause(*best, gravity, robot)
+    is_confirmed = (
+        best[0].kind in _CONFIRMED_KINDS and nominal_log_odds(evidence, best[0]) > MIN_LOG_ODDS
+    )
+    return (
+        replace(cause, finding=replace(cause.finding, severity="error")) if is_confirmed else cause
     )
 
 
@@ -366,9 +362,7 @@ def _testable_corrections(
         and correction.kind not in untested
     ]
     selected += candidate_robots(evidence.rows.robot)
-    selected += (
-        [_unit_correction(median_gravity_scale(scales))] if _has_common_scale(scales) else []
-    )
+    selected += [unit_correction(median_gravity_scale(scales))] if _has_common_scale(scales) else []
     return [correction for correction in selected if _is_testable(evidence, correction)]
 
 
@@ -494,32 +488,6 @@ def _has_common_scale(scales: Float[Array, " j"]) -> bool:
     low, high = float(finite.min()), float(finite.max())
     return high < _SCALE_AGREEMENT * low and (
         high < _PLAUSIBLE_SCALES[0] or low > _PLAUSIBLE_SCALES[1]
-    )
-
-
-def _unit_correction(scale: float) -> Correction:
-    """Correction of the torque unit that explains the gravity scale."""
-    size, unit = abs(scale), None
-    if 500 < size < 2000:
-        unit = "mN m"
-    elif 5e-4 < size < 2e-3:
-        unit = "kN m"
-    elif 6.0 < size < 12.0:
-        unit = "lbf in"
-    if unit is not None:
-        cause = f"it is in {unit}? Give `unit: {unit}` at the torque in the column map"
-    elif size < 0.5:
-        cause = (
-            "it is a current, or the torque of the motor before its gear? Give `current:` with "
-            "gains, or gear_ratio, in the column map"
-        )
-    else:
-        cause = "check its unit, the drive gains in the column map, and whether it is this robot"
-    return torque_scale(
-        1.0 / scale,
-        f"the torque is {scale:.2g} times what gravity on the nominal robot makes of it: "
-        f"{cause}; a factor of {1 / scale:.3g} (`scale`) makes them agree",
-        unit,
     )
 
 

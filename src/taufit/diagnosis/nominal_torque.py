@@ -23,7 +23,7 @@ import numpy as np
 import scipy.optimize
 
 from taufit.core.arrays import Array, Float, Int
-from taufit.diagnosis.correction import DiagnosisRows
+from taufit.diagnosis.correction import Correction, DiagnosisRows
 from taufit.diagnosis.hypothesis_test import HypothesisTest
 from taufit.dynamics import gravity_torque, inverse_dynamics
 
@@ -39,6 +39,8 @@ _MAX_TILT_RATIO, _MIN_RESIDUAL = 1.5, 0.02
 # Rows compared; largest correlation time of residuals [s]; independent rows per second at most.
 _ROWS, _MAX_CORRELATION_S, _MAX_INDEPENDENT = 400, 2.0, 2.0
 _GRAVITY = 9.81
+# Columns with one column of gravity: gravity, inertia, rotor; Coulomb, viscous, offset.
+_GRAVITY_COLUMN, _INERTIA_COLUMN, _ROTOR_COLUMN, _FRICTION_COLUMNS = 0, 1, 2, (3, 4, 5)
 # Student's t from which on a joint shows nominal gravity.
 _MIN_T = 4.0
 
@@ -93,9 +95,23 @@ def gravity_factors(evidence: HypothesisTest) -> Float[Array, " j"]:
 
     The factor is that of least squares with inertia, friction and offset of the joint alone.
     """
+    return _factors(evidence, _GRAVITY_COLUMN, (_INERTIA_COLUMN, _ROTOR_COLUMN))
+
+
+def inertia_factors(evidence: HypothesisTest) -> Float[Array, " j"]:
+    """Inertia in the torque over that of the nominal links, as `gravity_factors`.
+
+    Rotors count as part of it, so the factor is an upper bound on that of the links.
+    """
+    return _factors(evidence, _INERTIA_COLUMN, (_GRAVITY_COLUMN,))
+
+
+def _factors(evidence: HypothesisTest, column: int, others: tuple[int, ...]) -> Float[Array, " j"]:
+    """Coefficient of one column of each joint, beside others and friction."""
     factors = np.full(evidence.rows.torque.shape[1], np.nan)
     rows = evidence.rows
-    columns = _columns(rows, _gravity_columns(rows, declared=True))
+    used = [column, *others, *_FRICTION_COLUMNS]
+    columns = _columns(rows, _gravity_columns(rows, declared=True))[..., used]
     rate = len(rows.torque) / max(evidence.seconds, 1e-9)
     for j in np.flatnonzero(rows.keep.sum(axis=0) > 20):
         keep = rows.keep[:, j]
@@ -148,21 +164,16 @@ def _columns(rows: DiagnosisRows, gravity: Float[Array, "n j g"]) -> Float[Array
 
 
 def _compare_signs(rows: DiagnosisRows, gravity: Float[Array, "n j g"], rate: float) -> _Comparison:
-    columns, directions = _columns(rows, gravity), gravity.shape[-1]
-    low, high = _MASS_FACTORS
-    lower = np.array([*([low] if directions == 1 else [-high] * 3), low, 0.0, 0.0, 0.0, 0.0])
-    upper = np.array([*[high] * directions, high, np.inf, np.inf, np.inf, 0.0])
+    columns, bounds = _columns(rows, gravity), _Bounds.for_directions(gravity.shape[-1])
     joints = rows.torque.shape[1]
     odds, ratio, smaller = np.zeros(joints), np.ones(joints), np.full(joints, np.nan)
     for j in range(joints):
-        keep = rows.keep[:, j]
-        torque = rows.torque[keep, j]
+        torque = rows.torque[rows.keep[:, j], j]
         rms = float(np.sqrt(np.mean(torque**2))) if len(torque) > 20 else 0.0
         if rms == 0.0 or torque.std() == 0.0:
             continue
-        lower[-1], upper[-1] = -_MAX_OFFSET * rms, _MAX_OFFSET * rms
         recorded, other = (
-            _bounded_residual(columns[keep, j], sign * torque, lower, upper) for sign in (1.0, -1.0)
+            bounds.residual(columns[rows.keep[:, j], j], sign * torque) for sign in (1.0, -1.0)
         )
         a, b = (max(float(np.sqrt(np.mean(x**2))), 1e-9 * rms) for x in (recorded, other))
         count = _independent_rows(recorded if a < b else other, rate)
@@ -172,16 +183,61 @@ def _compare_signs(rows: DiagnosisRows, gravity: Float[Array, "n j g"], rate: fl
     return _Comparison(odds, ratio, smaller)
 
 
-def _bounded_residual(
-    columns: Float[Array, "n c"], y: Float[Array, " n"], lower: Array, upper: Array
-) -> Float[Array, " n"]:
-    size = np.sqrt(np.mean(columns**2, axis=0))
-    used = size > 1e-12
-    x, size = columns[:, used] / size[used], size[used]
-    fit = scipy.optimize.lsq_linear(
-        x, y, (lower[used] * size, upper[used] * size), tol=1e-8, max_iter=60
-    )
-    return np.asarray(y - x @ fit.x)
+def nominal_log_odds(evidence: HypothesisTest, correction: Correction) -> float:
+    """Twice the log odds of a correction by the residuals of the nominal robot, over all joints.
+
+    No link is fitted; joints are compared that have rows both with and without the correction.
+    """
+    step = max(1, len(evidence.indices) // _ROWS)
+    judged = correction.judged_rows(evidence.rows.select(slice(None, None, step)))
+    rate = len(judged.torque) / max(evidence.seconds, 1e-9)
+    unchanged, corrected = (_relative_residuals(x) for x in (judged, correction.rows(judged)))
+    total = 0.0
+    for before, after in zip(unchanged, corrected, strict=True):
+        if before is not None and after is not None:
+            a, b = (max(float(np.sqrt(np.mean(x**2))), _MIN_RESIDUAL) for x in (before, after))
+            total += 2.0 * _independent_rows(after if b < a else before, rate) * np.log(a / b)
+    return total
+
+
+def _relative_residuals(rows: DiagnosisRows) -> list[Float[Array, " n"] | None]:
+    """Residual of the nominal robot over the standard deviation of torque; None without rows."""
+    columns = _columns(rows, _gravity_columns(rows, declared=True))
+    bounds, out = _Bounds.for_directions(1), list[Float[Array, " n"] | None]()
+    for j in range(rows.torque.shape[1]):
+        torque = rows.torque[rows.keep[:, j], j]
+        varies = len(torque) > 20 and torque.std() > 0.0
+        residual = bounds.residual(columns[rows.keep[:, j], j], torque) if varies else None
+        out.append(None if residual is None else residual / torque.std())
+    return out
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Bounds:
+    """Bounds on the coefficients of each column, without that on the offset."""
+
+    lower: Float[Array, " c"]
+    upper: Float[Array, " c"]
+
+    @classmethod
+    def for_directions(cls, directions: int) -> _Bounds:
+        low, high = _MASS_FACTORS
+        gravity = [low] if directions == 1 else [-high] * directions
+        return cls(
+            np.array([*gravity, low, 0.0, 0.0, 0.0, 0.0]),
+            np.array([*[high] * directions, high, np.inf, np.inf, np.inf, 0.0]),
+        )
+
+    def residual(self, columns: Float[Array, "n c"], torque: Float[Array, " n"]) -> Array:
+        """Residual of bounded least squares."""
+        limit = _MAX_OFFSET * float(np.sqrt(np.mean(torque**2)))
+        size = np.sqrt(np.mean(columns**2, axis=0))
+        used = size > 1e-12
+        offset = np.append(np.zeros(len(size) - 1), limit)
+        lower, upper = ((x * size)[used] for x in (self.lower - offset, self.upper + offset))
+        x = columns[:, used] / size[used]
+        fit = scipy.optimize.lsq_linear(x, torque, (lower, upper), tol=1e-8, max_iter=60)
+        return np.asarray(torque - x @ fit.x)
 
 
 def _independent_rows(residual: Float[Array, " n"], rate: float) -> float:
@@ -198,4 +254,11 @@ def _independent_rows(residual: Float[Array, " n"], rate: float) -> float:
     return float(np.clip(n / time, 4.0, max(_MAX_INDEPENDENT * seconds, 4.0)))
 
 
-__all__ = ["SignEvidence", "gravity_factors", "shows_nominal_gravity", "sign_evidence"]
+__all__ = [
+    "SignEvidence",
+    "gravity_factors",
+    "inertia_factors",
+    "nominal_log_odds",
+    "shows_nominal_gravity",
+    "sign_evidence",
+]

@@ -22,7 +22,7 @@ from taufit.core.compute.cache import Cache
 from taufit.core.compute.engines import Processes
 from taufit.diagnosis import CHANNEL_KINDS, Cause, raise_on_contradiction, sample_causes
 from taufit.diagnosis.hypothesis_test import HypothesisTest
-from taufit.diagnosis.undescribed_load import load_finding, with_load
+from taufit.diagnosis.undescribed_load import load_finding, missing_links_finding, with_load
 from taufit.estimators import Estimator
 from taufit.fitting import automatic_model, fitted_model
 from taufit.fitting.data_sufficiency import DataAmount, require_sufficient_data
@@ -200,7 +200,8 @@ def diagnose(request: FitRequest, data: TrainingData, state: FitState) -> FitSta
     load = _find_undescribed_load(data, evidence, findings)
     findings += unidirectional_findings(excerpt) + load
     model = state.model
-    if load and evidence is not None and request.fixed_estimator is None:
+    has_load = any(finding.kind == "undescribed_load" for finding in load)
+    if has_load and evidence is not None and request.fixed_estimator is None:
         model = replace(model, robot=with_load(model.robot, evidence))
     return replace(state, model=model, findings=tuple(findings), evidence=evidence)
 
@@ -361,14 +362,14 @@ def _with_compensators(robot: Robot, joints: str | Sequence[str] | None) -> Robo
 def _find_undescribed_load(
     data: TrainingData, evidence: HypothesisTest | None, findings: Sequence[Finding]
 ) -> list[Finding]:
-    """Finding on an undescribed load; empty if another fault makes it unreliable."""
+    """Finding on an undescribed load or missing links; empty if a fault makes it unreliable."""
     has_fault = any(f.severity == "error" or f.kind == "gains_unknown" for f in findings)
     is_described = bool(np.any(data.robot.parameters)) and not any(
         r.payload for r in data.recordings
     )
     if evidence is None or _has_unsigned_torque(data.source) or has_fault or not is_described:
         return []
-    finding = load_finding(evidence)
+    finding = load_finding(evidence) or missing_links_finding(evidence)
     return [] if finding is None else [finding]
 
 
