@@ -207,35 +207,44 @@ def diagnose(request: FitRequest, data: TrainingData, state: FitState) -> FitSta
 
 
 def adapt_structure(request: FitRequest, state: FitState) -> FitState:
-    """Determine torque signs, temperature law, pre-sliding width and ripple from the data."""
+    """Determine torque signs, temperature law, friction terms and ripple from the data."""
     signs, source = _recover_signs(request, state)
-    model, load = state.model, None
+    model = state.model
     dropped: tuple[str, ...] = ()
     temperature_fit = None if signs is not None else _fit_temperature_law(request, state)
     if temperature_fit is not None:
         model, source = temperature_fit.model, temperature_fit.source
-        if request.selects_terms and temperature_fit.law != "none":
-            from taufit.fitting.selection.presliding_width import with_fitted_width
-
-            # Temperature effects are small and would be masked by wrong pre-sliding widths.
-            model = with_fitted_width(model, source)
         dropped = tuple(name for name in temperature_fit.dropped if name in model.names)
-    if request.selects_terms and DataAmount.from_samples(model, source).prior_dependence == 0.0:
-        ripple_selection = source.compute_on_excerpt(with_ripple, model)
-        model, load, dropped = (
-            ripple_selection.model,
-            ripple_selection.load,
-            (*dropped, *ripple_selection.dropped),
-        )
-    return replace(
+    state = replace(
         state,
         model=model,
         source=source,
         signs=signs,
         temperature_fit=temperature_fit,
         dropped=dropped,
-        load=load,
     )
+    return _select_terms(state) if request.selects_terms else state
+
+
+def _select_terms(state: FitState) -> FitState:
+    """State with linear friction, or with pre-sliding width and ripple, from the data."""
+    model, source = state.model, state.source
+    if state.temperature_fit is not None and state.temperature_fit.law != "none":
+        from taufit.fitting.selection.presliding_width import with_fitted_width
+
+        # Temperature effects are small and would be masked by wrong pre-sliding widths.
+        model = with_fitted_width(model, source)
+    elif state.signs is None:
+        from taufit.fitting.selection.linear_friction import with_linear_friction
+
+        model, findings = with_linear_friction(model, source)
+        if findings:
+            return replace(state, model=model, findings=(*state.findings, *findings))
+    if DataAmount.from_samples(model, source).prior_dependence > 0.0:
+        return replace(state, model=model)
+    ripple = source.compute_on_excerpt(with_ripple, model)
+    dropped = (*state.dropped, *ripple.dropped)
+    return replace(state, model=ripple.model, load=ripple.load, dropped=dropped)
 
 
 def solve(request: FitRequest, state: FitState) -> Fit:

@@ -40,8 +40,9 @@ from taufit.fitting.selection.friction_terms import (
 from taufit.model.columns import steady_drive_columns
 from taufit.model.information_share import InformationShare
 from taufit.model.torque_model import TorqueModel
+from taufit.regression.information import Information
 from taufit.regression.regression import Regression
-from taufit.regression.rows import Load, RowBuilder, SampleRows
+from taufit.regression.rows import Load, RowBuilder, SampleRows, weighted_sum
 from taufit.signals.sample_source import SampleSource, as_source
 from taufit.signals.samples import Samples
 from taufit.terms import CONSTANT, DRAG, LEVEL, LOAD, MEMORY, WAVE, needs
@@ -291,8 +292,18 @@ class EvidenceMaximisation:
     ) -> None:
         self.model, self.regression, self.initial = model, regression, initial
         self.correlation = correlation
-        self.square, self.right = normal_equations(regression, scale / correlation)
+        self.joint_weights = scale / correlation
+        self.square, self.right = normal_equations(regression, self.joint_weights)
         self.theta = initial
+
+    def weighted_equations(
+        self, by_joint: tuple[Information, ...]
+    ) -> tuple[Float[Array, "p p"], Float[Array, " p"]]:
+        """Part of `square` and `right` from the information of some rows, joint by joint."""
+        mapping = self.regression.base.mapping
+        total = weighted_sum(by_joint, np.sqrt(self.joint_weights))
+        factor = total.factor @ mapping
+        return factor.T @ factor, factor.T @ total.target
 
     def precision(self) -> Float[Array, " p"]:
         """Prior precision of every parameter about zero, at the current scales."""
