@@ -66,6 +66,8 @@ class ContradictionError(RecordingError):
     def __init__(self, causes: Sequence[Cause]) -> None:
         self.causes = tuple(causes)
         self.findings = tuple(cause.finding for cause in causes)
+        files = {finding.file for finding in self.findings}
+        self.file = files.pop() if len(files) == 1 else None
         texts = [f.message if f.message.endswith((".", "?")) else f"{f.message}." for f in
                  self.findings]  # fmt: skip
         text = "\n".join(dict.fromkeys(texts))
@@ -230,7 +232,10 @@ def _outlier_file_causes(
                     cause,
                     # A remedy for one file would spoil the others.
                     finding=replace(
-                        cause.finding, message=f"{name}: {cause.finding.message}", remedy=None
+                        cause.finding,
+                        message=f"{name}: {cause.finding.message}",
+                        remedy=None,
+                        file=name,
                     ),
                 )
                 for cause in causes
@@ -275,6 +280,7 @@ def _invalid_row_causes(recordings: Sequence[Recording]) -> list[Cause]:
                 else "error",
                 f"{recording.meta.get('file', 'the recording')}: {finding}",
                 rows=finding.rows,
+                file=recording.meta.get("file"),
             )
         )
         for recording in recordings

@@ -286,7 +286,10 @@ def _screen_recording(
         from taufit.signs.samples import without_signs
 
         ordered = without_signs(ordered)
-    causes = recording_causes(robot, [ordered])
+    causes = [
+        replace(cause, finding=replace(cause.finding, file=recording.meta.get("file")))
+        for cause in recording_causes(robot, [ordered])
+    ]
     raise_on_contradiction(causes, choices.ignore_contradictions)
     new_findings = [cause.finding for cause in causes if cause.finding not in ordered.findings]
     return replace(ordered, findings=(*ordered.findings, *new_findings))
