@@ -18,6 +18,7 @@ from taufit.diagnosis.channels import channel_findings
 from taufit.diagnosis.correction import Cause
 from taufit.diagnosis.hypothesis_test import HypothesisTest
 from taufit.diagnosis.model_contradiction import find_model_contradiction
+from taufit.diagnosis.other_robots import LIMIT_MARGIN, OUTSIDE_FRACTION
 from taufit.diagnosis.unit_advice import (
     choose_unit_remedy,
     hypothesis_test_for,
@@ -34,9 +35,6 @@ from taufit.signals.samples import Samples
 
 # Ratio of nrmse to the median of all files above which a file is diagnosed separately.
 _OUTLIER_RATIO = 1.8
-# Positions count as outside the joint limits beyond this margin [rad or m], for more than this
-# fraction of the time [1].
-_LIMIT_MARGIN, _OUTSIDE_FRACTION = 0.2, 0.01
 # Fraction of invalid rows that is tolerated and left out; more is an error of the file.
 _TOLERATED_FRACTION = 0.01
 # Smallest number of rows of a recording.
@@ -306,8 +304,7 @@ def _limit_findings(
         q = recording.position
         low, high = robot.limits.lower, robot.limits.upper
         outside = (
-            np.mean((q < low - _LIMIT_MARGIN) | (q > high + _LIMIT_MARGIN), axis=0)
-            > _OUTSIDE_FRACTION
+            np.mean((q < low - LIMIT_MARGIN) | (q > high + LIMIT_MARGIN), axis=0) > OUTSIDE_FRACTION
         )
         if not outside.any():
             continue
@@ -353,9 +350,7 @@ def _explain_limits(robot: Robot, recording: Recording, j: int) -> tuple[str, st
     turning = np.array([not link.is_prismatic for link in robot.links])
     if turning[j]:
         degrees = np.radians(q[:, turning])
-        inside = (degrees > low[turning] - _LIMIT_MARGIN) & (
-            degrees < high[turning] + _LIMIT_MARGIN
-        )
+        inside = (degrees > low[turning] - LIMIT_MARGIN) & (degrees < high[turning] + LIMIT_MARGIN)
         largest = float(np.abs(q[:, turning]).max())
         if largest > 2 * np.pi and np.mean(inside) > 0.99 and largest < 800.0:
             if is_explained_in_degrees(robot, recording):

@@ -14,7 +14,7 @@ from taufit.core.threads import one_blas_thread
 from taufit.recording import Finding, Recording
 from taufit.recording.files import RecordingFiles
 from taufit.robot import Robot
-from taufit.workflow.bad_files import without_bad_files
+from taufit.workflow.outlier_files import without_outlier_files
 from taufit.workflow.fit_request import FitChoices, FitRequest
 from taufit.workflow.identification import IdentificationResult
 from taufit.workflow.inputs import File, Holdout, Recordings, holdout_fraction, parse_inputs
@@ -125,7 +125,7 @@ def identify(
             assessment = assess(request, state, fitted, holdout)
             return complete_record(request, data, state, fitted, assessment, cache)
 
-        return without_bad_files(identify_files, request, files, holdout_recordings)
+        return without_outlier_files(identify_files, request, files, holdout_recordings)
 
 
 def _open_cache_context(cache: Cache | File | None) -> AbstractContextManager[Cache | None]:

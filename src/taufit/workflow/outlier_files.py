@@ -13,7 +13,7 @@ from taufit.workflow.fit_request import FitRequest
 from taufit.workflow.identification import IdentificationResult
 
 # At most one of so many files is left out; with fewer, or more bad ones, the error is raised.
-_FILES_PER_BAD_FILE = 3
+_FILES_PER_OUTLIER = 3
 
 Files = Sequence[Recording] | RecordingFiles
 HoldoutRecordings = Mapping[str, Sequence[Recording]]
@@ -32,7 +32,7 @@ class IdentifyFiles(Protocol):
     ) -> IdentificationResult: ...
 
 
-def without_bad_files(
+def without_outlier_files(
     identify: IdentifyFiles, request: FitRequest, files: Files, holdout: HoldoutRecordings
 ) -> IdentificationResult:
     """Identify from all files; a file that alone is refused is left out, with a warning.
@@ -48,7 +48,7 @@ def without_bad_files(
             return identify(request, files, holdout, tuple(findings))
         except RecordingError as error:
             first_error = first_error or error
-            may_leave_out = (len(findings) + 1) * _FILES_PER_BAD_FILE <= len(names)
+            may_leave_out = (len(findings) + 1) * _FILES_PER_OUTLIER <= len(names)
             if names.count(error.file or "") != 1 or not may_leave_out:
                 raise first_error from None
             assert error.file is not None and isinstance(files, RecordingFiles)
