@@ -12,7 +12,13 @@ class RobotError(TaufitError):
 
 
 class RecordingError(TaufitError):
-    """Recording that cannot be read or is not plausible."""
+    """Recording that cannot be read or is not plausible.
+
+    Attributes:
+        file: Name of the only file with the problem; None if it is not one of several files.
+    """
+
+    file: str | None = None
 
 
 class PoorExcitationError(TaufitError):

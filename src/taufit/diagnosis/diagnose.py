@@ -18,6 +18,7 @@ from taufit.diagnosis.channels import channel_findings
 from taufit.diagnosis.correction import Cause
 from taufit.diagnosis.hypothesis_test import HypothesisTest
 from taufit.diagnosis.model_contradiction import find_model_contradiction
+from taufit.diagnosis.other_robots import LIMIT_MARGIN, OUTSIDE_FRACTION
 from taufit.recording import Recording
 from taufit.recording.finding import Finding
 from taufit.recording.map.remedy import Remedy
@@ -28,9 +29,6 @@ from taufit.signals.samples import Samples
 
 # Ratio of nrmse to the median of all files above which a file is diagnosed separately.
 _OUTLIER_RATIO = 1.8
-# Positions count as outside the joint limits beyond this margin [rad or m], for more than this
-# fraction of the time [1].
-_LIMIT_MARGIN, _OUTSIDE_FRACTION = 0.2, 0.01
 # Fraction of invalid rows that is tolerated and left out; more is an error of the file.
 _TOLERATED_FRACTION = 0.01
 # Smallest number of rows of a recording.
@@ -60,6 +58,8 @@ class ContradictionError(RecordingError):
     def __init__(self, causes: Sequence[Cause]) -> None:
         self.causes = tuple(causes)
         self.findings = tuple(cause.finding for cause in causes)
+        files = {finding.file for finding in self.findings}
+        self.file = files.pop() if len(files) == 1 else None
         texts = [f.message if f.message.endswith((".", "?")) else f"{f.message}." for f in
                  self.findings]  # fmt: skip
         text = "\n".join(dict.fromkeys(texts))
@@ -224,7 +224,10 @@ def _outlier_file_causes(
                     cause,
                     # A remedy for one file would spoil the others.
                     finding=replace(
-                        cause.finding, message=f"{name}: {cause.finding.message}", remedy=None
+                        cause.finding,
+                        message=f"{name}: {cause.finding.message}",
+                        remedy=None,
+                        file=name,
                     ),
                 )
                 for cause in causes
@@ -269,6 +272,7 @@ def _invalid_row_causes(recordings: Sequence[Recording]) -> list[Cause]:
                 else "error",
                 f"{recording.meta.get('file', 'the recording')}: {finding}",
                 rows=finding.rows,
+                file=recording.meta.get("file"),
             )
         )
         for recording in recordings
@@ -294,8 +298,7 @@ def _limit_findings(
         q = recording.position
         low, high = robot.limits.lower, robot.limits.upper
         outside = (
-            np.mean((q < low - _LIMIT_MARGIN) | (q > high + _LIMIT_MARGIN), axis=0)
-            > _OUTSIDE_FRACTION
+            np.mean((q < low - LIMIT_MARGIN) | (q > high + LIMIT_MARGIN), axis=0) > OUTSIDE_FRACTION
         )
         if not outside.any():
             continue
@@ -349,9 +352,7 @@ def _explain_limits(robot: Robot, recording: Recording, j: int) -> tuple[str, st
     turning = np.array([not link.is_prismatic for link in robot.links])
     if turning[j]:
         degrees = np.radians(q[:, turning])
-        inside = (degrees > low[turning] - _LIMIT_MARGIN) & (
-            degrees < high[turning] + _LIMIT_MARGIN
-        )
+        inside = (degrees > low[turning] - LIMIT_MARGIN) & (degrees < high[turning] + LIMIT_MARGIN)
         largest = float(np.abs(q[:, turning]).max())
         if largest > 2 * np.pi and np.mean(inside) > 0.99 and largest < 800.0:
             from taufit.diagnosis.unit_advice import is_explained_in_degrees

@@ -116,13 +116,14 @@ class HypothesisTest:
         samples: Samples,
         *,
         max_rows: int = _MAX_ROWS,
+        presliding_widths: tuple[float, float] = _PRESLIDING_WIDTHS,
     ) -> None:
         moving = np.flatnonzero(samples.in_motion & samples.keep.any(axis=1))
         self.indices = moving[:: max(1, len(moving) // max_rows)]
         indices = self.indices
         slip = lowpass(samples, np.tanh(samples.friction_velocity / 0.01))[indices]
         slow = np.stack(
-            [_presliding_direction(samples, width)[indices] for width in _PRESLIDING_WIDTHS],
+            [_presliding_direction(samples, width)[indices] for width in presliding_widths],
             axis=-1,
         )
         keep: Bool[Array, "n j"] = samples.keep[indices]

@@ -34,6 +34,7 @@ from taufit.diagnosis.other_robots import (
     robot_from_short_motion,
     with_equally_likely_robots,
 )
+from taufit.diagnosis.torque_delay import estimate_torque_delay
 from taufit.dynamics import RegressorEngine, gravity_torque
 from taufit.recording import Recording
 from taufit.recording.finding import Finding
@@ -95,15 +96,11 @@ _DELAY_NRMSE_RATIO, _DELAY_LOG_ODDS = 0.85, 30.0
 def delay_finding(evidence: HypothesisTest) -> Finding | None:
     """Finding on a delay with which the robot explains the torque much better, or None."""
     unchanged = evidence.unchanged_fit
-    fits = [(delay_s, evidence.fit(rows=evidence.shift_torque(delay_s))) for delay_s in _DELAYS]
-    delay_s, best = min(fits, key=lambda item: item[1].cost)
-    if best.cost > unchanged.cost - _DELAY_LOG_ODDS / 2:
+    fits = [evidence.fit(rows=evidence.shift_torque(delay_s)) for delay_s in _DELAYS]
+    if min(fit.cost for fit in fits) > unchanged.cost - _DELAY_LOG_ODDS / 2:
         return None
-    for step in (0.02, 0.01, 0.005, 0.0025):
-        for trial_s in (delay_s - step, delay_s + step):
-            trial = evidence.fit(rows=evidence.shift_torque(trial_s))
-            if trial.cost < best.cost:
-                delay_s, best = trial_s, trial
+    delay_s = estimate_torque_delay(evidence.rows.robot, evidence.samples).seconds
+    best = evidence.fit(rows=evidence.shift_torque(delay_s))
     if abs(delay_s) < MIN_DELAY_S or best.nrmse > _DELAY_NRMSE_RATIO * unchanged.nrmse:
         return None
     comparison = evidence.compare(
@@ -361,7 +358,7 @@ def _testable_corrections(
         if (correction.kind != "gravity_removed" or without_gravity)
         and correction.kind not in untested
     ]
-    selected += candidate_robots(evidence.rows.robot)
+    selected += candidate_robots(evidence.rows)
     selected += [unit_correction(median_gravity_scale(scales))] if _has_common_scale(scales) else []
     return [correction for correction in selected if _is_testable(evidence, correction)]
 

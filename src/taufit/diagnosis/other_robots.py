@@ -9,9 +9,9 @@ from functools import cache
 import numpy as np
 
 from taufit.core.arrays import Array, Float
-from taufit.diagnosis.correction import Correction, replace_robot
+from taufit.diagnosis.correction import Correction, DiagnosisRows, replace_robot
 from taufit.diagnosis.hypothesis_test import HypothesisComparison, HypothesisTest
-from taufit.dynamics import forward_kinematics
+from taufit.dynamics import forward_kinematics, gravity_torque
 from taufit.robot import Robot, bundled_robots, read_robot
 
 # Relative tolerance of tip distances within which two robots have the same kinematics.
@@ -38,6 +38,11 @@ _POSSIBLE_LOG_ODDS = -3.0
 _QUICK_ROWS, _QUICK_LOG_ODDS = 300, -10.0
 # Largest nrmse with the other robot.
 _MAX_NRMSE = 0.12
+# Range of the gravity scale of another robot, and fraction of the largest gravity that counts.
+_GRAVITY_SCALES, _MIN_GRAVITY_FRACTION = (0.5, 2.0), 0.2
+# Positions count as outside the joint limits beyond this margin [rad or m], for more than this
+# fraction of the time [1].
+LIMIT_MARGIN, OUTSIDE_FRACTION = 0.2, 0.01
 # Log odds (twice) within which robots count as equally likely.
 _EQUAL_LOG_ODDS = 6.0
 
@@ -49,13 +54,45 @@ def _read_bundled_robots() -> tuple[Robot, ...]:
     return tuple(read_robot(name) for name in bundled_robots())
 
 
-def candidate_robots(robot: Robot) -> list[Correction]:
-    """Corrections to bundled robots with as many joints but different lengths or axes."""
+def candidate_robots(rows: DiagnosisRows) -> list[Correction]:
+    """Corrections to bundled robots that can be the recorded one.
+
+    They have as many joints but different lengths or axes, reach the recorded positions, and their
+    gravity has the size of that in the torque.
+    """
     return [
         replace_robot(other)
         for other in _read_bundled_robots()
-        if other.joints == robot.joints and not _has_same_kinematics(robot, other)
+        if other.joints == rows.robot.joints
+        and not _has_same_kinematics(rows.robot, other)
+        and _reaches(other, rows)
+        and _has_gravity_of(replace(other, mounting=rows.robot.mounting), rows)
     ]
+
+
+def _reaches(robot: Robot, rows: DiagnosisRows) -> bool:
+    """Whether the recorded positions are within the joint limits of a robot."""
+    low, high = robot.limits.lower - LIMIT_MARGIN, robot.limits.upper + LIMIT_MARGIN
+    outside = (rows.position < low) | (rows.position > high)
+    return bool(np.all(outside.mean(axis=0) <= OUTSIDE_FRACTION))
+
+
+def _has_gravity_of(robot: Robot, rows: DiagnosisRows) -> bool:
+    """Whether gravity in the torque is 0.5 to 2 times that of a robot, in the median joint.
+
+    The scale s of a joint is that of tau = s g(q) + friction + offset; joints with little gravity
+    do not count.
+    """
+    gravity = gravity_torque(robot, rows.position)
+    variation = gravity.std(axis=0)
+    scales = []
+    for j in np.flatnonzero(variation > _MIN_GRAVITY_FRACTION * variation.max()):
+        keep = rows.keep[:, j]
+        columns = (gravity[:, j], rows.slip[:, j], rows.velocity[:, j], rows.acceleration[:, j])
+        matrix = np.column_stack([*columns, np.ones(len(gravity))])[keep]
+        scales.append(np.linalg.lstsq(matrix, rows.torque[keep, j], rcond=1e-9)[0][0])
+    low, high = _GRAVITY_SCALES
+    return not scales or low < float(np.median(np.abs(scales))) < high
 
 
 def robot_from_short_motion(evidence: HypothesisTest) -> Tried | None:
@@ -109,7 +146,7 @@ def _find_other_robot(
     thinned = evidence.thin(_QUICK_ROWS)
     likely = [
         correction
-        for correction in candidate_robots(evidence.rows.robot)
+        for correction in candidate_robots(evidence.rows)
         if thinned.log_odds(correction) > _QUICK_LOG_ODDS
     ]
     comparisons = [(correction, evidence.compare(correction)) for correction in likely]

@@ -126,7 +126,9 @@ def _zero_offset_cause(part: _FileFit) -> Cause | None:
         "map for this file, they agree. Or leave the file out"
     )
     # A remedy for one file would spoil the others.
-    return Cause(Finding("zero_offset", "error", message, joint=joint + 1), correction)
+    return Cause(
+        Finding("zero_offset", "error", message, joint=joint + 1, file=part.name), correction
+    )
 
 
 def _best_offset(part: _FileFit, joint: int) -> tuple[float, float]:

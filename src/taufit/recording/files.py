@@ -273,6 +273,12 @@ class RecordingFiles:
 
         return companion_paths(path, column_map)
 
+    def without(self, name: str) -> RecordingFiles:
+        """Copy without the files of a name."""
+        findings = [f for f in self.findings if f.file != name]
+        paths = tuple(path for path in self.paths if path.name != name)
+        return replace(self, paths=paths, parts=(), findings=tuple(findings))
+
     def single_part(self, k: int) -> RecordingFiles:
         """Copy with one part."""
         part = self.parts[k]
@@ -291,9 +297,14 @@ class RecordingFiles:
         part = self.parts[k]
         if isinstance(part, FileSection):
             return self._section(part)
+        try:
+            runs = self.read(part)
+        except RecordingError as error:
+            # A file that does not exist was meant to be another one.
+            error.file = part.name if part.exists() else None
+            raise
         return [
-            replace(recording, meta={"file": part.name, **recording.meta})
-            for recording in self.read(part)
+            replace(recording, meta={"file": part.name, **recording.meta}) for recording in runs
         ]
 
     def _parts_of(self, path: Path) -> list[Path | FileSection]:

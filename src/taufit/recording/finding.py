@@ -28,6 +28,7 @@ class Finding:
         time: Time of the problem [s], or None.
         value: Value found, or None.
         remedy: Machine-readable correction; None if there is none.
+        file: File that the finding is about, if there are several; None for all.
     """
 
     kind: str
@@ -40,6 +41,7 @@ class Finding:
     time: float | None = None
     value: float | str | None = None
     remedy: Remedy | None = None
+    file: str | None = None
 
     def __post_init__(self) -> None:
         assert self.severity in SEVERITIES, self.severity

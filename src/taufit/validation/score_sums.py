@@ -224,6 +224,7 @@ def outlier_file_findings(scores: Sequence[Score]) -> list[Finding]:
                     f"larger than theirs ({joint_text}). Leave it out, or look at it with `taufit "
                     f"convert {score.file} --report`",
                     value=float(np.mean(rmse_ratio)),
+                    file=score.file,
                 )
             )
     return out

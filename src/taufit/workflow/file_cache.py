@@ -15,6 +15,7 @@ from typing import Any
 from taufit.core.arrays import Array
 from taufit.core.compute.cache import MISSING, Cache, digest
 from taufit.core.compute.engines import Engine
+from taufit.core.errors import RecordingError
 from taufit.recording import Finding, Recording
 from taufit.recording.files import FileSection, RecordingFiles
 from taufit.signals.storage.result_cache import ResultCache
@@ -133,11 +134,17 @@ class FileCache:
 def mounting_from_recordings(
     recordings: Sequence[Recording] | RecordingFiles, cache: Cache | None
 ) -> Any:
-    """Mounting from the first recording; None if it has none."""
+    """Mounting from the first readable recording; None if it has none."""
     if not isinstance(recordings, RecordingFiles):
         return _first_mounting(recordings) if len(recordings) else None
     file_cache = FileCache(recordings, None if recordings.settings is None else cache)
-    return file_cache.evaluate_files(1, "mounting", _first_mounting)
+    for k in range(len(recordings)):
+        try:
+            return file_cache.evaluate_files(1, "mounting", _first_mounting, start=k)
+        except RecordingError as error:
+            if error.file is None or k == len(recordings) - 1:
+                raise
+    return None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

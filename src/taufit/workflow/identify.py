@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Unpack
@@ -10,7 +11,10 @@ from taufit.core.compute.cache import Cache, open_cache
 from taufit.core.compute.engines import Processes
 from taufit.core.names import renamed_keywords
 from taufit.core.threads import one_blas_thread
+from taufit.recording import Finding, Recording
+from taufit.recording.files import RecordingFiles
 from taufit.robot import Robot
+from taufit.workflow.outlier_files import without_outlier_files
 from taufit.workflow.fit_request import FitChoices, FitRequest
 from taufit.workflow.identification import IdentificationResult
 from taufit.workflow.inputs import File, Holdout, Recordings, holdout_fraction, parse_inputs
@@ -105,13 +109,23 @@ def identify(
             request, provenance={"holdout_share": share, **(request.provenance or {})}
         )
     with Processes(request.processes) as engine, _open_cache_context(request.cache) as cache:
-        data = prepare(request, robot, files, engine, cache)
-        state = build_structure(request, data)
-        state = diagnose(request, data, state)
-        state = adapt_structure(request, state)
-        fitted = solve(request, state)
-        assessment = assess(request, state, fitted, holdout_recordings)
-        return complete_record(request, data, state, fitted, assessment, cache)
+
+        def identify_files(
+            request: FitRequest,
+            files: Sequence[Recording] | RecordingFiles,
+            holdout: Mapping[str, Sequence[Recording]],
+            findings: tuple[Finding, ...],
+        ) -> IdentificationResult:
+            data = prepare(request, robot, files, engine, cache)
+            data = replace(data, findings=(*data.findings, *findings))
+            state = build_structure(request, data)
+            state = diagnose(request, data, state)
+            state = adapt_structure(request, state)
+            fitted = solve(request, state)
+            assessment = assess(request, state, fitted, holdout)
+            return complete_record(request, data, state, fitted, assessment, cache)
+
+        return without_outlier_files(identify_files, request, files, holdout_recordings)
 
 
 def _open_cache_context(cache: Cache | File | None) -> AbstractContextManager[Cache | None]:

@@ -23,6 +23,7 @@ from taufit.diagnosis import (
     recording_causes,
     suitable_cutoff,
 )
+from taufit.diagnosis.torque_delay import estimate_torque_delay
 from taufit.model.fitted_model import FittedModel
 from taufit.recording import Finding, Recording, reorder_joints
 from taufit.recording.files import RecordingFiles
@@ -35,6 +36,9 @@ from taufit.temperature.apply import with_temperature
 from taufit.workflow.file_cache import FileCache, PreparedFile
 from taufit.workflow.fit_request import FitRequest
 from taufit.workflow.inputs import LEAD_ROWS
+
+# Low-pass of the samples that an automatic delay is estimated from [Hz].
+_DELAY_CUTOFF_HZ = 10.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,10 +141,23 @@ def _condition_in_memory(
     heads = tuple(_without_rows(recording) for recording in ordered)
     ordered, findings = apply_declared_torque_kind(robot, ordered)
     cutoff, slow_finding = suitable_cutoff(ordered, choices.cutoff_hz)
-    samples = condition(ordered, cutoff_hz=cutoff, delay_s=choices.delay_s)
+    delay, reason = _choose_delay(robot, ordered, choices)
+    samples = condition(ordered, cutoff_hz=cutoff, delay_s=delay)
+    samples = replace(samples, reason="; ".join(filter(None, (samples.reason, reason))))
     findings += [] if slow_finding is None else [slow_finding]
     data = TrainingData(_with_gains(robot, samples), SamplesInMemory(samples), heads)
     return replace(data, findings=tuple(findings))
+
+
+def _choose_delay(
+    robot: Robot, recordings: Sequence[Recording], choices: _ConditioningChoices
+) -> tuple[float | Literal["auto"], str]:
+    """Delay of torque with its reason: by the robot's masses, else "auto" for `condition`."""
+    if choices.delay_s != "auto" or choices.unsigned or not np.any(robot.parameters):
+        return choices.delay_s, ""
+    cutoff, _ = suitable_cutoff(recordings, _DELAY_CUTOFF_HZ)
+    delay = estimate_torque_delay(robot, condition(recordings, cutoff_hz=cutoff))
+    return delay.seconds, delay.reason
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -176,17 +193,19 @@ class _DecideFromLead:
         findings += [] if slow_finding is None else [slow_finding]
         gains, gain_findings = joint_gains(lead, None)
         # An automatic cut-off or delay uses all recordings read; otherwise one suffices.
-        use_all = "auto" in (cutoff_hz, choices.delay_s)
+        delay_s, reason = _choose_delay(self.robot, lead, choices)
+        use_all = "auto" in (cutoff_hz, delay_s)
         first = condition(
             lead if use_all else lead[:1],
             cutoff_hz=cutoff_hz,
             gains=gains[0],
-            delay_s=choices.delay_s,
+            delay_s=delay_s,
         )
         pooled_gains = next(
             (gain for gain, needs_gain in zip(gains, needs_gains, strict=True) if needs_gain), None
         )
-        head = replace(first.head(), findings=())
+        reason = "; ".join(filter(None, (first.reason, reason)))
+        head = replace(first.head(), findings=(), reason=reason)
         choices = replace(choices, cutoff_hz=head.cutoff_hz, delay_s=head.delay_s)
         return _LeadDecisions(head, choices, pooled_gains, tuple(gain_findings), tuple(findings))
 
@@ -286,7 +305,10 @@ def _screen_recording(
         from taufit.signs.samples import without_signs
 
         ordered = without_signs(ordered)
-    causes = recording_causes(robot, [ordered])
+    causes = [
+        replace(cause, finding=replace(cause.finding, file=recording.meta.get("file")))
+        for cause in recording_causes(robot, [ordered])
+    ]
     raise_on_contradiction(causes, choices.ignore_contradictions)
     new_findings = [cause.finding for cause in causes if cause.finding not in ordered.findings]
     return replace(ordered, findings=(*ordered.findings, *new_findings))

@@ -72,13 +72,15 @@ def draft_map(
     run = run_column(names)
     time = time_column(names)
     skip = [*text_columns, *(i for i in (run, time and time[0]) if i is not None)]
-    by_name = [_crop_group(group, joints) for group in name_groups(names, skip, joint_names)]
+    groups = [_crop_group(group, joints) for group in name_groups(names, skip, joint_names)]
+    by_name = [_select_joints(group, joint_names, table) for group in groups]
     position = _pick_group(by_name, "position", table, joints)
     signals = _rank_signals(by_name, position, table)
     reasons: list[str] = []
     rate: float | None = None
     if position is not None and signals:
         reasons.append("quantities are named in the header")
+        _require_joint_count(len(position.columns), joints, table)
         column_groups = _matching_groups(by_name, position, signals, table)
     elif position is not None:
         raise recognition_error(table, True)
@@ -89,11 +91,7 @@ def draft_map(
         time, value_layout = time_and_layout
         column_groups, rate = list(value_layout.groups), value_layout.rate_hz
         count = len(next(g for g in column_groups if g.quantity == "position").columns)
-        if joints is not None and count != joints:
-            raise RecordingError(
-                f"{table.source}: its numbers look like those of {count} joints, the robot has "
-                f"{joints}. Choose the robot that was recorded, or write the map by hand."
-            )
+        _require_joint_count(count, joints, table)
         reasons += value_layout.reasons
     robot = NominalRobot(tuple(joint_names), gravity, inertial)
     return MapWriter(table, column_groups, time, run, rate, robot, reasons).draft()
@@ -113,6 +111,33 @@ def _crop_group(group: ColumnGroup, joints: int | None) -> ColumnGroup:
     if joints is None or len(group.columns) <= joints or group.joints:
         return group
     return replace(group, columns=group.columns[:joints], key=None)
+
+
+def _select_joints(group: ColumnGroup, joint_names: Sequence[str], table: Table) -> ColumnGroup:
+    """Group without columns of joints that the robot does not have, such as a gripper's."""
+    of_robot = [k for k, name in enumerate(group.joints) if name in joint_names]
+    if not of_robot or len(of_robot) == len(group.joints) == len(joint_names):
+        return group
+    absent = [name for name in joint_names if name not in group.joints]
+    if absent and group.quantity == "position":
+        raise RecordingError(
+            f"{table.source}: there are no positions of {', '.join(absent)}. Give the robot's "
+            f"chain up to the last recorded joint with --tip, or record all joints."
+        )
+    return replace(
+        group,
+        columns=tuple(group.columns[k] for k in of_robot),
+        joints=tuple(group.joints[k] for k in of_robot),
+        key=None,
+    )
+
+
+def _require_joint_count(count: int, joints: int | None, table: Table) -> None:
+    if joints is not None and count != joints:
+        raise RecordingError(
+            f"{table.source}: there are {count} joints by names or numbers, the robot has "
+            f"{joints}. Choose the robot that was recorded, or write the map by hand."
+        )
 
 
 def _moving_columns(table: Table, group: ColumnGroup) -> int:

@@ -52,8 +52,13 @@ def run_table(tables: dict[Path, Table]) -> Table:
     clocks = {
         name: clock for name, table in by_name.items() if (clock := _clock(table)) is not None
     }
-    names = tuple(name for path, part in tables.items() for name in _names(path, part))
-    if len(clocks) < len(tables):
+    joins_by_clock = len(clocks) == len(tables)
+    names = tuple(
+        name
+        for path, part in tables.items()
+        for name in _names(path, part, clocks[path.name] if joins_by_clock else None)
+    )
+    if not joins_by_clock:
         return replace(join_tables(by_name, {}), names=names, bad_cells=())
     return _without_further_clocks(replace(join_tables(by_name, clocks), names=names), clocks)
 
@@ -84,14 +89,15 @@ def _clock(table: Table) -> int | None:
     return 0 if by_value is not None and by_value[0] == 0 else None
 
 
-def _names(path: Path, table: Table) -> list[str]:
+def _names(path: Path, table: Table, clock: int | None) -> list[str]:
     """Column names; those without a quantity get the file's name in front."""
     stem = path.name.split(".")[0]
-    is_clock = time_column(table.names)
+    if clock is None:
+        clock = (time_column(table.names) or (None,))[0]
     names = []
     for index, name in enumerate(table.names):
-        if (is_clock is not None and index == is_clock[0]) or (name and is_quantity_name(name)):
-            names.append(name)
+        if index == clock or (name and is_quantity_name(name)):
+            names.append(name or "time")
         elif len(table.names) == 1 and not name:
             names.append(stem)
         else:

@@ -32,6 +32,8 @@ _MIN_ACCELERATION_CORRELATION = 0.85
 # Minimum fraction of the variance of a torque explained by gravity, friction and inertia.
 _MIN_TORQUE_FRACTION = 0.5
 _WINDOWS = 400
+# Largest position that is taken for radians, and relative tolerance of a usual sampling rate.
+_LARGEST_RADIANS, _USUAL_RATE_TOLERANCE = 4 * np.pi, 0.03
 _MAX_JOINTS = 12
 _MAX_QUANTITIES = 9
 
@@ -112,9 +114,11 @@ def layout_from_values(
         f"{len(pairs)} of {count} columns are the integral of the ones {second - first} further "
         "on: position and velocity"
     ]
-    rate = _round_to_usual_rate(1.0 / ratio) if time is None and ratio > 0 else None
+    rate = None
+    if time is None and ratio > 0:
+        rate, ratio = _rate_and_ratio(values[:, position], ratio)
     reasons += [] if rate is None else [f"velocity and position agree at {rate:g} Hz"]
-    unit, velocity_unit = _angle_units(values[:, position], ratio if time is not None else 1.0)
+    unit, velocity_unit = _angle_units(values[:, position], ratio)
     column_groups = [ColumnGroup("position", tuple(position), unit=unit)]
     column_groups.append(ColumnGroup("velocity", tuple(velocity), unit=velocity_unit))
     used = {*position, *velocity, *skip}
@@ -132,16 +136,31 @@ def _round_to_usual_rate(rate: float) -> float:
     return float(usual_rate) if abs(usual_rate / rate - 1.0) < 0.05 else float(f"{rate:.3g}")
 
 
+def _rate_and_ratio(position: Float[Array, "n j"], ratio: float) -> tuple[float, float]:
+    """Sampling rate, and ratio of the units of position and velocity, from their ratio per row.
+
+    Position in degrees beside velocity in rad/s, or the reverse, changes the ratio by 57.3: units
+    that give a usual rate are preferred, equal ones first.
+    """
+    degree = np.pi / 180.0
+    is_large = float(np.abs(position).max()) > _LARGEST_RADIANS
+    for unit_ratio in (1.0, 1.0 / degree, *(() if is_large else (degree,))):
+        rate = unit_ratio / ratio
+        if np.min(np.abs(USUAL_HZ / rate - 1.0)) < _USUAL_RATE_TOLERANCE:
+            return _round_to_usual_rate(rate), unit_ratio
+    return _round_to_usual_rate(1.0 / ratio), 1.0
+
+
 def _angle_units(position: Float[Array, "n j"], ratio: float) -> tuple[str | None, str | None]:
     """Units of position and velocity: degrees if values are too large for radians."""
     largest = float(np.abs(position).max())
-    unit = "deg" if 4 * np.pi < largest < 1500.0 else None
+    unit = "deg" if _LARGEST_RADIANS < largest < 1500.0 else None
     degree = np.pi / 180.0
     # ratio is d(position)/d(integral of velocity), in the units of the file.
     if abs(ratio / degree - 1.0) < 0.1:
         return unit, "deg/s"
     if abs(ratio * degree - 1.0) < 0.1:
-        return "deg", None
+        return "deg", "rad/s"
     return unit, None if unit is None else "deg/s"
 
 

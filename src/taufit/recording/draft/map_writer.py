@@ -12,7 +12,12 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import RecordingError
 from taufit.recording.draft.from_names import ColumnGroup, name_groups
-from taufit.recording.draft.from_values import guess_time_unit, layout_from_values, relative_noise
+from taufit.recording.draft.from_values import (
+    TableLayout,
+    guess_time_unit,
+    layout_from_values,
+    relative_noise,
+)
 from taufit.recording.draft.sampling_rate import InertialTorque, sampling_rate
 from taufit.recording.map.parser import UNKNOWN
 from taufit.recording.quantity import QUANTITIES
@@ -134,6 +139,7 @@ class MapWriter:
         self.page: dict[str, Any] = {}
         self.rivals: list[str] = []
         self.unknowns: list[tuple[str, str]] = []
+        self.motion = self._motion_layout()
 
     def draft(self) -> Draft:
         if not any(self.table.names) and not self.table.origins:
@@ -276,15 +282,19 @@ class MapWriter:
 
     def _time(self) -> Any:
         assert self.time is not None
-        index, unit = self.time
+        index, _ = self.time
         values = self.table.values[:, index]
-        steps = np.abs(np.diff(values[np.isfinite(values)]))
-        step = float(np.median(steps)) if len(steps) else 0.0
-        likely = guess_time_unit(step) if step > 0 else "s"
-        unit = unit if unit and unit != "s" else likely
+        unit, step = self._time_unit(values), _median_step(values)
         label = self.table.meta.get("clock") or self._label(index)
         self.reasons.append(f"time steps of {step:g} are {unit}")
         return label if unit == "s" else {**_entry(label), "unit": unit}
+
+    def _time_unit(self, values: Float[Array, " n"]) -> str:
+        """Unit of the time column: by its name, else by its steps."""
+        assert self.time is not None
+        unit, step = self.time[1], _median_step(values)
+        likely = guess_time_unit(step) if step > 0 else "s"
+        return unit if unit and unit != "s" else likely
 
     def _spec(self, group: ColumnGroup, quantity: str) -> Any:
         columns = group.columns
@@ -308,6 +318,9 @@ class MapWriter:
         """Degrees for named positions too large for radians; velocity accordingly."""
         if quantity not in ("position", "velocity", "commanded_position", "commanded_velocity"):
             return None
+        if self.motion is not None:
+            units = {group.quantity: group.unit for group in self.motion.groups}
+            return units[quantity.removeprefix("commanded_")]
         base = next(g for g in self.column_groups if g.quantity == "position")
         largest = float(np.nanmax(np.abs(self.values[:, list(base.columns)])))
         if base.unit is None and not 4 * np.pi < largest < 1500.0:
@@ -316,6 +329,25 @@ class MapWriter:
         if quantity.endswith("position"):
             return unit
         return f"{unit}/s" if f"{unit}/s" in QUANTITIES["velocity"].units else None
+
+    def _motion_layout(self) -> TableLayout | None:
+        """Units and rate at which position is the integral of velocity, both without given unit."""
+        groups = {g.quantity: g for g in self.column_groups if g.unit is None}
+        if not {"position", "velocity"} <= groups.keys():
+            return None
+        position, velocity = groups["position"].columns, groups["velocity"].columns
+        time = None if self.time is None else self.values[:, self.time[0]]
+        if time is not None:
+            unit = self._time_unit(time)
+            time = time * QUANTITIES["time"].units[unit]
+        values = self.values[:, [*position, *velocity]]
+        layout = layout_from_values(values, time, len(position))
+        count = len(position)
+        expected = [("position", tuple(range(count))), ("velocity", tuple(range(count, 2 * count)))]
+        is_same = (
+            layout is not None and [(g.quantity, g.columns) for g in layout.groups[:2]] == expected
+        )
+        return layout if is_same else None
 
     def _quantity_from_name(self, measured: ColumnGroup) -> str | None:
         """Quantity given by the column names, or None."""
@@ -437,7 +469,7 @@ class MapWriter:
         velocity = next((g for g in self.column_groups if g.quantity == "velocity"), None)
         rate = None
         if velocity is not None:
-            rate_layout = layout_from_values(
+            rate_layout = self.motion or layout_from_values(
                 self.table.values[:, [*position.columns, *velocity.columns]],
                 None,
                 len(position.columns),
@@ -464,6 +496,11 @@ class MapWriter:
         if rate is None:
             return f"{text}: neither time nor velocity is recorded"
         return f"{text}: about {rate:.3g} by the inertia of the nominal robot"
+
+
+def _median_step(values: Float[Array, " n"]) -> float:
+    steps = np.abs(np.diff(values[np.isfinite(values)]))
+    return float(np.median(steps)) if len(steps) else 0.0
 
 
 def _entry(key: Any) -> dict[str, Any]:

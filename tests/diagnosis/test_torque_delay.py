@@ -1,0 +1,51 @@
+"""`--delay-s auto` and the diagnosis are one estimate of the delay of torque."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from benchmarks.accuracy.delay import delayed, simulated_run
+from benchmarks.clean_runs import SHARED
+
+import taufit
+from taufit.diagnosis.hypothesis_test import HypothesisTest
+from taufit.diagnosis.model_contradiction import delay_finding
+from taufit.diagnosis.torque_delay import estimate_torque_delay
+from taufit.recording import read_recording
+from taufit.signals import condition
+from taufit.workflow.fit_request import FitRequest
+from taufit.workflow.training_data import training_data
+
+RUNS = SHARED / "ur10e" / "identification_data"
+
+
+@pytest.mark.parametrize("arm", ["ur5e", "panda"])
+@pytest.mark.parametrize("delay_s", [0.0, 0.012, 0.04, -0.03])
+def test_a_delay_of_a_simulated_robot_is_found_within_2_ms(arm, delay_s):
+    robot, recording = simulated_run(arm, seed=5)
+    delay = estimate_torque_delay(robot, condition(delayed(recording, delay_s)))
+    # Worst of these: 1.3 ms.
+    assert abs(delay.seconds - delay_s) < 2e-3
+
+
+@pytest.mark.skipif(not RUNS.exists(), reason="the shared recordings are not here")
+@pytest.mark.parametrize("delay_s", [0.0, 0.02, 0.08])
+def test_a_delay_of_a_real_robot_is_found_within_5_ms(delay_s):
+    recording = read_recording(RUNS / "ur-20_02_10-20sec_7harm.csv.gz", column_map="ur10e_csv")
+    samples = condition(delayed(recording, delay_s))
+    assert abs(estimate_torque_delay(taufit.read_robot("ur10e"), samples).seconds - delay_s) < 5e-3
+
+
+def test_fit_and_diagnosis_state_the_same_delay():
+    robot, recording = simulated_run("ur5e", seed=6)
+    late = delayed(recording, 0.05)
+    finding = delay_finding(HypothesisTest(robot, condition(late)))
+    data = training_data(FitRequest(delay_s="auto"), robot, [late])
+    assert finding is not None and finding.value == data.source.head.delay_s != 0.0
+    assert "torque lags motion by" in data.source.head.reason
+    # Torque that does not belong to the motion has no delay.
+    noise = np.random.default_rng(0).normal(size=late.signal.shape) * late.signal.std(axis=0)
+    unrelated = condition(replace(late, signal=noise))
+    assert delay_finding(HypothesisTest(robot, unrelated)) is None
