@@ -10,6 +10,7 @@ void bind_interval(nanobind::module_& m);
 void bind_payload_body(nanobind::module_& m);
 void bind_recursive_filter(nanobind::module_& m);
 void bind_regressor(nanobind::module_& m);
+void bind_servo(nanobind::module_& m);
 void bind_signs(nanobind::module_& m);
 void bind_streams(nanobind::module_& m);
 void bind_twin(nanobind::module_& m);
@@ -27,6 +28,7 @@ NB_MODULE(_kernel, m) {
     bind_payload_body(m);
     bind_recursive_filter(m);
     bind_regressor(m);
+    bind_servo(m);
     bind_signs(m);
     bind_streams(m);
     bind_twin(m);

@@ -43,6 +43,10 @@ _FIRST = {
 }
 _MORE = {
     "draft_map": "taufit.workflow.draft",
+    "identify_servo": "taufit.servo",
+    "ServoModel": "taufit.servo",
+    "read_servo_model": "taufit.servo",
+    "write_servo_model": "taufit.servo",
     "write_robot": "taufit.robot",
     "base_parameters": "taufit.dynamics",
     "Finding": "taufit.recording",

@@ -52,6 +52,12 @@ from taufit.robot import (
     read_robot as read_robot,
     write_robot as write_robot,
 )
+from taufit.servo import (
+    ServoModel as ServoModel,
+    identify_servo as identify_servo,
+    read_servo_model as read_servo_model,
+    write_servo_model as write_servo_model,
+)
 from taufit.signals import Samples as Samples, condition as condition
 from taufit.signs.unknown_signs import find_signs as find_signs, fit_unsigned as fit_unsigned
 from taufit.sim import Twin as Twin, read_preset as read_preset

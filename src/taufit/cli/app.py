@@ -36,6 +36,7 @@ _COMMANDS = {
     "gains": "Estimate drive gains [N m/A] from controller or known mass",
     "friction": "Fit friction curves to constant-velocity strokes",
     "fit": "Fit a dynamic model to recorded motion and torque",
+    "servo": "Fit servos of an arm without torque: commands, positions",
     "check": "Test a fitted model on further recordings",
     "payload": "Estimate the payload: mass, centre of mass, inertia",
     "contact": "Detect contacts at a given false alarm rate",
@@ -55,7 +56,7 @@ _LONG_RUNNING = ("record", "live", "open", "simulate")
 # Commands with much computation: BLAS memory is reserved in advance.
 _COMPUTE_INTENSIVE = (
     *("check", "contact", "demo", "design", "fit", "fleet"),
-    *("friction", "gains", "health", "live", "payload", "reproduce"),
+    *("friction", "gains", "health", "live", "payload", "reproduce", "servo"),
 )
 
 

@@ -74,6 +74,12 @@ def model_to_dict(model: FittedModel) -> dict[str, Any]:
 
 def model_from_dict(data: Any, source: str = "this model") -> FittedModel:
     """Inverse of `model_to_dict`; invalid values raise with their place."""
+    if isinstance(data, Mapping) and data.get("format") == "taufit-servo":
+        raise TaufitError(
+            f"{source} is a servo model (commands and positions, no torque); a torque model is "
+            "needed here. Servo models work with `taufit check`, `export`, `payload` and "
+            "`simulate`, and in Python with taufit.read_servo_model."
+        )
     if not isinstance(data, Mapping) or data.get("format") != FORMAT:
         raise TaufitError(
             f"{source} is not a taufit model. Models are what `taufit fit ... -o MODEL` writes."

@@ -198,7 +198,7 @@ def _recording(
     run: float | None = None,
 ) -> Recording:
     joints = raw["position"].shape[1]
-    signal = next(name for name in SIGNALS if name in raw)
+    signal = next((name for name in SIGNALS if name in raw), None)
     gain, gain_std, torque_source, gain_findings = _gain(column_map, signal, joints)
     meta = _meta(table, column_map, joints)
     meta["torque_side"] = "link" if torque_source == "joint_torque_sensor" else "motor"
@@ -208,6 +208,7 @@ def _recording(
     single_columns = {name: raw[name][rows, 0] for name in _SINGLE_COLUMN if name in raw}
     per_joint = [name for name in raw if QUANTITIES[name].per_joint]
     fields = {QUANTITIES[name].field: raw[name][rows] for name in per_joint}
+    fields.setdefault("signal", np.zeros((len(rows), joints)))
     if "time" not in raw:
         single_columns["time"], meta["time"] = _synthesise_time(column_map, len(rows))
     field_columns = {QUANTITIES[name].field: indices for name, indices in column_indices.items()}
@@ -218,7 +219,7 @@ def _recording(
     recording = Recording(
         time=single_columns["time"],
         **fields,
-        signal_unit=SIGNAL_UNITS[signal],
+        signal_unit=SIGNAL_UNITS[signal or "signal"],
         torque_source=torque_source,
         signed=_sign_mask(column_map, joints),
         gain=gain,
@@ -269,9 +270,13 @@ def _meta(table: Table, column_map: ColumnMap, joints: int) -> dict[str, Any]:
     return meta
 
 
-def _gain(column_map: ColumnMap, signal: str, joints: int) -> tuple[Any, Any, str, list[Finding]]:
+def _gain(
+    column_map: ColumnMap, signal: str | None, joints: int
+) -> tuple[Any, Any, str, list[Finding]]:
     """Joint torque per unit of signal, its std, the torque source, and findings about
     assumptions."""
+    if signal is None:
+        return None, None, "none", []
 
     def per_joint(values: Any, key: str) -> Float[Array, " j"]:
         values = np.asarray(values, float).ravel()

@@ -25,7 +25,7 @@ from taufit.recording.timing import sampling_timing
 
 SCHEMA = "taufit.recording"
 VERSION = 1
-TORQUE_SOURCES = ("motor_current", "motor_torque", "joint_torque_sensor")
+TORQUE_SOURCES = ("motor_current", "motor_torque", "joint_torque_sensor", "none")
 
 
 def _per_joint() -> tuple[str, ...]:

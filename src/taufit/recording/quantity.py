@@ -12,6 +12,8 @@ _ANGLE = {
     "mrad": 1e-3,
     "deg": math.pi / 180,
     "turn": 2 * math.pi,
+    # Position count of 12-bit servos: Feetech STS and Dynamixel X have 4096 per turn.
+    "step4096": 2 * math.pi / 4096,
     "m": 1.0,
     "mm": 1e-3,
 }

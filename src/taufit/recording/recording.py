@@ -28,7 +28,8 @@ class Recording(NotebookDisplay):
         acceleration: Measured joint acceleration, or None.
         signal: Torque channel as recorded, in `signal_unit`.
         signal_unit: "N m", "A", or "" for raw counts.
-        torque_source: "motor_current", "motor_torque" or "joint_torque_sensor".
+        torque_source: "motor_current", "motor_torque", "joint_torque_sensor", or "none" for
+            commands and positions only; `signal` is then zero.
         signed: Per joint, whether the torque channel has a sign.
         gain: Joint torque per unit of `signal`, gear included, or None if unknown; `auto` gains of
             a map are estimated by signals.

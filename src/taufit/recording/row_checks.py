@@ -438,6 +438,8 @@ def check_channels(recording: Recording) -> list[Finding]:
         )
         for joint in np.flatnonzero(is_constant)
     ]
+    if recording.torque_source == "none":
+        return findings + unit_findings(recording)
     is_stuck = np.ptp(recording.signal, axis=0) == 0
     findings.extend(
         Finding(

@@ -181,6 +181,12 @@ def joint_gains(
     recordings: Sequence[Recording], gains: DriveGains | Float[Array, " j"] | None
 ) -> tuple[list[DriveGains], tuple[Finding, ...]]:
     """Gains of each recording: the argument, those of its column map, or controller targets."""
+    for recording in recordings:
+        if recording.torque_source == "none":
+            raise RecordingError(
+                f"{recording.name} has no torque channel, only commands and positions. "
+                "`taufit servo ROBOT RECORDING` fits a servo model to such recordings."
+            )
     if gains is not None:
         fixed = (
             gains

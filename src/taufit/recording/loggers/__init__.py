@@ -20,6 +20,7 @@ LOGGERS = (
     "xarm_log",
     "ros_joint_states",
     "lerobot",
+    "servo_log",
 )
 
 

@@ -166,14 +166,15 @@ class _MapReader(MapValueReader):
     """Reader of the keys of a map."""
 
     def require_quantities(self, quantities: Sequence[str], rate: float | None) -> None:
-        """Require position, exactly one torque channel, and time or a rate."""
+        """Require position, one torque channel or a position command, and time or a rate."""
         signals = [name for name in quantities if name in SIGNALS]
         if "position" not in quantities:
             raise self.error("`columns` names no position.")
-        if len(signals) != 1:
+        if len(signals) > 1 or not (signals or "commanded_position" in quantities):
             raise self.error(
                 "`columns` must name exactly one torque channel: current, torque, or signal (raw "
-                f"numbers); it names {', '.join(signals) or 'none'}."
+                f"numbers); it names {', '.join(signals) or 'none'}. Servos without torque need "
+                "commanded_position instead."
             )
         if "time" not in quantities and rate is None:
             raise self.error(

@@ -20,6 +20,7 @@ from taufit.recording.recording import Recording
 from taufit.recording.table import Table, column_map_required
 
 _STATE = "observation.state"
+_ACTION = "action"
 # Names of torque features, which few datasets have.
 _SIGNALS = (
     "observation.effort",
@@ -87,31 +88,62 @@ def _file_columns(file: Path) -> dict[str, Any]:
 def _dataset_map(
     table: Table, info: dict[str, Any], features: dict[str, Any]
 ) -> tuple[ColumnMap, Finding]:
+    """Column map of a dataset: states, and the torque feature or else the actions."""
     joints = len([name for name in table.names if re.fullmatch(re.escape(_STATE) + r"_\d+", name)])
     signal = next((name for name in _SIGNALS if f"{name}_{joints}" in table.names), None)
-    if signal is None or "timestamp" not in table.names:
+    has_actions = joints > 0 and f"{_ACTION}_{joints}" in table.names
+    if "timestamp" not in table.names or (signal is None and not has_actions):
         raise column_map_required(table)
+    unit = "rad" if signal is not None else _position_unit(table, joints)
     columns: dict[str, Any] = {
         "time": "timestamp",
-        "position": _STATE + "_{joint}",
-        "signal": signal + "_{joint}",
+        "position": {"columns": _STATE + "_{joint}", "unit": unit},
     }
+    if signal is not None:
+        columns["signal"] = signal + "_{joint}"
+    if has_actions:
+        columns["commanded_position"] = {"columns": _ACTION + "_{joint}", "unit": unit}
     if "episode_index" in table.names:
         columns["run"] = "episode_index"
     page: dict[str, Any] = {"columns": columns}
-    names = (
-        features.get(_STATE, {}).get("names") if isinstance(features.get(_STATE), dict) else None
-    )
-    names = names.get("motors") if isinstance(names, dict) else names
-    if isinstance(names, list) and len(names) == joints and all(isinstance(n, str) for n in names):
+    names = _joint_names(features.get(_STATE), joints)
+    if names is not None:
         page["joint_names"] = names
     if isinstance(info.get("robot_type"), str):
         page["robot"] = info["robot_type"]
-    remark = Finding(
+    return read_map(page), _unit_remark(signal, unit)
+
+
+def _position_unit(table: Table, joints: int) -> str:
+    """Degrees if an arm joint, that is any but the last, leaves one turn in radians."""
+    columns = [table.names.index(f"{_STATE}_{joint + 1}") for joint in range(max(joints - 1, 1))]
+    return "deg" if np.nanmax(np.abs(table.values[:, columns])) > 2 * np.pi else "rad"
+
+
+def _joint_names(feature: Any, joints: int) -> list[str] | None:
+    """Joint names of a feature, without the ending `.pos`."""
+    names = feature.get("names") if isinstance(feature, dict) else None
+    names = names.get("motors") if isinstance(names, dict) else names
+    if not isinstance(names, list) or len(names) != joints:
+        return None
+    return (
+        [n.removesuffix(".pos") for n in names] if all(isinstance(n, str) for n in names) else None
+    )
+
+
+def _unit_remark(signal: str | None, unit: str) -> Finding:
+    if signal is None:
+        return Finding(
+            "units_assumed",
+            "warning",
+            f"LeRobot does not say the units of {_STATE} and {_ACTION}",
+            f"both are taken as {unit}; values from -100 to 100 of the calibrated range need a "
+            "column map with scale and offset",
+        )
+    return Finding(
         "units_assumed",
         "warning",
         f"LeRobot does not say the units of {_STATE} and {signal}",
         "positions are taken as radians and the torque channel as raw numbers; give a column map "
         "to say otherwise",
     )
-    return read_map(page), remark

@@ -1,0 +1,217 @@
+"""Estimate of servo parameters from motions: both stages, floor and choice by left-out runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from taufit.core.arrays import Array, Bool, Float
+from taufit.dynamics import gravity_torque
+from taufit.robot import Robot
+from taufit.servo.floor_search import find_floor
+from taufit.servo.joint_axes import JointAxes
+from taufit.servo.linear_fit import ServoRows, fit_linear, moving_rows, servo_rows
+from taufit.servo.motion import CommandedMotion
+from taufit.servo.parameters import Floor, ServoParameters
+from taufit.servo.rollout import replay
+from taufit.servo.rollout_fit import START_LIMIT, RolloutFit, fit_rollouts, pack, servo_prior
+from taufit.servo.score import contact_rows
+from taufit.servo.servo_types import ServoTypePrior
+
+_MIN_RUNS = 4  # fewer runs are split into parts for leaving out
+_MIN_RUN_S = 6.0
+_WINDOW_S = 15.0  # length of the motions of the second stage, which are also its blocks [s]
+_TOTAL_S = 300.0  # motion used by the second stage [s]
+_MAX_MASKED = 0.4  # with more contact rows the floor is part of the fit instead of masked
+GRAVITY_SEEN = 0.02  # std of the gravity torque in motion that shows kp [N m]; one SO-101, training
+_RANGE = 1.25  # a run with command jumps beyond this multiple of all others is outside
+STAGES = ("linear", "roll-outs", "roll-outs with acceleration limit")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ServoEstimate:
+    """Estimated servo parameters and how they were chosen.
+
+    Attributes:
+        servo: Chosen parameters.
+        linear: Parameters of the first stage.
+        stage: Entry of `STAGES` that left-out runs chose.
+        floor: Floor under the arm, or None.
+        left_out: Replay error of left-out training runs by stage, root mean square [rad].
+        fit: Second stage at the chosen parameters, for intervals.
+        gravity_std: Std of the gravity torque in motion, joint by joint [N m].
+        contact_fraction: Fraction of training rows in contact.
+        half_step: Half an encoder step [rad].
+    """
+
+    servo: ServoParameters
+    linear: ServoParameters
+    stage: str
+    floor: Floor | None
+    left_out: dict[str, float]
+    fit: RolloutFit
+    gravity_std: Float[Array, " j"]
+    contact_fraction: float
+    half_step: float
+
+
+def estimate_servo(
+    robot: Robot,
+    axes: JointAxes,
+    motions: Sequence[CommandedMotion],
+    *,
+    floor: Floor | str | None = "auto",
+    prior: ServoTypePrior | None = None,
+    stage: str | None = None,
+) -> ServoEstimate:
+    """Estimate servo parameters.
+
+    Args:
+        robot: Robot with nominal links.
+        axes: The same robot in joint axes.
+        motions: Training runs.
+        floor: A floor, "auto" to search one, or None.
+        prior: Prior of the servo type.
+        stage: Entry of `STAGES` in place of the choice by left-out runs.
+    """
+    runs = split_runs(motions)
+    half_step = 0.5 * min(float(np.median([m.encoder_step for m in runs])), 0.01)
+    rows = servo_rows(robot, runs, [np.ones(len(m.position), bool) for m in runs])
+    linear = fit_linear(rows, half_step)
+    plane = find_floor(axes, linear, runs) if floor == "auto" else floor
+    assert not isinstance(plane, str)
+    contact = [contact_rows(axes, m, plane) for m in runs]
+    masked = float(np.concatenate(contact).mean())
+    is_masked = plane is not None and masked < _MAX_MASKED
+    if is_masked:
+        rows = servo_rows(robot, runs, [~c for c in contact])
+        linear = fit_linear(rows, half_step)
+    if prior is not None:
+        linear = _with_type_prior(linear, prior)
+    fits = _fit_stages(axes, runs, contact if is_masked else None, linear, plane, half_step, prior)
+    if stage is not None:
+        fits = {stage: fits[stage]}
+    left_out = _left_out_errors(axes, runs, rows, linear, fits, plane, half_step)
+    chosen = min(left_out, key=lambda name: left_out[name])
+    fit = fits[chosen].fit
+    if floor == "auto":
+        plane = find_floor(axes, fit.servo, runs)
+    gravity = _gravity_std(robot, rows)
+    return ServoEstimate(
+        fit.servo, linear, chosen, plane, left_out, fit, gravity, masked, half_step
+    )
+
+
+def split_runs(motions: Sequence[CommandedMotion]) -> list[CommandedMotion]:
+    """Runs, or parts of them where there are too few to leave some out."""
+    if len(motions) >= _MIN_RUNS:
+        return list(motions)
+    count = -(-_MIN_RUNS // len(motions))
+    out = []
+    for motion in motions:
+        out += motion.split(max(1, min(count, int(motion.seconds / _MIN_RUN_S))))
+    return out
+
+
+def _with_type_prior(linear: ServoParameters, prior: ServoTypePrior) -> ServoParameters:
+    """Start of the second stage with a damping ratio within the prior of the servo type."""
+    width = np.exp(2 * prior.damping_log_std)
+    low, high = prior.damping_ratio / width, prior.damping_ratio * width
+    return linear.replace(damping=linear.kp * np.clip(linear.damping / linear.kp, low, high))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Stage:
+    """Fit of a stage and the run of each of its motions."""
+
+    fit: RolloutFit
+    run: Array
+
+
+def _windows(runs: Sequence[CommandedMotion]) -> tuple[list[CommandedMotion], Array, list[slice]]:
+    """Motions of the second stage, the run of each, and their rows in it."""
+    share = min(1.0, _TOTAL_S / sum(m.seconds for m in runs))
+    windows, run, rows = [], [], []
+    for number, motion in enumerate(runs):
+        length = min(round(_WINDOW_S / motion.step), len(motion.position))
+        count = max(1, round(share * motion.seconds / _WINDOW_S))
+        for start in np.linspace(0, len(motion.position) - length, count).astype(int):
+            windows.append(motion.part(int(start), int(start) + length))
+            rows.append(slice(int(start), int(start) + length))
+            run.append(number)
+    return windows, np.array(run), rows
+
+
+def _fit_stages(
+    axes: JointAxes,
+    runs: Sequence[CommandedMotion],
+    masked: Sequence[Bool[Array, " n"]] | None,
+    linear: ServoParameters,
+    floor: Floor | None,
+    half_step: float,
+    prior: ServoTypePrior | None,
+) -> dict[str, _Stage]:
+    """Every stage as a fit of roll-outs; the first one is only evaluated."""
+    windows, run, rows = _windows(runs)
+    valid = [
+        np.ones(len(w.position), bool) if masked is None else ~masked[number][part]
+        for w, number, part in zip(windows, run, rows, strict=True)
+    ]
+    plane = floor if masked is None else None
+    limit = START_LIMIT if prior is None else prior.acceleration_limit
+    out = {}
+    for name, value, iterations in zip(STAGES, (0.0, 0.0, limit), (0, 12, 12), strict=True):
+        start = linear.replace(acceleration_limit=value)
+        belief = servo_prior(pack(start), axes.joints, half_step, prior)
+        fit = fit_rollouts(axes, windows, valid, start, belief, plane, iterations=iterations)
+        out[name] = _Stage(fit, run)
+    return out
+
+
+def _left_out_errors(
+    axes: JointAxes,
+    runs: Sequence[CommandedMotion],
+    rows: ServoRows,
+    linear: ServoParameters,
+    stages: dict[str, _Stage],
+    floor: Floor | None,
+    half_step: float,
+) -> dict[str, float]:
+    """Replay error of runs with the parameters of the other runs, root mean square [rad].
+
+    Runs whose commands jump farther than those of the others are not compared: there the
+    acceleration limit is an extrapolation.
+    """
+    delay = float(linear.delay[0])
+    inside = _inside_seen_range(runs)
+    out = {}
+    for name, stage in stages.items():
+        squares = []
+        for number in np.flatnonzero(inside).tolist():
+            motion = runs[number]
+            servo = (
+                fit_linear(rows, half_step, without=number, delay=delay)
+                if name == STAGES[0]
+                else stage.fit.without(stage.run == number)
+            )
+            error = replay(axes, servo, motion, floor) - motion.position
+            squares.append((error**2).mean(axis=0))
+        out[name] = float(np.sqrt(np.mean(squares, axis=0)).mean())
+    return out
+
+
+def _inside_seen_range(runs: Sequence[CommandedMotion]) -> Bool[Array, " r"]:
+    """Runs whose largest command jumps are, in every joint, near those of another run."""
+    jumps = np.array([m.command_jump / m.step for m in runs])
+    others = np.array([np.delete(jumps, k, axis=0).max(axis=0) for k in range(len(runs))])
+    inside = np.all(jumps <= _RANGE * others + 0.1, axis=1)
+    return inside if inside.any() else ~inside
+
+
+def _gravity_std(robot: Robot, rows: ServoRows) -> Float[Array, " j"]:
+    """Std of the nominal gravity torque over the rows in which each joint moves [N m]."""
+    gravity = gravity_torque(robot, rows.position)
+    moving = moving_rows(rows)
+    return np.array([gravity[moving[:, j], j].std() for j in range(robot.joints)])

@@ -1,0 +1,125 @@
+"""Servo identification of simulated arms, and of a real SO-101 where its recordings are."""
+
+import json
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.servo.servo_arms import recording, truth
+
+import taufit
+from taufit.core.errors import PoorExcitationError, RecordingError, RobotError, TaufitError
+from taufit.servo import Floor, read_servo_model, write_servo_model
+from taufit.servo.identify import with_masses
+
+DATA = Path("../shared/data/so101")
+
+
+@cache
+def result():
+    runs = [recording(seed) for seed in range(4)]
+    return taufit.identify_servo("so101", runs, holdout=[recording(9)])
+
+
+def test_ratios_and_delay_of_a_simulated_arm():
+    servo, values = truth(), {v.name: v for v in result().model.values}
+    names = taufit.read_robot("so101").joint_names
+    for j, name in enumerate(names):
+        assert values[f"{name}.damping_ratio"].value == pytest.approx(0.7 / 11, rel=0.1)
+        ratio = servo.coulomb[j] / servo.kp[j]
+        assert values[f"{name}.coulomb_ratio"].value == pytest.approx(ratio, rel=0.1)
+    assert values["delay"].value == pytest.approx(0.02, abs=5e-3)
+    assert values["shoulder_lift.kp"].value == pytest.approx(11.0, rel=0.1)
+
+
+def test_replay_of_unseen_motion_beats_the_command():
+    run = result().holdout[0]
+    assert result().verdict == "PASS"
+    assert run.model.mean_rms < 0.1 * run.command.mean_rms
+    assert result().model.floor is None
+
+
+def test_a_wrong_model_fails():
+    model = result().model
+    wrong = taufit.servo.model.ServoModel(
+        model.robot,
+        model.servo.replace(coulomb=8 * model.servo.coulomb),
+        *(model.floor, model.point, model.values, model.covariance, model.command_jump),
+    )
+    run = taufit.servo.identify.compare_run(wrong, result().holdout[0].motion)
+    assert taufit.servo.identify.verdict_of([run]) == "FAIL"
+
+
+def test_kp_scales_with_the_assumed_mass():
+    runs = [recording(seed) for seed in range(2)]
+    one, two = (
+        taufit.identify_servo("so101", runs, masses=mass, stage="linear") for mass in (0.485, 0.97)
+    )
+    np.testing.assert_allclose(two.model.servo.kp, 2 * one.model.servo.kp, rtol=0.15)
+    assert with_masses(taufit.read_robot("so101"), {"gripper": 0.2}).parameters[40] == 0.2
+
+
+def test_floor_of_a_simulated_arm():
+    from taufit.servo.estimate import estimate_servo
+    from taufit.servo.joint_axes import JointAxes
+    from taufit.servo.motion import commanded_motions
+
+    robot = taufit.read_robot("so101")
+    axes = JointAxes.of_robot(robot)
+    free = commanded_motions(robot, [recording(seed) for seed in range(4)])
+    height = float(np.quantile([axes.heights(m.position).min() for m in free], 0.5)) + 0.02
+    runs = [recording(seed, floor=Floor(height)) for seed in range(4)]
+    estimate = estimate_servo(robot, axes, commanded_motions(robot, runs))
+    assert estimate.floor is not None
+    assert estimate.floor.height == pytest.approx(height, abs=0.006)
+
+
+def test_model_file_round_trip(tmp_path):
+    path = tmp_path / "servo.json"
+    write_servo_model(result().model, path)
+    model = read_servo_model(path)
+    motion = result().holdout[0].motion
+    np.testing.assert_array_equal(model.replay(motion), result().model.replay(motion))
+    with pytest.raises(TaufitError, match="servo model"):
+        taufit.read_model(path)
+    data = json.loads(path.read_text())
+    data["servo"]["kp"][0] = -1.0
+    path.write_text(json.dumps(data))
+    with pytest.raises(TaufitError, match="positive"):
+        read_servo_model(path)
+
+
+def test_errors_name_the_cause():
+    run = recording(0)
+    with pytest.raises(RecordingError, match="no position command"):
+        taufit.identify_servo("so101", run.with_channels(commanded_position=None))
+    still = run.with_channels(commanded_position=0 * run.position).map(lambda x: 0 * x)
+    with pytest.raises(PoorExcitationError, match="joint 1 moves"):
+        taufit.identify_servo("so101", still)
+    with pytest.raises(RobotError, match="Available: shoulder"):
+        taufit.identify_servo("so101", run, masses={"leg": 1.0})
+    with pytest.raises(TaufitError, match="30%"):
+        taufit.identify_servo("so101", run, holdout="many%")
+    with pytest.raises(RecordingError, match="taufit servo"):
+        taufit.condition(run)
+
+
+def test_holdout_share_is_not_trained_on():
+    share = taufit.identify_servo("so101", recording(0), holdout="30%", stage="linear")
+    # Half a second between the parts is left out.
+    assert share.model.record["seconds"] == pytest.approx(27.5, abs=0.1)
+    assert share.holdout[0].motion.seconds == pytest.approx(12.0, abs=0.1)
+
+
+@pytest.mark.skipif(not DATA.exists(), reason="the SO-101 recordings are not here")
+def test_all_real_runs_are_read():
+    from taufit.servo import commanded_motions
+
+    robot = taufit.read_robot("so101")
+    files = sorted(DATA.glob("*.csv.gz"))
+    motions = commanded_motions(robot, [taufit.read_recording(f) for f in files])
+    assert len(motions) == 20 and all(m.position.shape[1] == 5 for m in motions)
+    assert motions[0].encoder_step == pytest.approx(2 * np.pi / 4096, rel=1e-3)
+    # The largest jumps of the commands as recorded, not of the resampled ones.
+    assert max(m.command_jump.max() for m in motions) == pytest.approx(0.074, abs=2e-3)
