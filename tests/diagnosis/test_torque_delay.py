@@ -11,8 +11,7 @@ from benchmarks.clean_runs import SHARED
 
 import taufit
 from taufit.diagnosis.hypothesis_test import HypothesisTest
-from taufit.diagnosis.model_contradiction import delay_finding
-from taufit.diagnosis.torque_delay import estimate_torque_delay
+from taufit.diagnosis.torque_delay import delay_finding, estimate_torque_delay
 from taufit.recording import read_recording
 from taufit.signals import condition
 from taufit.workflow.fit_request import FitRequest

@@ -13,7 +13,7 @@ from taufit.cli.options import (
     AllowRepeats,
     Cutoff,
     Json,
-    Model,
+    LoadedModel,
     RecordingOptions,
     Report,
     require_cutoff,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def command(  # noqa: PLR0913 - one parameter per option
-    model: Model,
+    arm: LoadedModel,
     recording: Annotated[
         list[Path],
         typer.Argument(
@@ -60,7 +60,6 @@ def command(  # noqa: PLR0913 - one parameter per option
     """
     from time import process_time
 
-    from taufit.model.model_file import read_model
     from taufit.recording.files import find_recordings
     from taufit.validation import grade, residual_spectrum, verdict
     from taufit.validation.grades import unmeasured_findings
@@ -71,7 +70,7 @@ def command(  # noqa: PLR0913 - one parameter per option
     limits = required.limits()
     if report is not None and not track:
         usage_error("--report", "the page shows friction as it is followed: add --track.")
-    fitted = read_model(model)
+    fitted = arm.read()
     paths, _, repeats = find_recordings(
         recording, allow_repeats=allow_repeats, column_map=source.map
     )
@@ -123,7 +122,7 @@ def command(  # noqa: PLR0913 - one parameter per option
     if as_json:
         print_json(
             {
-                "model": str(model),
+                "model": str(arm.model),
                 "robot": fitted.robot.name,
                 "files": files,
                 "mean_nrmse": grades.unexplained,
@@ -137,7 +136,7 @@ def command(  # noqa: PLR0913 - one parameter per option
             }
         )
     else:
-        _show(fitted, scores, files, decision, grades, model)
+        _show(fitted, scores, files, decision, grades, arm.model)
         _show_tracking(tracked, report)
     if not decision.passed:
         from taufit.core.errors import InfeasibleError

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from taufit.cli.common import print_json, progress
-from taufit.cli.options import Json, Model, RecordingOptions, Report, parse_numbers, usage_error
+from taufit.cli.options import (
+    Json,
+    LoadedModel,
+    RecordingOptions,
+    Report,
+    parse_numbers,
+    usage_error,
+)
 from taufit.cli.options.option_groups import FormerName
 
 if TYPE_CHECKING:
@@ -42,7 +49,7 @@ class DetectionOptions:
 
 
 def command(
-    model: Model,
+    arm: LoadedModel,
     source: RecordingOptions,
     detection: DetectionOptions,
     recording: Annotated[
@@ -84,7 +91,7 @@ def command(
 
     from taufit.contact import find_contacts, refine_noise
     from taufit.model.accuracy_statement import accuracy_statement, accuracy_to_dict
-    from taufit.model.model_file import read_model, write_model
+    from taufit.model.model_file import write_model
 
     started = process_time()
     if recording is None and not contact_free:
@@ -94,7 +101,7 @@ def command(
     if report is not None and recording is None:
         usage_error("--report", "a page needs a RECORDING to show.")
     settings = detection.settings()
-    fitted = read_model(model)
+    fitted = arm.read()
     noise = fitted.training.noise
     free_recordings = [source.read_single(path) for path in contact_free or ()]
     if free_recordings:
@@ -109,7 +116,7 @@ def command(
             usage_error("--output", "there is nothing to store without --contact-free RUN.")
         write_model(fitted, output)
     output_data: dict[str, Any] = {
-        "model": str(model),
+        "model": str(arm.model),
         "robot": fitted.robot.name,
         **accuracy_to_dict(fitted),
     }

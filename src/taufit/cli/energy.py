@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from taufit.cli.common import print_json
-from taufit.cli.options import Json, Model, RecordingOptions
+from taufit.cli.options import Json, LoadedModel, RecordingOptions
 
 if TYPE_CHECKING:
     from taufit.core.arrays import Array, Float
@@ -20,7 +20,7 @@ _RATE_HZ = 200.0
 
 
 def command(
-    model: Model,
+    arm: LoadedModel,
     motion: Annotated[
         Path,
         typer.Argument(help="Recording, or motion file of `taufit design`.", metavar="MOTION"),
@@ -46,16 +46,15 @@ def command(
 
     Next: slow the motion down at its peaks, or plan another with `taufit design --tip-speed`.
     """
-    from taufit.model.model_file import read_model
     from taufit.model.tip_energy import tip_energy
 
-    fitted = read_model(model)
+    fitted = arm.read()
     time, position, velocity = _read_states(fitted, motion, source)
     energy = tip_energy(fitted, position, velocity)
     if output is not None:
         _write_csv(output, time, energy)
     page = {
-        "model": str(model),
+        "model": str(arm.model),
         "motion": str(motion),
         "robot": fitted.robot.name,
         "rotors_included": bool(fitted.layout.has("rotor")),

@@ -12,7 +12,7 @@ import typer
 from taufit.cli.common import print_json
 from taufit.cli.options import (
     Json,
-    Model,
+    LoadedModel,
     RecordingOptions,
     require_choice,
     require_mounting,
@@ -60,7 +60,7 @@ class UnitOptions:
 
 
 def command(
-    model: Model,
+    arm: LoadedModel,
     format: Annotated[
         str, typer.Option("--format", help="Format: urdf, mjcf, json, c or fmu.", metavar="NAME")
     ] = "urdf",
@@ -96,10 +96,9 @@ def command(
     """
     from taufit.export import write_export
     from taufit.export.export_accuracy import accuracy_on_training
-    from taufit.model.model_file import read_model
 
     chosen_format = unit.export_format(format)
-    fitted = read_model(model)
+    fitted = arm.read()
     holdout_accuracy = _test_on_recordings(fitted, chosen_format, holdout or [], recordings)
     remounted = None
     if mounting is not None:

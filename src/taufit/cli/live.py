@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from taufit.cli.options import Json, Model, Ports, Rate, RecordingOptions, usage_error
+from taufit.cli.options import (
+    Json,
+    LoadedModel,
+    Ports,
+    Rate,
+    RecordingOptions,
+    usage_error,
+)
 from taufit.cli.options.page_server import PageOptions
 
 if TYPE_CHECKING:
@@ -67,7 +74,7 @@ def command(
             metavar="SOURCE",
         ),
     ],
-    model: Model,
+    arm: LoadedModel,
     reading: RecordingOptions,
     options: MonitorOptions,
     page: PageOptions,
@@ -88,13 +95,12 @@ def command(
     from taufit.live.server import run_server
     from taufit.live.session import Session, StreamRecorder
     from taufit.model.accuracy_statement import accuracy_statement, accuracy_to_dict
-    from taufit.model.model_file import read_model
 
     if as_json and options.publish == "-":
         usage_error("--publish", "standard output is either --json's or --publish -'s.")
     if options.record is not None and options.record.suffix != ".parquet":
         usage_error("--record", "a recording is written as .parquet")
-    fitted = read_model(model)
+    fitted = arm.read()
     monitored, about = _open_monitored(source, reading, options, fitted)
     monitor = Monitor(fitted, payload=options.payload, contact=options.contact)
     server_socket, endpoint = page.listen()

@@ -98,6 +98,22 @@ class ReplayOptions:
     speed: Annotated[float, typer.Option(help="Speed of the replay; 1: real time.")] = 1.0
 
 
+@dataclass(frozen=True, slots=True)
+class OutputOptions:
+    """Files to write."""
+
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Payload file to write, for --payload of other commands.",
+            metavar="FILE.json",
+        ),
+    ] = None
+    report: Report = None
+
+
 def command(
     model: Annotated[
         Path,
@@ -113,7 +129,7 @@ def command(
     settings: SettingOptions,
     pace: ReplayOptions,
     hand: GuidingOptions,
-    report: Report = None,
+    files: OutputOptions,
     as_json: Json = False,
 ) -> None:
     """Estimate mass, centre of mass and inertia of the payload, with 95 % intervals.
@@ -170,11 +186,15 @@ def command(
                 template=templates,
                 callback=lambda live, _: bar.update(task, completed=live.samples),
             )
-    if report is not None:
+    if files.report is not None:
         from taufit.core.files import write_text
         from taufit.report.payload_page import payload_page
 
-        write_text(report, payload_page(result, fitted, str(recording)))
+        write_text(files.report, payload_page(result, fitted, str(recording)))
+    if files.output is not None and not result.refusal:
+        from taufit.model.payload import write_payload
+
+        write_payload(result.estimate.to_payload(), files.output)
     hand_force = hand.force(source, recording, fitted, result.estimate)
     if as_json:
         print_json(
@@ -189,7 +209,7 @@ def command(
             }
         )
     else:
-        _show(result, fitted, report)
+        _show(result, fitted, files)
         if hand_force is not None:
             show_force(hand_force)
     if result.refusal:
@@ -301,7 +321,7 @@ def _heading(result: PayloadRun, robot: str) -> list[Text]:
     ]
 
 
-def _show(result: PayloadRun, fitted: FittedModel, report: Path | None) -> None:
+def _show(result: PayloadRun, fitted: FittedModel, files: OutputOptions) -> None:
     from taufit.cli.common import plain_console
     from taufit.model.accuracy_statement import accuracy_statement
 
@@ -328,8 +348,9 @@ def _show(result: PayloadRun, fitted: FittedModel, report: Path | None) -> None:
         console.print(f"Error budget of the mass: {shares}. {result.advice}")
     for text in result.warnings:
         console.print(f"warning: {text}")
-    if report is not None:
-        console.print(f"Written: {report}")
+    written = [files.output if not result.refusal else None, files.report]
+    if any(written):
+        console.print(f"Written: {', '.join(str(path) for path in written if path)}")
     if not result.refusal:
         _show_commands(result, robot)
 

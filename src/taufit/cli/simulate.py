@@ -320,15 +320,16 @@ def _motion(twin: Twin, text: str, preset: Any) -> Any:
 
 
 def _payload(text: str) -> CarriedPayload:
-    """MASS[,CX,CY,CZ][@PICK[:DROP]]."""
+    """MASS[,CX,CY,CZ][@PICK[:DROP]], or FILE[@PICK[:DROP]] with a file of `taufit payload -o`."""
     import numpy as np
 
     from taufit.sim import CarriedPayload
 
     mass_text, _, times_text = text.partition("@")
+    is_file = mass_text.endswith(".json")
     pick, _, drop = times_text.partition(":")
     try:
-        values = [float(x) for x in mass_text.split(",")]
+        values = [1.0] if is_file else [float(x) for x in mass_text.split(",")]
         times = [float(x) if x else None for x in (pick, drop)]
     except ValueError:
         values, times = [], []
@@ -339,6 +340,10 @@ def _payload(text: str) -> CarriedPayload:
             f"{text!r} is not MASS[,CX,CY,CZ][@PICK[:DROP]], for example 2.5,0,0,0.05@3:8",
             param_hint="--payload",
         )
+    if is_file:
+        from taufit.model.payload import parse_payload
+
+        return CarriedPayload(parse_payload(mass_text).parameters, *times)
     centre = np.array(values[1:] or [0.0, 0.0, 0.0])
     return CarriedPayload.lump(values[0], centre, pick=times[0], drop=times[1])
 

@@ -10,7 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from taufit.diagnosis.correction import Correction
 from taufit.diagnosis.hypothesis_test import HypothesisTest
+from taufit.recording.finding import Finding
+from taufit.recording.map.remedy import Remedy
 from taufit.robot import Robot
 from taufit.signals.samples import Samples
 
@@ -22,6 +25,11 @@ _DELAYS = np.arange(-0.06, 0.2001, 0.02)
 _STEP_S = 0.008
 # Rows of the first test, and log odds (twice) below which there is no delay.
 _QUICK_ROWS, _MIN_LOG_ODDS = 400, 1.0
+# Shorter delays are negligible at usual cut-off frequencies [s]; delays tested before an estimate;
+# required ratio of nrmse and log odds (twice) for a finding.
+MIN_DELAY_S = 0.015
+_QUICK_DELAYS = (-0.15, -0.1, -0.06, -0.03, 0.03, 0.06, 0.1, 0.15, 0.2)
+_DELAY_NRMSE_RATIO, _DELAY_LOG_ODDS = 0.85, 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,3 +81,40 @@ def estimate_torque_delay(robot: Robot, samples: Samples) -> TorqueDelay:
 
 def _cost(test: HypothesisTest, delay_s: float) -> float:
     return test.fit(rows=test.shift_torque(delay_s)).cost
+
+
+def delay_finding(evidence: HypothesisTest) -> Finding | None:
+    """Finding on a delay with which the robot explains the torque much better, or None."""
+    unchanged = evidence.unchanged_fit
+    fits = [evidence.fit(rows=evidence.shift_torque(delay_s)) for delay_s in _QUICK_DELAYS]
+    if min(fit.cost for fit in fits) > unchanged.cost - _DELAY_LOG_ODDS / 2:
+        return None
+    delay_s = estimate_torque_delay(evidence.rows.robot, evidence.samples).seconds
+    best = evidence.fit(rows=evidence.shift_torque(delay_s))
+    if abs(delay_s) < MIN_DELAY_S or best.nrmse > _DELAY_NRMSE_RATIO * unchanged.nrmse:
+        return None
+    comparison = evidence.compare(
+        Correction("delay", "", rows=lambda _: evidence.shift_torque(delay_s))
+    )
+    if (
+        comparison.log_odds < _DELAY_LOG_ODDS
+        or comparison.holdout_ratio > _DELAY_NRMSE_RATIO
+        or comparison.worst_fold > 1.0
+    ):
+        return None
+    direction = "later" if delay_s > 0 else "earlier"
+    return Finding(
+        "delay",
+        "warning",
+        f"torque was recorded {1e3 * abs(delay_s):.0f} ms {direction} than the motion it belongs "
+        f"to: shifted back, {100 * best.nrmse:.1f} % of it stays unexplained instead of "
+        f"{100 * unchanged.nrmse:.1f} %. Fit with --delay-s {delay_s:.3f}",
+        value=float(np.round(delay_s, 4)),
+        remedy=Remedy(("--delay-s", f"{delay_s:.3f}")),
+    )
+
+
+def delay_log_odds(evidence: HypothesisTest, delay: Finding) -> float:
+    """Twice the log odds of a delay."""
+    assert isinstance(delay.value, float)
+    return evidence.unchanged_fit.cost - evidence.fit(rows=evidence.shift_torque(delay.value)).cost

@@ -104,7 +104,11 @@ def without_reduction(model: FittedModel) -> ReducedModel:
 
 @lru_cache(maxsize=8)
 def reduce_to_format(model: FittedModel, terms: FormatTerms) -> ReducedModel:
-    """Reduce a model to the terms of a format."""
+    """Reduce a model to the terms of a format.
+
+    A known payload is not part of the training rows: it is added after the refit.
+    """
+    payload, model = model.payload, model.with_payload(None)
     robot = model.robot
     uncoupled = replace(robot, drives=replace(robot.drives, coupling=np.eye(robot.joints)))
     structure = TorqueModel(
@@ -132,7 +136,7 @@ def reduce_to_format(model: FittedModel, terms: FormatTerms) -> ReducedModel:
         reduced = structure.with_values(solution.values)
     result_model = replace(reduced, training=model.training)
     rmse = None if rows is None else rows.rmse(result_model.values)
-    return ReducedModel(result_model, dropped, refitted, rmse)
+    return ReducedModel(result_model.with_payload(payload), dropped, refitted, rmse)
 
 
 def _copy_values(model: FittedModel, structure: TorqueModel) -> Float[Array, " p"]:

@@ -27,6 +27,7 @@ from taufit.terms.friction import Friction
 from taufit.terms.term import ROOM_TEMPERATURE
 
 if TYPE_CHECKING:
+    from taufit.model.payload import Payload
     from taufit.signals import Samples
 
 
@@ -38,6 +39,8 @@ class FittedModel(NotebookDisplay):
         structure: Terms of the torque model; its robot has the fitted links.
         values: Parameters in the order of `names`, SI.
         training: Record of the training: data, validity range, uncertainty.
+        payload: Known payload, contained in the last link's parameters; see `with_payload`.
+        bare_link: Parameters of the last link without the payload; None without payload.
 
     Example:
         >>> import numpy as np, taufit
@@ -55,6 +58,8 @@ class FittedModel(NotebookDisplay):
     structure: TorqueModel
     values: Float[Array, " p"]
     training: TrainingRecord = field(default_factory=TrainingRecord)
+    payload: Payload | None = None
+    bare_link: Float[Array, " 10"] | None = None
 
     # Former names of 0.1, accepted with a warning until 0.3.
     of = RenamedAttribute("from_values")
@@ -169,7 +174,7 @@ class FittedModel(NotebookDisplay):
         if selected.all():
             return self
         reduced = replace(self, structure=self.structure.only(*kinds))
-        return reduced.with_values(np.where(selected, self.values, 0.0))
+        return replace(reduced, values=np.where(selected, self.values, 0.0))
 
     @property
     def has_conservative_terms(self) -> bool:
@@ -185,7 +190,46 @@ class FittedModel(NotebookDisplay):
 
     def with_values(self, values: Float[Array, " p"]) -> FittedModel:
         """Copy with other parameters."""
-        return FittedModel.from_values(self.structure, values, self.training)
+        copy = FittedModel.from_values(self.structure, values, self.training)
+        return replace(copy, payload=self.payload, bare_link=self.bare_link)
+
+    def with_payload(
+        self,
+        payload: Payload | float | None,
+        centre: Sequence[float] = (0.0, 0.0, 0.0),
+        inertia: Float[Array, "3 3"] | None = None,
+    ) -> FittedModel:
+        """Copy with a known payload instead of the present one.
+
+        Its ten parameters are added to the last link, so gravity, inertia and load-dependent
+        friction contain it; its covariance widens prediction intervals.
+
+        Args:
+            payload: Payload, its mass [kg], or None for the robot without payload.
+            centre: Centre of mass in the last link's frame [m], if a mass is given.
+            inertia: Inertia about the centre of mass [kg m^2]; by default that of an aluminium
+                sphere.
+
+        Example:
+            >>> import taufit
+            >>> loaded = taufit.read_model("model.json").with_payload(1.2, (0.0, 0.0, 0.05))
+            >>> round(loaded.payload.mass, 3)
+            1.2
+        """
+        from taufit.model.payload import Payload
+
+        last = self.robot.layout.link(-1)
+        values = np.array(self.values)
+        if self.bare_link is not None:
+            values[last] = self.bare_link
+        if payload is None:
+            return FittedModel.from_values(self.structure, values, self.training)
+        if not isinstance(payload, Payload):
+            payload = Payload.from_mass(float(payload), centre, inertia)
+        bare_link = values[last].copy()
+        values[last] += payload.parameters
+        loaded = FittedModel.from_values(self.structure, values, self.training)
+        return replace(loaded, payload=payload, bare_link=bare_link)
 
     def with_training(self, training: TrainingRecord) -> FittedModel:
         """Copy with another training record."""

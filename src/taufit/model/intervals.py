@@ -1,8 +1,9 @@
 """Prediction intervals of measured torque, sample by sample.
 
-    variance = w' C w + noise(state)^2 + (s friction)^2 + (g links)^2
+    variance = w' C w + y' P y + noise(state)^2 + (s friction)^2 + (g links)^2
 
-w is a row of the base regressor and C the covariance of the base parameters; noise is the residual
+w is a row of the base regressor and C the covariance of the base parameters; y is a row of the last
+link's regressor and P the covariance of a known payload; noise is the residual
 of contact-free motion in the joint's friction state; s is the run-to-run scatter of friction and g
 that of the drive gain. Intervals of standing joints are wider by Coulomb friction in both
 directions.
@@ -76,7 +77,7 @@ def predict_interval(
     variance = (
         _parameter_variance(model, samples, motor, rows) + _noise_std(model, samples)[rows] ** 2
     )
-    variance += (scatter * friction) ** 2
+    variance += (scatter * friction) ** 2 + _payload_variance(model, samples, rows)
     if model.training.conditioning.gain is not None:
         variance += (GAIN_SCATTER * rigid[rows]) ** 2
     standing = np.abs(samples.velocity[rows]) < _STANDSTILL_SPEED
@@ -120,6 +121,25 @@ def _parameter_variance(
         out[first : first + len(block_rows)] = np.sum(
             (dense[..., base_columns] @ root) ** 2, axis=-1
         )
+    return out
+
+
+def _payload_variance(
+    model: FittedModel, samples: Samples, rows: Int[Array, " m"]
+) -> Float[Array, "m j"] | float:
+    """Variance of torque due to the uncertainty of a known payload."""
+    if model.payload is None or model.payload.covariance is None:
+        return 0.0
+    values, vectors = np.linalg.eigh(model.payload.covariance)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    last = model.robot.layout.link(-1)
+    out = np.empty((len(rows), samples.joints))
+    for first in range(0, len(rows), _BLOCK):
+        block = rows[first : first + _BLOCK]
+        links = model.columns.links(
+            samples.position[block], samples.velocity[block], samples.acceleration[block]
+        )
+        out[first : first + len(block)] = np.sum((links[..., last] @ root) ** 2, axis=-1)
     return out
 
 

@@ -24,7 +24,6 @@ from taufit.core.plain_data import read_json, to_plain_data
 from taufit.model.fitted_model import FittedModel, require_fitted
 from taufit.model.record_file import record_from_dict, record_to_dict
 from taufit.model.torque_model import TorqueModel
-from taufit.robot.from_dict import robot_from_field
 from taufit.terms import term_to_dict
 from taufit.terms.layout import ParameterLayout
 from taufit.terms.settings import terms_from_file
@@ -68,8 +67,16 @@ def model_to_dict(model: FittedModel) -> dict[str, Any]:
         "rotor_inertia": model.has("rotor"),
         "offset": model.has("offset"),
         "parameters": parameters,
+        **_payload_to_dict(model),
         **record_to_dict(record),
     }
+
+
+def _payload_to_dict(model: FittedModel) -> dict[str, Any]:
+    """Entry of a known payload, which the parameters of the last link contain."""
+    if model.payload is None or model.bare_link is None:
+        return {}
+    return {"payload": {**model.payload.to_dict(), "link_without": model.bare_link.tolist()}}
 
 
 def model_from_dict(data: Any, source: str = "this model") -> FittedModel:
@@ -110,7 +117,16 @@ def model_from_dict(data: Any, source: str = "this model") -> FittedModel:
         raise TaufitError(f"{source} is damaged: its parameter list has {mismatch}. Fit again.")
     layout = structure.layout
     training = record_from_dict(file, layout.joints, names, len(layout.drive_entries))
-    return FittedModel.from_values(structure, values, training)
+    model = FittedModel.from_values(structure, values, training)
+    if file["payload"].missing:
+        return model
+    from taufit.model.payload import payload_from_field
+
+    return replace(
+        model,
+        payload=payload_from_field(file["payload"]),
+        bare_link=file["payload"]["link_without"].numbers(10),
+    )
 
 
 def _reorder_parameters(file: Field, layout: ParameterLayout) -> Field:
@@ -137,6 +153,8 @@ def _reorder_parameters(file: Field, layout: ParameterLayout) -> Field:
 
 def _read_structure(file: Field) -> TorqueModel:
     """Structure of the torque model in a file."""
+    from taufit.robot.from_dict import robot_from_field
+
     robot = robot_from_field(file["robot"].required())
     friction, terms = terms_from_file(file["friction"], file["terms"])
     model = TorqueModel(

@@ -9,6 +9,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.core.statistics import NORMAL_95
+from taufit.model.payload import Payload
 from taufit.payload.controller_commands import FlangePayload
 from taufit.robot.inertia import tensor_entries
 
@@ -31,6 +32,7 @@ class PayloadEstimate:
         from_prior: Whether the inertia is determined mostly by the prior shape.
         warnings: Messages for the user.
         unexplained: Reason why the model does not describe this robot; "" if it does.
+        covariance: Covariance of `parameters`; None if the method gives none.
     """
 
     time: float
@@ -49,11 +51,16 @@ class PayloadEstimate:
     from_prior: bool = True
     warnings: tuple[str, ...] = field(default=())
     unexplained: str = ""
+    covariance: Float[Array, "10 10"] | None = None
 
     @property
     def has_intervals(self) -> bool:
         """Whether the method gives standard deviations; without them there are no intervals."""
         return bool(np.isfinite(self.mass_std))
+
+    def to_payload(self) -> Payload:
+        """Payload for `FittedModel.with_payload`."""
+        return Payload(self.parameters, self.covariance)
 
     def to_dict(self) -> dict[str, Any]:
         """Value, low and high of mass, com and inertia for JSON; None without interval."""

@@ -8,12 +8,9 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import InfeasibleError
+from taufit.model.payload import Payload
 from taufit.robot import Robot
-from taufit.robot.inertia import from_centre_of_mass
 from taufit.sim.mujoco_arm import negative_eigenvalue
-
-# Density of aluminium [kg/m^3], for the inertia of payloads given by mass and centre only.
-_DENSITY = 2700.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,12 +41,7 @@ class CarriedPayload:
 
         Default inertia: that of an aluminium sphere.
         """
-        if not (np.isfinite(mass) and mass > 0.0) or not np.all(np.isfinite(centre)):
-            raise InfeasibleError(f"a payload has a positive mass and a finite centre, not {mass}.")
-        if inertia is None:
-            radius = (mass / _DENSITY * 3.0 / (4.0 * np.pi)) ** (1.0 / 3.0)
-            inertia = 0.4 * mass * radius**2 * np.eye(3)
-        return cls(from_centre_of_mass(mass, np.asarray(centre, float), inertia), pick, drop)
+        return cls(Payload.from_mass(mass, tuple(centre), inertia).parameters, pick, drop)
 
 
 def require_valid_payload(robot: Robot, payloads: tuple[CarriedPayload, ...]) -> None:

@@ -10,7 +10,6 @@ from typing import Any
 from taufit.core.errors import TaufitError
 from taufit.core.fields import Field
 from taufit.robot.compensator import Compensator
-from taufit.robot.from_dict import read_compensators
 from taufit.terms import FRICTION_MODELS, TERMS
 from taufit.terms.friction.friction import Friction
 from taufit.terms.friction.no_friction import NoFriction
@@ -96,11 +95,12 @@ def term_from_dict(data: Mapping[str, Any] | Field) -> Term:
                 f"{location}friction model {name.value} cannot have these settings: {key!r} is not "
                 f"one of {', '.join(settable) or 'none'}."
             )
-        settings[key] = (
-            read_compensators(file[key])
-            if key == "compensators"
-            else _read_setting(file[key], getattr(default, key))
-        )
+        if key == "compensators":
+            from taufit.robot.from_dict import read_compensators
+
+            settings[key] = read_compensators(file[key])
+        else:
+            settings[key] = _read_setting(file[key], getattr(default, key))
     try:
         return kind(**settings)
     except (TypeError, ValueError) as error:

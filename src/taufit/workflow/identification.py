@@ -15,7 +15,6 @@ from taufit.model.score import Score
 from taufit.recording import Finding
 from taufit.regression import Estimate
 from taufit.signals import Samples
-from taufit.temperature.apply import temperature_dependence
 from taufit.terms import needs, term_to_dict
 from taufit.validation.grades import Grades
 from taufit.validation.nominal_comparison import NominalComparison
@@ -140,7 +139,7 @@ class IdentificationResult(NotebookDisplay):
             "terms": [term_to_dict(term) for term in self.model.terms],
             "friction_dropped": list(e.dropped),
             "rotor_inertia": self.model.has("rotor"),
-            "temperature": temperature_dependence(self.model),
+            "temperature": _temperature_dependence(self.model),
             "warm_up": None if (warm := self.warm_up) is None else warm.to_dict(),
             "settings": dict(e.settings),
             "warnings": list(self.warnings),
@@ -159,6 +158,15 @@ class IdentificationResult(NotebookDisplay):
         if self.signs is not None:
             out |= self.signs.to_dict()
         return out
+
+
+def _temperature_dependence(model: FittedModel) -> dict[str, Any] | None:
+    """Temperature dependence of friction, as plain data; None if there is none."""
+    if not needs(model.term_sum, "temperature"):
+        return None
+    from taufit.temperature.apply import temperature_dependence
+
+    return temperature_dependence(model)
 
 
 def _information_shares(model: FittedModel) -> dict[str, Any] | None:

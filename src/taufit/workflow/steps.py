@@ -185,13 +185,18 @@ def model_from_request(request: FitRequest, robot: Robot) -> TorqueModel:
     return with_friction_of_test(model, friction)
 
 
+def _channel_findings(data: TrainingData) -> list[Finding]:
+    """Findings of the readers on channels."""
+    return [f for r in data.recordings for f in r.findings if f.kind in CHANNEL_KINDS]
+
+
 def diagnose(request: FitRequest, data: TrainingData, state: FitState) -> FitState:
     """Diagnose the recordings; raises if they contradict the robot.
 
     An undescribed load becomes part of the last link's prior.
     """
     robot, source, excerpt = state.robot, state.source, state.source.excerpt
-    channels = [f for r in data.recordings for f in r.findings if f.kind in CHANNEL_KINDS]
+    channels = _channel_findings(data)
     evidence = HypothesisTest(robot, excerpt) if len(excerpt) else None
     channel_causes = [Cause(finding) for finding in channels]
     causes = sample_causes(robot, data.recordings, excerpt, channel_causes, evidence, source)
@@ -373,13 +378,17 @@ def _find_undescribed_load(
 ) -> list[Finding]:
     """Finding on an undescribed load or missing links; empty if a fault makes it unreliable."""
     has_fault = any(f.severity == "error" or f.kind == "gains_unknown" for f in findings)
-    is_described = bool(np.any(data.robot.parameters)) and not any(
-        r.payload for r in data.recordings
-    )
-    if evidence is None or _has_unsigned_torque(data.source) or has_fault or not is_described:
+    if evidence is None or has_fault or not _can_show_load(data):
         return []
     finding = load_finding(evidence) or missing_links_finding(evidence)
     return [] if finding is None else [finding]
+
+
+def _can_show_load(data: TrainingData) -> bool:
+    """Whether torque is signed, links are described and no payload was declared."""
+    has_payload = any(recording.payload for recording in data.recordings)
+    is_described = bool(np.any(data.robot.parameters))
+    return is_described and not has_payload and not _has_unsigned_torque(data.source)
 
 
 def _has_unsigned_torque(source: SampleSource) -> bool:

@@ -32,7 +32,7 @@ from taufit.signals import Samples, condition
 from taufit.signals.drive_gains import DriveGains, joint_gains
 from taufit.signals.sample_source import SamplesInMemory, SampleSource
 from taufit.signals.storage.stored_samples import PartStore, StoredPart, StoredSamples
-from taufit.temperature.apply import with_temperature
+from taufit.terms import needs
 from taufit.workflow.file_cache import FileCache, PreparedFile
 from taufit.workflow.fit_request import FitRequest
 from taufit.workflow.inputs import LEAD_ROWS
@@ -404,7 +404,7 @@ def condition_for_model(
     cutoff = conditioning.cutoff_hz if cutoff_hz is None else cutoff_hz
     needs_gains = any(r.gain is None or not np.all(np.isfinite(r.gain)) for r in ordered)
     gains = conditioning.gain if needs_gains else None
-    samples = with_temperature(
+    samples = _with_temperature(
         model,
         select_section(
             condition(
@@ -422,3 +422,12 @@ def condition_for_model(
 
         samples = sign_by_model(model, samples)
     return samples.with_column_cache()
+
+
+def _with_temperature(model: FittedModel, samples: Samples) -> Samples:
+    """Samples with temperatures, if the model needs them."""
+    if not needs(model.term_sum, "temperature"):
+        return samples
+    from taufit.temperature.apply import with_temperature
+
+    return with_temperature(model, samples)

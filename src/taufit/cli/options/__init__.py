@@ -18,6 +18,7 @@ from taufit.cli.common import show_reading
 from taufit.cli.options.option_groups import FormerName
 
 if TYPE_CHECKING:
+    from taufit.model import FittedModel
     from taufit.recording import Recording
     from taufit.robot import Robot
     from taufit.validation import AcceptanceLimits
@@ -36,6 +37,14 @@ RobotName = Annotated[
     str, typer.Argument(help="Bundled name, .urdf, .xacro or .yaml.", metavar="ROBOT")
 ]
 Model = Annotated[Path, typer.Argument(help="Model file of `taufit fit`.", metavar="MODEL")]
+KnownPayload = Annotated[
+    str | None,
+    typer.Option(
+        "--payload",
+        help="Known payload [kg, m in the last link's frame], or file of `payload -o`.",
+        metavar="M,CX,CY,CZ|FILE",
+    ),
+]
 AllowRepeats = Annotated[
     bool,
     typer.Option("--allow-repeats", help="Use files with equal contents more than once."),
@@ -193,6 +202,22 @@ class AcceptanceOptions:
             return AcceptanceLimits(self.max_mean_nrmse, self.max_nrmse, rmse, self.min_correlation)
         except TaufitError as error:
             usage_error("--max-... and --min-...", str(error))
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedModel:
+    """Model of the robot, with the payload it carries."""
+
+    model: Model
+    payload: KnownPayload = None
+
+    def read(self) -> FittedModel:
+        """Model of the file, with the known payload."""
+        from taufit.model.model_file import read_model
+        from taufit.model.payload import parse_payload
+
+        model = read_model(self.model)
+        return model if self.payload is None else model.with_payload(parse_payload(self.payload))
 
 
 def usage_error(option: str, message: str) -> NoReturn:

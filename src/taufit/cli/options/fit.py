@@ -142,11 +142,13 @@ class ModelOptions:
     def request(self) -> FitRequest:
         """Convert to a fit request; wrong usage for unknown names and frequencies."""
         from taufit.estimators import ESTIMATORS
-        from taufit.temperature.apply import TEMPERATURE_CHOICES
         from taufit.workflow.fit_request import FitRequest
 
         require_choice(self.estimator, ("auto", *ESTIMATORS), "--estimator")
-        require_choice(self.temperature, TEMPERATURE_CHOICES, "--temperature")
+        if self.temperature != "auto":
+            from taufit.temperature.apply import TEMPERATURE_CHOICES
+
+            require_choice(self.temperature, TEMPERATURE_CHOICES, "--temperature")
         require_choice(self.torque_signs, ("recorded", "unknown"), "--torque-signs")
         require_choice(self.sign_method, ("exact", "tree"), "--sign-method")
         unchanged = {name: getattr(self, name) for name in _REQUEST_FIELDS}

@@ -33,7 +33,7 @@ _LENGTH_STD = 0.7
 _DESCRIBED_LENGTH_STD = 0.35
 # Diagonal entries of L; entries of a symmetric 3 x 3 matrix in the order xx, xy, yy, xz, yz, zz.
 _DIAGONAL = np.array([0, 2, 5])
-_TENSOR_INDEX = (np.array([0, 1, 1, 2, 2, 2]), np.array([0, 0, 1, 0, 1, 2]))
+TENSOR_INDEX = (np.array([0, 1, 1, 2, 2, 2]), np.array([0, 0, 1, 0, 1, 2]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,8 +93,8 @@ def most_probable_body(
             "that of a minimum. Check the recording for values that are not measurements."
         )
     tensor = np.empty((3, 3))
-    tensor[_TENSOR_INDEX] = quantities[4:]
-    tensor[_TENSOR_INDEX[::-1]] = quantities[4:]
+    tensor[TENSOR_INDEX] = quantities[4:]
+    tensor[TENSOR_INDEX[::-1]] = quantities[4:]
     return Body(phi, covariance, float(quantities[0]), quantities[1:4], tensor, share, x)
 
 

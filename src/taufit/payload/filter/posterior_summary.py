@@ -15,10 +15,10 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 from taufit.core.statistics import NORMAL_95
 from taufit.payload.estimate import PayloadEstimate, interval
-from taufit.payload.filter.body import TYPICAL_DENSITY, Body
+from taufit.payload.filter.body import TENSOR_INDEX, TYPICAL_DENSITY, Body
 from taufit.payload.filter.payload_event import PayloadEvent
 from taufit.payload.filter.training_coverage import MIN_COVERAGE
-from taufit.robot.inertia import tensor_entries
+from taufit.robot.inertia import from_centre_of_mass, tensor_entries
 
 # Inertia with a larger fraction of prior information is marked `from_prior`.
 _MAX_PRIOR_SHARE = 0.7
@@ -52,7 +52,26 @@ def body_estimate(time: float, body: Body) -> PayloadEstimate:
         (inertia_low, inertia_high),
         empty=False,
         from_prior=body.prior_share > _MAX_PRIOR_SHARE,
+        covariance=_parameter_covariance(body),
     )
+
+
+def _parameter_covariance(body: Body) -> Float[Array, "10 10"]:
+    """Covariance of the ten parameters, from that of mass, centre and inertia about the centre."""
+
+    def parameters(x: Float[Array, " 10"]) -> Float[Array, " 10"]:
+        tensor = np.zeros((3, 3))
+        tensor[TENSOR_INDEX] = x[4:]
+        tensor[TENSOR_INDEX[::-1]] = x[4:]
+        return from_centre_of_mass(x[0], x[1:4], tensor)
+
+    # The parameters are polynomials of degree three at most: central differences are accurate.
+    x = np.concatenate([[body.mass], body.centre, tensor_entries(body.inertia)])
+    step = 1e-4
+    jacobian = np.stack(
+        [(parameters(x + e) - parameters(x - e)) / (2.0 * step) for e in step * np.eye(10)], axis=1
+    )
+    return np.asarray(jacobian @ body.covariance @ jacobian.T)
 
 
 def no_load_estimate(time: float, mass: float, std: float, com_std: float) -> PayloadEstimate:
