@@ -31,7 +31,7 @@ from taufit.robot import Robot, bundled_robots, read_robot
 # Recordings of each arm by kind: level of Coulomb friction relative to the rigid torque's standard
 # deviation, and whether all joints follow one course.
 KINDS = {"usual": (6, 0.2, False), "strong friction": (6, 1.0, False), "one course": (7, 0.2, True)}
-_SECONDS, _RATE_HZ, _NOISE = 30.0, 100.0, 0.02
+_SECONDS, _RAMP_S, _RATE_HZ, _NOISE = 30.0, 3.0, 100.0, 0.02
 # Torque below this is noise of the sensor [N m].
 _SENSOR_NOISE = 0.02
 _MASS_DRAWS, _MASS_ERROR = 4, 0.3
@@ -69,7 +69,9 @@ def _position(
     joints = robot.joints
     courses = [course()] * joints if is_common else [course() for _ in range(joints)]
     lower, upper = np.maximum(robot.limits.lower, -np.pi), np.minimum(robot.limits.upper, np.pi)
-    envelope = np.minimum(1.0, np.minimum(time_s, time_s[-1] - time_s))
+    ramp = np.clip(np.minimum(time_s, time_s[-1] - time_s) / _RAMP_S, 0.0, 1.0)
+    # Acceleration without steps.
+    envelope = ramp**3 * (10.0 - 15.0 * ramp + 6.0 * ramp**2)
     size = rng.uniform(0.3, 0.9, joints) * np.minimum(1.0, 0.5 * (upper - lower))
     return 0.5 * (lower + upper) + (np.column_stack(courses) * size) * envelope[:, None]
 
@@ -119,7 +121,7 @@ def sign_alarms(arms: tuple[str, ...] = tuple(ARMS)) -> tuple[list[str], int]:
         arm = recorded_arm(name)
         samples = condition(arm.training, cutoff_hz=arm.cutoff_hz)
         for variant, robot in _descriptions(arm.robot, name):
-            joints = sign_evidence(HypothesisTest(robot, samples)).alarmsjoints
+            joints = sign_evidence(HypothesisTest(robot, samples)).reversed_joints
             alarms += [f"{name} {variant} joint {j + 1}" for j in joints]
             total += robot.joints
     return alarms, total

@@ -1,8 +1,8 @@
-"""Calibration of the grade: how near to the best possible is a model that is called good?
+"""Floor beside the grade: torque that no model explains, against the best fit of the same recording.
 
-A model fitted to one recording is graded on another, of the same arm and another motion. What the
-best model of that other recording leaves there, fitted to it with everything that `identify` has,
-is the floor it is held against; the grade itself uses a quicker floor and has not seen this one.
+A model fitted to one recording is graded on another, of the same arm and another motion. The floor
+that is stated there comes from the recording alone. It must not exceed the error beside which it
+stands, and hardly ever what a fit to the judged recording itself leaves.
 
 python -m benchmarks grades
 python -m benchmarks.accuracy.grades FOLDER [SECONDS]   what FOLDER does not hold yet, for so many
@@ -15,20 +15,20 @@ import json
 import re
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+
+import numpy as np
 
 from benchmarks import Row
 from benchmarks.clean_runs import ARMS, SHARED, clean_runs
 from taufit.recording import Recording
 from taufit.robot import Robot
 
-SEEDS = range(20, 31)
+SEEDS = range(20, 23)
 MAPS = Path(__file__).resolve().parents[2] / "examples" / "columns"
-NEAR = 1.5
 Pair = tuple[Robot, list[Recording], list[Recording]]
 
 
@@ -84,7 +84,7 @@ def _split(robot: Any, path: Path, columns: Any) -> Pair:
 
 
 def judged(robot: Robot, first: Sequence[Recording], second: Sequence[Recording]) -> dict[str, Any]:
-    """The grade, the error on the second recording and the least error there."""
+    """Grade, error and floor on the second recording, and error of a fit to it, by joint."""
     from taufit.core.errors import TaufitError
     from taufit.workflow import identify
 
@@ -95,10 +95,9 @@ def judged(robot: Robot, first: Sequence[Recording], second: Sequence[Recording]
         return {"grade": "refused", "text": str(error)}
     return {
         "grade": done.grades.overall,
-        "nrmse": done.mean_holdout_nrmse,
-        "floor": done.grades.floor,
-        "best": best.training_score.mean_nrmse,
-        "reasons": list(done.grades.reasons),
+        "nrmse": [grade.nrmse for grade in done.grades.joints],
+        "floor": [grade.floor for grade in done.grades.joints],
+        "best": best.training_score.nrmse.tolist(),
     }
 
 
@@ -118,22 +117,24 @@ def work(folder: Path, seconds: float = float("inf")) -> None:
 def counts(folder: Path) -> Iterator[Row]:
     """The figures of a folder."""
     for kind in ("simulated", "shared"):
-        found = [json.loads(path.read_text()) for path in sorted(folder.glob(f"{kind}-*.json"))]
-        if not found:
+        results = [json.loads(path.read_text()) for path in sorted(folder.glob(f"{kind}-*.json"))]
+        results = [result for result in results if result["grade"] != "refused"]
+        if not results:
             continue
-        words = Counter(one["grade"] for one in found)
-        good = [one for one in found if one["grade"] == "good"]
-        near = sum(one["nrmse"] < NEAR * one["best"] for one in good)
-        share = 100.0 * near / max(len(good), 1)
-        note = f"{near} of {len(good)} good; of {len(found)}: {dict(words)}"
-        yield Row(f"{kind}: good models within 1.5 of the floor", share, "%", ">= 95", note)
-        worse = [one for one in found if one["grade"] in ("usable", "poor")]
-        far = sum(one["nrmse"] >= NEAR * one["best"] for one in worse)
-        yield Row(f"{kind}: models not called good beyond it", far, "", "", f"of {len(worse)}")
+        error, floor, best = (
+            np.concatenate([np.array(result[key], float) for result in results])
+            for key in ("nrmse", "floor", "best")
+        )
+        stated = np.isfinite(floor)
+        above = 100.0 * float(np.mean(floor[stated] > best[stated]))
+        note = f"{stated.sum()} of {len(floor)} joints have a floor, {len(results)} recordings"
+        yield Row(f"{kind}: floors above the best fit", above, "%", "<= 5", note)
+        beyond = int(np.sum(floor[stated] > error[stated]))
+        yield Row(f"{kind}: floors above the error beside them", beyond, "", "<= 0", note)
 
 
 def rows() -> Iterator[Row]:
-    """Calibration on simulated and on shared recordings."""
+    """Floors of simulated and of shared recordings."""
     with TemporaryDirectory() as folder:
         work(Path(folder))
         yield from counts(Path(folder))
@@ -142,11 +143,5 @@ def rows() -> Iterator[Row]:
 if __name__ == "__main__":
     place = Path(sys.argv[1])
     work(place, float(sys.argv[2]) if len(sys.argv) > 2 else float("inf"))
-    for file in sorted(place.glob("*.json")):
-        one = json.loads(file.read_text())
-        if one["grade"] == "refused":
-            print(file.stem, one)
-        elif one["grade"] == "good" and one["nrmse"] >= NEAR * one["best"]:
-            print(file.stem, {k: one[k] for k in ("nrmse", "floor", "best")})
     for row in counts(place):
         print(row.name, round(row.value, 1), row.note)

@@ -44,6 +44,16 @@ def test_a_limit_that_is_exceeded_is_printed_with_digits_that_show_it():
     assert reason.startswith("35.004 % (limit 35 %)")
 
 
+def test_noise_of_a_joint_does_not_count_against_its_limit():
+    share = np.array([0.0, 0.45, 0.0])
+    noisy = score(0.02, 0.55, 0.02, noise_share=share)
+    assert judge(noisy, gravity=(0.0, 0.4, 0.0)).overall == "usable"
+    wrong = score(0.02, 0.7, 0.02, noise_share=share)
+    assert judge(wrong, gravity=(0.0, 0.4, 0.0)).overall == "poor"
+    quiet = score(0.02, 0.55, 0.02, noise_share=0.1 * share)
+    assert judge(quiet, gravity=(0.0, 0.4, 0.0)).overall == "poor"
+
+
 def test_a_joint_that_carries_gravity_and_any_joint_have_limits_of_their_own():
     one = score(0.02, 0.52, 0.02)
     assert judge(one).overall == "usable"

@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 import simulated_arm
 
+from taufit.estimators import Wls
 from taufit.fitting import automatic_model, fitted_model
 from taufit.fitting.fit import fit
+from taufit.fitting.fit_samples import fit_samples
 from taufit.model.intervals import TYPICAL_FRICTION_SCATTER, coulomb_level, predict_interval
 from taufit.robot import read_robot
-from taufit.signals import condition
+from taufit.signals import Samples, condition
 from taufit.terms.friction import Linear
 from taufit.validation.grades import RecordingEvidence, grade
 from taufit.validation.score import score
@@ -127,3 +129,21 @@ def test_many_runs_show_how_much_friction_differs_between_them(arm, truth):
         assert fitted_model(model, estimate, samples).training.friction_scatter is not None
     assert 0.03 < found[0] < 0.12
     assert found[1] < 0.006
+
+
+def test_runs_in_which_a_joint_stands_say_nothing_about_its_friction(arm, truth):
+    """Joints moved one at a time: friction scatters as usual, not as their standing torque does."""
+    runs = []
+    for joint in range(6):
+        run = simulated_arm.recording(truth, 6.0, joint)
+        position = run.position.copy()
+        position[:, np.arange(6) != joint] = position[0, np.arange(6) != joint]
+        velocity = np.gradient(position, run.time, axis=0)
+        acceleration = np.gradient(velocity, run.time, axis=0)
+        noise = 0.3 * np.random.default_rng(joint).normal(size=position.shape)
+        torque = truth.torque(position, velocity, acceleration) + noise
+        runs.append(Samples.from_arrays(position, velocity, acceleration, torque, rate_hz=100.0))
+    samples = Samples.concatenate(runs)
+    estimate = fit_samples(automatic_model(arm, friction=Linear(0.01)), samples, Wls(),
+                           require_excitation=False)  # fmt: skip
+    np.testing.assert_allclose(estimate.friction_scatter, TYPICAL_FRICTION_SCATTER)

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taufit.core.arrays import Array, Float
+from taufit.core.arrays import Array, Bool, Float, Int
 from taufit.core.statistics import NORMAL_95, student_t_upper_quantile
 from taufit.model.intervals import TYPICAL_FRICTION_SCATTER
 from taufit.regression.information import Information
@@ -35,6 +35,9 @@ from taufit.terms.term import DISSIPATIVE
 
 # Prior scatter of all joints, and its weight in degrees of freedom.
 PRIOR_SCATTER, PRIOR_FREEDOM = 0.01, 0.5
+# Sum of squares of friction in a run, relative to that of the run with most, below which the run
+# does not show the joint's friction.
+_MIN_FRICTION_RATIO = 0.05
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,23 +81,26 @@ def estimate_run_variability(
     norms = np.linalg.norm(upper, axis=0)
     norms[norms == 0.0] = 1.0
     inverse = np.linalg.pinv(upper / norms, rcond=1e-12)
-    freedom = len(groups) - (2 if has_temperature else 1)
-    if len(groups) < 3 or freedom < 1:
+    squares, counts = _factor_squares(groups, base_values, friction)
+    parameters = 2 if has_temperature else 1
+    freedom = np.where(counts >= 3, np.maximum(counts - parameters, 0), 0)
+    if not np.any(freedom):
         scatter = np.full(layout.joints, TYPICAL_FRICTION_SCATTER)
-        interval_factor = 1.0
+        interval_factor = np.ones(layout.joints)
     else:
-        squares = _factor_squares(groups, base_values, friction) * runs_per_group
+        squares = np.where(freedom > 0, squares, 0.0) * runs_per_group
         scatter = pooled_scatter(squares, freedom, PRIOR_SCATTER, PRIOR_FREEDOM)
-        pooled_freedom = min(POOLED_FREEDOM, PRIOR_FREEDOM + layout.joints * freedom)
-        quantile = student_t_upper_quantile(0.025, pooled_freedom + freedom)
-        interval_factor = quantile / NORMAL_95
+        pooled_freedom = min(POOLED_FREEDOM, PRIOR_FREEDOM + float(freedom.sum()))
+        quantiles = [student_t_upper_quantile(0.025, pooled_freedom + m) for m in freedom]
+        interval_factor = np.array(quantiles) / NORMAL_95
     out = np.zeros((base.rank, base.rank))
     for group in groups:
         for j, part in enumerate(group):
             pull = part.factor.T @ (part.factor @ friction[j])
             change = inverse @ (inverse.T @ (weights.joint[j] ** 2 * pull / norms)) / norms
-            out += scatter[j] ** 2 / runs_per_group * np.outer(change, change)
-    return RunVariability(scatter, interval_factor**2 * out)
+            variance = (interval_factor[j] * scatter[j]) ** 2 / runs_per_group
+            out += variance * np.outer(change, change)
+    return RunVariability(scatter, out)
 
 
 def _joint_friction(
@@ -111,13 +117,22 @@ def _factor_squares(
     groups: tuple[tuple[Information, ...], ...],
     base_values: Float[Array, " b"],
     friction: list[Float[Array, " b"]],
-) -> Float[Array, " j"]:
-    """Sum of squares of each group's ratio of friction to the model's, about its mean."""
-    factor = np.zeros((len(groups), len(friction)))
+) -> tuple[Float[Array, " j"], Int[Array, " j"]]:
+    """Sum of squares of each group's ratio of friction to the model's, and number of groups.
+
+    Groups in which a joint hardly moves do not show its friction and are left out.
+    """
+    shape = len(groups), len(friction)
+    factor, size = np.zeros(shape), np.zeros(shape)
     for k, group in enumerate(groups):
         for j, part in enumerate(group):
             torque = part.factor @ friction[j]
-            size = float(torque @ torque)
+            size[k, j] = float(torque @ torque)
             error: Array = part.target - part.factor @ base_values
-            factor[k, j] = float(torque @ error) / size if size > 0.0 else 0.0
-    return np.asarray(np.sum((factor - factor.mean(axis=0)) ** 2, axis=0))
+            # Of a joint that never moves only rounding is left.
+            size[k, j] *= size[k, j] > 1e-12 * float(part.target @ part.target)
+            factor[k, j] = float(torque @ error) / size[k, j] if size[k, j] > 0.0 else 0.0
+    used: Bool[Array, "g j"] = (size > 0.0) & (size >= _MIN_FRICTION_RATIO * size.max(axis=0))
+    counts = used.sum(axis=0)
+    mean = np.sum(np.where(used, factor, 0.0), axis=0) / np.maximum(counts, 1)
+    return np.sum(np.where(used, factor - mean, 0.0) ** 2, axis=0), counts

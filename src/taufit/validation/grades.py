@@ -7,9 +7,10 @@ word follows from it alone:
     excellent <= 0.05 < good <= 0.15 < usable <= 0.35 < poor
 
 A model is also poor if a joint that carries gravity exceeds 0.5 or any measured joint exceeds 0.9
-on any recording (over the samples in which the joint moves, if it stands more than half of the
-time), or if the recordings contradict the robot. Room for improvement is a second statement, which
-never changes the first: the ratio to what no model explains (`taufit.validation.noise_floor`).
+on any recording (without the sensor's noise, and over the samples in which the joint moves, if it
+stands more than half of the time), or if the recordings contradict the robot. Room for improvement
+is a second statement, which never changes the first: the ratio to what no model explains
+(`taufit.validation.noise_floor`).
 """
 
 from __future__ import annotations
@@ -300,6 +301,10 @@ def _exceeded_limits(
         # Stiction of a joint that mostly stands is not an error of the model.
         judged = np.where(score.standing_share > 0.5, score.moving_nrmse, judged)
         judged = np.where(score.standing_share > 0.98, 0.0, judged)
+    if score.noise_share is not None:
+        # Nor is noise of the sensor, which the recording alone shows.
+        noise = np.nan_to_num(score.noise_share)
+        judged = np.sqrt(np.maximum(judged**2 - noise**2, 0.0))
     for j in np.flatnonzero(score.measured):
         carries = facts.gravity[j] > limits.gravity
         limit = limits.gravity_joint if carries else limits.joint
