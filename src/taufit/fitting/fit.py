@@ -284,8 +284,9 @@ def fitted_model(
     """
     source = as_source(samples)
     ranges = _ranges(source)
+    held = model if ranges.position is None else model.within(ranges.position)
     fitted = replace(
-        model.within(ranges.position),
+        held,
         shape=estimate.shape if estimate.shape is not None else model.shape,
     ).with_values(estimate.values)
     if model.has("rotor"):

@@ -126,7 +126,7 @@ def _without_ripple(
 
 def _log_ratio(a: Float[Array, " j"], b: Float[Array, " j"]) -> Float[Array, " j"]:
     tiny = np.finfo(float).tiny
-    return np.log(np.maximum(a, tiny) / np.maximum(b, tiny))
+    return np.asarray(np.log(np.maximum(a, tiny) / np.maximum(b, tiny)))
 
 
 def _within_travel(
