@@ -122,6 +122,7 @@ int64_t run(const nb::dict &source, uintptr_t model, uintptr_t data, uintptr_t p
   const double *cycles = in.real("ripple_cycles", waves);
   const double *wave = in.real("ripple_amplitude", j * waves);
   const double *phase = in.real("ripple_phase", j * waves);
+  const double *low = in.real("ripple_low", j * waves), *high = in.real("ripple_high", j * waves);
   const size_t heating = size_t(in.real("heating_waves", 1)[0]); // those of compensators do not
   const double *rotor = in.real("rotor", j), *spring_k = in.real("spring", j);
   const double *spring_d = in.real("spring_damping", j);
@@ -224,7 +225,8 @@ int64_t run(const nb::dict &source, uintptr_t model, uintptr_t data, uintptr_t p
         }
         before[i] = at;
         const auto turn = [&](size_t w) {
-          return wave[i * waves + w] * std::sin(cycles[w] * at + phase[i * waves + w]);
+          const size_t k = i * waves + w;
+          return wave[k] * std::sin(cycles[w] * std::min(std::max(at, low[k]), high[k]) + phase[k]);
         };
         for (size_t w = 0; w < heating; ++w) drag += turn(w);
         loss[i] += std::fabs(drag * speed) / double(substeps);

@@ -54,7 +54,8 @@ def close(got, want):
 
 
 FRICTIONS = {name: kind() for name, kind in FRICTION_MODELS.items()}
-FRICTIONS["ripple_presliding"] = sum_of(Presliding(), Ripple((1.0, 4.0)))
+LOWER, UPPER = tuple(np.linspace(-1.0, -0.1, 6)), tuple(np.linspace(0.2, 0.8, 6))
+FRICTIONS["ripple_presliding"] = sum_of(Presliding(), Ripple((1.0, 4.0), LOWER, UPPER))
 CASES = {
     **FRICTIONS,
     **{

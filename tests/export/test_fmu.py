@@ -143,6 +143,12 @@ MOVING = {
     "stribeck": ("ur5e", Stribeck(), "2.0", 1e-6),
     "load": ("ur10", FRICTION_MODELS["stribeck_load_smooth"](), "3.0", 1e-6),
     "ripple": ("ur5e", sum_of(Presliding(), Ripple((1.0, 4.5))), "2.0", 1e-6),
+    "ripple held": (
+        "ur5e",
+        sum_of(Presliding(), Ripple((1.0, 4.5), (-0.1,) * 6, (0.15,) * 6)),
+        "3.0",
+        1e-6,
+    ),
     "coupled": ("ur10e", Presliding(), "3.0", 1e-6),
 }
 

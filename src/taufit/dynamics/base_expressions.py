@@ -317,7 +317,7 @@ def _combination_columns(
     if isinstance(model, Robot) or max(columns) < robot.layout.size:
         matrix = regressor(robot, q, v, a)
     else:
-        changed_model = replace(model, robot=robot)  # type: ignore[type-var]
+        changed_model = replace(model.unbounded(), robot=robot)  # type: ignore[type-var]
         matrix = changed_model.regressor(q, v, a, **term_inputs(changed_model, v))
     return matrix[..., list(columns)].reshape(-1, len(columns))
 

@@ -46,6 +46,8 @@ class RegressorModel(Protocol):
     @property
     def regressor(self) -> Callable[..., Float[Array, "n j p"]]: ...
 
+    def unbounded(self) -> RegressorModel: ...
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BaseParameters:
@@ -210,7 +212,8 @@ def random_regressor(
 ) -> Float[Array, "r p"]:
     """Regressor W at random states, at least four rows per column; zero for dropped parameters.
 
-    Half of the velocities are distributed over magnitudes, to excite friction at low speed.
+    Half of the velocities are distributed over magnitudes, to excite friction at low speed. Columns
+    are those of the trained range: what holds their inputs outside does not make them identifiable.
     """
     robot = model if isinstance(model, Robot) else model.robot
     columns = robot.layout.size if isinstance(model, Robot) else len(model.names)
@@ -220,7 +223,8 @@ def random_regressor(
     if isinstance(model, Robot):
         names, rows = model.parameter_names, regressor(model, q, v, a)
     else:
-        names, rows = model.names, model.regressor(q, v, a, **term_inputs(model, v, seed))
+        inputs = term_inputs(model, v, seed)
+        names, rows = model.names, model.unbounded().regressor(q, v, a, **inputs)
     matrix = np.asarray(rows, float).reshape(n * robot.joints, columns)
     matrix[:, np.isin(names, list(dropped))] = 0.0
     return matrix

@@ -283,8 +283,11 @@ def fitted_model(
         thermal: State of the thermal model, if temperature was estimated.
     """
     source = as_source(samples)
+    ranges = _ranges(source)
+    held = model if ranges.position is None else model.within(ranges.position)
     fitted = replace(
-        model, shape=estimate.shape if estimate.shape is not None else model.shape
+        held,
+        shape=estimate.shape if estimate.shape is not None else model.shape,
     ).with_values(estimate.values)
     if model.has("rotor"):
         rotors = estimate.values[model.layout.block_slice("rotor")]
@@ -301,7 +304,7 @@ def fitted_model(
     return fitted.with_training(
         TrainingRecord(
             conditioning=Conditioning.from_samples(source.head),
-            ranges=_ranges(source),
+            ranges=ranges,
             std=estimate.std,
             verdicts=estimate.verdicts,
             base=BaseRecord(

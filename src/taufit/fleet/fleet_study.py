@@ -16,7 +16,6 @@ from taufit.core.errors import RecordingError, TaufitError
 from taufit.core.threads import one_blas_thread
 from taufit.dynamics import BaseParameters
 from taufit.dynamics.base_parameters import base_parameters
-from taufit.fitting.selection.ripple import ORDERS
 from taufit.fleet.fleet_files import KEYS, FleetFile, find_fleet_files, is_remote, without_repeats
 from taufit.fleet.fleet_prior import (
     FleetPrior,
@@ -128,7 +127,7 @@ def _make_accumulator(
             continue
     model = model_from_request(FitRequest(cutoff_hz=cutoff_hz), robot)
     # Short recordings would attribute gear ripple to viscous friction without ripple columns.
-    model = replace(model, terms=(further_term("ripple", ORDERS), *model.terms))
+    model = replace(model, terms=(further_term("ripple", (1.0, 2.0, 3.0)), *model.terms))
     rows = reader.rows if reader.reads_whole_files else None
     return AccumulateFiles(model, base_parameters(model), cutoff_hz, reader, rows, reader.settings)
 

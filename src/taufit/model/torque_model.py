@@ -39,6 +39,7 @@ from taufit.terms.friction import Friction, Linear
 
 if TYPE_CHECKING:
     from taufit.model.fitted_model import FittedModel
+    from taufit.model.training_record import Range
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,6 +153,20 @@ class TorqueModel:
     def steady_state(self) -> TorqueModel:
         """Model with every term at steady state: without memory."""
         return self._map_terms(lambda term: term.steady_state())
+
+    def within(self, trained: Range) -> TorqueModel:
+        """Model whose terms hold the position of every motor at the edge of its trained range."""
+        coupling = self.robot.drives.coupling
+        ends = np.stack([np.nan_to_num(trained.low), np.nan_to_num(trained.high)])
+        products = coupling * ends[:, None]
+        lower, upper = products.min(axis=0).sum(axis=1), products.max(axis=0).sum(axis=1)
+        return self._map_terms(
+            lambda term: term.within(tuple(lower.tolist()), tuple(upper.tolist()))
+        )
+
+    def unbounded(self) -> TorqueModel:
+        """Model whose terms do not hold their inputs at the edge of the trained range."""
+        return self._map_terms(lambda term: term.unbounded())
 
     def only(self, *kinds: Kind) -> TorqueModel:
         """Model with equal parameters; terms of other kinds give no torque."""

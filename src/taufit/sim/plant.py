@@ -380,6 +380,8 @@ class Plant:
             "ripple_cycles": waves.cycles,
             "ripple_amplitude": waves.amplitude,
             "ripple_phase": waves.phase,
+            "ripple_low": waves.low,
+            "ripple_high": waves.high,
             "heating_waves": np.array([float(waves.heating)]),
             "rotor": self.rotor,
             "spring": per_joint_setting(elasticity, "stiffness", zeros),

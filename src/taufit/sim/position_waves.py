@@ -25,6 +25,7 @@ class PositionWaves:
         cycles: Cycles per radian.
         amplitude: Amplitude [N m].
         phase: Phase [rad].
+        low, high: Range at whose edges the position of a wave is held.
         heating: Number of leading waves that dissipate energy; those of the model are conservative.
     """
 
@@ -32,6 +33,8 @@ class PositionWaves:
     amplitude: Float[Array, "j w"]
     phase: Float[Array, "j w"]
     heating: int
+    low: Float[Array, "j w"]
+    high: Float[Array, "j w"]
 
     @classmethod
     def of(cls, effects: Effects, scale: Float[Array, " j"]) -> PositionWaves:
@@ -49,17 +52,22 @@ class PositionWaves:
             amplitude = np.broadcast_to(np.asarray(ripple.amplitude, float), shape).copy()
         arm = 1 if ripple is None else int(ripple.arm)
         phase = sensor_model.random_stream(arm, "ripple").uniform(0, 2 * np.pi, shape)
+        unlimited = np.full(shape, np.inf)
         if friction is None:
-            return cls(cycles, amplitude, phase, len(cycles))
+            return cls(cycles, amplitude, phase, len(cycles), -unlimited, unlimited)
         model_ripple, compensators = (
             ripple_waves(friction, joints),
             compensator_waves(friction, joints),
         )
+        low, high = ripple_ranges(friction, joints)
+        after = np.full(compensators[1].shape, np.inf)
         return cls(
             np.concatenate([cycles, model_ripple[0], compensators[0]]),
             np.ascontiguousarray(np.hstack([amplitude, model_ripple[1], compensators[1]])),
             np.ascontiguousarray(np.hstack([phase, model_ripple[2], compensators[2]])),
             len(cycles),
+            np.ascontiguousarray(np.hstack([-unlimited, low, -after])),
+            np.ascontiguousarray(np.hstack([unlimited, high, after])),
         )
 
 
@@ -108,6 +116,19 @@ def ripple_waves(
     values = np.hstack([np.zeros((joints, 0)), *(values for _, values in waves)])
     sine, cosine = values[:, 0::2], values[:, 1::2]
     return orders, np.hypot(sine, cosine), np.arctan2(cosine, sine)
+
+
+def ripple_ranges(
+    friction: DriveFriction, joints: int
+) -> tuple[Float[Array, "j w"], Float[Array, "j w"]]:
+    """Ranges outside which the ripple terms of the model hold the position."""
+    low, high = [np.zeros((joints, 0))], [np.zeros((joints, 0))]
+    for term, _ in _terms(friction):
+        if term.orders:
+            ends = term.position_range(joints)
+            low.append(np.tile(ends[0][:, None], len(term.orders)))
+            high.append(np.tile(ends[1][:, None], len(term.orders)))
+    return np.hstack(low), np.hstack(high)
 
 
 def compensator_waves(

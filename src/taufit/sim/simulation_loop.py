@@ -151,9 +151,8 @@ def _substep(
     drag = _drive_friction(x, drive_position, speed, h) if has_friction else np.zeros(arm.joints)
     x["drive_before"][:] = drive_position
     cycles, amplitude, phase = (x[f"ripple_{part}"] for part in ("cycles", "amplitude", "phase"))
-    waves = [
-        amplitude[:, w] * np.sin(c * drive_position + phase[:, w]) for w, c in enumerate(cycles)
-    ]
+    angle = np.clip(drive_position[:, None], x["ripple_low"], x["ripple_high"])
+    waves = [amplitude[:, w] * np.sin(c * angle[:, w] + phase[:, w]) for w, c in enumerate(cycles)]
     heating_count = int(x["heating_waves"][0])
     drag = sum(waves[:heating_count], drag)
     # Compensators are conservative: no heat.

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.errors import TaufitError
 from taufit.terms.input import TermInput
 from taufit.terms.term import CONSERVATIVE, WAVE, Kind, Parameter, Term
 
@@ -19,11 +20,17 @@ class Ripple(Term):
     Imperfectly round gears, bearings and torque sensors cause torque that is periodic in the angle
     of the joint, or of the motor if o_k is a multiple of the gear ratio. It is conservative.
 
+    Waves fitted on part of a turn say nothing about the rest: outside the trained range the angle
+    is held at the edge of the range.
+
     Attributes:
         orders: Orders o_k, waves per radian of the joint.
+        lower, upper: Trained range of every joint, or of one; empty if the angle is not held.
     """
 
     orders: tuple[float, ...] = (1.0, 2.0, 3.0)
+    lower: tuple[float, ...] = ()
+    upper: tuple[float, ...] = ()
 
     kind: ClassVar[Kind] = CONSERVATIVE
     needs: ClassVar[frozenset[str]] = frozenset({"position"})
@@ -31,6 +38,10 @@ class Ripple(Term):
     def __post_init__(self) -> None:
         if not self.orders or min(self.orders) <= 0.0 or len(set(self.orders)) < len(self.orders):
             raise ValueError("orders are positive and differ")
+        if len(self.lower) != len(self.upper) or any(
+            a > b for a, b in zip(self.lower, self.upper, strict=False)
+        ):
+            raise ValueError("every joint has a lower and an upper end of its range")
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -40,7 +51,31 @@ class Ripple(Term):
             for wave in ("sin", "cos")
         )
 
+    def of_joint(self, joint: int) -> Ripple:
+        if len(self.lower) <= 1:
+            return self
+        return replace(
+            self, lower=self.lower[joint : joint + 1], upper=self.upper[joint : joint + 1]
+        )
+
+    def within(self, lower: tuple[float, ...], upper: tuple[float, ...]) -> Ripple:
+        return Ripple(self.orders, lower, upper)
+
+    def position_range(self, joints: int) -> tuple[Float[Array, " j"], Float[Array, " j"]]:
+        if not self.lower:
+            return Term.position_range(self, joints)
+        ends = (np.broadcast_to(end, joints) for end in (self.lower, self.upper))
+        lower, upper = (np.array(end, float) for end in ends)
+        return lower, upper
+
+    def unbounded(self) -> Ripple:
+        return Ripple(self.orders)
+
     def columns_at(self, inputs: TermInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
         angle = inputs.position
+        if len(self.lower) > 1:
+            raise TaufitError("ranges differ from joint to joint: ask `of_joint` for columns.")
+        if self.lower:
+            angle = np.minimum(np.maximum(angle, self.lower[0]), self.upper[0])
         waves = [wave(order * angle) for order in self.orders for wave in (np.sin, np.cos)]
         return np.stack(waves, -1)

@@ -114,6 +114,9 @@ class TermSum(Term):
     def steady_state(self) -> TermSum:
         return TermSum(tuple(term.steady_state() for term in self.terms))
 
+    def unbounded(self) -> TermSum:
+        return TermSum(tuple(term.unbounded() for term in self.terms))
+
     def of_joint(self, joint: int) -> TermSum:
         return TermSum(tuple(term.of_joint(joint) for term in self.terms))
 

@@ -225,6 +225,18 @@ class Term:
         """Term with equal parameters and shapes without memory: torque at constant speed."""
         return self
 
+    def within(self, lower: tuple[float, ...], upper: tuple[float, ...]) -> Term:
+        """Term for positions in a range, one per joint, if it does not extrapolate."""
+        return self
+
+    def position_range(self, joints: int) -> tuple[Float[Array, " j"], Float[Array, " j"]]:
+        """Range of positions, per joint, outside which the position is held."""
+        return np.full(joints, -np.inf), np.full(joints, np.inf)
+
+    def unbounded(self) -> Term:
+        """Term with equal columns within a range of its inputs, for which they are not limited."""
+        return self
+
     def of_joint(self, joint: int) -> Term:
         """Term of one joint, if joints differ in more than coefficients and shape."""
         return self

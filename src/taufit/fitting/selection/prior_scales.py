@@ -60,6 +60,9 @@ _UNIDIRECTIONAL_OFFSET, _UNIDIRECTIONAL_QUADRATIC = 0.2, 0.03
 # Prior of wider pre-sliding terms relative to the observed friction: a second of motion shows only
 # the beginning of such a term.
 _PRESLIDING_SCALE, _NU_PRESLIDING = 0.5, 4.0
+# Prior amplitude of a wave of ripple relative to the observed friction, and its upper limit: a wave
+# larger than all friction is no ripple. Limit: one of 0.3, 1 and 10, chosen on the LWR4 alone.
+_RIPPLE_SCALE, _NU_RIPPLE, _MAX_RIPPLE_SCALE = 0.3, 2.0, 1.0
 # Iterations of the fixed point; constant, since a stopping rule would depend on rounding.
 _ROUNDS = 25
 
@@ -133,6 +136,20 @@ def maximise_evidence(
     unidirectional: tuple[int, ...] = (),
 ) -> EvidenceMaximisation:
     """Converged search for the scales; load-dependent friction starts with `initial_load`."""
+    search = prepare_evidence(model, source, dropped, minimum_noise, initial_load, unidirectional)
+    search.run()
+    return search
+
+
+def prepare_evidence(
+    model: TorqueModel,
+    source: SampleSource,
+    dropped: tuple[str, ...],
+    minimum_noise: Float[Array, " j"] | None = None,
+    initial_load: Float[Array, " p"] | None = None,
+    unidirectional: tuple[int, ...] = (),
+) -> EvidenceMaximisation:
+    """Search for the scales before its first iteration, with a fit under a weak prior."""
     prior, centre, is_guessed = gaussian_prior(model)
     nominal_weight = GUESSED_WEIGHT if is_guessed else NOMINAL_WEIGHT
     base = base_parameters(model)
@@ -157,7 +174,7 @@ def maximise_evidence(
         _scales(model, source, rows, theta), model, unidirectional
     )
     search.included = ~np.isin(model.names, dropped)
-    search.run()
+    search.weak_prior = weak_prior
     return search
 
 
@@ -281,6 +298,7 @@ class EvidenceMaximisation:
     nominal_weight: float
     scales: _Scales
     included: Bool[Array, " p"]
+    weak_prior: Float[Array, "p p"]
 
     def __init__(
         self,
@@ -332,6 +350,13 @@ class EvidenceMaximisation:
             link_slice = layout.link(k)
             links[link_slice, link_slice] = self.link_weight[k] * self.prior[link_slice, link_slice]
         return links
+
+    def weak_estimate(self, included: Bool[Array, " p"]) -> Float[Array, " p"]:
+        """Parameters under the weak prior of the first fit, others fixed at zero."""
+        prior = self.weak_prior / self.correlation
+        return solve_normal(
+            self.square + prior, self.right + prior @ self.centre, self.model.nonnegative, included
+        )
 
     def map_estimate(self, included: Bool[Array, " p"]) -> Float[Array, " p"]:
         """Maximum a posteriori parameters at the current scales, others fixed at zero."""
@@ -397,9 +422,12 @@ class EvidenceMaximisation:
             )
             is_joint_ripple = (s.owner == k) & s.is_ripple & self.included
             if np.any(is_joint_ripple):
-                effective_number = max(float(data_share[is_joint_ripple].sum()), 1e-3)
+                effective_number = float(data_share[is_joint_ripple].sum())
                 power = float(np.sum(theta[is_joint_ripple] ** 2)) / s.friction_std[k] ** 2
-                self.ripple[k] = float(np.clip(power / effective_number, 1e-8, 1e2))
+                self.ripple[k] = min(
+                    (power + _NU_RIPPLE * _RIPPLE_SCALE**2) / (effective_number + _NU_RIPPLE),
+                    _MAX_RIPPLE_SCALE**2,
+                )
 
 
 def _scale(
