@@ -43,6 +43,9 @@ _FIRST = {
 }
 _MORE = {
     "draft_map": "taufit.workflow.draft",
+    "cross_validate": "taufit.workflow.score_table",
+    "compare": "taufit.workflow.score_table",
+    "ScoreTable": "taufit.workflow.score_table",
     "write_robot": "taufit.robot",
     "base_parameters": "taufit.dynamics",
     "Finding": "taufit.recording",

@@ -215,7 +215,8 @@ def test_exit_codes(capsys, folder):
     assert run(capsys, "inspect", "ur5")[0] == 0
     for arguments in (["inspect", "no-such-arm"], ["check", folder / "none.json", "x.parquet"]):
         code, out, err = run(capsys, *arguments, "--json")
-        assert code == 1 and out == "" and err.count("\n") <= 3
+        error = json.loads(out)["error"]
+        assert code == 3 and error["message"] and err.count("\n") <= 3
     for arguments in (["no-such-verb"], ["inspect", "--no-such-option"], ["fit", "ur5e"],
                       ["inspect", "ur5", "--friction", "magic"]):  # fmt: skip
         code, out, err = run(capsys, *arguments)

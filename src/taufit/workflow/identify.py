@@ -14,10 +14,10 @@ from taufit.core.threads import one_blas_thread
 from taufit.recording import Finding, Recording
 from taufit.recording.files import RecordingFiles
 from taufit.robot import Robot
-from taufit.workflow.outlier_files import without_outlier_files
 from taufit.workflow.fit_request import FitChoices, FitRequest
 from taufit.workflow.identification import IdentificationResult
 from taufit.workflow.inputs import File, Holdout, Recordings, holdout_fraction, parse_inputs
+from taufit.workflow.outlier_files import without_outlier_files
 from taufit.workflow.steps import (
     adapt_structure,
     assess,
