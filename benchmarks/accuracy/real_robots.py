@@ -44,7 +44,7 @@ def _ur10e() -> Iterator[Row]:
     from taufit.robot import read_robot
     from taufit.signals import condition
     from taufit.terms.friction import Linear, LinearLoad
-    from taufit.workflow import cross_validate, identify
+    from taufit.workflow import cross_validate_structure, identify
 
     folder = DATA / "ur10e" / "identification_data"
     robot = read_robot(DATA / "ur10e" / "ur10e.urdf")
@@ -74,7 +74,7 @@ def _ur10e() -> Iterator[Row]:
                 note,
             )
     samples = [condition(run, cutoff_hz=5.0, gains=gains) for run in runs.values()]
-    scores = cross_validate(automatic_model(robot), samples)
+    scores = cross_validate_structure(automatic_model(robot), samples)
     value = float(np.mean([one.mean_nrmse for one in scores]))
     yield Row("UR10e nrmse leave one of nine runs out", value, "", "<= 0.066", "defaults, 5 Hz")
 

@@ -79,6 +79,11 @@ from taufit.terms.friction import (
 from taufit.validation import check as check
 from taufit.workflow import IdentificationResult as IdentificationResult, identify as identify
 from taufit.workflow.draft import draft_map as draft_map
+from taufit.workflow.score_table import (
+    ScoreTable as ScoreTable,
+    compare as compare,
+    cross_validate as cross_validate,
+)
 
 # The compiled kernel has no types of its own.
 _kernel: Any

@@ -80,7 +80,7 @@ def test_healthy_then_worn(folder, history, capsys):
     code, _, err = _run(capsys, "health", "check", history, "--fail-on-alarm")
     assert code == 1 and "joint 3" in err
     code, _, err = _run(capsys, "health", "check", history, worn[0])
-    assert code == 1 and "already" in err
+    assert code == 3 and "already" in err
 
 
 def test_dry_run_leaves_the_file_alone(folder, history, capsys):
@@ -93,12 +93,12 @@ def test_dry_run_leaves_the_file_alone(folder, history, capsys):
 
 def test_wrong_input_is_told(folder, capsys):
     code, _, err = _run(capsys, "health", "check", folder / "nothing.json")
-    assert code == 1 and "there is no history" in err
+    assert code == 3 and "there is no history" in err
     code, _, err = _run(capsys, "health", "check", folder / "model.json")
-    assert code == 1 and "is not a health history" in err
+    assert code == 3 and "is not a health history" in err
     few = [folder / f"h{k}.parquet" for k in range(3)]
     target = folder / "few.json"
     code, _, err = _run(capsys, "health", "baseline", folder / "model.json", *few, "-o", target)
-    assert code == 1 and "too few" in err and not target.exists()
+    assert code == 3 and "too few" in err and not target.exists()
     code, _, _ = _run(capsys, "health", "baseline", folder / "model.json", few[0], "--rate", "7")
     assert code == 2

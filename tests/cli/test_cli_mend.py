@@ -44,7 +44,7 @@ def test_the_advice_of_a_refusal_leads_to_a_model_as_good_as_the_clean_one(name,
     trap = next(one for one in TRAPS if one.name == name)
     found: Outcome = outcome(trap, clean)
     assert found.named and found.remedy is not None, found.text
-    assert found.code == (0 if "late" in name else 1)
+    assert found.code == (0 if "late" in name else 3)
     assert found.again == 0 and found.steps == 1, found.again_text
     assert found.again_nrmse < 1.5 * floor
 
@@ -56,7 +56,7 @@ def test_a_file_of_our_own_gets_a_map_that_reads_it_rightly(tmp_path):
     write_recording(replace(recording, signal=signal), tmp_path / "run.parquet")
     path = str(tmp_path / "run.parquet")
     code, page, words = fit("ur5e", [path], tmp_path, "mended.yaml")
-    assert code == 1 and "--map" in words and page["remedy"]["map_file"]
+    assert code == 3 and "--map" in words and page["remedy"]["map_file"]
     code, page, words = fit("ur5e", [path, "--map", page["remedy"]["map_file"]], tmp_path, "x")
     assert code == 0, words
 
@@ -67,7 +67,7 @@ def test_a_forced_model_of_another_arm_says_so_when_it_weighs(tmp_path):
     write_recording(replace(recording, meta=meta), tmp_path / "run.parquet")
     path, model = str(tmp_path / "run.parquet"), str(tmp_path / "model.json")
     code, page, words = command("fit", "ur10e", path, "-o", model, "--json")
-    assert code == 1 and "another arm: ur5" in words
+    assert code == 3 and "another arm: ur5" in words
     assert page["remedy"]["robot"] in ("ur5e", "ur5")
     code, page, _ = command("fit", "ur10e", path, "-o", model, "--ignore-contradictions", "--json")
     assert code == 0 and page["verdict"] == "FAIL" and page["grade"] == "poor"

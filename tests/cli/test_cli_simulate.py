@@ -89,8 +89,8 @@ def test_presets_are_listed(capsys):
         (["--bandwidth-hz", "900"], 1, "unstable"),
         (["--preset", "kr5-unsigned"], 2, "is a kr5"),
         (["--preset", "none"], 2, "ur10-paper"),
-        (["--rate-hz", "5000"], 1, "1000 Hz"),
-        (["--effects", "nowhere.yaml"], 1, "nowhere.yaml"),
+        (["--rate-hz", "5000"], 3, "1000 Hz"),
+        (["--effects", "nowhere.yaml"], 3, "nowhere.yaml"),
         (["--mounting", "sideways"], 2, "sideways"),
     ],
 )
@@ -105,7 +105,7 @@ def test_wrong_input_is_refused_and_nothing_is_written(
 
 
 def test_missing_motion_says_what_would_do(tmp_path, capsys):
-    assert _simulate("ur10", tmp_path / "no.json", "-o", tmp_path / "run.parquet") == 1
+    assert _simulate("ur10", tmp_path / "no.json", "-o", tmp_path / "run.parquet") == 3
     assert "taufit design" in capsys.readouterr().err
 
 
@@ -157,10 +157,10 @@ def test_a_run_goes_on_where_another_ended(tmp_path, motion, capsys):
     last = read_recording(first).temperature[-1]
     np.testing.assert_allclose(read_recording(third).temperature[0], last, atol=0.2)
     capsys.readouterr()
-    assert _simulate("ur10", motion, "-o", third, "--after", first) == 1
+    assert _simulate("ur10", motion, "-o", third, "--after", first) == 3
     assert "nothing warms this arm" in capsys.readouterr().err
     cold = tmp_path / "cold.parquet"
     assert _simulate("ur10", motion, "-o", cold) == 0
     (tmp_path / "cold.truth.json").unlink()
-    assert _simulate(*own, "-o", third, "--after", cold) == 1
+    assert _simulate(*own, "-o", third, "--after", cold) == 3
     assert "no joint temperatures" in capsys.readouterr().err

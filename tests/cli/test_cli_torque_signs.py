@@ -116,7 +116,7 @@ def test_a_false_sign_is_told_where_nothing_fits_it(recorded, capsys):
             + ["--map", str(recorded / "declared.yaml"), "--sign-hint", false]
             + ["--friction", "linear", "-o", str(recorded / "refused.json")]
         )
-    assert stopped.value.code == 1
+    assert stopped.value.code == 3
     assert "only an arm of negative inertia" in " ".join(capsys.readouterr().err.split())
 
 
@@ -125,8 +125,8 @@ def test_a_false_sign_is_told_where_nothing_fits_it(recorded, capsys):
     [
         ("magnitudes.csv", "declared.yaml", "2:3.1:+", 2, "JOINT:T0-T1:+"),
         ("magnitudes.csv", "declared.yaml", "7:3.1-4:+", 2, "no joint '7'"),
-        ("magnitudes.csv", "declared.yaml", "2:300-400:+", 1, "no sample of joint 2"),
-        ("signed.csv", "plain.yaml", "2:3.1-4:+", 1, "carries its sign everywhere"),
+        ("magnitudes.csv", "declared.yaml", "2:300-400:+", 3, "no sample of joint 2"),
+        ("signed.csv", "plain.yaml", "2:3.1-4:+", 3, "carries its sign everywhere"),
     ],
 )
 def test_hints_that_cannot_be_meant(recorded, capsys, recording, map, hint, code, told):
@@ -221,8 +221,8 @@ def test_the_tree_search_of_the_literature_is_there_to_compare_with(recorded, ca
 @pytest.mark.parametrize(
     ("words", "code", "text"),
     [
-        (("--friction", "auto"), 1, "known beforehand"),
-        (("--friction", "linear", "--sign-hint", "2:3.1-4.0:-"), 1, "takes no signs"),
+        (("--friction", "auto"), 3, "known beforehand"),
+        (("--friction", "linear", "--sign-hint", "2:3.1-4.0:-"), 3, "takes no signs"),
         (("--friction", "linear", "--sign-method", "guess"), 2, "--sign-method"),
     ],
 )

@@ -10,9 +10,10 @@ import json
 import os
 import subprocess
 import sys
-from importlib import import_module
+from importlib import import_module, resources
 from pathlib import Path
 
+import jsonschema
 import numpy as np
 import pytest
 
@@ -23,6 +24,7 @@ from taufit.cli.app import VERBS, command_module
 ROBOTS = ("ur3", "ur5", "ur10", "ur3e", "ur5e", "ur10e", "panda", "kr5")
 FRICTION = ("none", "linear", "power_law", "polynomial", "stribeck", "stribeck_load")
 ROOT = Path(__file__).parents[2]
+SCHEMA = json.loads(resources.files("taufit").joinpath("output_schema.json").read_text("utf-8"))
 
 
 def run(capsys, *arguments):
@@ -41,6 +43,7 @@ def answer(capsys, *arguments):
     assert err == ""
     data = json.loads(out, parse_constant=lambda text: pytest.fail(f"{text} is not JSON"))
     assert isinstance(data, dict)
+    jsonschema.validate(data, {**SCHEMA, "anyOf": [{"$ref": f"#/$defs/{arguments[0]}"}]})
     return data
 
 
@@ -215,11 +218,47 @@ def test_exit_codes(capsys, folder):
     assert run(capsys, "inspect", "ur5")[0] == 0
     for arguments in (["inspect", "no-such-arm"], ["check", folder / "none.json", "x.parquet"]):
         code, out, err = run(capsys, *arguments, "--json")
-        assert code == 1 and out == "" and err.count("\n") <= 3
+        error = json.loads(out)["error"]
+        assert code == 3 and error["message"] and err.count("\n") <= 3
     for arguments in (["no-such-verb"], ["inspect", "--no-such-option"], ["fit", "ur5e"],
                       ["inspect", "ur5", "--friction", "magic"]):  # fmt: skip
         code, out, err = run(capsys, *arguments)
         assert code == 2 and out == "" and err
+
+
+MISSING_INPUT = {
+    "inspect": ["none.urdf"], "design": ["none.urdf"], "simulate": ["none.urdf"],
+    "convert": ["none.csv"], "gains": ["ur5e", "none.csv"], "friction": ["ur5e", "none.csv"],
+    "fit": ["ur5e", "none.csv"], "check": ["none.json", "none.csv"], "export": ["none.json"],
+    "report": ["none.json"], "payload": ["none.json", "none.csv"], "open": ["none.csv"],
+    "contact": ["none.json", "none.csv"], "energy": ["none.json", "none.csv"],
+    "live": ["none.csv", "none.json"], "fleet": ["ur5e", "none"],
+    "record": ["127.0.0.1", "none.json"], "health": ["check", "none.json"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_the_exit_codes_and_errors_of_the_contract(capsys, tmp_path, verb):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path)
+        assert run(capsys, verb, "-h")[0] == 0 == run(capsys, "help", verb)[0]
+        wrong, *missing = [
+            run(capsys, verb, "--no-such-option", "--json"),
+            *([run(capsys, verb, *MISSING_INPUT[verb], "--json")] if verb in MISSING_INPUT else []),
+        ]
+    for code, (returned, out, err) in zip((2, 3), (wrong, *missing), strict=False):
+        page = json.loads(out)
+        assert returned == code and err
+        jsonschema.validate(page, {**SCHEMA, "anyOf": [{"$ref": "#/$defs/error"}]})
+        assert (page["error"]["kind"] == "usage") == (code == 2)
+    assert not list(tmp_path.iterdir())
+    assert verb in SCHEMA["$defs"] or verb in ("demo", "completion")
+
+
+def test_an_output_outside_the_schema_is_seen():
+    for page in ({"error": {"kind": "odd", "message": "", "remedy": None}}, {"error": "text"}):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(page, {**SCHEMA, "anyOf": [{"$ref": "#/$defs/error"}]})
 
 
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a terminal")

@@ -76,7 +76,8 @@ def check_command(line: str) -> str | None:
     """What is wrong with a command of the documentation, or None."""
     line = line.replace("...", " ").replace("|", " ")
     words = shlex.split(line.replace("[", " ").replace("]", " "), comments=True)[1:]
-    if not words or words[0] in ("--help", "--version", "VERB"):
+    words = words[1:] if words[:1] == ["help"] else words
+    if not words or words[0] in ("--help", "--version", "COMMAND"):
         return None
     if words[0] not in VERBS:
         return f"there is no verb {words[0]!r}"
@@ -85,7 +86,7 @@ def check_command(line: str) -> str | None:
         if words[1] not in command.commands:
             return f"{words[0]} has no {words[1]!r}"
         command = command.commands[words[1]]
-    known = {"--help"}
+    known = {"--help", "-h", "--quiet", "-q", "--overwrite", "--large"}
     for parameter in command.params:
         known |= {*parameter.opts, *getattr(parameter, "secondary_opts", ())}
     for word in words[1:]:

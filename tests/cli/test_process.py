@@ -41,12 +41,12 @@ def test_a_reader_that_leaves_early_is_no_error(words):
 )
 def test_output_that_cannot_be_delivered_is_one_sentence(words, redirection, reason):
     code, out, err = shell(words, redirection)
-    assert (code, out, err) == (1, b"", f"taufit: standard output: {reason}.\n")
+    assert (code, out, err) == (3, b"", f"taufit: standard output: {reason}.\n")
 
 
 @pytest.mark.parametrize("redirection", ["2>&-", "2>/dev/full"])
 def test_an_error_without_a_place_to_go_changes_nothing(redirection):
-    assert shell(["inspect", "nosuch"], redirection) == (1, b"", "")
+    assert shell(["inspect", "nosuch"], redirection) == (3, b"", "")
     assert shell(["nosuch"], redirection) == (2, b"", "")
     assert shell(["inspect", "--nosuch"], redirection) == (2, b"", "")
 
@@ -55,7 +55,7 @@ def test_all_streams_closed_writes_the_file_and_fails_for_the_words(tmp_path):
     output = tmp_path / "motion.json"
     words = ["design", "ur3", "--seconds", "0.1", "--free-space", "-o", str(output)]
     code, _, _ = shell(words, "<&- >&- 2>&-")
-    assert code == 1
+    assert code == 3
     assert output.read_text().startswith("{") and output.read_text().endswith("}\n")
 
 

@@ -55,12 +55,12 @@ def test_a_fit_is_not_repeated_on_other_data_or_without_a_record(folder, capsys,
     assert run(capsys, *fit, "-o", model)[0] == 0
     shutil.copy(folder / "other.parquet", tmp_path / "run.parquet")
     code, _, text = run(capsys, "fit", "--again", model, "-o", tmp_path / "again.json")
-    assert code == 1 and "recordings of its fit" in text and not (tmp_path / "again.json").exists()
+    assert code == 3 and "recordings of its fit" in text and not (tmp_path / "again.json").exists()
     done = taufit.identify("ur3", folder / "run.parquet", friction="linear", holdout="30%")
     assert done.model.training.provenance.sources["holdout_share"] == 0.3
     taufit.write_model(done.model, model)
     code, _, text = run(capsys, "fit", "--again", model)
-    assert code == 1 and "does not record the arguments" in text
+    assert code == 3 and "does not record the arguments" in text
 
 
 def test_a_holdout_that_the_fit_has_seen_is_refused(folder, capsys, tmp_path):
@@ -69,7 +69,7 @@ def test_a_holdout_that_the_fit_has_seen_is_refused(folder, capsys, tmp_path):
     fit = ["fit", "ur3", folder / "run.parquet", "--holdout", copy, "--friction", "linear",
            "--estimator", "wls", "-o", tmp_path / "model.json"]  # fmt: skip
     code, _, text = run(capsys, *fit)
-    assert code == 1 and "copy.parquet has the contents of" in text
+    assert code == 3 and "copy.parquet has the contents of" in text
     assert not (tmp_path / "model.json").exists()
     assert run(capsys, *fit, "--allow-repeats")[0] == 0
     with pytest.raises(RecordingError, match="has the contents of"):

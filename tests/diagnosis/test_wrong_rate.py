@@ -42,7 +42,7 @@ def columns(tmp_path):
 def test_a_wrong_rate_is_refused_and_the_right_one_named(rate, columns, tmp_path):
     mended = tmp_path / "mended.yaml"
     code, page, words = fit(tmp_path, columns(rate), "--write-map", str(mended))
-    assert code == 1 and f"rate_hz 1000 instead of {rate}" in words
+    assert code == 3 and f"rate_hz 1000 instead of {rate}" in words
     assert [f["kind"] for f in page["findings"]] == ["clock_scale"]
     assert yaml.safe_load(mended.read_text())["rate_hz"] == 1000.0
     _, arguments = followed(page["remedy"], ARM, [LOG, "--map", "x"])
@@ -51,7 +51,7 @@ def test_a_wrong_rate_is_refused_and_the_right_one_named(rate, columns, tmp_path
 
 def test_no_rate_is_refused_with_the_command_that_finds_it(columns, tmp_path):
     code, _, words = fit(tmp_path, columns(None))
-    assert code == 1 and "--draft" in words
+    assert code == 3 and "--draft" in words
     drafted = str(tmp_path / "drafted.yaml")
     code, page, _ = command("convert", LOG, "--draft", drafted, "--robot", ARM, "--json")
     assert code == 0 and page["map"]["rate_hz"] == 1000.0

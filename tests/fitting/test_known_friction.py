@@ -121,13 +121,13 @@ def test_a_model_without_friction_or_of_another_arm_is_refused(tested, tmp_path,
     bare = TorqueModel(robot, None, rotor_inertia=False)
     write_model(bare.with_values(bare.nominal), tmp_path / "bare.json")
     code, printed, _ = _fitted(folder, capsys, "--friction", str(tmp_path / "bare.json"))
-    assert code == 1 and "no friction" in printed.err
+    assert code == 3 and "no friction" in printed.err
     panda = TorqueModel(read_robot("panda"), Linear(), rotor_inertia=False)
     std = np.ones(len(panda.names))
     other = panda.with_values(panda.nominal)
     write_model(other.with_training(replace(other.training, std=std)), tmp_path / "other.json")
     code, printed, _ = _fitted(folder, capsys, "--friction", str(tmp_path / "other.json"))
-    assert code == 1 and "7 joints" in printed.err
+    assert code == 3 and "7 joints" in printed.err
 
 
 def test_a_name_that_is_no_model_is_wrong_usage(tested, capsys):

@@ -139,7 +139,7 @@ def test_nested_json_of_design_is_refused(tmp_path, capsys, option):
     path.write_text("[" * 200_000)
     out = tmp_path / "motion.json"
     code, _, _ = run(capsys, "design", "ur3", "--seconds", "0.1", option, path, "-o", out)
-    assert code in (1, 2) and not out.exists()
+    assert code in (1, 2, 3) and not out.exists()
 
 
 def test_nested_effects_of_simulate_are_refused(tmp_path, capsys):
@@ -147,7 +147,7 @@ def test_nested_effects_of_simulate_are_refused(tmp_path, capsys):
     path.write_text("[" * 200_000)
     out = tmp_path / "run.parquet"
     code, _, err = run(capsys, "simulate", "ur3", "--effects", path, "-o", out)
-    assert code == 1 and "nested too deeply" in err and not out.exists()
+    assert code == 3 and "nested too deeply" in err and not out.exists()
 
 
 def test_a_map_that_says_a_thing_twice_is_refused(tmp_path):
@@ -175,7 +175,7 @@ def test_no_number_of_runs_is_endless(tmp_path, capsys, value):
 @pytest.mark.parametrize("value", ["1e-308", "1e308", "-1", "nan"])
 def test_a_cutoff_nobody_means_is_refused(arm, capsys, value):
     code, _, _ = run(capsys, "check", arm / "model.json", arm / "run.parquet", "--cutoff-hz", value)
-    assert code in (1, 2)
+    assert code in (1, 2, 3)
 
 
 def test_a_name_that_looks_like_markup_is_shown(edited, arm, capsys):
@@ -199,7 +199,7 @@ def test_a_bag_that_cannot_be_written_leaves_nothing(arm, tmp_path, monkeypatch,
 
     monkeypatch.setattr(taufit.core.files.os, "replace", full)
     code, _, err = run(capsys, "convert", arm / "run.parquet", "-o", tmp_path / "bag")
-    assert code == 1 and os.strerror(28) in err and os.listdir(tmp_path) == []
+    assert code == 3 and os.strerror(28) in err and os.listdir(tmp_path) == []
 
 
 def test_a_parquet_file_with_a_damaged_footer_does_not_end_the_process(arm, tmp_path):
@@ -309,7 +309,7 @@ def test_effects_of_no_meaning_are_named(tmp_path, capsys, effects, word):
     path = tmp_path / "effects.yaml"
     path.write_text(effects)
     code, _, err = run(capsys, "simulate", "ur3", "--effects", path, "-o", tmp_path / "r.parquet")
-    assert code == 1 and word in err
+    assert code == 3 and word in err
 
 
 @pytest.fixture
@@ -328,7 +328,7 @@ def rushing(arm, tmp_path):
 def test_an_earlier_motion_beyond_all_numbers_is_refused(arm, rushing, tmp_path, capsys):
     words = ["design", "ur3", "--seconds", "0.1", "--free-space", "--after", rushing]
     code, _, err = run(capsys, *words, "-o", tmp_path / "m.json")
-    assert code == 1 and "beyond all numbers" in err
+    assert code == 3 and "beyond all numbers" in err
 
 
 def test_an_energy_near_the_end_of_numbers_has_no_nan(arm, rushing, capsys):

@@ -99,7 +99,7 @@ def test_report_writes_nothing(csv, capsys):
 )
 def test_wrong_input_gives_one_clear_message(csv, capsys, arguments, complaint):
     code, out, err = taufit(capsys, "convert", *arguments)
-    assert code == 1 and out == "" and complaint in err
+    assert code == 3 and out == "" and complaint in err
     assert "Traceback" not in err
 
 

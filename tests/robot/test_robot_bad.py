@@ -167,7 +167,7 @@ def test_the_command_line_says_it_in_one_line_and_exits_with_1(
         main(["inspect", str(path)])
 
     captured = capsys.readouterr()
-    assert stop.value.code == 1
+    assert stop.value.code == 3
     assert captured.out == ""
     assert says in captured.err and name in captured.err
     assert "Traceback" not in captured.err and len(captured.err.strip().splitlines()) == 1
@@ -205,7 +205,7 @@ def test_unknown_names_come_with_the_known_ones(capsys):
         main(["inspect", "ur11"])
 
     message = capsys.readouterr().err
-    assert stop.value.code == 1
+    assert stop.value.code == 3
     assert "Did you mean 'ur10'?" in message
     assert all(name in message for name in bundled_robots())
 

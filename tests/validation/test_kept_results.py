@@ -230,4 +230,4 @@ def test_the_command_takes_a_folder_and_keeps_results_elsewhere(tmp_path):
     empty = tmp_path / "empty"
     empty.mkdir()
     none = taufit("fit", "ur3e", empty)
-    assert none.returncode == 1 and "no recording" in none.stderr
+    assert none.returncode == 3 and "no recording" in none.stderr

@@ -18,7 +18,7 @@ from taufit.recording import Finding
 from taufit.robot import read_robot
 from taufit.signals import condition
 from taufit.validation import score
-from taufit.workflow import condition_for_model, cross_validate, identify
+from taufit.workflow import condition_for_model, cross_validate_structure, identify
 
 
 def test_hold_outs_take_the_gains_of_training(arm, runs):
@@ -75,13 +75,13 @@ def test_cross_validation_scores_each_run_by_a_fit_without_it(arm, runs):
                 yield result
 
     engine = Counted()
-    scores = cross_validate(model, samples, engine=engine)
+    scores = cross_validate_structure(model, samples, engine=engine)
 
     assert engine.done == 3
     assert [one.file for one in scores] == ["run0", "run1", "run2"]
     assert all(one.mean_nrmse < 0.02 for one in scores)
     with pytest.raises(RecordingError, match="two recordings or more"):
-        cross_validate(model, samples[:1])
+        cross_validate_structure(model, samples[:1])
 
 
 def test_torque_against_gravity_is_told_and_refused(arm, runs):

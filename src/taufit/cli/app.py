@@ -9,45 +9,58 @@ import difflib
 import inspect
 import os
 import sys
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NoReturn
 
 import taufit
+from taufit.cli.common import reset_printed_json
 from taufit.cli.parts import process
+from taufit.cli.parts.error_output import WRONG_USAGE, CommandError, command_error
+from taufit.cli.parts.existing_outputs import existing_outputs
 from taufit.core.decompression_limits import large_files
 from taufit.core.errors import TaufitError
 from taufit.core.extras import EXTRAS, installed_extras
-from taufit.core.names import printable
 from taufit.core.threads import VARIABLES, keep_freed_memory, reserve_blas_memory
 
-# In order of use. A command has a module `cli/<command>.py` with either a function `command` or,
-# for
-# commands with subcommands, a typer app called `app`.
+# By task, in order of use. A command has a module `cli/<command>.py` with either a function
+# `command` or, for commands with subcommands, a typer app called `app`.
 _COMMANDS = {
-    "demo": "Run the whole procedure on a simulated robot",
-    "inspect": "Show a robot: joints, limits, base parameters",
-    "design": "Plan an excitation trajectory",
-    "record": "Record a running robot, optionally playing a trajectory",
-    "convert": "Read a recording, report its quality, write other formats",
-    "open": "Describe the columns of a recording in the browser, then fit",
-    "gains": "Estimate drive gains [N m/A] from controller or known mass",
-    "friction": "Fit friction curves to constant-velocity strokes",
-    "fit": "Fit a dynamic model to recorded motion and torque",
-    "servo": "Fit servos of an arm without torque: commands, positions",
-    "check": "Test a fitted model on further recordings",
-    "payload": "Estimate the payload: mass, centre of mass, inertia",
-    "contact": "Detect contacts at a given false alarm rate",
-    "energy": "Compute kinetic energy and effective mass at the tool",
-    "health": "Detect wear of joints, compensated for temperature",
-    "live": "Monitor a running robot in the browser",
-    "fleet": "Fit many robots of one type, find outliers and trends",
-    "export": "Write a fitted model as URDF, MJCF, JSON, C or FMU",
-    "report": "Write an HTML page about a fitted model",
-    "reproduce": "Reproduce the tables and figures of four papers",
-    "simulate": "Simulate a recording, with known ground truth",
+    "Start": {
+        "demo": "Run the whole procedure on a simulated robot",
+        "open": "Describe the columns of a recording in the browser, then fit",
+        "inspect": "Show a robot: joints, limits, base parameters",
+    },
+    "Record": {
+        "design": "Plan an excitation trajectory",
+        "record": "Record a running robot, optionally playing a trajectory",
+        "convert": "Read a recording, report its quality, write other formats",
+        "simulate": "Simulate a recording, with known ground truth",
+    },
+    "Identify": {
+        "gains": "Estimate drive gains [N m/A] from controller or known mass",
+        "friction": "Fit friction curves to constant-velocity strokes",
+        "fit": "Fit a dynamic model to recorded motion and torque",
+        "servo": "Identify an arm without torque sensors from its commands",
+        "check": "Test a fitted model on further recordings",
+        "export": "Write a fitted model as URDF, MJCF, JSON, C or FMU",
+        "report": "Write an HTML page about a fitted model",
+    },
+    "Use": {
+        "payload": "Estimate the payload: mass, centre of mass, inertia",
+        "contact": "Detect contacts at a given false alarm rate",
+        "energy": "Compute kinetic energy and effective mass at the tool",
+        "health": "Detect wear of joints, compensated for temperature",
+        "live": "Monitor a running robot in the browser",
+        "fleet": "Fit many robots of one type, find outliers and trends",
+    },
+    "More": {
+        "reproduce": "Reproduce the tables and figures of four papers",
+        "completion": "Print the completion script of a shell",
+    },
 }
 
 
@@ -65,22 +78,31 @@ def command_module(verb: str) -> str | None:
     return f"taufit.cli.{verb}" if Path(__file__).with_name(f"{verb}.py").exists() else None
 
 
-VERBS = {verb: text for verb, text in _COMMANDS.items() if command_module(verb) is not None}
+VERBS = {
+    verb: text
+    for group in _COMMANDS.values()
+    for verb, text in group.items()
+    if command_module(verb) is not None
+}
 
 
 def _help() -> str:
     lines = [
-        "usage: taufit VERB [OPTIONS] ...",
+        "usage: taufit COMMAND [OPTIONS] ...",
         "",
         "Identify, test and use a robot's dynamic model from motion and torque.",
-        "",
     ]
-    lines += [f"  {verb:<10} {text}" for verb, text in VERBS.items()]
+    for task, commands in _COMMANDS.items():
+        lines += ["", task]
+        lines += [f"  {verb:<10} {text}" for verb, text in commands.items() if verb in VERBS]
     lines += [
         "",
-        "  --version  version, compute engine and optional packages",
-        "  --large    accept files above the size limits; for any command",
-        "  --help     this text; `taufit VERB --help` for one command",
+        "For any command",
+        "  -h, --help     show this text; `taufit help COMMAND` for one command",
+        "  -V, --version  show version, compute engine and optional packages",
+        "  -q, --quiet    print errors only; the exit code gives the result",
+        "  --overwrite    replace existing output files without asking",
+        "  --large        accept files above the size limits",
         "",
         "Next: `taufit inspect` lists the bundled robots.",
     ]
@@ -102,50 +124,50 @@ def version() -> str:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line; exits with 0, 1 (input or result rejected) or 2 (wrong usage)."""
+    """Run the command line.
+
+    Exits with 0 (done), 1 (verdict FAIL or result refused), 2 (wrong usage), 3 (the input cannot be
+    used) or 130 (interrupted).
+    """
     arguments = sys.argv[1:] if arguments is None else arguments
     process.configure_process()
+    reset_printed_json()
     with process.handle_signals(wait_for_end=bool(arguments) and arguments[0] in _LONG_RUNNING):
         try:
             try:
                 _run_command(arguments)
             finally:
                 process.flush_output()
-        except TaufitError as error:
-            _exit_with_error(f"{type(error).__name__}: {error}")
-        except OSError as error:
-            file_prefix = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
-            _exit_with_error(f"taufit: {file_prefix}{error.strerror or error}.")
-        except MemoryError:
-            _exit_with_error(
-                "taufit: this needs more memory than there is (or than ulimit -v allows)."
-            )
-        except ImportError as error:
-            _exit_with_error(
-                f"taufit: a library could not be loaded ({error}). The installation is incomplete, "
-                "or there is too little memory (ulimit -v)."
-            )
-        except KeyboardInterrupt:
-            _exit_with_error("stopped", 130)
+        except (TaufitError, OSError, MemoryError, ImportError, KeyboardInterrupt) as error:
+            command_error(error).exit(as_json=_wants_json(arguments))
 
 
-def _exit_with_error(message: str, code: int = 1) -> NoReturn:
-    print(printable(message), file=sys.stderr)
-    sys.exit(code)
+def _wants_json(arguments: list[str]) -> bool:
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    return "--json" in arguments[:end]
+
+
+def _usage_error(message: str, arguments: list[str]) -> NoReturn:
+    CommandError("usage", message, WRONG_USAGE).exit(as_json=_wants_json(arguments))
 
 
 def _run_command(arguments: list[str]) -> None:
+    if arguments[:1] == ["help"] and len(arguments) > 1 and not arguments[1].startswith("-"):
+        arguments = [*arguments[1:], "--help"]
     if not arguments or arguments[0] in ("--help", "-h", "help"):
         print(_help())
         sys.exit(0)
-    if arguments[0] == "--version":
+    if arguments[0] in ("--version", "-V"):
         print(version())
         sys.exit(0)
-    verb = arguments[0]
+    general, arguments = _general_options(arguments)
+    verb = arguments[0] if arguments else ""
     if verb not in VERBS:
         similar = difflib.get_close_matches(verb, VERBS, n=1)
-        hint = f" Did you mean {similar[0]!r}?" if similar else ""
-        _exit_with_error(f"taufit: there is no verb {verb!r}.{hint}\n\n{_help()}", 2)
+        hint = f" Did you mean `taufit {similar[0]}`?" if similar else ""
+        _usage_error(
+            f"there is no command {verb!r}.{hint} `taufit --help` lists all commands.", arguments
+        )
 
     # Matrices are small: BLAS threads would cost more than they gain. Set before NumPy is imported;
     # settings of the user have priority.
@@ -155,16 +177,37 @@ def _run_command(arguments: list[str]) -> None:
     wants_help = bool({"--help", "-h"} & set(arguments))
     if verb in _COMPUTE_INTENSIVE and not wants_help:
         reserve_blas_memory()
-    options, is_large = _extract_large(arguments[1:])
+    options = arguments[1:]
     if verb == "fit":
         from taufit.cli.parts.repeated_fit import expand_again
 
         options = expand_again(options)
     with (
-        large_files() if is_large else nullcontext(),
+        large_files() if "--large" in general else nullcontext(),
         nullcontext() if wants_help else _no_numpy_warnings(),
+        nullcontext() if wants_help else existing_outputs(overwrite="--overwrite" in general),
+        quiet_output() if "--quiet" in general and not _wants_json(arguments) else nullcontext(),
     ):
-        typer_app(verb)(args=options, prog_name=f"taufit {verb}")
+        run_typer_app(verb, options)
+
+
+def run_typer_app(verb: str, options: list[str]) -> NoReturn:
+    """Run a command with its options; wrong usage is reported as text or JSON."""
+    import typer
+
+    # typer has its own copy of click, whose other exceptions are not public.
+    usage_error: Any = typer.BadParameter.__mro__[1]
+    try:
+        code = typer_app(verb)(args=options, prog_name=f"taufit {verb}", standalone_mode=False)
+    except typer.Abort:
+        raise KeyboardInterrupt from None
+    except usage_error as error:
+        usage = "" if error.ctx is None else f"{error.ctx.get_usage()}\n"
+        heading = f"{usage}Error: "
+        path = verb if error.ctx is None else error.ctx.command_path.removeprefix("taufit ")
+        message = f"{error.format_message()}\n`taufit help {path}` lists arguments and options."
+        CommandError("usage", message, WRONG_USAGE, heading).exit(as_json=_wants_json(options))
+    sys.exit(code if isinstance(code, int) else 0)
 
 
 def _no_numpy_warnings() -> Any:
@@ -174,17 +217,30 @@ def _no_numpy_warnings() -> Any:
     return np.errstate(all="ignore")
 
 
-def _extract_large(arguments: list[str]) -> tuple[list[str], bool]:
-    """Arguments without --large, which is accepted by any command, and whether it was there."""
+_GENERAL_OPTIONS = {"--large": "--large", "--overwrite": "--overwrite", "-q": "--quiet",
+                    "--quiet": "--quiet"}  # fmt: skip
+
+
+def _general_options(arguments: list[str]) -> tuple[set[str], list[str]]:
+    """Options that every command accepts, and the other arguments."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
-    remaining = [word for word in arguments[:end] if word != "--large"]
-    return [*remaining, *arguments[end:]], len(remaining) < end
+    general = {_GENERAL_OPTIONS[word] for word in arguments[:end] if word in _GENERAL_OPTIONS}
+    others = [word for word in arguments[:end] if word not in _GENERAL_OPTIONS]
+    return general, [*others, *arguments[end:]]
+
+
+@contextmanager
+def quiet_output() -> Iterator[None]:
+    """Discard results on stdout; errors on stderr stay."""
+    with open(os.devnull, "w", encoding="utf-8") as null, redirect_stdout(null):
+        yield
 
 
 def typer_app(verb: str) -> Any:
     """Command as a typer app; "Next: ..." of its docstring becomes the epilog of the help."""
     import typer
 
+    from taufit.cli.options.grouped_help import HELP_OPTIONS, GroupedCommand
     from taufit.cli.options.option_groups import flatten_options
 
     module = import_module(command_module(verb) or verb)
@@ -195,13 +251,18 @@ def typer_app(verb: str) -> Any:
                     registered.callback.__doc__ or ""
                 )
                 registered.callback = flatten_options(registered.callback)
+                registered.cls, registered.context_settings = GroupedCommand, HELP_OPTIONS
         info = module.app.info
+        info.context_settings = HELP_OPTIONS
         if isinstance(info.help, str) and "Next: " in info.help:
             info.help, info.epilog = _split_epilog(info.help)
         return module.app
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
     text, epilog = _split_epilog(module.command.__doc__ or "")
-    app.command(name=verb, help=text, epilog=epilog)(flatten_options(module.command))
+    command = flatten_options(module.command)
+    app.command(
+        name=verb, help=text, epilog=epilog, cls=GroupedCommand, context_settings=HELP_OPTIONS
+    )(command)
     return app
 
 

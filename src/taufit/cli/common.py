@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +23,22 @@ if TYPE_CHECKING:
 LARGE_FILE = 20_000_000
 
 
+_printed_json: ContextVar[bool] = ContextVar("printed_json", default=False)
+
+
+def has_printed_json() -> bool:
+    """Whether this command has printed its JSON object."""
+    return _printed_json.get()
+
+
+def reset_printed_json() -> None:
+    """Begin a command, which may print one JSON object."""
+    _printed_json.set(False)
+
+
 def print_json(data: dict[str, Any]) -> None:
     """Print one JSON object on stdout."""
+    _printed_json.set(True)
     print(json.dumps(to_plain_data(data), allow_nan=False))
 
 

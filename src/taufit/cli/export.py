@@ -15,9 +15,11 @@ from taufit.cli.options import (
     LoadedModel,
     RecordingOptions,
     require_choice,
+    require_ending,
     require_mounting,
     usage_error,
 )
+from taufit.core.endings import ending
 
 if TYPE_CHECKING:
     from taufit.export.export_accuracy import ExportAccuracy
@@ -62,8 +64,13 @@ class UnitOptions:
 def command(
     arm: LoadedModel,
     format: Annotated[
-        str, typer.Option("--format", help="Format: urdf, mjcf, json, c or fmu.", metavar="NAME")
-    ] = "urdf",
+        str | None,
+        typer.Option(
+            "--format",
+            help="Format: urdf, mjcf, json, c or fmu; default by the ending of --output.",
+            metavar="NAME",
+        ),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="File to write; C headers are written beside it."),
@@ -97,6 +104,7 @@ def command(
     from taufit.export import write_export
     from taufit.export.export_accuracy import accuracy_on_training
 
+    format = _format_name(format, output)
     chosen_format = unit.export_format(format)
     fitted = arm.read()
     holdout_accuracy = _test_on_recordings(fitted, chosen_format, holdout or [], recordings)
@@ -139,6 +147,24 @@ def command(
     ):
         print(f"Torque left unexplained on {label}: {_format_nrmse(accuracy)}.")
     print("Next: load it in your simulator or controller.")
+
+
+def _format_name(format: str | None, output: Path | None) -> str:
+    """Format by its name or the ending of the output; wrong usage if they contradict each other."""
+    from taufit.export import EXPORTS
+
+    by_ending = {entry.ending: name for name, entry in EXPORTS.items()}
+    if format is None:
+        if output is None or not output.suffix:
+            return "urdf"
+        if ending(output) not in by_ending:
+            endings = ", ".join(by_ending)
+            usage_error("--output", f"{output}: no format ends so. Use {endings}, or --format.")
+        return by_ending[ending(output)]
+    require_choice(format, EXPORTS, "--format")
+    remedy = f"Write `-o {'' if output is None else output.with_suffix(EXPORTS[format].ending)}`."
+    require_ending(output, (EXPORTS[format].ending,), "--output", remedy)
+    return format
 
 
 def _format_nrmse(accuracy: ExportAccuracy) -> str:

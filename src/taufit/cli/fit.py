@@ -11,10 +11,13 @@ import typer
 
 from taufit.cli.common import format_nrmse, print_json, progress, recording_label
 from taufit.cli.options import (
+    HTML_ENDINGS,
+    HTML_REMEDY,
     AcceptanceOptions,
     RecordingOptions,
     RobotName,
     RobotOptions,
+    require_ending,
 )
 from taufit.cli.options.fit import (
     MANY_FILES,
@@ -75,6 +78,10 @@ def command(
     from taufit.workflow.inputs import holdout_files, recording_files
 
     started = process_time()
+    require_ending(
+        result.output, (".json",), "--output", "`taufit export` writes models in other formats."
+    )
+    require_ending(result.report, HTML_ENDINGS, "--report", HTML_REMEDY)
     request = model.request()
     limits = acceptance.limits()
     selected_files = find_recordings(
@@ -180,6 +187,7 @@ def _report_contradiction(
     result: ResultOptions, remedy: Callable[[Sequence[Finding]], CorrectedMap | None]
 ) -> Iterator[None]:
     """Add the remedy to a contradiction error, and print its findings as JSON if requested."""
+    from taufit.cli.parts.error_output import command_error
     from taufit.diagnosis import ContradictionError
 
     try:
@@ -188,8 +196,9 @@ def _report_contradiction(
         corrected = remedy(error.findings)
         if result.as_json:
             findings = [finding.to_dict() for finding in error.findings]
-            page = {"verdict": "REFUSED", "model": None, "findings": findings}
-            print_json({**page, "remedy": None if corrected is None else corrected.to_dict()})
+            page: dict[str, Any] = {"verdict": "REFUSED", "model": None, "findings": findings}
+            page["remedy"] = None if corrected is None else corrected.to_dict()
+            print_json({**page, **command_error(error).to_dict()})
         if corrected is not None:
             error.args = (f"{error}\nRemedy: fit again with {corrected.description}.",)
         raise

@@ -155,6 +155,7 @@ def _open_monitored(
     name: str, reading: RecordingOptions, options: MonitorOptions, model: FittedModel
 ) -> tuple[Source | Recording, str]:
     """Source to monitor, and its description."""
+    from taufit.core.endings import missing_file_text
     from taufit.core.errors import RecordingError
     from taufit.recording.read import READERS
     from taufit.wire.source_address import open_source, parse_address, parse_ports
@@ -165,7 +166,7 @@ def _open_monitored(
             usage_error("--record", f"{name} is a recording already")
         return reading.read_single(path), f"recording {path.name}"
     if path.suffix.lower() in READERS:
-        raise RecordingError(f"there is no file {name}.")
+        raise RecordingError(missing_file_text(name))
     address, ports = parse_address(name), parse_ports(options.ports)
 
     def open_connection() -> Source:

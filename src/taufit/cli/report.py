@@ -8,7 +8,16 @@ from typing import Annotated
 import typer
 
 from taufit.cli.common import print_json, progress
-from taufit.cli.options import Cutoff, Json, Model, RecordingOptions, require_cutoff
+from taufit.cli.options import (
+    HTML_ENDINGS,
+    HTML_REMEDY,
+    Cutoff,
+    Json,
+    Model,
+    RecordingOptions,
+    require_cutoff,
+    require_ending,
+)
 
 
 def command(
@@ -39,6 +48,7 @@ def command(
     from taufit.workflow import condition_for_model
 
     require_cutoff(cutoff_hz)
+    require_ending(output, HTML_ENDINGS, "--output", HTML_REMEDY)
     fitted = read_model(model)
     runs = []
     with progress("report") as bar:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class TaufitError(Exception):
-    """Wrong input or rejected result. The command line exits with code 1."""
+    """Wrong input or rejected result. The command line exits with code 3 or 1."""
 
 
 class RobotError(TaufitError):

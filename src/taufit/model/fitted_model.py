@@ -18,16 +18,18 @@ from taufit.core.arrays import Array, Float
 from taufit.core.errors import TaufitError
 from taufit.core.names import RenamedAttribute
 from taufit.core.notebook_display import NotebookDisplay, draw
+from taufit.dynamics import gravity_torque, inverse_dynamics, mass_matrix
 from taufit.model.columns import RegressorColumns
 from taufit.model.torque_model import TorqueModel
 from taufit.model.training_record import TrainingRecord
 from taufit.robot import Robot
-from taufit.terms import CONSERVATIVE, Kind, ParameterLayout, Term
+from taufit.terms import CONSERVATIVE, DISSIPATIVE, Kind, ParameterLayout, Term, TermInput
 from taufit.terms.friction import Friction
 from taufit.terms.term import ROOM_TEMPERATURE
 
 if TYPE_CHECKING:
     from taufit.model.payload import Payload
+    from taufit.model.stepper import TorqueStepper
     from taufit.signals import Samples
 
 
@@ -241,19 +243,28 @@ class FittedModel(NotebookDisplay):
 
     def torque(
         self,
-        position: Float[Array, "n j"],
-        velocity: Float[Array, "n j"],
-        acceleration: Float[Array, "n j"],
+        position: Float[Array, "*n j"],
+        velocity: Float[Array, "*n j"],
+        acceleration: Float[Array, "*n j"],
         *,
-        temperature: Float[Array, "n j"] | None = None,
-        channels: Mapping[str, Float[Array, "n j"]] | None = None,
+        temperature: Float[Array, "*n j"] | None = None,
+        channels: Mapping[str, Float[Array, "*n j"]] | None = None,
         step: float | None = None,
-    ) -> Float[Array, "n j"]:
-        """Predicted joint torque, unfiltered.
+    ) -> Float[Array, "*n j"]:
+        """Predicted joint torque, unfiltered, of one sample (j,) or many (n, j).
 
         With `step`, the sampling period [s], the samples are one run; without it they are
         independent, and friction with memory is evaluated at steady state.
         """
+        if np.ndim(position) == 1:
+            one = {name: np.asarray(x, float)[None] for name, x in (channels or {}).items()}
+            torque = self.torque(
+                *(np.asarray(x, float)[None] for x in (position, velocity, acceleration)),
+                temperature=None if temperature is None else np.asarray(temperature, float)[None],
+                channels=one or None,
+                step=step,
+            )
+            return np.asarray(torque[0])
         links = self.values[self.layout.links]
         rigid = self.columns.links(position, velocity, acceleration) @ links
         term_columns = self.structure.joint_columns(
@@ -266,6 +277,53 @@ class FittedModel(NotebookDisplay):
             step=step,
         )
         return np.asarray(rigid + term_columns @ self.values[self.layout.after_links])
+
+    def gravity(self, position: Float[Array, "*n j"]) -> Float[Array, "*n j"]:
+        """Gravity torque of the fitted links g(q), of one sample or many [N m]."""
+        q = np.atleast_2d(np.asarray(position, float))
+        return gravity_torque(self.robot, q).reshape(np.shape(position))
+
+    def mass_matrix(self, position: Float[Array, "*n j"]) -> Float[Array, "*n j j"]:
+        """Mass matrix M(q) of links and rotors, of one sample or many."""
+        q = np.atleast_2d(np.asarray(position, float))
+        coupling, rotors = self.robot.drives.coupling, self.layout.split(self.values).rotors
+        matrices = mass_matrix(self.robot, q) + coupling.T @ (rotors[:, None] * coupling)
+        return np.asarray(matrices if np.ndim(position) > 1 else matrices[0])
+
+    def coriolis(
+        self, position: Float[Array, "*n j"], velocity: Float[Array, "*n j"]
+    ) -> Float[Array, "*n j"]:
+        """Coriolis and centrifugal torque c(q, v), of one sample or many [N m]."""
+        q, v = (np.atleast_2d(np.asarray(x, float)) for x in (position, velocity))
+        rigid = inverse_dynamics(self.robot, q, v, np.zeros_like(q))
+        return np.reshape(rigid - gravity_torque(self.robot, q), np.shape(position))
+
+    def friction_torque(
+        self,
+        position: Float[Array, "*n j"],
+        velocity: Float[Array, "*n j"],
+        acceleration: Float[Array, "*n j"] | None = None,
+        *,
+        temperature: Float[Array, "*n j"] | None = None,
+    ) -> Float[Array, "*n j"]:
+        """Torque of dissipative terms at steady state, of one sample or many [N m].
+
+        Acceleration matters only through the load of load-dependent friction.
+        """
+        if acceleration is None:
+            acceleration = np.zeros_like(np.asarray(velocity, float))
+        model = self.steady_state()
+        dissipative = self.layout.of_kind(DISSIPATIVE)
+        other = model.with_values(np.where(dissipative, 0.0, self.values))
+        motion: Any = (position, velocity, acceleration)
+        with_friction = model.torque(*motion, temperature=temperature)
+        return np.asarray(with_friction - other.torque(*motion, temperature=temperature))
+
+    def stepper(self, rate_hz: float) -> TorqueStepper:
+        """Torque sample by sample at a rate [Hz], with the memory of friction, as exported C."""
+        from taufit.model.stepper import TorqueStepper
+
+        return TorqueStepper(self, rate_hz)
 
 
 def require_fitted(model: FittedModel, action: str) -> FittedModel:

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from taufit.core.endings import RECORDING_ENDINGS, ending, missing_file_text
 from taufit.core.errors import TaufitError
 from taufit.core.fields import Field
 from taufit.core.files import write_text
@@ -197,7 +198,9 @@ def read_model(path: str | os.PathLike[str]) -> FittedModel:
         Robot(ur3e: 6 joints)
     """
     if not Path(path).exists():
-        raise TaufitError(f"there is no model {path}. `taufit fit` writes one.")
+        raise TaufitError(f"{missing_file_text(path)} `taufit fit` writes models.")
+    if ending(path) in RECORDING_ENDINGS:
+        raise TaufitError(f"{path} is a recording, and a model file of `taufit fit` is expected.")
     data = read_json(path, "a taufit model")
     return model_from_dict(data, str(path))
 

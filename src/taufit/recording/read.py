@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from taufit.core.bounded_reading import require_file
+from taufit.core.endings import missing_file_text
 from taufit.core.errors import RecordingError
 from taufit.core.lazy import Registry
 from taufit.core.names import renamed_keywords
@@ -146,7 +147,7 @@ def _require_path(path: object) -> Path:
         )
     file = Path(path)
     if not file.exists():
-        raise RecordingError(f"there is no file {file}.")
+        raise RecordingError(missing_file_text(file))
     if not (file.is_fifo() and file.suffix.lower() in (".csv", ".tsv", ".txt")):
         require_file(file, error=RecordingError)
     return file

@@ -21,6 +21,10 @@ _DEFAULTS_OF_OLD_FILES = {"presliding": {"bend": 0.0}}
 # Wrappers in files of version 0.1, and the corresponding separate terms.
 _WRAPPERS_OF_OLD_FILES = {"ripple": "ripple", "compensated": "gravity_compensator"}
 
+# Prefix of the names of classes that users define, and those written in this process.
+_OWN = "own:"
+_own_terms: dict[str, type[Term]] = {}
+
 
 def friction_model(name: str, *settings: Any, **options: Any) -> Friction:
     """Create a friction model by name, with given settings.
@@ -59,10 +63,8 @@ def term_to_dict(term: Term | None) -> dict[str, Any]:
         return {"name": "none"}
     name = FRICTION_MODELS.name_of(type(term)) or TERMS.name_of(type(term))
     if name is None:
-        raise TaufitError(
-            f"term {type(term).__name__} has no name in TERMS or FRICTION_MODELS, so it cannot be "
-            "written down. Register it there first."
-        )
+        name = f"{_OWN}{type(term).__name__}"
+        _own_terms[name] = type(term)
     out: dict[str, Any] = {"name": name}
     for entry in fields(term):  # type: ignore[arg-type]
         value = getattr(term, entry.name)
@@ -74,11 +76,38 @@ def term_to_dict(term: Term | None) -> dict[str, Any]:
     return out
 
 
+def _own_term(file: Field) -> Term:
+    """Term of a class of the user's, which must have been defined in this process."""
+    name = file["name"].text()
+    kind = _own_terms.get(name) or _subclass_of_friction(name.removeprefix(_OWN))
+    if kind is None:
+        raise TaufitError(
+            f"{file.source}: friction law {name.removeprefix(_OWN)} is a class of yours. Import "
+            "the module that defines it before the model is read."
+        )
+    default = kind()
+    keys = [entry.name for entry in fields(default)]  # type: ignore[arg-type]
+    settings = {key: _read_setting(file[key], getattr(default, key)) for key in keys}
+    return kind(**settings)
+
+
+def _subclass_of_friction(name: str) -> type[Term] | None:
+    pending: list[type[Term]] = [Friction]
+    while pending:
+        kind = pending.pop()
+        if kind.__name__ == name and FRICTION_MODELS.name_of(kind) is None:
+            return kind
+        pending += kind.__subclasses__()
+    return None
+
+
 def term_from_dict(data: Mapping[str, Any] | Field) -> Term:
     """Inverse of `term_to_dict`; invalid settings raise with their place."""
     file = data if isinstance(data, Field) else Field(data, "friction model")
     name = file["name"]
     location = f"{file.source}: " if isinstance(data, Field) else ""
+    if not name.missing and str(name.value).startswith(_OWN):
+        return _own_term(file)
     if name.missing or name.text() not in {*FRICTION_MODELS, *TERMS}:
         names = ", ".join((*FRICTION_MODELS, *TERMS))
         raise TaufitError(f"{location}friction model {name.value!r} is not known: use {names}.")

@@ -10,7 +10,9 @@ from taufit.core.lazy import lazy_package
 from taufit.core.names import renamed_names
 
 if TYPE_CHECKING:
-    from taufit.workflow.cross_validation import cross_validate as cross_validate
+    from taufit.workflow.cross_validation import (
+        cross_validate_structure as cross_validate_structure,
+    )
     from taufit.workflow.fit_request import FitRequest as FitRequest
     from taufit.workflow.identification import IdentificationResult as IdentificationResult
     from taufit.workflow.identify import identify as identify

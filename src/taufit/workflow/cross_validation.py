@@ -16,7 +16,7 @@ from taufit.workflow.fit_request import FitRequest
 from taufit.workflow.steps import FitState, solve
 
 
-def cross_validate(
+def cross_validate_structure(
     model: TorqueModel,
     runs: Sequence[Samples],
     estimator: Estimator | None = None,

@@ -72,7 +72,20 @@ class IdentificationResult(NotebookDisplay):
         holdout = f"{len(self.holdout_scores)} unseen recording(s)"
         data_text = holdout if self.holdout_scores else "its training data"
         name, nrmse = self.model.robot.name, self.grades.unexplained
-        return f"Identification({name}: {self.grades.overall}, nrmse {nrmse:.3f} on {data_text})"
+        joints = " ".join(format(x, ".3f") for x in self._judged_score.nrmse)
+        return (
+            f"Identification({name}: {self.grades.overall}, nrmse {nrmse:.3f} on {data_text})\n"
+            f"  nrmse per joint: {joints}\n"
+            f"  {len(self.warnings)} warning(s); see .model, .warnings, .plot()"
+        )
+
+    @property
+    def _judged_score(self) -> Score:
+        return self.holdout_scores[0] if self.holdout_scores else self.training_score
+
+    def plot(self, joints: Sequence[int] | None = None) -> Any:
+        """Plot measured and predicted torque with matplotlib, in the colours of the report."""
+        return self.plot_torque(joints)
 
     def plot_torque(self, joints: Sequence[int] | None = None) -> Any:
         """Plot measured and predicted torque on the first hold-out recording, or on the training

@@ -245,6 +245,16 @@ def _read_holdout(holdout: Holdout, reader: Reader) -> Mapping[str, Sequence[Rec
     return _merge_by_name([(_item_name(item, number), reader(item)) for number, item in items])
 
 
+def separate_recordings(recordings: Recordings, reader: Reader) -> dict[str, list[Recording]]:
+    """Runs of every recording, file or frame, by name; equal names are numbered."""
+    paths = _holdout_paths(recordings, reader)
+    items: Sequence[RecordingLike] = paths or _to_list(recordings)
+    names = [_item_name(item, number) for number, item in enumerate(items, 1)]
+    if len(set(names)) < len(names):
+        names = [f"{name} {number}" for number, name in enumerate(names, 1)]
+    return {name: reader(item) for name, item in zip(names, items, strict=True)}
+
+
 def _holdout_paths(holdout: Recordings, reader: Reader) -> tuple[Path, ...]:
     """Hold-out files; empty if they are not files."""
     items = _to_list(list(holdout.paths) if isinstance(holdout, RecordingFiles) else holdout)

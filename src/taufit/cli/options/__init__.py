@@ -16,12 +16,22 @@ import typer
 
 from taufit.cli.common import show_reading
 from taufit.cli.options.option_groups import FormerName
+from taufit.core.endings import RECORDING_ENDINGS, ROBOT_ENDINGS, ending
 
 if TYPE_CHECKING:
     from taufit.model import FittedModel
     from taufit.recording import Recording
     from taufit.robot import Robot
     from taufit.validation import AcceptanceLimits
+
+# Endings of files that taufit or its users' tools know; others may be anything.
+_KNOWN_ENDINGS = (
+    *RECORDING_ENDINGS, *ROBOT_ENDINGS, ".json", ".c", ".h", ".fmu", ".html", ".htm", ".pdf",
+    ".docx", ".png", ".svg", ".md", ".sdf",
+)  # fmt: skip
+
+HTML_ENDINGS = (".html", ".htm")
+HTML_REMEDY = "Print the page to a PDF file in the browser if you need one."
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object only.")]
 Report = Annotated[
@@ -62,7 +72,7 @@ Cutoff = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class RecordingOptions:
-    """Options for reading recordings."""
+    """Recording: how files are read."""
 
     map: Annotated[
         Path | None, typer.Option("--map", help="Column map (YAML).", metavar="FILE")
@@ -156,7 +166,7 @@ class RecordingOptions:
 
 @dataclass(frozen=True, slots=True)
 class RobotOptions:
-    """Kinematic chain of a description, and mounting of the robot."""
+    """Robot: kinematic chain of a description, and mounting."""
 
     mounting: Annotated[
         str | None, typer.Option(help="Mounting: ground, ceiling, wall or ROLL,PITCH,YAW [deg].")
@@ -223,6 +233,12 @@ class LoadedModel:
 def usage_error(option: str, message: str) -> NoReturn:
     """Raise wrong usage for an option's value (exit code 2)."""
     raise typer.BadParameter(message, param_hint=option)
+
+
+def require_ending(path: Path | None, endings: Sequence[str], option: str, remedy: str) -> None:
+    """Wrong usage if a file to write has the ending of another format; none at all is accepted."""
+    if path is not None and ending(path) in _KNOWN_ENDINGS and ending(path) not in endings:
+        usage_error(option, f"{path}: the file ends in {' or '.join(endings)}. {remedy}")
 
 
 def require_choice(value: str, choices: Iterable[str], option: str) -> str:

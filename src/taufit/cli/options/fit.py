@@ -33,19 +33,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ModelOptions:
-    """Model structure and estimation."""
+    """Model: structure and estimation."""
 
     friction: Annotated[
         str,
         typer.Option(
-            help="Friction model: auto, a name, or a file of `taufit friction` (its shape "
-            "parameters are kept, its coefficients are the prior).",
+            help="Friction model: auto, none, linear, power_law, polynomial, stribeck, "
+            "stribeck_load and others, or a file of `taufit friction` (its shape parameters are "
+            "kept, its coefficients are the prior).",
             metavar="NAME|MODEL",
         ),
     ] = "auto"
-    estimator: Annotated[str, typer.Option(help="Estimator: auto or a name.", metavar="NAME")] = (
-        "auto"
-    )
+    estimator: Annotated[
+        str,
+        typer.Option(
+            help="Estimator: auto, ols, wls, irls, tls, consistent_sdp or pbpr.", metavar="NAME"
+        ),
+    ] = "auto"
     cutoff_hz: Annotated[
         str,
         typer.Option(
@@ -203,7 +207,7 @@ class ModelOptions:
 
 @dataclass(frozen=True, slots=True)
 class HoldoutOptions:
-    """Hold-out recordings for testing the model."""
+    """Hold-out: recordings for testing the model."""
 
     holdout: Annotated[
         list[Path] | None,
@@ -211,7 +215,7 @@ class HoldoutOptions:
             "--holdout",
             help="Hold-out recording to test the model, or 30% for the last 30 % of every "
             "recording. Repeatable.",
-            metavar="FILE|PERCENT%",
+            metavar="FILE|PERCENT",
         ),
     ] = None
     holdout_map: Annotated[
@@ -230,7 +234,7 @@ class HoldoutOptions:
         if not shares:
             return 0.0
         try:
-            share = float(str(shares[-1])[:-1]) / 100.0
+            share = float(str(shares[-1]).removesuffix("%")) / 100.0
         except ValueError:
             share = -1.0
         if not 0.0 < share < 1.0 or len(shares) > 1:
@@ -239,12 +243,14 @@ class HoldoutOptions:
 
 
 def _is_percentage(path: Path) -> bool:
-    return str(path).endswith("%") and not path.exists()
+    """Whether a hold-out is a fraction: 30% or 30, unless there is a file of that name."""
+    text = str(path)
+    return (text.endswith("%") or text.replace(".", "", 1).isdecimal()) and not path.exists()
 
 
 @dataclass(frozen=True, slots=True)
 class ResultOptions:
-    """Output files and messages."""
+    """Output: files and messages."""
 
     again: Annotated[
         Path | None,

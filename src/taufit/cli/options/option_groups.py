@@ -12,6 +12,10 @@ from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 
+from taufit.cli.options.grouped_help import set_metavar
+from taufit.cli.parts.argument_order import require_argument_order
+from taufit.cli.parts.existing_outputs import require_replaceable_outputs
+
 _MIN_NUMBER, _MAX_NUMBER = 1e-12, 1e12
 _HIDDEN = "former_"
 
@@ -38,16 +42,20 @@ def flatten_options(command: Callable[..., None]) -> Callable[..., None]:
     hints = get_type_hints(command, include_extras=True)
     flat_parameters: list[inspect.Parameter] = []
     groups: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {}
+    headings: dict[str, str] = {}
     for parameter in inspect.signature(command).parameters.values():
         hint = hints[parameter.name]
         if isinstance(hint, type) and is_dataclass(hint):
             group_parameters = _group_parameters(hint)
             groups[parameter.name] = (hint, tuple(option.name for option in group_parameters))
+            headings |= {option.name: _heading(hint) for option in group_parameters}
             flat_parameters += group_parameters
         else:
             flat_parameters.append(
                 parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hint)
             )
+    for flat in flat_parameters:
+        set_metavar(flat.name, flat.annotation)
     former = {p.name: name for p in flat_parameters if (name := _former_name(p.annotation))}
     flat_parameters += [
         _hidden_parameter(p, former[p.name]) for p in flat_parameters if p.name in former
@@ -62,6 +70,8 @@ def flatten_options(command: Callable[..., None]) -> Callable[..., None]:
             if value:
                 print(f"taufit: {option} is now {_spelling(name)}.", file=sys.stderr)
                 values[name] = value
+        require_argument_order(values)
+        require_replaceable_outputs(values)
         for name, value in values.items():
             reason = _range_error(value)
             if reason:
@@ -70,11 +80,18 @@ def flatten_options(command: Callable[..., None]) -> Callable[..., None]:
             values[name] = group(**{option: values.pop(option) for option in options})
         command(**values)
 
+    flat_command.option_headings = headings  # type: ignore[attr-defined]
     flat_command.__signature__ = inspect.Signature(flat_parameters)  # type: ignore[attr-defined]
     flat_command.__annotations__ = {
         parameter.name: parameter.annotation for parameter in flat_parameters
     }
     return flat_command
+
+
+def _heading(group: type) -> str:
+    """Heading of a group in the help: its `heading`, else the first words of its docstring."""
+    text = (group.__doc__ or "").splitlines()[0]
+    return text.partition(";")[0].partition(",")[0].partition(":")[0].rstrip(".")
 
 
 def _range_error(value: Any) -> str:

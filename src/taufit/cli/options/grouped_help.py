@@ -1,0 +1,60 @@
+"""Help of a command with its options in groups, and metavars in the field's words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, get_args
+
+from typer.core import TyperCommand
+from typer.models import OptionInfo
+
+HELP_OPTIONS: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
+# Metavars of options that have none, by the end of their name and by their type.
+_METAVARS_BY_NAME = {"_hz": "HZ", "_deg": "DEG", "_std": "STD", "seconds": "S", "minutes": "MIN",
+                     "_s": "S", "nrmse": "X", "correlation": "X", "rmse": "A,B,..",
+                     "mounting": "WHICH", "base": "LINK", "tip": "LINK", "seed": "K"}  # fmt: skip
+_METAVARS_BY_TYPE = {int: "N", float: "X", str: "NAME", Path: "FILE"}
+
+
+class GroupedCommand(TyperCommand):
+    """Command whose help lists its options by group, in the order of the groups."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write arguments, then the options of every group."""
+        headings: Mapping[str, str] = getattr(self.callback, "option_headings", {})
+        records: dict[str, list[tuple[str, str]]] = {"Arguments": []}
+        for parameter in self.get_params(ctx):
+            if parameter.param_type_name == "argument":
+                record = _argument_record(parameter)
+                heading = "Arguments"
+            else:
+                record = parameter.get_help_record(ctx)
+                heading = headings.get(parameter.name or "", "Output")
+            if record is None:
+                continue
+            records.setdefault(heading, []).append(record)
+        output = records.pop("Output", [])
+        for heading, rows in (*records.items(), ("Output", output)):
+            if rows:
+                with formatter.section(heading):
+                    formatter.write_dl(rows)
+
+
+def _argument_record(argument: Any) -> tuple[str, str] | None:
+    """Name and help of an argument; None if it is hidden."""
+    if argument.hidden:
+        return None
+    name = argument.metavar or (argument.name or "").upper()
+    return f"{name}..." if argument.nargs == -1 else name, argument.help or ""
+
+
+def set_metavar(name: str, annotation: Any) -> None:
+    """Give the option of an annotated parameter a metavar in the field's words, if it has none."""
+    kind, *marks = get_args(annotation) or (annotation,)
+    kinds = {kind, *get_args(kind), *(k for part in get_args(kind) for k in get_args(part))}
+    for mark in marks:
+        if isinstance(mark, OptionInfo) and mark.metavar is None and bool not in kinds:
+            by_name = (text for end, text in _METAVARS_BY_NAME.items() if name.endswith(end))
+            by_type = (text for kind, text in _METAVARS_BY_TYPE.items() if kind in kinds)
+            mark.metavar = [*by_name, *by_type, "VALUE"][0]

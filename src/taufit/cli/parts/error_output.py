@@ -1,0 +1,97 @@
+"""Errors of commands: kind, exit code, message with remedy, as text on stderr and as JSON."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from taufit.cli.common import has_printed_json, print_json
+from taufit.core.errors import (
+    InfeasibleError,
+    MissingExtraError,
+    MissingInputError,
+    PoorExcitationError,
+    RecordingError,
+    RobotError,
+    TaufitError,
+    WireError,
+)
+from taufit.core.names import printable
+
+REFUSED, WRONG_USAGE, UNUSABLE_INPUT, INTERRUPTED = 1, 2, 3, 130
+# Kind of every error in `--json`, subclasses first, with its exit code.
+_KINDS: dict[type[TaufitError], tuple[str, int]] = {
+    PoorExcitationError: ("poor_excitation", REFUSED),
+    InfeasibleError: ("refused", REFUSED),
+    MissingExtraError: ("missing_extra", UNUSABLE_INPUT),
+    MissingInputError: ("missing_input", UNUSABLE_INPUT),
+    WireError: ("connection", UNUSABLE_INPUT),
+    RobotError: ("robot", UNUSABLE_INPUT),
+    RecordingError: ("recording", UNUSABLE_INPUT),
+    TaufitError: ("input", UNUSABLE_INPUT),
+}
+# End of a sentence that another one follows.
+_SENTENCE_END = re.compile(r"(?<=[.?])\s+(?=[A-Z`])")
+
+
+@dataclass(frozen=True, slots=True)
+class CommandError:
+    """Error that ends a command.
+
+    Attributes:
+        kind: Machine-readable name.
+        message: Text for the user.
+        exit_code: Exit code.
+        heading: Words before the message on the terminal.
+    """
+
+    kind: str
+    message: str
+    exit_code: int
+    heading: str = "taufit: "
+
+    @property
+    def remedy(self) -> str | None:
+        """Last sentence or line of the message, which says what to do; None if it is the only."""
+        parts = [part for part in _SENTENCE_END.split(self.message.strip()) if part]
+        return parts[-1] if len(parts) > 1 else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Object printed with --json."""
+        message = printable(self.message)
+        remedy = None if self.remedy is None else printable(self.remedy)
+        return {"error": {"kind": self.kind, "message": message, "remedy": remedy}}
+
+    def exit(self, *, as_json: bool = False) -> NoReturn:
+        """Print the error and end the process with its exit code."""
+        if as_json and not has_printed_json():
+            print_json(self.to_dict())
+            sys.stdout.flush()
+        print(printable(f"{self.heading}{self.message}"), file=sys.stderr)
+        sys.exit(self.exit_code)
+
+
+def command_error(error: BaseException) -> CommandError:
+    """Description of an exception that ended a command."""
+    if isinstance(error, TaufitError):
+        from_diagnosis = hasattr(error, "causes")
+        kind, code = next(_KINDS[base] for base in _KINDS if isinstance(error, base))
+        kind = "contradiction" if from_diagnosis else kind
+        return CommandError(kind, str(error), code, f"{type(error).__name__}: ")
+    if isinstance(error, KeyboardInterrupt):
+        return CommandError("interrupted", "stopped", INTERRUPTED, "")
+    if isinstance(error, MemoryError):
+        message = "this needs more memory than there is (or than ulimit -v allows)."
+        return CommandError("memory", message, UNUSABLE_INPUT)
+    if isinstance(error, ImportError):
+        message = (
+            f"a library could not be loaded ({error}). The installation is incomplete, or there is "
+            "too little memory (ulimit -v)."
+        )
+        return CommandError("installation", message, UNUSABLE_INPUT)
+    assert isinstance(error, OSError)
+    prefix = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
+    return CommandError("file", f"{prefix}{error.strerror or error}.", UNUSABLE_INPUT)

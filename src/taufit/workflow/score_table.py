@@ -1,0 +1,124 @@
+"""Scores of models on recordings as a table: cross-validation and comparison of models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Unpack
+
+import numpy as np
+
+from taufit.core.arrays import Array, Float
+from taufit.core.errors import RecordingError
+from taufit.model.fitted_model import FittedModel
+from taufit.model.model_file import read_model
+from taufit.recording import Recording
+from taufit.robot import Robot
+from taufit.validation.score import score, short_name
+from taufit.workflow.fit_request import FitChoices, FitRequest
+from taufit.workflow.identify import identify
+from taufit.workflow.inputs import File, Recordings, separate_recordings
+from taufit.workflow.training_data import condition_for_model
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoreTable:
+    """Nrmse of models on recordings.
+
+    Attributes:
+        models: Names of the models, one per column.
+        recordings: Names of the recordings, one per row.
+        nrmse: Nrmse by recording, model and joint.
+    """
+
+    models: tuple[str, ...]
+    recordings: tuple[str, ...]
+    nrmse: Float[Array, "r m j"]
+
+    @property
+    def mean_nrmse(self) -> Float[Array, "r m"]:
+        """Mean over the joints."""
+        return np.asarray(np.nanmean(self.nrmse, axis=2))
+
+    def __repr__(self) -> str:
+        width = max(map(len, (*self.recordings, "mean nrmse")))
+        head = f"{'mean nrmse':<{width}}  " + "  ".join(f"{name:>10}" for name in self.models)
+        rows = [
+            f"{name:<{width}}  " + "  ".join(f"{x:10.3f}" for x in row)
+            for name, row in zip(self.recordings, self.mean_nrmse, strict=True)
+        ]
+        return "\n".join([head, *rows])
+
+
+def cross_validate(
+    robot: Robot | File,
+    recordings: Recordings,
+    *,
+    request: FitRequest | None = None,
+    **choices: Unpack[FitChoices],
+) -> ScoreTable:
+    """Score each recording by a model identified from the others.
+
+    Args:
+        robot: Robot, bundled name or file.
+        recordings: Two or more recordings, files or frames, e.g. one per day.
+        request: Settings of `identify` as one object; single keywords replace its values.
+        choices: Settings of `identify`.
+
+    Example:
+        >>> import taufit
+        >>> taufit.cross_validate("ur3e", ["run.parquet", "other_day.parquet"], friction="linear")
+        mean nrmse ...
+    """
+    settings = replace(request or FitRequest(), **choices)
+    parts = separate_recordings(recordings, settings.reader)
+    if len(parts) < 2:
+        raise RecordingError(
+            f"cross-validation needs two recordings or more, got {len(parts)}. Give more files, or "
+            'keep a part out with holdout="30%".'
+        )
+    rows = []
+    for name, runs in parts.items():
+        others = [run for other, group in parts.items() if other != name for run in group]
+        result = identify(robot, others, holdout={name: runs}, request=settings)
+        rows.append(result.holdout_scores[0].measured_nrmse)
+    nrmse = np.stack(rows)[:, None]
+    return ScoreTable(("left out",), tuple(map(short_name, parts)), nrmse)
+
+
+def compare(
+    models: Mapping[str, FittedModel | File] | Sequence[FittedModel | File],
+    recordings: Recordings,
+    *,
+    request: FitRequest | None = None,
+    **choices: Unpack[FitChoices],
+) -> ScoreTable:
+    """Score models on recordings that none of them was fitted to.
+
+    Args:
+        models: Fitted models or model files, by name or in order.
+        recordings: Recordings, files or frames of the same robot.
+        request: Settings of reading (`column_map`, `torque_kind`) as one object.
+        choices: The same as single keywords.
+
+    Example:
+        >>> import taufit
+        >>> taufit.compare({"first": "model.json"}, "other_day.parquet")
+        mean nrmse ...
+    """
+    settings = replace(request or FitRequest(), **choices)
+    if not isinstance(models, Mapping):
+        models = {f"model {k}": model for k, model in enumerate(models, 1)}
+    fitted = {
+        name: model if isinstance(model, FittedModel) else read_model(model)
+        for name, model in models.items()
+    }
+    parts = separate_recordings(recordings, settings.reader)
+    nrmse = [
+        [_nrmse(model, runs, name) for model in fitted.values()] for name, runs in parts.items()
+    ]
+    return ScoreTable(tuple(fitted), tuple(map(short_name, parts)), np.array(nrmse))
+
+
+def _nrmse(model: FittedModel, runs: Sequence[Recording], name: str) -> Any:
+    return score(model, condition_for_model(model, runs, name=name), file=name).measured_nrmse

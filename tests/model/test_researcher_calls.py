@@ -1,0 +1,115 @@
+"""Calls of control engineers: parts of the torque, one sample, a stepper, laws of their own."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from benchmarks.clean_runs import clean_runs
+from tests.export.compiled import Compiled
+
+import taufit
+from taufit.core.errors import TaufitError
+from taufit.terms import Parameter, TermInput
+from taufit.terms.friction import Friction
+
+
+@dataclass(frozen=True, slots=True)
+class CubeRootFriction(Friction):
+    """Friction that grows with the cube root of speed, of a class that is listed nowhere."""
+
+    power: float = 0.3
+
+    @property
+    def parameters(self):
+        return (Parameter("root"), Parameter("viscous"))
+
+    def columns_at(self, inputs: TermInput, shape):
+        v = inputs.velocity
+        return np.stack([np.sign(v) * np.abs(v) ** self.power, v], -1)
+
+
+@pytest.fixture(scope="module")
+def runs():
+    return clean_runs("ur3e", 3, 3)
+
+
+@pytest.fixture(scope="module")
+def model(runs):
+    robot, (first, _, _) = runs
+    return taufit.identify(robot, [first], friction="presliding").model
+
+
+@pytest.fixture(scope="module")
+def motion():
+    rng = np.random.default_rng(3)
+    q, v, a = rng.normal(size=(3, 60, 6))
+    return q, v * np.sign(np.sin(np.arange(60)[:, None] / 7.0)), a
+
+
+def test_one_sample_is_a_row_of_many(model, motion):
+    q, v, a = motion
+    for call in (model.torque, lambda q, v, a: model.coriolis(q, v),
+                 lambda q, v, a: model.gravity(q), lambda q, v, a: model.mass_matrix(q),
+                 lambda q, v, a: model.friction_torque(q, v, a)):  # fmt: skip
+        many = call(q, v, a)
+        np.testing.assert_array_equal(call(q[5], v[5], a[5]), many[5])
+
+
+def test_the_parts_add_up_to_the_torque(model, motion):
+    q, v, a = motion
+    inertial = np.einsum("nij,nj->ni", model.mass_matrix(q), a)
+    parts = inertial + model.coriolis(q, v) + model.gravity(q) + model.friction_torque(q, v, a)
+    offsets = model.layout.split(model.values).offsets
+    np.testing.assert_allclose(parts + offsets, model.torque(q, v, a), atol=1e-10)
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+def test_a_stepper_equals_exported_c(model, motion, tmp_path):
+    q, v, a = motion
+    stepper = model.stepper(500.0)
+    stepped = np.array([stepper(*sample) for sample in zip(q, v, a, strict=True)])
+    np.testing.assert_array_equal(stepped, model.torque(q, v, a, step=1 / 500.0))
+    compiled = Compiled(tmp_path, model).run(q, v, a, 1 / 500.0)
+    np.testing.assert_allclose(stepped, compiled, rtol=1e-12, atol=1e-12 * np.abs(stepped).max())
+    # Without its memory it is something else, and a reset forgets.
+    assert np.abs(stepped - model.torque(q, v, a)).max() > 1e-3
+    stepper.reset()
+    np.testing.assert_array_equal(stepper(q[0], v[0], a[0]), stepped[0])
+    with pytest.raises(TaufitError, match="positive"):
+        model.stepper(0.0)
+
+
+def test_a_friction_law_of_ones_own_needs_no_registration(runs, tmp_path):
+    robot, (first, second, _) = runs
+    result = taufit.identify(robot, [first], holdout=[second], friction=CubeRootFriction(0.4))
+    assert "joint_1.root" in result.model.names
+    taufit.write_model(result.model, tmp_path / "own.json")
+    again = taufit.read_model(tmp_path / "own.json")
+    assert again.friction == CubeRootFriction(0.4)
+    text = (tmp_path / "own.json").read_text().replace("CubeRootFriction", "Elsewhere")
+    (tmp_path / "own.json").write_text(text)
+    with pytest.raises(TaufitError, match="Import the module that defines it"):
+        taufit.read_model(tmp_path / "own.json")
+
+
+def test_days_are_cross_validated_and_models_compared(runs, model):
+    robot, recordings = runs
+    table = taufit.cross_validate(robot, recordings, friction="linear")
+    assert table.nrmse.shape == (3, 1, 6) and np.all(table.mean_nrmse < 0.2)
+    other = model.with_values(1.5 * model.values)
+    scores = taufit.compare({"fitted": model, "wrong": other}, recordings[1:])
+    assert np.all(scores.mean_nrmse[:, 0] < scores.mean_nrmse[:, 1])
+    assert repr(scores).splitlines()[0].split() == ["mean", "nrmse", "fitted", "wrong"]
+    with pytest.raises(TaufitError, match="two recordings or more"):
+        taufit.cross_validate(robot, recordings[:1])
+
+
+def test_a_result_is_printed_in_three_lines_and_plotted(runs):
+    robot, (first, second, _) = runs
+    result = taufit.identify(robot, [first], holdout=[second], friction="linear")
+    lines = repr(result).splitlines()
+    assert len(lines) == 3 and "on 1 unseen" in lines[0] and max(map(len, lines)) < 100
+    assert len(np.atleast_1d(result.plot(joints=[0, 1]))) == 2
