@@ -94,10 +94,15 @@ def command(
 
     Next: load it in your simulator or controller.
     """
+    from taufit.cli.parts.servo_verbs import export_servo
     from taufit.export import write_export
     from taufit.export.export_accuracy import accuracy_on_training
     from taufit.model.model_file import read_model
+    from taufit.servo.model import is_servo_file
 
+    if is_servo_file(model):
+        export_servo(model, format, output, holdout or [], recordings, as_json)
+        return
     chosen_format = unit.export_format(format)
     fitted = read_model(model)
     holdout_accuracy = _test_on_recordings(fitted, chosen_format, holdout or [], recordings)
