@@ -1,13 +1,15 @@
 // Roll-outs of an arm of position servos, with the sensitivity of every position to every servo
 // parameter.
 //
-// Per step of h seconds the joint velocities v+ minimise
+// Velocities are those in the middle between two positions (leapfrog). Per step of h seconds the
+// joint velocities v+ minimise
 //
-//     1/2 v' A v - b' v + h sum_j coulomb_j |v_j|,   A = M(q) + armature + h damping + h^2 kp,
-//     b = (M(q) + armature) v + h (kp (u + offset - q) - c(q, v) - g(q) + floor),
+//     1/2 v' A v - b' v + h sum_j coulomb_j |v_j|,   A = M(q) + armature + h/2 damping,
+//     b = (M(q) + armature - h/2 damping) v + h (kp (u + offset - q) - c(q, v) - g(q) + floor),
 //
 // by coordinate descent with a soft threshold, so that a joint below its Coulomb friction stands
-// exactly. u is the mean command over the step, delayed, behind the servo's own acceleration limit.
+// exactly. u is the mean command from h/2 before the step to h/2 after its start, delayed, behind
+// the servo's own acceleration limit. A gain too stiff for the step is taken at its end (A + h^2 kp).
 // Sensitivities follow the same equations, with the moving joints of the step and M and c held.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -210,9 +212,10 @@ struct Run {
                   int substeps, double* out, double* slopes) const;
 };
 
-// Torque of the floor on every joint; its gradient in q goes to `gradient` (added).
-void floor_torque(const Arm& arm, const Floor& floor, const Mat* r, const double* v, double* out,
-                  double* gradient) {
+// Floor in the equations of a step: spring and damper of the normal direction implicit, friction
+// explicit. The gradient of the torque in q is added to `gradient`.
+void add_floor(const Arm& arm, const Floor& floor, const Mat* r, const double* v, double h, double* a,
+               double* b, double* gradient) {
     const int n = arm.joints;
     Vec origins[MAX_JOINTS], axes[MAX_JOINTS], x{0, 0, 0};
     Mat world{{1, 0, 0, 0, 1, 0, 0, 0, 1}};
@@ -233,12 +236,16 @@ void floor_torque(const Arm& arm, const Floor& floor, const Mat* r, const double
     if (normal <= 0) return;
     const Vec slide = speed - dot(floor.up, speed) * floor.up;
     const double scale = -floor.friction * normal / (std::sqrt(dot(slide, slide)) + 2e-3);
-    const Vec force = normal * floor.up + scale * slide;
-    for (int j = 0; j < n; ++j) out[j] += dot(lever[j], force);
-    if (gradient == nullptr) return;
-    for (int j = 0; j < n; ++j)
-        for (int k = 0; k < n; ++k)
-            gradient[j * n + k] -= floor.stiffness * dot(lever[j], floor.up) * dot(lever[k], floor.up);
+    const Vec force = floor.stiffness * depth * floor.up + scale * slide;
+    const double implicit = h * (floor.damping + h * floor.stiffness);
+    for (int j = 0; j < n; ++j) {
+        b[j] += h * dot(lever[j], force);
+        for (int k = 0; k < n; ++k) {
+            const double normals = dot(lever[j], floor.up) * dot(lever[k], floor.up);
+            a[j * n + k] += implicit * normals;
+            if (gradient) gradient[j * n + k] -= floor.stiffness * normals;
+        }
+    }
 }
 
 // Velocities of the step, by coordinate descent with a soft threshold.
@@ -332,13 +339,19 @@ void Run::simulate(const double* servo, const double* start, std::ptrdiff_t rows
             }
         }
         std::copy(mass, mass + n * n, a);
-        for (int j = 0; j < n; ++j) a[j * n + j] += servo[j * FIELDS + ARMATURE];
+        bool is_stiff[MAX_JOINTS];
+        for (int j = 0; j < n; ++j) {
+            const double* p = servo + j * FIELDS;
+            a[j * n + j] += p[ARMATURE];
+            is_stiff[j] = h * h * p[KP] > a[j * n + j];
+            a[j * n + j] -= 0.5 * h * p[DAMPING];
+        }
         for (int i = 0; i < n; ++i) {
             b[i] = 0;
             for (int j = 0; j < n; ++j) b[i] += a[i * n + j] * v[j];
         }
         if (slopes) {
-            // next := (M + armature) dv, before kp and damping enter A.
+            // next := (M + armature - h/2 damping) dv.
             std::fill(next.begin(), next.end(), 0.0);
             for (int i = 0; i < n; ++i)
                 for (int j = 0; j < n; ++j) {
@@ -349,7 +362,7 @@ void Run::simulate(const double* servo, const double* start, std::ptrdiff_t rows
         const double t = double(k) * h;
         for (int j = 0; j < n; ++j) {
             const double* p = servo + j * FIELDS;
-            const double at = t - p[DELAY], limit = p[LIMIT];
+            const double at = t - 0.5 * h - p[DELAY], limit = p[LIMIT];
             const double u = follow(reference[j][0], j, at, limit, h, k == 0);
             if (slopes) {
                 const double late = follow(reference[j][1], j, at - DELAY_STEP, limit, h, k == 0);
@@ -361,14 +374,12 @@ void Run::simulate(const double* servo, const double* start, std::ptrdiff_t rows
             }
             error[j] = u + p[OFFSET] - q[j];
             b[j] += h * (p[KP] * error[j] - bias[j]);
-            a[j * n + j] += h * p[DAMPING] + h * h * p[KP];
+            a[j * n + j] += h * p[DAMPING] + (is_stiff[j] ? h * h * p[KP] : 0.0);
             threshold[j] = h * p[COULOMB];
         }
         if (floor.present) {
-            double torque[MAX_JOINTS] = {};
             std::fill(stiffness, stiffness + n * n, 0.0);
-            floor_torque(arm, floor, r, v, torque, slopes ? stiffness : nullptr);
-            for (int j = 0; j < n; ++j) b[j] += h * torque[j];
+            add_floor(arm, floor, r, v, h, a, b, slopes ? stiffness : nullptr);
         }
         std::copy(v, v + n, before);
         solve_step(n, a, b, threshold, v);
@@ -385,8 +396,8 @@ void Run::simulate(const double* servo, const double* start, std::ptrdiff_t rows
                 const double* d = dq.data() + i * count;
                 for (int c = 0; c < count; ++c) row[c] += f * d[c];
             }
-            own[KP] += h * error[j] - h * h * v[j];
-            own[DAMPING] -= h * v[j];
+            own[KP] += h * error[j] - (is_stiff[j] ? h * h * v[j] : 0.0);
+            own[DAMPING] -= 0.5 * h * (v[j] + before[j]);
             own[COULOMB] -= h * (v[j] > 0 ? 1.0 : -1.0);
             own[ARMATURE] -= v[j] - before[j];
             own[OFFSET] += h * p[KP];

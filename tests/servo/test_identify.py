@@ -67,9 +67,9 @@ def test_floor_of_a_simulated_arm():
 
     robot = taufit.read_robot("so101")
     axes = JointAxes.of_robot(robot)
-    free = commanded_motions(robot, [recording(seed) for seed in range(4)])
+    free = commanded_motions(robot, [recording(seed, seconds=25.0) for seed in range(4)])
     height = float(np.quantile([axes.heights(m.position).min() for m in free], 0.5)) + 0.02
-    runs = [recording(seed, floor=Floor(height)) for seed in range(4)]
+    runs = [recording(seed, floor=Floor(height), seconds=25.0) for seed in range(4)]
     estimate = estimate_servo(robot, axes, commanded_motions(robot, runs))
     assert estimate.floor is not None
     assert estimate.floor.height == pytest.approx(height, abs=0.006)

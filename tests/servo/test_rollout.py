@@ -30,14 +30,16 @@ def reference_rollout(robot, servo, motion, h):
         if k % 2 == 0:
             mass = mass_matrix(robot, q[None])[0]
             bias = inverse_dynamics(robot, q[None], v[None], 0 * q[None])[0]
-        t = k * h - servo.delay
+        t = (k - 0.5) * h - servo.delay
         u = [
             (np.interp(s + h, grid, c) - np.interp(s, grid, c)) / h
             for s, c in zip(t, motion.integral.T, strict=True)
         ]
         inertia = mass + np.diag(servo.armature)
-        b = inertia @ v + h * (servo.kp * (np.array(u) + servo.offset - q) - bias)
-        a = inertia + np.diag(h * servo.damping + h**2 * servo.kp)
+        half = 0.5 * h * np.diag(servo.damping)
+        b = (inertia - half) @ v + h * (servo.kp * (np.array(u) + servo.offset - q) - bias)
+        stiff = h**2 * servo.kp * (h**2 * servo.kp > np.diag(inertia))
+        a = inertia + half + np.diag(stiff)
         for _ in range(60):
             for j in range(robot.joints):
                 s = b[j] - a[j] @ v + a[j, j] * v[j]

@@ -60,12 +60,17 @@ def command(  # noqa: PLR0913 - one parameter per option
     """
     from time import process_time
 
+    from taufit.cli.parts.servo_verbs import check_servo
     from taufit.recording.files import find_recordings
+    from taufit.servo.model import is_servo_file
     from taufit.validation import grade, residual_spectrum, verdict
     from taufit.validation.grades import unmeasured_findings
     from taufit.workflow.check import check
 
     started = process_time()
+    if is_servo_file(arm.model):
+        check_servo(arm.model, recording, source, as_json)
+        return
     require_cutoff(cutoff_hz)
     limits = required.limits()
     if report is not None and not track:

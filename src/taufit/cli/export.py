@@ -101,8 +101,14 @@ def command(
 
     Next: load it in your simulator or controller.
     """
+    from taufit.cli.parts.servo_verbs import export_servo
     from taufit.export import write_export
     from taufit.export.export_accuracy import accuracy_on_training
+    from taufit.servo.model import is_servo_file
+
+    if is_servo_file(arm.model):
+        export_servo(arm.model, format, output, holdout or [], recordings, as_json)
+        return
 
     format = _format_name(format, output)
     chosen_format = unit.export_format(format)

@@ -144,11 +144,16 @@ def command(
     """
     from time import process_time
 
+    from taufit.cli.parts.servo_verbs import payload_servo
     from taufit.model.accuracy_statement import accuracy_to_dict
     from taufit.model.model_file import read_model
     from taufit.payload import METHODS, identify_payload
+    from taufit.servo.model import is_servo_file
 
     started = process_time()
+    if is_servo_file(model):
+        payload_servo(model, recording, source, as_json)
+        return
     method = require_choice(settings.method, METHODS, "--method")
     if not pace.speed > 0.0:
         usage_error("--speed", f"must be positive, got {pace.speed:g}.")

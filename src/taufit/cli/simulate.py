@@ -118,14 +118,19 @@ def command(
     import time
 
     from taufit.cli.common import to_plain_data
+    from taufit.cli.parts.servo_verbs import simulate_servo
     from taufit.cli.parts.simulated_files import number_file, truth_path
     from taufit.core.files import write_json
     from taufit.recording import write_recording
+    from taufit.servo.model import is_servo_file
     from taufit.sim.batch import run_many
     from taufit.sim.mujoco_arm import import_mujoco
 
     if arm.preset == "list":
         _list(as_json)
+        return
+    if robot.endswith(".json") and is_servo_file(robot):
+        simulate_servo(Path(robot), Path(motion), output, as_json)
         return
     twin, preset = _twin(robot, arm)
     payloads = tuple(_payload(text) for text in play.payload or ())

@@ -23,7 +23,7 @@ from taufit.model.columns import RegressorColumns
 from taufit.model.torque_model import TorqueModel
 from taufit.model.training_record import TrainingRecord
 from taufit.robot import Robot
-from taufit.terms import CONSERVATIVE, DISSIPATIVE, Kind, ParameterLayout, Term, TermInput
+from taufit.terms import CONSERVATIVE, DISSIPATIVE, Kind, ParameterLayout, Term
 from taufit.terms.friction import Friction
 from taufit.terms.term import ROOM_TEMPERATURE
 

@@ -26,6 +26,7 @@ _WINDOW_S = 15.0  # length of the motions of the second stage, which are also it
 _TOTAL_S = 300.0  # motion used by the second stage [s]
 _MAX_MASKED = 0.4  # with more contact rows the floor is part of the fit instead of masked
 GRAVITY_SEEN = 0.02  # std of the gravity torque in motion that shows kp [N m]; one SO-101, training
+_MIN_USED = 100  # rows that a run needs for the comparison
 _RANGE = 1.25  # a run with command jumps beyond this multiple of all others is outside
 STAGES = ("linear", "roll-outs", "roll-outs with acceleration limit")
 
@@ -90,10 +91,12 @@ def estimate_servo(
         linear = fit_linear(rows, half_step)
     if prior is not None:
         linear = _with_type_prior(linear, prior)
-    fits = _fit_stages(axes, runs, contact if is_masked else None, linear, plane, half_step, prior)
+    used = [~c if is_masked else np.ones(len(c), bool) for c in contact]
+    fit_floor = None if is_masked else plane
+    fits = _fit_stages(axes, runs, used, linear, fit_floor, half_step, prior)
     if stage is not None:
         fits = {stage: fits[stage]}
-    left_out = _left_out_errors(axes, runs, rows, linear, fits, plane, half_step)
+    left_out = _left_out_errors(axes, runs, used, rows, linear, fits, plane, half_step)
     chosen = min(left_out, key=lambda name: left_out[name])
     fit = fits[chosen].fit
     if floor == "auto":
@@ -147,7 +150,7 @@ def _windows(runs: Sequence[CommandedMotion]) -> tuple[list[CommandedMotion], Ar
 def _fit_stages(
     axes: JointAxes,
     runs: Sequence[CommandedMotion],
-    masked: Sequence[Bool[Array, " n"]] | None,
+    used: Sequence[Bool[Array, " n"]],
     linear: ServoParameters,
     floor: Floor | None,
     half_step: float,
@@ -155,17 +158,13 @@ def _fit_stages(
 ) -> dict[str, _Stage]:
     """Every stage as a fit of roll-outs; the first one is only evaluated."""
     windows, run, rows = _windows(runs)
-    valid = [
-        np.ones(len(w.position), bool) if masked is None else ~masked[number][part]
-        for w, number, part in zip(windows, run, rows, strict=True)
-    ]
-    plane = floor if masked is None else None
+    valid = [used[number][part] for number, part in zip(run, rows, strict=True)]
     limit = START_LIMIT if prior is None else prior.acceleration_limit
     out = {}
     for name, value, iterations in zip(STAGES, (0.0, 0.0, limit), (0, 12, 12), strict=True):
         start = linear.replace(acceleration_limit=value)
         belief = servo_prior(pack(start), axes.joints, half_step, prior)
-        fit = fit_rollouts(axes, windows, valid, start, belief, plane, iterations=iterations)
+        fit = fit_rollouts(axes, windows, valid, start, belief, floor, iterations=iterations)
         out[name] = _Stage(fit, run)
     return out
 
@@ -173,6 +172,7 @@ def _fit_stages(
 def _left_out_errors(
     axes: JointAxes,
     runs: Sequence[CommandedMotion],
+    used: Sequence[Bool[Array, " n"]],
     rows: ServoRows,
     linear: ServoParameters,
     stages: dict[str, _Stage],
@@ -181,8 +181,8 @@ def _left_out_errors(
 ) -> dict[str, float]:
     """Replay error of runs with the parameters of the other runs, root mean square [rad].
 
-    Runs whose commands jump farther than those of the others are not compared: there the
-    acceleration limit is an extrapolation.
+    Contact rows that the fit does not use are not compared, nor are runs whose commands jump
+    farther than those of the others: there the acceleration limit is an extrapolation.
     """
     delay = float(linear.delay[0])
     inside = _inside_seen_range(runs)
@@ -197,7 +197,8 @@ def _left_out_errors(
                 else stage.fit.without(stage.run == number)
             )
             error = replay(axes, servo, motion, floor) - motion.position
-            squares.append((error**2).mean(axis=0))
+            if used[number].sum() > _MIN_USED:
+                squares.append((error[used[number]] ** 2).mean(axis=0))
         out[name] = float(np.sqrt(np.mean(squares, axis=0)).mean())
     return out
 

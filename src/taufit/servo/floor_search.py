@@ -14,6 +14,7 @@ from taufit.servo.rollout import replay
 
 # Heights above the lowest measured one [m]; chosen on seven training runs of one SO-101.
 _COARSE = (-0.002, 0.002, 0.006, 0.010, 0.014, 0.018)
+_STEPS = (0.002, 0.001)  # refinement of the height [m]
 _REACH = 0.02  # a replay lower than the lowest measured height plus this may touch [m]
 _MIN_GAIN = 0.02  # smallest relative gain on left-out runs
 
@@ -39,16 +40,28 @@ def find_floor(
     chosen = _left_out_errors(errors)
     if chosen.sum() > (1.0 - _MIN_GAIN) * errors[:, 0].sum():
         return None
-    return Floor(_minimum(np.array(heights), np.log(errors[:, 1:].sum(axis=0))))
+    best = heights[int(np.argmin(errors[:, 1:].sum(axis=0)))]
+    low = [m for m, touches in zip(motions, touching, strict=True) if touches]
+    return Floor(_refine(axes, servo, low, best))
 
 
-def _minimum(x: Float[Array, " h"], y: Float[Array, " h"]) -> float:
-    """Place of the minimum of equidistant values, by a parabola where it is inside."""
-    k = int(np.argmin(y))
-    if not 0 < k < len(x) - 1:
-        return float(x[k])
-    bend = y[k - 1] - 2 * y[k] + y[k + 1]
-    return float(x[k] + 0.5 * (x[1] - x[0]) * (y[k - 1] - y[k + 1]) / bend)
+def _refine(
+    axes: JointAxes, servo: ServoParameters, motions: Sequence[CommandedMotion], height: float
+) -> float:
+    """Height with the least error, by halving the step around a first one."""
+
+    def error(z: float) -> float:
+        replays = (replay(axes, servo, m, Floor(z)) - m.position for m in motions)
+        return float(sum((e**2).mean() for e in replays))
+
+    least = error(height)
+    for step in _STEPS:
+        for trial in (height - step, height + step):
+            value = error(trial)
+            if value < least:
+                height, least = trial, value
+                break
+    return height
 
 
 def _squared_errors(

@@ -115,7 +115,7 @@ def commanded_motions(robot: Robot, recordings: Sequence[Recording]) -> list[Com
 
 
 def _commanded_motion(robot: Robot, recording: Recording) -> CommandedMotion:
-    recording = _arm_joints(robot, recording)
+    recording = arm_joints(robot, recording)
     if recording.commanded_position is None:
         raise RecordingError(
             f"{recording.name} has no position command. Name its columns in the column map: "
@@ -131,7 +131,7 @@ def _commanded_motion(robot: Robot, recording: Recording) -> CommandedMotion:
     )
 
 
-def _arm_joints(robot: Robot, recording: Recording) -> Recording:
+def arm_joints(robot: Robot, recording: Recording) -> Recording:
     """Joints of the robot; further columns, such as a gripper's, come last and are left out."""
     names = recording.meta.get("joint_names")
     if isinstance(names, list) and set(robot.joint_names) <= set(names):

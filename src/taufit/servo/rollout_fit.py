@@ -24,6 +24,7 @@ from taufit.servo.servo_types import ServoTypePrior
 ERROR_STD = 4e-3  # scale of the replay error [rad]
 HUBER = 3.0
 INDEPENDENT_S = 1.0  # time between independent rows [s]
+ROW_S = 0.05  # time between rows that are used [s]
 WARM_UP_S = 0.5  # rows after the start at rest that are not used [s]
 PER_JOINT = 5  # unknowns per joint
 _LOG_STD = (1.0, 1.5, 1.5, 1.5)  # prior std of ln kp, damping/kp, coulomb/kp, armature
@@ -31,6 +32,7 @@ _DELAY_STD, _LIMIT_STD = 0.03, 1.0
 # Relative spread of equal servos; coulomb/kp is not pooled.
 _POOL = {0: 0.1, 1: 0.3, 3: 0.3}
 START_LIMIT = 40.0  # rad/s^2
+_MIN_IMPROVEMENT = 0.002  # smallest decrease of the cost that is followed, in log likelihood
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,7 +117,7 @@ def unpack(x: Float[Array, " p"], joints: int) -> ServoParameters:
     )
 
 
-def _chain(servo: ServoParameters, size: int) -> Float[Array, "s p"]:
+def kernel_chain(servo: ServoParameters, size: int) -> Float[Array, "s p"]:
     """Derivative of the kernel's parameters by the unknowns."""
     joints = servo.joints
     out = np.zeros((6 * joints + 1, size))
@@ -188,7 +190,7 @@ def fit_rollouts(
     """
     joints = axes.joints
     x = pack(start)
-    masks = [_used_rows(m, mask) for m, mask in zip(motions, valid, strict=True)]
+    masks = [used_rows(m, mask) for m, mask in zip(motions, valid, strict=True)]
     damping, cost, step = 1e-3, np.inf, 0
     normal, gradient, cost = _normal_equations(axes, x, motions, masks, floor)
     cost += _prior_cost(x, prior)
@@ -209,25 +211,32 @@ def fit_rollouts(
         normal, gradient, _ = _normal_equations(axes, x, motions, masks, floor)
         if callback is not None:
             callback(step, cost)
-        if improvement < 1e-3 * cost:
+        if improvement < max(1e-4 * cost, _MIN_IMPROVEMENT):
             break
     hessian = normal.sum(axis=0) + prior.precision
     servo = unpack(x, joints)
     return RolloutFit(x, servo, hessian, prior.precision, normal, gradient, float(cost), step)
 
 
-def _used_rows(motion: CommandedMotion, valid: Bool[Array, " n"]) -> Bool[Array, " n"]:
+def used_rows(motion: CommandedMotion, valid: Bool[Array, " n"]) -> Bool[Array, " n"]:
+    """Valid rows after the warm-up, one every `ROW_S`."""
     mask = valid.copy()
     mask[: round(WARM_UP_S / motion.step)] = False
-    return mask
+    rows = np.arange(len(mask)) % _stride(motion) == 0
+    return np.asarray(mask & rows)
+
+
+def _stride(motion: CommandedMotion) -> int:
+    return max(1, round(ROW_S / motion.step))
 
 
 def _prior_cost(x: Float[Array, " p"], prior: ServoPrior) -> float:
     return float(0.5 * (x - prior.mean) @ prior.precision @ (x - prior.mean))
 
 
-def _row_weight(motion: CommandedMotion) -> float:
-    return min(motion.step / INDEPENDENT_S, 1.0)
+def row_weight(motion: CommandedMotion) -> float:
+    """Weight of a row: the fraction of it that is independent of the others."""
+    return min(_stride(motion) * motion.step / INDEPENDENT_S, 1.0)
 
 
 def _cost(
@@ -241,7 +250,7 @@ def _cost(
     total = 0.0
     for motion, mask in zip(motions, masks, strict=True):
         residual = np.abs((replay(axes, servo, motion, floor) - motion.position)[mask]) / ERROR_STD
-        total += _row_weight(motion) * float(_huber(residual).sum())
+        total += row_weight(motion) * float(_huber(residual).sum())
     return total
 
 
@@ -258,14 +267,14 @@ def _normal_equations(
 ) -> tuple[Float[Array, "u p p"], Float[Array, "u p"], float]:
     """J'WJ and J'Wr of every motion, and the robust cost."""
     servo = unpack(x, axes.joints)
-    chain = _chain(servo, len(x))
+    chain = kernel_chain(servo, len(x))
     normal, gradient, cost = [], [], 0.0
     for motion, mask in zip(motions, masks, strict=True):
         position, slopes = replay_slopes(axes, servo, motion, floor)
         residual = ((position - motion.position)[mask] / ERROR_STD).ravel()
         columns = slopes[mask].reshape(len(residual), -1) @ chain / ERROR_STD
-        weight = _row_weight(motion) * np.minimum(1.0, HUBER / np.maximum(np.abs(residual), 1e-12))
+        weight = row_weight(motion) * np.minimum(1.0, HUBER / np.maximum(np.abs(residual), 1e-12))
         normal.append((columns * weight[:, None]).T @ columns)
         gradient.append(columns.T @ (weight * residual))
-        cost += _row_weight(motion) * float(_huber(np.abs(residual)).sum())
+        cost += row_weight(motion) * float(_huber(np.abs(residual)).sum())
     return np.array(normal), np.array(gradient), cost

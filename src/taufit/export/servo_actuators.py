@@ -1,0 +1,137 @@
+"""Servo model as actuator settings of simulators: Isaac Lab configuration, BAM-style JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from taufit.core.errors import TaufitError
+from taufit.core.files import write_text
+from taufit.export.export_format import ExportResult
+from taufit.export.servo_mjcf import servo_mjcf
+from taufit.servo.model import ServoModel
+
+_FILTER = '''"""Command filter of {robot}: delay, offset and acceleration limit of its servos."""
+
+import numpy as np
+
+DELAY = {delay!r}  # s
+OFFSET = np.array({offset!r})  # rad
+LIMIT = {limit!r}  # rad/s^2; 0 for none
+
+
+class CommandFilter:
+    """Call once per simulation step with the command; returns the actuators' control."""
+
+    def __init__(self, start, step):
+        self.step = step
+        self.queue = [np.array(start, float)] * (max(0, round(DELAY / step)) + 1)
+        self.at, self.speed = np.array(start, float), np.zeros(len(start))
+
+    def __call__(self, command):
+        self.queue = [*self.queue[1:], np.array(command, float)]
+        error = self.queue[0] - self.at
+        if LIMIT > 0:
+            far = np.abs(error)
+            goal = np.sign(error) * np.minimum(np.sqrt(2 * LIMIT * far), far / self.step)
+            change = np.clip(goal - self.speed, -LIMIT * self.step, LIMIT * self.step)
+            self.speed = self.speed + change
+            self.at = self.at + self.step * self.speed
+        else:
+            self.at = self.queue[0]
+        return self.at + OFFSET
+'''
+
+
+def filter_source(model: ServoModel) -> str:
+    """Python source of the command filter, for use in a simulation loop."""
+    servo = model.servo
+    return _FILTER.format(
+        robot=model.robot.name,
+        delay=max(float(servo.delay.mean()), 0.0),
+        offset=servo.offset.tolist(),
+        limit=servo.acceleration_limit,
+    )
+
+
+def isaaclab_source(model: ServoModel) -> str:
+    """Actuator configuration for Isaac Lab and mjlab, one group per joint."""
+    servo, lines = model.servo, []
+    for j, name in enumerate(model.robot.joint_names):
+        lines.append(
+            f"    {name!r}: ImplicitActuatorCfg(joint_names_expr=[{name!r}], "
+            f"stiffness={servo.kp[j]:.6g}, damping={servo.damping[j]:.6g}, "
+            f"friction={servo.coulomb[j]:.6g}, armature={servo.armature[j]:.6g}),"
+        )
+    head = [
+        f'"""Actuators of {model.robot.name}; commands pass the filter written beside the MJCF."""',
+        "",
+        "from isaaclab.actuators import ImplicitActuatorCfg",
+        "",
+        "# Friction in N m: simulators whose joint friction is a coefficient need the load torque.",
+        "ACTUATORS = {",
+    ]
+    return "\n".join([*head, *lines, "}", ""])
+
+
+def bam_text(model: ServoModel) -> str:
+    """JSON with the keys of BAM's model m1, joint by joint; kp in N m/rad in place of kt and R."""
+    servo = model.servo
+    joints = {
+        name: {
+            "model": "m1",
+            "kp": servo.kp[j],
+            "friction_base": servo.coulomb[j],
+            "friction_viscous": servo.damping[j],
+            "armature": servo.armature[j],
+            "q_offset": servo.offset[j],
+            "command_delay": servo.delay[j],
+            "max_acceleration": servo.acceleration_limit,
+        }
+        for j, name in enumerate(model.robot.joint_names)
+    }
+    return json.dumps(joints, indent=1) + "\n"
+
+
+def _write_mjcf(model: ServoModel, path: Path) -> ExportResult:
+    write_text(path, servo_mjcf(model))
+    beside = path.with_name(path.stem + "_filter.py")
+    write_text(beside, filter_source(model))
+    dropped: tuple[str, ...] = (
+        "delay, offset and acceleration limit (in the command filter beside it)",
+    )
+    if model.servo.delay.mean() < 0:
+        dropped += (
+            f"a negative delay of {1e3 * model.servo.delay.mean():.1f} ms (time stamps of the "
+            "recorder); a filter that runs along has none",
+        )
+    if model.floor is not None:
+        dropped += (f"the floor at {model.floor.height:.3f} m (add a plane to your scene)",)
+    return ExportResult((path, beside), dropped)
+
+
+def _writer(to_text: Callable[[ServoModel], str]) -> Callable[[ServoModel, Path], ExportResult]:
+    def write(model: ServoModel, path: Path) -> ExportResult:
+        write_text(path, to_text(model))
+        return ExportResult((path,))
+
+    return write
+
+
+SERVO_EXPORTS: dict[str, tuple[str, Callable[[ServoModel, Path], ExportResult]]] = {
+    "mjcf": (".xml", _write_mjcf),
+    "isaaclab": (".py", _writer(isaaclab_source)),
+    "bam": (".json", _writer(bam_text)),
+}
+
+
+def write_servo_export(model: ServoModel, format: str, path: Path | None = None) -> ExportResult:
+    """Write a servo model in a format of `SERVO_EXPORTS`."""
+    if format not in SERVO_EXPORTS:
+        raise TaufitError(
+            f"a servo model cannot be written as {format}, which describes torque. Available: "
+            f"{', '.join(SERVO_EXPORTS)}."
+        )
+    ending, write = SERVO_EXPORTS[format]
+    return write(model, path or Path(f"{model.robot.name}_servo{ending}"))
