@@ -107,7 +107,7 @@ def command(
     from taufit.servo.model import is_servo_file
 
     if is_servo_file(arm.model):
-        export_servo(arm.model, format, output, holdout or [], recordings, as_json)
+        export_servo(arm.model, format or "mjcf", output, holdout or [], recordings, as_json)
         return
 
     format = _format_name(format, output)
