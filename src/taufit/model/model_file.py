@@ -118,7 +118,11 @@ def model_from_dict(data: Any, source: str = "this model") -> FittedModel:
         raise TaufitError(f"{source} is damaged: its parameter list has {mismatch}. Fit again.")
     layout = structure.layout
     training = record_from_dict(file, layout.joints, names, len(layout.drive_entries))
-    model = FittedModel.from_values(structure, values, training)
+    return _with_payload(FittedModel.from_values(structure, values, training), file)
+
+
+def _with_payload(model: FittedModel, file: Field) -> FittedModel:
+    """Model with the known payload of its file, which its last link contains."""
     if file["payload"].missing:
         return model
     from taufit.model.payload import payload_from_field
