@@ -121,9 +121,10 @@ def test_c_export_defines_its_own_symbols_and_no_others(hostile, arm, tmp_path):
 @pytest.mark.parametrize("form", ["urdf", "mjcf"])
 def test_xml_exports_hold_the_same_elements_whatever_the_name(hostile, arm, tmp_path, form):
     trees = []
+    path = tmp_path / {"urdf": "arm.urdf", "mjcf": "arm.xml"}[form]
     for model in (arm / "model.json", hostile[0]):
-        assert run("export", model, "--format", form, "-o", tmp_path / "arm.xml") == 0
-        trees.append(ElementTree.parse(tmp_path / "arm.xml"))
+        assert run("export", model, "--format", form, "-o", path, "--overwrite") == 0
+        trees.append(ElementTree.parse(path))
     tags = [Counter(element.tag for element in tree.iter()) for tree in trees]
     keys = [Counter(key for e in tree.iter() for key in e.attrib) for tree in trees]
     assert tags[0] == tags[1] and keys[0] == keys[1]

@@ -24,7 +24,12 @@ def folder(tmp_path_factory):
     out = tmp_path_factory.mktemp("known_payload")
     twin = taufit.Twin.typical(taufit.read_robot("ur3e"))
     part = CarriedPayload.lump(MASS, CENTRE)
-    for name, seed, payload in (("run", 1, ()), ("loaded", 2, part), ("again", 3, part)):
+    for name, seed, payload in (
+        ("run", 1, ()),
+        ("free", 4, ()),
+        ("loaded", 2, part),
+        ("again", 3, part),
+    ):
         run = twin.run(random_fourier(twin.robot, seed=seed), seed=seed, payload=payload)
         taufit.write_recording(run.recording, out / f"{name}.parquet")
     done = taufit.identify(twin.robot, out / "run.parquet")
@@ -119,7 +124,7 @@ def test_check_passes_with_the_payload_that_another_run_gave(folder, monkeypatch
     code, text = run("check", "model.json", "again.parquet", "--payload", "part.json", "--json")
     assert code == 0
     page = json.loads(text)
-    code, text = run("check", "model.json", "run.parquet", "--json")
+    code, text = run("check", "model.json", "free.parquet", "--json")
     assert page["unexplained"] < 1.5 * json.loads(text)["unexplained"]
     # A wrong mass is seen.
     assert run("check", "model.json", "again.parquet", "--payload", "9,0,0,0.06")[0] != 0

@@ -22,7 +22,7 @@ from taufit.recording.finding import Finding
 from taufit.regression.information import Information
 from taufit.signals.sample_source import SampleSource, as_source
 from taufit.signals.samples import Samples
-from taufit.terms.friction import Linear
+from taufit.terms import friction_model
 
 _BLOCKS = 3
 # Samples beside a left-out block that are not used for training either [s].
@@ -61,7 +61,7 @@ def with_linear_friction(
         "friction. Record longer for those, or fit with --friction presliding."
     )
     finding = Finding("linear_friction", "info", message, value=ratio)
-    return replace(model, friction=Linear()), (finding,)
+    return replace(model, friction=friction_model("linear")), (finding,)
 
 
 def linear_error_ratio(
