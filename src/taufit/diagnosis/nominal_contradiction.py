@@ -12,6 +12,7 @@ from taufit.core.arrays import Array, Float
 from taufit.diagnosis.correction import Cause, Correction, torque_scale, torque_sign
 from taufit.diagnosis.hypothesis_test import HypothesisTest
 from taufit.diagnosis.nominal_torque import SignEvidence, gravity_factors, inertia_factors
+from taufit.diagnosis.undescribed_load import load_finding, missing_links_finding
 from taufit.recording.finding import Finding
 
 # Factors of nominal gravity and inertia outside which the unit of torque is wrong. Chosen on UR10e,
@@ -40,8 +41,10 @@ def nominal_contradiction(evidence: HypothesisTest, signs: SignEvidence) -> Caus
 
 def direction_warning(evidence: HypothesisTest, signs: SignEvidence) -> list[Cause]:
     """Warning on a doubtful direction of gravity, unless a load explains it."""
-    is_doubtful = signs.tilt_ratio > _DOUBTFUL_TILT_RATIO and not evidence.unchanged_fit.has_load
-    return [_direction_cause(signs, "warning")] if is_doubtful else []
+    if signs.tilt_ratio < _DOUBTFUL_TILT_RATIO or load_finding(evidence) is not None:
+        return []
+    has_load = missing_links_finding(evidence) is not None
+    return [] if has_load else [_direction_cause(signs, "warning")]
 
 
 def _unit_factor(gravity: Float[Array, " j"], inertia: Float[Array, " b"]) -> float | None:
