@@ -1,4 +1,4 @@
-"""Floor beside the grade: torque that no model explains, and the best fit of the same recording.
+"""Floor beside the grade: torque that no model explains, against the best fit of the recording.
 
 A model fitted to one recording is graded on another, of the same arm and another motion. The floor
 that is stated there comes from the recording alone. It must not exceed the error beside which it

@@ -4,7 +4,8 @@ A wrong structure that passes is "worse" if its error on the hold-out exceeds 1.
 right structure (plus 0.005), or if its unit is wrong and the drive gains count as known: relative
 errors do not show a factor. Structures that are nearly right (a chain cut after some joint, an arm
 of the same build, a zero off by 10 deg) may pass with at most twice the error and with a finding.
-Limits of the verdict were chosen on the first half of the arms; the second half tests them.
+The limits of the grades are requirements. The checks against the nominal robot were set with both
+halves of the arms in view, so the second half is no independent test of them.
 
 python -m benchmarks verdicts
 python -m benchmarks.accuracy.verdicts FOLDER [SECONDS] [ARM ...]   what FOLDER does not hold yet

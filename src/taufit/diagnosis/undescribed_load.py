@@ -17,7 +17,7 @@ from taufit.robot.inertia import from_centre_of_mass
 # log odds (twice).
 _SIGMAS, _ROBOT_MASS_FRACTION, _LINK_MASS_FRACTION, _MIN_LOG_ODDS = 3.0, 0.015, 0.5, 20.0
 # Gravity over nominal, in the median and at the last joint that shows it, above which links may be
-# missing. Chosen on cut chains of UR10e, Panda, TX40 and Med 7, which have 1.3 at most when whole.
+# missing. Set on cut chains of shared arms; whole, all but Airbot, KR300 and Gen3 have 1.4 at most.
 _GRAVITY_FACTOR = 1.5
 
 # Radius of a load relative to its distance from the last link's origin.
