@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from taufit.cli.options import Json, RecordingOptions, require_mounting
+from taufit.cli.parts.next_step import next_step
 from taufit.core.errors import RecordingError
 
 
@@ -109,7 +110,14 @@ def command(
         print(f"written: {target}")
     if len(pages) > 5 and outputs[0] is not None:
         print(f"written: {len(pages)} files in all")
-    print("Next: `taufit fit ROBOT RECORDING` fits a model to it.")
+    file = next((target for target in outputs if target is not None), path)
+    print(_next_line(about.robot or recordings[0].meta.get("robot"), file))
+
+
+def _next_line(robot: str | None, file: Path) -> str:
+    if robot is None:
+        return "Next: `taufit fit` fits a model to it."
+    return next_step("fit", robot, file, "--holdout", "30%", purpose="fits a model to it.")
 
 
 def _single_run(paths: list[Path], source: RecordingOptions) -> Path:
