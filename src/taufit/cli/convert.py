@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -110,11 +111,12 @@ def command(
         print(f"written: {target}")
     if len(pages) > 5 and outputs[0] is not None:
         print(f"written: {len(pages)} files in all")
-    file = next((target for target in outputs if target is not None), path)
-    print(_next_line(about.robot or recordings[0].meta.get("robot"), file))
+    print(_next_line([about.robot, recordings[0].meta.get("robot")], [*outputs, path]))
 
 
-def _next_line(robot: str | None, file: Path) -> str:
+def _next_line(robots: Sequence[str | None], files: Sequence[Path | None]) -> str:
+    robot = next(filter(None, robots), None)
+    file = next(filter(None, files))
     if robot is None:
         return "Next: `taufit fit` fits a model to it."
     return next_step("fit", robot, file, "--holdout", "30%", purpose="fits a model to it.")
