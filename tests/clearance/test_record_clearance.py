@@ -71,7 +71,7 @@ def test_a_motion_for_another_arm_moves_nothing(served, tmp_path, robot, notes, 
     write_motion(short(read_robot(robot)), tmp_path / "m.json", robot=robot, **notes)
     before = served.controller.target.copy()
     ran = recorded(served, tmp_path / "m.json", "--slow", "0")
-    assert ran.returncode == 1 and says in " ".join(ran.stderr.split()), ran.stderr
+    assert ran.returncode in (1, 3) and says in " ".join(ran.stderr.split()), ran.stderr
     np.testing.assert_array_equal(served.controller.target, before)
 
 
@@ -80,7 +80,7 @@ def test_a_motion_for_another_mounting_moves_nothing(tmp_path):
     # Newer controllers report gravity.
     with VirtualUr(UrController(Twin(typical_rotor(ARM)), home=tuple(CENTRE))) as robot:
         ran = recorded(robot, tmp_path / "m.json", "--slow", "0")
-        assert ran.returncode == 1
+        assert ran.returncode in (1, 3)
         assert "gravity is tilted by 180 degrees" in " ".join(ran.stderr.split()), ran.stderr
         assert robot.controller.program is None
 
@@ -120,7 +120,7 @@ def test_an_arm_that_was_moved_during_the_question_is_not_moved_on(served, tmp_p
     os.write(parent, b"y\n")
     _, rest = running.communicate(timeout=60)
     os.close(parent)
-    assert running.returncode == 1
+    assert running.returncode in (1, 3)
     assert "moved while the question waited: wrist_3_joint" in " ".join(rest.split())
     np.testing.assert_allclose(served.controller.target, goal, atol=1e-6)
 

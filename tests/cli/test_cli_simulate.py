@@ -65,7 +65,7 @@ def test_presets_rates_effects_and_mounting(tmp_path, capsys):
     assert truth["robot"]["mounting"][0] == pytest.approx(np.pi / 2)
     assert [item["from"] for item in truth["payload"]] == [None, 1.0, 2.0]
     assert np.median(np.diff(recording.time)) == pytest.approx(0.002)
-    assert "Next: taufit fit" in capsys.readouterr().out
+    assert "Next: `taufit fit" in capsys.readouterr().out
 
 
 def test_several_runs_are_numbered_and_a_recording_can_be_played_again(tmp_path, motion):

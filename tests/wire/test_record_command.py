@@ -265,7 +265,7 @@ def test_a_robot_that_is_not_ready_is_not_moved(robot, tmp_path, change, says):
     ran = subprocess.run(
         [*command, "-o", str(tmp_path / "r.parquet")], capture_output=True, text=True, timeout=120
     )
-    assert ran.returncode == 1 and says in ran.stderr and "Traceback" not in ran.stderr
+    assert ran.returncode in (1, 3) and says in ran.stderr and "Traceback" not in ran.stderr
 
 
 @pytest.mark.parametrize(
@@ -330,7 +330,7 @@ def test_a_motion_beyond_the_limits_is_refused_before_anything_is_connected(tmp_
         text=True,
         timeout=60,
     )
-    assert ran.returncode == 1 and "speed of" in ran.stderr
+    assert ran.returncode in (1, 3) and "speed of" in ran.stderr
     assert "beyond" in ran.stderr and "taufit design ur10" in ran.stderr
 
 

@@ -19,6 +19,7 @@ from taufit.cli.options import (
     require_cutoff,
     usage_error,
 )
+from taufit.cli.parts.next_step import next_step
 
 if TYPE_CHECKING:
     from taufit.model.fitted_model import FittedModel
@@ -233,10 +234,10 @@ def _show(
             )
             console.print(f"warning: {file_label}{text}")
     if decision.passed:
-        next_step = f"`taufit export {model} --format urdf -o FILE` puts the model to use."
+        text = next_step("export", model, "-o", "arm.urdf", purpose="puts the model to use.")
     else:
-        next_step = (
-            f"`taufit report {model} RECORDING` shows where it fails. An arm that carried "
-            f"something is for `taufit payload {model} RECORDING`."
+        recordings = [entry["file"] for entry in files]
+        text = next_step(
+            "report", model, *recordings, "-o", "report.html", purpose="shows where it fails."
         )
-    console.print(f"Next: {next_step}")
+    console.print(text, soft_wrap=True)

@@ -223,7 +223,7 @@ def _show_sensitivity(accuracy: str, data: dict[str, Any], output: Path | None) 
     ]
     if output is not None:
         lines.append(f"Written: {output}")
-    lines.append("Next: `taufit contact MODEL RECORDING` looks for contacts with it.")
+    lines.append("Next: `taufit contact` looks for contacts with it.")
     for line in lines:
         console.print(line)
 

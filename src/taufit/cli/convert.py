@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from taufit.cli.options import Json, RecordingOptions, require_mounting
+from taufit.cli.parts.next_step import next_step
 from taufit.core.errors import RecordingError
 
 
@@ -109,7 +111,15 @@ def command(
         print(f"written: {target}")
     if len(pages) > 5 and outputs[0] is not None:
         print(f"written: {len(pages)} files in all")
-    print("Next: `taufit fit ROBOT RECORDING` fits a model to it.")
+    print(_next_line([about.robot, recordings[0].meta.get("robot")], [*outputs, path]))
+
+
+def _next_line(robots: Sequence[str | None], files: Sequence[Path | None]) -> str:
+    robot = next(filter(None, robots), None)
+    file = next(filter(None, files))
+    if robot is None:
+        return "Next: `taufit fit` fits a model to it."
+    return next_step("fit", robot, file, "--holdout", "30%", purpose="fits a model to it.")
 
 
 def _single_run(paths: list[Path], source: RecordingOptions) -> Path:

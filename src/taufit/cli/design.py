@@ -17,6 +17,7 @@ from taufit.cli.options.design import (
     SearchBudgetOptions,
     SeriesOptions,
 )
+from taufit.cli.parts.next_step import next_step
 
 if TYPE_CHECKING:
     from taufit.excitation import Plan
@@ -98,7 +99,7 @@ def command(  # noqa: PLR0913 - one parameter per group of options
     if as_json:
         print_json({**data, "output": str(output)})
         return
-    _show(data, output, other_files)
+    _show(robot, data, output, other_files)
 
 
 def _summary(plan: Plan) -> dict[str, Any]:
@@ -146,7 +147,7 @@ def _summary(plan: Plan) -> dict[str, Any]:
     return data
 
 
-def _show(data: dict[str, Any], output: Path, other_files: list[Path]) -> None:
+def _show(robot: str, data: dict[str, Any], output: Path, other_files: list[Path]) -> None:
     from rich.table import Table
 
     from taufit.cli.common import headline, plain_console
@@ -186,5 +187,9 @@ def _show(data: dict[str, Any], output: Path, other_files: list[Path]) -> None:
             f"({verdict}) in {inertia['seconds']:.3g} s."
         )
     console.print("Written: " + ", ".join(str(path) for path in [output, *other_files]))
-    next_command = "`taufit friction`" if "tests" in data else f"`taufit simulate ROBOT {output}`"
-    console.print(f"Next: play it on the robot, then {next_command}.", soft_wrap=True)
+    if "tests" in data:
+        text = "Next: play it on the robot; `taufit friction` fits its recording."
+    else:
+        purpose = "simulates it; `taufit record` plays it on the robot."
+        text = next_step("simulate", robot, output, purpose=purpose)
+    console.print(text, soft_wrap=True)

@@ -181,6 +181,6 @@ def _show(page: dict[str, Any], output: Path | None) -> None:
     if output is not None:
         console.print(f"Written: {output}")
     console.print(
-        "Next: slow the motion down where it peaks, or plan another with `taufit design "
-        "--tip-speed`.",
+        "Next: slow the motion down where it peaks, or plan another with --tip-speed of "
+        "`taufit design`.",
     )

@@ -25,6 +25,7 @@ from taufit.cli.options.fit import (
     ModelOptions,
     ResultOptions,
 )
+from taufit.cli.parts.next_step import next_step
 from taufit.core.parameters import parse_name
 
 # Approximate number of passes over the files.
@@ -151,7 +152,7 @@ def command(
     else:
         _show(identified, decision, result.output, is_refused)
         if corrected is not None:
-            print(f"Remedy: fit again with {corrected.description}.")
+            print(f"Remedy: fit again with {corrected.description}.{corrected.next_line}")
     if is_refused:
         from taufit.core.errors import InfeasibleError
 
@@ -200,7 +201,8 @@ def _report_contradiction(
             page["remedy"] = None if corrected is None else corrected.to_dict()
             print_json({**page, **command_error(error).to_dict()})
         if corrected is not None:
-            error.args = (f"{error}\nRemedy: fit again with {corrected.description}.",)
+            text = f"Remedy: fit again with {corrected.description}.{corrected.next_line}"
+            error.args = (f"{error}\n{text}",)
         raise
 
 
@@ -290,8 +292,10 @@ def _show(
     if is_refused:
         return
     console.print(
-        f"Written: {output}\nNext: `taufit check {output} RECORDING` tests it on recordings it has "
-        "not seen.",
+        f"Written: {output}\n"
+        + next_step("export", output, "-o", "arm.urdf", purpose="puts the model to use; ")
+        + "`taufit check` tests it on recordings it has not seen.",
+        soft_wrap=True,
     )
 
 

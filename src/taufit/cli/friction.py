@@ -190,7 +190,7 @@ def _show(result: FrictionIdentification, output: Path, report: Path | None) -> 
     written = [str(output)] + ([str(report)] if report else [])
     console.print("Written: " + ", ".join(written))
     console.print(
-        f"Next: `taufit fit ROBOT RECORDING --friction {output}` for the links; `taufit payload` "
-        "and `taufit export` read it as it is.",
+        "Next: give `--friction " + str(output) + "` to `taufit fit` for the links; "
+        "`taufit payload` and `taufit export` read it as it is.",
         soft_wrap=True,
     )

@@ -9,6 +9,7 @@ import typer
 
 from taufit.cli.common import print_json, progress
 from taufit.cli.options import Json, Model, RecordingOptions, Report, usage_error
+from taufit.cli.parts.next_step import next_step
 from taufit.core.statistics import NORMAL_95
 
 if TYPE_CHECKING:
@@ -107,9 +108,8 @@ def baseline(
     for note in notes:
         _print(f"warning: {note}")
     _print(
-        f"Written: {output}\nNext: `taufit health check {output} RECORDING` adds runs and tests "
-        f"for "
-        "increased friction."
+        f"Written: {output}\n"
+        + next_step("health", "check", output, purpose="shows it; add further recordings to test.")
     )
 
 
@@ -254,7 +254,14 @@ def _show(history: History, health: HealthReport, added: int, notes: list[str], 
     _print(
         f"Changes are against the healthy runs, at the temperature and load of each run, with 95 % "
         f"intervals; false alarms: below {health.rate:g} per healthy run.\n"
-        f"Next: `taufit health check {path} --report health.html` shows every joint over time."
+        + next_step(
+            "health",
+            "check",
+            path,
+            "--report",
+            "health.html",
+            purpose="shows every joint over time.",
+        )
     )
 
 

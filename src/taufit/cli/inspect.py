@@ -8,6 +8,7 @@ import typer
 
 from taufit.cli.common import print_json
 from taufit.cli.options import Json, RobotOptions, require_choice
+from taufit.cli.parts.next_step import next_step
 
 if TYPE_CHECKING:
     from taufit.dynamics import BaseParameters
@@ -63,7 +64,7 @@ def command(
     if as_json:
         print_json(_to_dict(arm, base, expressions, notes))
     else:
-        _show(arm, base, expressions, notes)
+        _show(robot, arm, base, expressions, notes)
 
 
 def _list_robots(as_json: bool) -> None:
@@ -93,7 +94,7 @@ def _list_robots(as_json: bool) -> None:
     console.print(table)
     console.print(
         "Any other arm: a .urdf, or a .yaml with DH, MDH or screws (docs/robots.md).\n"
-        "Next: `taufit inspect NAME` shows one of them.",
+        + next_step("inspect", robots[-1].name, purpose="shows one of them."),
     )
 
 
@@ -138,6 +139,7 @@ def _to_dict(
 
 
 def _show(
+    robot: str,
     arm: Robot,
     base: BaseParameters,
     expressions: tuple[BaseExpression, ...],
@@ -203,7 +205,8 @@ def _show(
         console.print(f"without effect: {names}")
     for note in notes:
         console.print(f"note: {note}")
-    console.print("Next: `taufit design ROBOT -o motion.json` plans a motion that shows them.")
+    purpose = "plans a motion that shows them."
+    console.print(next_step("design", robot, "-o", "motion.json", purpose=purpose), soft_wrap=True)
 
 
 def _format_number(value: float) -> str:

@@ -18,6 +18,7 @@ from taufit.cli.options import (
     usage_error,
 )
 from taufit.cli.parts.hand_guiding import GuidingOptions, show_force
+from taufit.cli.parts.next_step import next_step
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -373,8 +374,9 @@ def _show_commands(result: PayloadRun, robot: str) -> None:
         if manufacturer(robot) in (None, maker):
             console.print(f"  {maker:<7}{line}", soft_wrap=True)
     console.print(
-        "Next: give the controller that line, or plan a better motion with `taufit design ROBOT "
-        "--kind payload`."
+        "Give the controller that line, or plan a better motion. "
+        + next_step("design", robot, "--kind", "payload", "-o", "motion.json"),
+        soft_wrap=True,
     )
 
 

@@ -12,6 +12,7 @@ import typer
 from taufit.cli.common import print_json, progress
 from taufit.cli.options import Json, Ports, Rate, usage_error
 from taufit.cli.options.option_groups import FormerName
+from taufit.cli.parts.next_step import next_step
 from taufit.cli.parts.playback import (
     PlannedMotion,
     PlayOptions,
@@ -351,4 +352,4 @@ def _report(recorded: RecordingResult, planned: PlannedMotion | None, as_json: b
         print(f"  {finding}")
     if recorded.ended:
         print(f"Ended early: {recorded.ended}", file=sys.stderr)
-    print(f"Next: taufit convert {recorded.path} --report")
+    print(next_step("convert", recorded.path, "--report"))

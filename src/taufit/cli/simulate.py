@@ -10,6 +10,7 @@ import typer
 
 from taufit.cli.common import print_json, progress
 from taufit.cli.options import Json, RobotName, require_choice, require_mounting, usage_error
+from taufit.cli.parts.next_step import next_step
 from taufit.cli.parts.virtual_controller import (
     ServeOptions,
     VirtualControllerConfig,
@@ -405,4 +406,4 @@ def _show(result: dict[str, Any]) -> None:
         for text in item["warnings"]:
             print(f"warning: {item['file']}: {text}.")
     print(f"Truth: {result['truth']}")
-    print(f"Next: taufit fit {result['robot']} {result['files'][0]['file']}")
+    print(next_step("fit", result["robot"], result["files"][0]["file"], "--holdout", "30%"))

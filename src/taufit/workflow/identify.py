@@ -98,6 +98,8 @@ def identify(
         >>> done = taufit.identify("ur3e", "run.parquet", holdout="other_day.parquet")
         >>> done
         Identification(ur3e: ..., nrmse ... on 1 unseen recording(s))
+          nrmse per joint: ...
+          ... warning(s); see .model, .warnings, .plot()
         >>> taufit.write_model(done.model, "model.json")
     """
     request = replace(request or FitRequest(), **choices)

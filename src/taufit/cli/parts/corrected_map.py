@@ -37,6 +37,20 @@ class CorrectedMap:
             parts.append("a corrected column map (--write-map MAP.yaml writes it)")
         return ", ".join(parts)
 
+    @property
+    def next_line(self) -> str:
+        """Line with the corrected command; "" outside the command line."""
+        from taufit.cli.parts.next_step import corrected_fit, quoted_command
+        from taufit.cli.parts.repeated_fit import fit_arguments
+
+        arguments = fit_arguments.get()
+        if not arguments:
+            return ""
+        command = corrected_fit(arguments, self.remedy, self.map)
+        if command is None:
+            command = quoted_command("fit", *arguments, "--write-map", "corrected_map.yaml")
+        return f"\nNext: {command}"
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
         written = {} if self.map is None else {"map_file": str(self.map)}

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from taufit.cli.parts.next_step import next_step
+
 if TYPE_CHECKING:
     from taufit.excitation import Motion
     from taufit.sim import CarriedPayload, Twin
@@ -90,8 +92,11 @@ def run_virtual_controller(config: VirtualControllerConfig, as_json: bool) -> No
         print(
             f"virtual {twin.robot.name} on {page['host']}: {port_list}. Ctrl-C ends it.", flush=True
         )
-        source = {"ur": f"{page['host']} MOTION", "franka": f"franka:{page['host']}"}
-        print(f"Next: taufit record {source.get(protocol, 'egm:6510')} -o run.parquet", flush=True)
+        source = {"ur": page["host"], "franka": f"franka:{page['host']}"}
+        ports = ",".join(f"{name}={port}" for name, port in page["ports"].items())
+        port_words = ("--ports", ports) if protocol == "ur" else ()
+        words = ("record", source.get(protocol, "egm:6510"), *port_words, "--seconds", 2)
+        print(next_step(*words, "-o", "run.parquet"), flush=True)
 
     signal.signal(signal.SIGTERM, lambda *_: stop())
     try:

@@ -1,0 +1,85 @@
+"""Commands that are printed as the next step or as a remedy run as they are printed."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import shlex
+from dataclasses import replace
+
+import pytest
+
+import taufit
+from taufit.cli import main
+
+# What a user does; the printed commands of all of it are run afterwards.
+COMMANDS = [
+    "inspect", "inspect 'my arm/arm.yaml'", "fti ur3", "export 'my model.json' -o arm.step",
+    "design ur3 --seconds 0.2 --free-space -o 'a motion.json'",
+    "convert 'day one.parquet' -o 'day one.csv'",
+    "fit ur3 'day one.parquet' --friction linear -o 'my model.json'",
+    "fit ur3 'day one.parquet' --mounting 0,90,0 --friction linear -o x.json",
+    "fit ur3 reversed.parquet --friction linear -o x.json",
+    "fit ur3 reversed.parquet --friction linear -o x.json --write-map 'right map.yaml'",
+    "fit ur5 'day one.parquet' --friction linear -o x.json",
+    "check 'my model.json' 'day one.parquet'",
+    "check 'my model.json' 'day one.parquet' --max-mean-nrmse 0.0001",
+]  # fmt: skip
+PRINTED = re.compile(r"`(taufit [^`]+)`")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A user's folder, with names that need quoting."""
+    folder = tmp_path_factory.mktemp("next")
+    (folder / "my arm").mkdir()
+    taufit.write_robot(taufit.read_robot("ur3"), folder / "my arm" / "arm.yaml")
+    run(folder, "simulate ur3 -o 'day one.parquet'")
+    recording = taufit.read_recording(folder / "day one.parquet")
+    turned = replace(recording, signal=-recording.signal)
+    taufit.write_recording(turned, folder / "reversed.parquet")
+    return folder
+
+
+def run(folder, line):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setenv("COLUMNS", "400")
+        with pytest.raises(SystemExit) as stop:
+            main(shlex.split(line))
+    return stop.value.code or 0
+
+
+@pytest.fixture(scope="module")
+def printed(folder, request):
+    """Commands printed by what the user does, with their origin; mentions of a verb are none."""
+    manager = request.config.pluginmanager.getplugin("capturemanager")
+    found: dict[str, str] = {}
+    for line in COMMANDS:
+        with manager.global_and_fixture_disabled():
+            out, err = io.StringIO(), io.StringIO()
+            with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+                run(folder, line)
+        for command in PRINTED.findall(out.getvalue() + err.getvalue()):
+            if len(shlex.split(command)) > 2 or command.endswith("inspect"):
+                found.setdefault(command, line)
+    return found
+
+
+def test_every_printed_command_runs_as_printed(folder, printed, capsys):
+    assert len(printed) >= 10
+    failed = {}
+    for command, origin in printed.items():
+        code = run(folder, command.removeprefix("taufit "))
+        capsys.readouterr()
+        # A corrected map is written by a fit that is refused for the fault it corrects.
+        if code and "--write-map" not in command:
+            failed[command] = (origin, code)
+    assert not failed
+    assert (folder / "corrected_map.yaml").exists()
+
+
+def test_a_name_with_blanks_is_quoted(printed):
+    assert any("'my model.json'" in command for command in printed)
+    assert not any(re.search(r"\b(ROBOT|RECORDING|MODEL|FILE|NAME)\b", line) for line in printed)
