@@ -313,6 +313,9 @@ def _ambiguities(model: ServoModel, estimate: ServoEstimate) -> list[str]:
         f"{-1e3 * estimate.half_step:.1f} mrad (half an encoder step) within 1 mrad",
         "armature, delay and acceleration limit are one family: armature has no interval",
     ]
+    if estimate.still.any():
+        names = [n for n, s in zip(model.robot.joint_names, estimate.still, strict=True) if s]
+        out.append(f"{', '.join(names)} hardly move: friction is taken from the other joints")
     pooled = [v.name.removesuffix(".kp") for v in model.values if v.note.startswith("taken")]
     if pooled:
         out.append(f"gravity does not show kp of {', '.join(pooled)}: taken from the other joints")

@@ -272,7 +272,7 @@ def _normal_equations(
     for motion, mask in zip(motions, masks, strict=True):
         position, slopes = replay_slopes(axes, servo, motion, floor)
         residual = ((position - motion.position)[mask] / ERROR_STD).ravel()
-        columns = slopes[mask].reshape(len(residual), -1) @ chain / ERROR_STD
+        columns = slopes[mask].reshape(len(residual), len(chain)) @ chain / ERROR_STD
         weight = row_weight(motion) * np.minimum(1.0, HUBER / np.maximum(np.abs(residual), 1e-12))
         normal.append((columns * weight[:, None]).T @ columns)
         gradient.append(columns.T @ (weight * residual))
