@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taufit.core.arrays import Array, Bool, Float
+from taufit.core.arrays import Array, Bool, Float, Int
 from taufit.dynamics import gravity_torque
 from taufit.robot import Robot
 from taufit.servo.floor_search import find_floor, refine_floor
@@ -46,6 +46,7 @@ class ServoEstimate:
         contact_fraction: Fraction of training rows in contact.
         half_step: Half an encoder step [rad].
         still: Joints that hardly move.
+        run: Run of every motion of `fit`: the independent units of its intervals.
     """
 
     servo: ServoParameters
@@ -58,6 +59,7 @@ class ServoEstimate:
     contact_fraction: float
     half_step: float
     still: Bool[Array, " j"]
+    run: Int[Array, " u"]
 
 
 def estimate_servo(
@@ -106,6 +108,7 @@ def estimate_servo(
     return ServoEstimate(
         *(fit.servo, linear, chosen, plane, left_out, fit, gravity, masked, half_step),
         still_joints(moving_rows(rows)),
+        fits[chosen].run,
     )
 
 
