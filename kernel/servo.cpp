@@ -212,8 +212,8 @@ struct Run {
                   int substeps, double* out, double* slopes) const;
 };
 
-// Floor in the equations of a step: spring and damper of the normal direction implicit, friction
-// explicit. The gradient of the torque in q is added to `gradient`.
+// Floor in the equations of a step, implicit: spring and damper of the normal direction, friction as
+// a damper of the sliding direction. The gradient of the torque in q is added to `gradient`.
 void add_floor(const Arm& arm, const Floor& floor, const Mat* r, const double* v, double h, double* a,
                double* b, double* gradient) {
     const int n = arm.joints;
@@ -235,14 +235,13 @@ void add_floor(const Arm& arm, const Floor& floor, const Mat* r, const double* v
     const double normal = floor.stiffness * depth - floor.damping * dot(floor.up, speed);
     if (normal <= 0) return;
     const Vec slide = speed - dot(floor.up, speed) * floor.up;
-    const double scale = -floor.friction * normal / (std::sqrt(dot(slide, slide)) + 2e-3);
-    const Vec force = floor.stiffness * depth * floor.up + scale * slide;
-    const double implicit = h * (floor.damping + h * floor.stiffness);
+    const double sliding = h * floor.friction * normal / (std::sqrt(dot(slide, slide)) + 2e-3);
+    const double implicit = h * (floor.damping + h * floor.stiffness) - sliding;
     for (int j = 0; j < n; ++j) {
-        b[j] += h * dot(lever[j], force);
+        b[j] += h * floor.stiffness * depth * dot(lever[j], floor.up);
         for (int k = 0; k < n; ++k) {
             const double normals = dot(lever[j], floor.up) * dot(lever[k], floor.up);
-            a[j * n + k] += implicit * normals;
+            a[j * n + k] += implicit * normals + sliding * dot(lever[j], lever[k]);
             if (gradient) gradient[j * n + k] -= floor.stiffness * normals;
         }
     }

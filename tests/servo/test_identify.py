@@ -95,7 +95,7 @@ def test_errors_name_the_cause():
     with pytest.raises(RecordingError, match="no position command"):
         taufit.identify_servo("so101", run.with_channels(commanded_position=None))
     still = run.with_channels(commanded_position=0 * run.position).map(lambda x: 0 * x)
-    with pytest.raises(PoorExcitationError, match="joint 1 moves"):
+    with pytest.raises(PoorExcitationError, match="no joint moves"):
         taufit.identify_servo("so101", still)
     with pytest.raises(RobotError, match="Available: shoulder"):
         taufit.identify_servo("so101", run, masses={"leg": 1.0})
@@ -123,3 +123,16 @@ def test_all_real_runs_are_read():
     assert motions[0].encoder_step == pytest.approx(2 * np.pi / 4096, rel=1e-3)
     # The largest jumps of the commands as recorded, not of the resampled ones.
     assert max(m.command_jump.max() for m in motions) == pytest.approx(0.074, abs=2e-3)
+
+
+def test_windows_entirely_in_contact_are_left_out():
+    from taufit.servo.joint_axes import JointAxes
+    from taufit.servo.motion import commanded_motions
+    from taufit.servo.rollout_fit import fit_rollouts, pack, servo_prior
+
+    robot = taufit.read_robot("so101")
+    motions = commanded_motions(robot, [recording(seed, seconds=8.0) for seed in range(2)])
+    valid = [np.zeros(len(motions[0].position), bool), np.ones(len(motions[1].position), bool)]
+    prior = servo_prior(pack(truth()), 5, 0.0)
+    fit = fit_rollouts(JointAxes.of_robot(robot), motions, valid, truth(), prior, iterations=1)
+    assert not np.any(fit.gradient[0]) and np.any(fit.gradient[1])

@@ -104,7 +104,7 @@ def command(  # noqa: PLR0913 - one parameter per option
 
     No torque is needed. Ratios that do not depend on the masses come first (damping/kp, Coulomb
     friction/kp, delay, acceleration limit of the servo's own reference), then kp for the assumed
-    masses; intervals come from blocks of the recordings. The verdict is the error of an open-loop
+    masses; intervals come from whole runs. The verdict is the error of an open-loop
     replay of motion that was not used in the fit, beside that of the command itself and of the
     nominal actuator. Acceleration limit and floor are kept only where left-out runs improve.
 

@@ -106,7 +106,10 @@ def from_urdf(
     )
 
 
-def parse_xml(text: str) -> ElementTree.Element:
+_FORMATS = {"robot": "URDF", "mujoco": "MJCF"}
+
+
+def parse_xml(text: str, root_tag: str = "robot") -> ElementTree.Element:
     """Parse XML without document type, hence without expanding entities."""
     parser = expat.ParserCreate("utf-8")
     parser.StartDoctypeDeclHandler = _reject_doctype
@@ -118,8 +121,10 @@ def parse_xml(text: str) -> ElementTree.Element:
         root = ElementTree.fromstring(text)
     except (ElementTree.ParseError, ValueError) as error:
         raise RobotError(f"this is not complete, valid XML: {error}.") from None
-    if root.tag.rsplit("}", 1)[-1] != "robot":
-        raise RobotError(f"a URDF starts with <robot>, this file with <{root.tag[:40]}>.")
+    if root.tag.rsplit("}", 1)[-1] != root_tag:
+        raise RobotError(
+            f"a {_FORMATS[root_tag]} starts with <{root_tag}>, this file with <{root.tag[:40]}>."
+        )
     return root
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -39,7 +40,7 @@ def read_robot(
     mounting: str | Sequence[float] | None = None,
     expand: bool = True,
 ) -> Robot:
-    """Read a robot from a bundled name, a .urdf, a .xacro or a .yaml.
+    """Read a robot from a bundled name, a .urdf, a .xacro, an MJCF .xml or a .yaml.
 
     Args:
         path_or_name: File, or one of `bundled_robots()`.
@@ -100,6 +101,12 @@ def _read_description(name: str, base: str | None, tip: str | None) -> Robot:
         from taufit.robot.from_urdf import from_urdf
 
         text = _expand_xacro(path) if suffix == ".xacro" else _read_text(path)
+        if suffix == ".xml" and re.search(r"<mujoco[\s>]", text):
+            from taufit.robot.from_mjcf import from_mjcf
+
+            if base is not None:
+                raise RobotError("--base is for URDF and xacro: an MJCF starts at its world.")
+            return from_mjcf(text, tip=tip, source=f"MJCF {path.name}")
         kind = "xacro" if suffix == ".xacro" else "URDF"
         return from_urdf(text, base=base, tip=tip, source=f"{kind} {path.name}")
     elif suffix in (".yaml", ".yml"):

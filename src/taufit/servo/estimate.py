@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taufit.core.arrays import Array, Bool, Float
+from taufit.core.arrays import Array, Bool, Float, Int
 from taufit.dynamics import gravity_torque
 from taufit.robot import Robot
-from taufit.servo.floor_search import find_floor
+from taufit.servo.floor_search import find_floor, refine_floor
 from taufit.servo.joint_axes import JointAxes
-from taufit.servo.linear_fit import ServoRows, fit_linear, moving_rows, servo_rows
+from taufit.servo.linear_fit import ServoRows, fit_linear, moving_rows, servo_rows, still_joints
 from taufit.servo.motion import CommandedMotion
 from taufit.servo.parameters import Floor, ServoParameters
 from taufit.servo.rollout import replay
@@ -45,6 +45,8 @@ class ServoEstimate:
         gravity_std: Std of the gravity torque in motion, joint by joint [N m].
         contact_fraction: Fraction of training rows in contact.
         half_step: Half an encoder step [rad].
+        still: Joints that hardly move.
+        run: Run of every motion of `fit`: the independent units of its intervals.
     """
 
     servo: ServoParameters
@@ -56,6 +58,8 @@ class ServoEstimate:
     gravity_std: Float[Array, " j"]
     contact_fraction: float
     half_step: float
+    still: Bool[Array, " j"]
+    run: Int[Array, " u"]
 
 
 def estimate_servo(
@@ -93,17 +97,18 @@ def estimate_servo(
         linear = _with_type_prior(linear, prior)
     used = [~c if is_masked else np.ones(len(c), bool) for c in contact]
     fit_floor = None if is_masked else plane
-    fits = _fit_stages(axes, runs, used, linear, fit_floor, half_step, prior)
-    if stage is not None:
-        fits = {stage: fits[stage]}
+    stages = STAGES if stage is None else (stage,)
+    fits = _fit_stages(axes, runs, used, linear, fit_floor, half_step, prior, stages)
     left_out = _left_out_errors(axes, runs, used, rows, linear, fits, plane, half_step)
     chosen = min(left_out, key=lambda name: left_out[name])
     fit = fits[chosen].fit
-    if floor == "auto":
-        plane = find_floor(axes, fit.servo, runs)
+    if floor == "auto" and plane is not None:
+        plane = refine_floor(axes, fit.servo, runs, plane)
     gravity = _gravity_std(robot, rows)
     return ServoEstimate(
-        fit.servo, linear, chosen, plane, left_out, fit, gravity, masked, half_step
+        *(fit.servo, linear, chosen, plane, left_out, fit, gravity, masked, half_step),
+        still_joints(moving_rows(rows)),
+        fits[chosen].run,
     )
 
 
@@ -155,13 +160,15 @@ def _fit_stages(
     floor: Floor | None,
     half_step: float,
     prior: ServoTypePrior | None,
+    stages: Sequence[str],
 ) -> dict[str, _Stage]:
-    """Every stage as a fit of roll-outs; the first one is only evaluated."""
+    """Stages as a fit of roll-outs; the first one is only evaluated."""
     windows, run, rows = _windows(runs)
     valid = [used[number][part] for number, part in zip(run, rows, strict=True)]
     limit = START_LIMIT if prior is None else prior.acceleration_limit
     out = {}
-    for name, value, iterations in zip(STAGES, (0.0, 0.0, limit), (0, 12, 12), strict=True):
+    for name in stages:
+        value, iterations = dict(zip(STAGES, ((0.0, 0), (0.0, 12), (limit, 12)), strict=True))[name]
         start = linear.replace(acceleration_limit=value)
         belief = servo_prior(pack(start), axes.joints, half_step, prior)
         fit = fit_rollouts(axes, windows, valid, start, belief, floor, iterations=iterations)
@@ -215,4 +222,6 @@ def _gravity_std(robot: Robot, rows: ServoRows) -> Float[Array, " j"]:
     """Std of the nominal gravity torque over the rows in which each joint moves [N m]."""
     gravity = gravity_torque(robot, rows.position)
     moving = moving_rows(rows)
-    return np.array([gravity[moving[:, j], j].std() for j in range(robot.joints)])
+    return np.array(
+        [gravity[moving[:, j], j].std() if moving[:, j].any() else 0.0 for j in range(robot.joints)]
+    )

@@ -41,14 +41,15 @@ def find_floor(
     if chosen.sum() > (1.0 - _MIN_GAIN) * errors[:, 0].sum():
         return None
     best = heights[int(np.argmin(errors[:, 1:].sum(axis=0)))]
-    low = [m for m, touches in zip(motions, touching, strict=True) if touches]
-    return Floor(_refine(axes, servo, low, best))
+    return refine_floor(axes, servo, motions, Floor(best))
 
 
-def _refine(
-    axes: JointAxes, servo: ServoParameters, motions: Sequence[CommandedMotion], height: float
-) -> float:
-    """Height with the least error, by halving the step around a first one."""
+def refine_floor(
+    axes: JointAxes, servo: ServoParameters, motions: Sequence[CommandedMotion], floor: Floor
+) -> Floor:
+    """Floor with the height of least error, by halving the step around a first one."""
+    height = floor.height
+    motions = [m for m in motions if axes.heights(m.position).min() < height + _REACH]
 
     def error(z: float) -> float:
         replays = (replay(axes, servo, m, Floor(z)) - m.position for m in motions)
@@ -61,7 +62,7 @@ def _refine(
             if value < least:
                 height, least = trial, value
                 break
-    return height
+    return Floor(height)
 
 
 def _squared_errors(

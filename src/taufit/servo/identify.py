@@ -213,7 +213,7 @@ def _model(
     estimate: ServoEstimate,
     training: Sequence[CommandedMotion],
 ) -> ServoModel:
-    covariance = estimate.fit.covariance()
+    covariance = estimate.fit.covariance(estimate.run)
     record = {
         "files": [m.name for m in training],
         "seconds": float(sum(m.seconds for m in training)),
@@ -222,7 +222,7 @@ def _model(
         "contact_fraction": estimate.contact_fraction,
         "half_step": estimate.half_step,
         "gravity_std": estimate.gravity_std.tolist(),
-        "blocks": len(estimate.fit.gradient),
+        "blocks": int(estimate.run.max()) + 1,
     }
     jump = np.max([m.command_jump for m in training], axis=0)
     return ServoModel(
@@ -243,7 +243,7 @@ def servo_values(
     """Parameters with 95 % intervals from blocks: ratios, delay and limit, then kp."""
     std = np.sqrt(np.diag(covariance))
     x, joints = estimate.fit.x, robot.joints
-    width = student_t_upper_quantile(0.025, max(len(estimate.fit.gradient) - 1, 1))
+    width = student_t_upper_quantile(0.025, max(int(estimate.run.max()), 1))
 
     def exponential(name: str, index: int, unit: str, note: str = "") -> ServoValue:
         low, value, high = np.exp(x[index] + width * std[index] * np.array([-1.0, 0.0, 1.0]))
@@ -312,7 +312,12 @@ def _ambiguities(model: ServoModel, estimate: ServoEstimate) -> list[str]:
         "1/kp and the command offset cannot be separated: offset held at "
         f"{-1e3 * estimate.half_step:.1f} mrad (half an encoder step) within 1 mrad",
         "armature, delay and acceleration limit are one family: armature has no interval",
+        "intervals of the ratios, the delay and the limit are too narrow: on simulated arms they "
+        "held the truth in fewer than 95 % of cases, and groups of real runs differ by more",
     ]
+    if estimate.still.any():
+        names = [n for n, s in zip(model.robot.joint_names, estimate.still, strict=True) if s]
+        out.append(f"{', '.join(names)} hardly move: friction is taken from the other joints")
     pooled = [v.name.removesuffix(".kp") for v in model.values if v.note.startswith("taken")]
     if pooled:
         out.append(f"gravity does not show kp of {', '.join(pooled)}: taken from the other joints")

@@ -111,13 +111,19 @@ def fit_linear(
     moving = moving_rows(rows)
     if without is not None:
         moving &= (rows.run != without)[:, None]
-    _require_motion(moving)
+    still = still_joints(moving)
+    if still.all():
+        raise PoorExcitationError(
+            f"no joint moves faster than {MOVING:g} rad/s for {MIN_ROWS * ROW_S:.0f} s: there is "
+            "nothing to fit. Add a recording with motion."
+        )
     if delay is None:
         costs = [_solve(rows, error, moving, half_step, 4)[1] for error in rows.error]
         best = int(np.argmin(costs))
     else:
         best = int(np.argmin(np.abs(DELAYS - delay)))
     solution, _ = _solve(rows, rows.error[best], moving, half_step, 15)
+    solution[still, 1:4] = np.median(solution[~still, 1:4], axis=0)
     kp = 1.0 / solution[:, 0]
     joints = len(kp)
     return ServoParameters(
@@ -212,11 +218,6 @@ def _relative_spread(
     return float(np.clip(np.sqrt(max(excess / scale, 0.0)) / common, POOL, 1.0))
 
 
-def _require_motion(moving: Bool[Array, "n j"]) -> None:
-    for joint, count in enumerate(moving.sum(axis=0)):
-        if count < MIN_ROWS:
-            raise PoorExcitationError(
-                f"joint {joint + 1} moves faster than {MOVING:g} rad/s in {count * ROW_S:.1f} s "
-                f"only; its servo needs at least {MIN_ROWS * ROW_S:.0f} s. Add a recording in "
-                "which it moves."
-            )
+def still_joints(moving: Bool[Array, "n j"]) -> Bool[Array, " j"]:
+    """Joints that hardly move: their friction is taken from the other joints."""
+    return moving.sum(axis=0) < MIN_ROWS

@@ -104,7 +104,7 @@ def _normal_equations(
         by_mass = (replay(heavier, servo, block) - position) / _MASS_STEP
         residual = ((position - block.position)[mask] / ERROR_STD).ravel()
         columns = np.column_stack(
-            [slopes[mask].reshape(len(residual), -1) @ chain, by_mass[mask].ravel()]
+            [slopes[mask].reshape(len(residual), len(chain)) @ chain, by_mass[mask].ravel()]
         )
         columns = columns / ERROR_STD
         weight = row_weight(block) * np.minimum(1.0, HUBER / np.maximum(np.abs(residual), 1e-12))

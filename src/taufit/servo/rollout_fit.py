@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taufit.core.arrays import Array, Bool, Float
+from taufit.core.arrays import Array, Bool, Float, Int
 from taufit.servo.joint_axes import JointAxes
 from taufit.servo.linear_fit import offset_std
 from taufit.servo.motion import CommandedMotion
@@ -78,10 +78,15 @@ class RolloutFit:
         step = np.linalg.solve(precision, self.gradient[units].sum(axis=0))
         return unpack(self.x + np.clip(step, -1.0, 1.0), self.servo.joints)
 
-    def covariance(self) -> Float[Array, "p p"]:
-        """Covariance of x with whole motions as independent units (sandwich), and the prior."""
-        count = len(self.gradient)
-        scatter = self.gradient.T @ self.gradient * count / max(count - 1, 1)
+    def covariance(self, run: Int[Array, " u"]) -> Float[Array, "p p"]:
+        """Covariance of x with whole runs as independent units (sandwich), and the prior.
+
+        Args:
+            run: Number of the run of every motion.
+        """
+        count = int(run.max()) + 1
+        gradient = np.array([self.gradient[run == k].sum(axis=0) for k in range(count)])
+        scatter = gradient.T @ gradient * count / max(count - 1, 1)
         inverse = np.linalg.inv(self.precision)
         return np.asarray(inverse @ (scatter + self.prior_precision) @ inverse)
 
@@ -272,7 +277,7 @@ def _normal_equations(
     for motion, mask in zip(motions, masks, strict=True):
         position, slopes = replay_slopes(axes, servo, motion, floor)
         residual = ((position - motion.position)[mask] / ERROR_STD).ravel()
-        columns = slopes[mask].reshape(len(residual), -1) @ chain / ERROR_STD
+        columns = slopes[mask].reshape(len(residual), len(chain)) @ chain / ERROR_STD
         weight = row_weight(motion) * np.minimum(1.0, HUBER / np.maximum(np.abs(residual), 1e-12))
         normal.append((columns * weight[:, None]).T @ columns)
         gradient.append(columns.T @ (weight * residual))
