@@ -141,6 +141,8 @@ def test_a_sum_has_each_terms_columns_and_only_leaves_kinds_out(term):
 
 @each
 def test_written_down_and_read_back_it_is_the_same_term(term):
+    if type(term).__name__ == "_JointCompensator":
+        pytest.skip("a part of a compensator term, which is written as a whole")
     assert term_from_dict(json.loads(json.dumps(term_to_dict(term)))) == term
 
 
