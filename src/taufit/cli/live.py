@@ -58,7 +58,9 @@ class MonitorOptions:
     ] = None
     rate_hz: Rate = None
     ports: Ports = ""
-    payload: Annotated[bool, typer.Option(help="Estimate the payload.")] = True
+    estimate_payload: Annotated[
+        bool, typer.Option("--estimate-payload/--no-payload", help="Estimate the payload.")
+    ] = True
     contact: Annotated[bool, typer.Option(help="Detect contacts.")] = True
     force: Annotated[
         bool, typer.Option("--force", help="Continue if the controller reports another robot.")
@@ -102,7 +104,7 @@ def command(
         usage_error("--record", "a recording is written as .parquet")
     fitted = arm.read()
     monitored, about = _open_monitored(source, reading, options, fitted)
-    monitor = Monitor(fitted, payload=options.payload, contact=options.contact)
+    monitor = Monitor(fitted, payload=options.estimate_payload, contact=options.contact)
     server_socket, endpoint = page.listen()
     sink = (
         None

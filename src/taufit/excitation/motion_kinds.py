@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from taufit.core.arrays import Array, Float, Int
-from taufit.core.errors import InfeasibleError
+from taufit.core.errors import InfeasibleError, TaufitError
 from taufit.dynamics.base_parameters import base_parameters
 from taufit.excitation.fourier import Fourier
 from taufit.excitation.motion import Motion
@@ -63,7 +63,7 @@ def prior_information(
         with np.errstate(over="ignore", invalid="ignore"):
             total += information.matrix(*motion.at(time))[0]
     if not np.isfinite(total).all():
-        raise InfeasibleError("an earlier motion (--after) has speeds beyond all numbers.")
+        raise TaufitError("an earlier motion (--after) has speeds beyond all numbers.")
     return total
 
 
