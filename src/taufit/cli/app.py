@@ -23,7 +23,6 @@ from taufit.cli.parts.error_output import WRONG_USAGE, CommandError, command_err
 from taufit.cli.parts.existing_outputs import existing_outputs
 from taufit.core.decompression_limits import large_files
 from taufit.core.errors import TaufitError
-from taufit.core.extras import EXTRAS, installed_extras
 from taufit.core.threads import VARIABLES, keep_freed_memory, reserve_blas_memory
 
 # By task, in order of use. A command has a module `cli/<command>.py` with either a function
@@ -116,6 +115,8 @@ def engine() -> str:
 
 def version() -> str:
     """Version, regressor engine and installed optional packages."""
+    from taufit.core.extras import EXTRAS, installed_extras
+
     extras = installed_extras()
     available = ", ".join(f"{name} ({EXTRAS[name].library} {v})" for name, v in extras.items() if v)
     absent = ", ".join(f"{name} ({EXTRAS[name].library})" for name, v in extras.items() if not v)

@@ -18,7 +18,6 @@ from taufit.core.lazy import Registry
 from taufit.core.names import renamed_keywords
 from taufit.recording.canonical import from_columns, metadata_from_text
 from taufit.recording.column_map import ColumnMap, read_map
-from taufit.recording.crop import crop
 from taufit.recording.readers.from_frame import is_frame, read_frame
 from taufit.recording.recording import Recording
 from taufit.recording.table import ColumnMapRequiredError, Table, column_map_required
@@ -124,6 +123,8 @@ def read_recordings(
             raise RecordingError(f"a payload of {payload:g} kg is not possible.")
         recordings = [replace(recording, payload=float(payload)) for recording in recordings]
     if start is not None or end is not None:
+        from taufit.recording.crop import crop
+
         recordings = [crop(recording, start, end) for recording in recordings]
     return recordings
 

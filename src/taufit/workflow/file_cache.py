@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from taufit.core.arrays import Array
 from taufit.core.compute.cache import MISSING, Cache, digest
@@ -18,8 +18,10 @@ from taufit.core.compute.engines import Engine
 from taufit.core.errors import RecordingError
 from taufit.recording import Finding, Recording
 from taufit.recording.files import FileSection, RecordingFiles
-from taufit.signals.storage.result_cache import ResultCache
-from taufit.signals.storage.stored_samples import StoredPart
+
+if TYPE_CHECKING:
+    from taufit.signals.storage.result_cache import ResultCache
+    from taufit.signals.storage.stored_samples import StoredPart
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -128,6 +130,8 @@ class FileCache:
         """Cache of results on the conditioned files, if there is one."""
         if self._cache is None:
             return None
+        from taufit.signals.storage.result_cache import ResultCache
+
         return ResultCache(self._cache, prepare, self.files.settings, *further)
 
 

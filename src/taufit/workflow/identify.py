@@ -17,7 +17,6 @@ from taufit.robot import Robot
 from taufit.workflow.fit_request import FitChoices, FitRequest
 from taufit.workflow.identification import IdentificationResult
 from taufit.workflow.inputs import File, Holdout, Recordings, holdout_fraction, parse_inputs
-from taufit.workflow.outlier_files import without_outlier_files
 from taufit.workflow.steps import (
     adapt_structure,
     assess,
@@ -126,6 +125,10 @@ def identify(
             fitted = solve(request, state)
             assessment = assess(request, state, fitted, holdout)
             return complete_record(request, data, state, fitted, assessment, cache)
+
+        if len(files) == 1:
+            return identify_files(request, files, holdout_recordings, ())
+        from taufit.workflow.outlier_files import without_outlier_files
 
         return without_outlier_files(identify_files, request, files, holdout_recordings)
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from taufit.core.errors import RecordingError
 from taufit.recording import Recording, read_recordings, training_or_holdout_part
@@ -29,7 +29,10 @@ from taufit.recording.files import (
 from taufit.recording.finding import Finding
 from taufit.recording.read import Map
 from taufit.recording.readers.from_frame import is_frame
-from taufit.signals.storage.stored_samples import PartStore
+
+if TYPE_CHECKING:
+    from taufit.signals.storage.stored_samples import PartStore
+
 
 File = str | os.PathLike[str]
 # One recording; frames of pandas and polars have no common type.
@@ -113,7 +116,7 @@ class ParsedFiles:
         self._read, self._read_rows, self.share = read, rows, share
         self._runs: dict[Hashable, list[Recording]] = {}
         self._row_count = 0.0
-        self._store = PartStore() if share else None
+        self._store = _part_store() if share else None
         self._folder = None if self._store is None else self._store.folder
 
     def __call__(self, path: Path) -> list[Recording]:
@@ -158,6 +161,12 @@ class ParsedFiles:
     def __getstate__(self) -> dict[str, Any]:
         # Workers parse other files than this process.
         return {**self.__dict__, "_runs": {}, "_row_count": float("inf"), "_store": None}
+
+
+def _part_store() -> PartStore:
+    from taufit.signals.storage.stored_samples import PartStore
+
+    return PartStore()
 
 
 def recording_files(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -31,11 +31,14 @@ from taufit.robot import Robot
 from taufit.signals import Samples, condition
 from taufit.signals.drive_gains import DriveGains, joint_gains
 from taufit.signals.sample_source import SamplesInMemory, SampleSource
-from taufit.signals.storage.stored_samples import PartStore, StoredPart, StoredSamples
 from taufit.terms import needs
 from taufit.workflow.file_cache import FileCache, PreparedFile
 from taufit.workflow.fit_request import FitRequest
 from taufit.workflow.inputs import LEAD_ROWS
+
+if TYPE_CHECKING:
+    from taufit.signals.storage.stored_samples import StoredPart
+
 
 # Low-pass of the samples that an automatic delay is estimated from [Hz].
 _DELAY_CUTOFF_HZ = 10.0
@@ -217,6 +220,8 @@ def _condition_files(
     engine: Engine,
     callback: Callable[[], None] | None,
 ) -> TrainingData:
+    from taufit.signals.storage.stored_samples import PartStore, StoredSamples
+
     head, signed = decisions.head, decisions.head.signed
     store = PartStore()
     while True:
@@ -264,6 +269,8 @@ class _PrepareFile:
     pooled_gains: DriveGains | None
 
     def __call__(self, runs: list[Recording], stem: Path) -> PreparedFile:
+        from taufit.signals.storage.stored_samples import StoredPart
+
         recordings = [_screen_recording(self.robot, recording, self.choices) for recording in runs]
         if self.pooled_gains is not None:
             recordings = [
