@@ -164,7 +164,9 @@ def _format_name(format: str | None, output: Path | None) -> str:
         return by_ending[ending(output)]
     require_choice(format, EXPORTS, "--format")
     remedy = f"Write `-o {'' if output is None else output.with_suffix(EXPORTS[format].ending)}`."
-    require_ending(output, (EXPORTS[format].ending,), "--output", remedy)
+    # A URDF is XML too.
+    endings = (EXPORTS[format].ending, *([".xml"] if format == "urdf" else []))
+    require_ending(output, endings, "--output", remedy)
     return format
 
 
