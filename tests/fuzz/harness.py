@@ -73,7 +73,7 @@ def run_case(family: str, seed: int, base: Path, work: Path) -> tuple[str, str]:
     said = err.getvalue()
     if "Traceback" in said:
         return "traceback", said[-1500:]
-    if code not in (0, 1, 2):
+    if code not in (0, 1, 2, 3):
         return "exit code", f"{code} of {' '.join(words)[:300]}"
     if code and not said.strip():
         return "silence", f"exit {code} without a word: {' '.join(words)[:300]}"

@@ -108,5 +108,5 @@ def test_the_command_reads_recordings_and_planned_motions(tmp_path, capsys):
     assert "effective energy" in capsys.readouterr().out
     other = random_fourier(taufit.read_robot("panda"), seed=1)
     write_motion(other, tmp_path / "other.json")
-    assert run(tmp_path / "model.json", tmp_path / "other.json") == 1
+    assert run(tmp_path / "model.json", tmp_path / "other.json") == 3
     assert "7 joints" in capsys.readouterr().err

@@ -164,12 +164,14 @@ def _format_name(format: str | None, output: Path | None) -> str:
         if output is None or not output.suffix:
             return "urdf"
         if ending(output) not in by_ending:
-            endings = ", ".join(by_ending)
-            usage_error("--output", f"{output}: no format ends so. Use {endings}, or --format.")
+            choices = ", ".join(by_ending)
+            usage_error("--output", f"{output}: no format ends so. Use {choices}, or --format.")
         return by_ending[ending(output)]
     require_choice(format, EXPORTS, "--format")
     remedy = f"Write `-o {'' if output is None else output.with_suffix(EXPORTS[format].ending)}`."
-    require_ending(output, (EXPORTS[format].ending,), "--output", remedy)
+    # A URDF is XML too.
+    endings = (EXPORTS[format].ending, *([".xml"] if format == "urdf" else []))
+    require_ending(output, endings, "--output", remedy)
     return format
 
 
