@@ -1,6 +1,10 @@
 """Servo models: a real SO-101 by replay, MuJoCo, LeRobot folders, and simulated arms.
 
 The seven training runs and the 13 test runs are fixed. Settings come from left-out training runs.
+One rule does not count as blind: that runs beyond the command range of all others are not compared
+was written when test figures with and without acceleration limit had been seen. Comparing all
+left-out runs rejects the limit (6.7 against 6.2 mrad) and gives 10.3 mrad on the test runs without
+and 8.6 with the table.
 """
 
 from __future__ import annotations

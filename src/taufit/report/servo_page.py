@@ -43,8 +43,8 @@ def servo_page(result: ServoIdentification) -> str:
 def _parameters(result: ServoIdentification) -> str:
     rows = [(v.name, v.value, v.low, v.high, v.unit, v.note) for v in result.model.values]
     text = (
-        "95 % intervals with runs as independent units. Ratios, delay and acceleration limit do "
-        "not depend on the masses; kp does."
+        "95 % intervals with runs as independent units. Ratios, delay and limit do not "
+        "depend on the masses; kp does."
     )
     header = ("parameter", "value", "low", "high", "unit", "remark")
     return paragraph(text) + table(header, rows, text=(0, 4, 5))
