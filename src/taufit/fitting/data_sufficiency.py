@@ -17,9 +17,8 @@ from taufit.signals.samples import Samples
 _MIN_PER_PARAMETER = 4.0
 # Independent samples per parameter required with priors on links and friction.
 _MIN_PER_PARAMETER_WITH_PRIOR = 0.5
-# Independent samples per parameter below which linear friction may predict better than all terms:
-# twice the number that a fit without priors requires. xMate and Kinova have 2-6; on the KR300 with
-# 10, whose test repeats the motion, left-out blocks prefer linear friction wrongly by 17 %.
+# Samples per parameter below which linear friction may predict better than all terms. xMate and
+# Kinova have 2-6; on the KR300 with 10 left-out blocks prefer linear friction wrongly by 17 %.
 _FEW_PER_PARAMETER = 8.0
 # Shortest motion from which friction is identifiable [s].
 _MIN_DURATION_S = 1.0

@@ -2,7 +2,7 @@
 
     y = W theta + T delta + e,     T = d gravity torque / d (roll, pitch) at the fitted links
 
-theta is the maximum a posteriori of y = W theta + e, so the joint solution is one Gauss-Newton step
+theta is the maximum a posteriori of y = W theta + e; the joint solution is one Gauss-Newton step
 
     delta = S^-1 (T' w r - delta_0 / s^2),    S = T' w T + 1 / s^2 - X' (W' w W + P)^-1 X
 
@@ -45,10 +45,9 @@ TILT_STD = float(np.radians(1.0))
 _ERROR_FACTOR = 2.0
 # Upper 1 % quantile of the chi-square distribution with two degrees of freedom.
 _SIGNIFICANT = 9.21
-# Rounds of Gauss-Newton at most, and the step below which gravity is linear in the tilt [rad].
-_ROUNDS, _SMALL = 3, float(np.radians(0.5))
-# Half step of the central difference [rad].
-_STEP = 1e-3
+# Rounds of Gauss-Newton at most, step below which gravity is linear in the tilt, half step of the
+# central difference [rad].
+_ROUNDS, _SMALL, _STEP = 3, float(np.radians(0.5)), 1e-3
 
 
 def with_tilt(
@@ -57,11 +56,6 @@ def with_tilt(
     """Model with gravity as the data show it, the tilt, and its prior scales for `fit`.
 
     Without a significant tilt, without described links or on short data the mounting stays.
-
-    Args:
-        model: Model with the declared mounting.
-        samples: Conditioned motion and torque, in memory or part by part.
-        dropped: Parameters fixed at zero.
     """
     source = as_source(samples)
     amount = DataAmount.from_samples(model, source)
@@ -70,10 +64,7 @@ def with_tilt(
 
     def search_with(robot: Robot) -> EvidenceMaximisation:
         settings = dropped, amount.minimum_noise(source), None, joints
-        declared = robot is model.robot
-        return maximise_evidence(
-            model if declared else replace(model, robot=robot), source, *settings
-        )
+        return maximise_evidence(replace(model, robot=robot), source, *settings)
 
     search, so_far = search_with(model.robot), np.zeros(2)
     if search.nominal_weight == GUESSED_WEIGHT or amount.prior_dependence > 0.0:
@@ -104,8 +95,7 @@ def tilt_findings(tilt: GravityTilt | None) -> tuple[Finding, ...]:
         f"the base is tilted by {roll} deg in roll and {pitch} deg in pitch (95 %) against the "
         "declared mounting; the model uses this tilt. Both halves of the data agree on it."
     )
-    size = float(np.degrees(np.hypot(*tilt.angles)))
-    return (Finding("gravity_tilt", "info", message, value=size),)
+    return (Finding("gravity_tilt", "info", message),)
 
 
 def estimate_tilt(search: EvidenceMaximisation, so_far: Float[Array, " 2"]) -> GravityTilt:

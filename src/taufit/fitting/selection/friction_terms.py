@@ -1,4 +1,4 @@
-"""Least squares with the nominal links as a Gaussian prior, on all data and with folds left out.
+"""Least squares with the nominal links as a Gaussian prior, on all data.
 
 Row weights are based on the correlation of residuals over time, never on the type of robot.
 """
@@ -83,7 +83,7 @@ def normal_equations(
     regression: Regression, scale: Float[Array, " j"]
 ) -> tuple[Float[Array, "p p"], Float[Array, " p"]]:
     """Normal equations W'W and W'y of all rows, with joint weights."""
-    return CrossValidation(regression, by_fold=False).normal_equations(scale)
+    return PriorLeastSquares(regression).normal_equations(scale)
 
 
 def fit_with_prior(
@@ -94,17 +94,14 @@ def fit_with_prior(
     minimum_noise: Float[Array, " j"] | None = None,
 ) -> tuple[Float[Array, " p"], Float[Array, " j"]]:
     """Parameters from all rows and a Gaussian prior, and the inverse variance of each joint."""
-    return CrossValidation(regression, by_fold=False).weighted_fit(
-        prior, centre, nonnegative, minimum_noise
-    )
+    return PriorLeastSquares(regression).weighted_fit(prior, centre, nonnegative, minimum_noise)
 
 
-class CrossValidation:
-    """Least squares with a Gaussian prior, on all data and with each fold left out in turn."""
+class PriorLeastSquares:
+    """Least squares with a Gaussian prior, on all data."""
 
-    def __init__(self, regression: Regression, *, by_fold: bool = True) -> None:
+    def __init__(self, regression: Regression) -> None:
         self.mapping = regression.base.mapping
-        self.folds = regression.by_fold if by_fold else ()
         self.total = regression.by_joint
         self.count = np.maximum([part.count for part in self.total], 1)
 
@@ -116,7 +113,7 @@ class CrossValidation:
         least_noise: Float[Array, " j"] | None = None,
     ) -> tuple[Float[Array, " p"], Float[Array, " j"]]:
         """Parameters from all data, and the inverse residual variance of each joint."""
-        power = self._costs(self.total, np.zeros(len(centre)))
+        power = self.costs(self.total, np.zeros(len(centre)))
         floor = 1e-12 * power.max()
         if least_noise is not None:
             floor = np.maximum(floor, self.count * least_noise**2)
@@ -144,46 +141,17 @@ class CrossValidation:
             theta = _least_squares(
                 stacked, np.concatenate([*scaled_targets, root @ centre]), nonnegative, included
             )
-            cost = self._costs(self.total, theta)
+            cost = self.costs(self.total, theta)
             scale = self.count / np.maximum(np.maximum(cost, floor), 1e-300)
         return theta, scale
-
-    def holdout_rmse(
-        self,
-        scale: Float[Array, " j"],
-        prior: Float[Array, "p p"],
-        centre: Float[Array, " p"],
-        nonnegative: Bool[Array, " p"],
-        included: Bool[Array, " p"],
-    ) -> Float[Array, " j"]:
-        """RMSE per joint over the folds, each predicted from the others."""
-        parts = self._fold_equations(tuple(scale))
-        square, right = sum(a for a, _ in parts), sum(b for _, b in parts)
-        cost = np.zeros(len(scale))
-        for fold, (fold_square, fold_right) in zip(self.folds, parts, strict=True):
-            training_square = square - fold_square + prior
-            theta = solve_normal(
-                training_square, right - fold_right + prior @ centre, nonnegative, included
-            )
-            cost += self._costs(fold, theta)
-        return np.sqrt(cost / self.count)
 
     def normal_equations(
         self, scale: Float[Array, " j"]
     ) -> tuple[Float[Array, "p p"], Float[Array, " p"]]:
         """Normal equations of all data."""
-        return self._normal(self.total, scale)
+        return self.weighted(self.total, scale)
 
-    def _fold_equations(self, scale: tuple[float, ...]) -> list[tuple[Array, Array]]:
-        """Normal equations of each fold; cached for equal scales."""
-        cached: tuple[tuple[float, ...], list[tuple[Array, Array]]] | None
-        cached = getattr(self, "_cached_equations", None)
-        if cached is None or cached[0] != scale:
-            cached = scale, [self._normal(fold, np.array(scale)) for fold in self.folds]
-            self._cached_equations = cached
-        return cached[1]
-
-    def _normal(
+    def weighted(
         self, parts: tuple[Information, ...], scale: Float[Array, " j"]
     ) -> tuple[Float[Array, "p p"], Float[Array, " p"]]:
         """Weighted W'W and W'y from factors on base columns: W = W_b B."""
@@ -191,7 +159,7 @@ class CrossValidation:
         right = sum(s * (a.factor.T @ a.target) for s, a in zip(scale, parts, strict=True))
         return self.mapping.T @ square @ self.mapping, self.mapping.T @ right
 
-    def _costs(
+    def costs(
         self, parts: tuple[Information, ...], theta: Float[Array, " p"]
     ) -> Float[Array, " j"]:
         base_values = self.mapping @ theta

@@ -13,9 +13,10 @@ from taufit.fitting.selection.friction_terms import (
     GUESSED_WEIGHT,
     MIN_PRIOR_FRACTION,
     NOMINAL_WEIGHT,
-    CrossValidation,
+    PriorLeastSquares,
     correlation_samples,
     gaussian_prior,
+    solve_normal,
 )
 from taufit.model.torque_model import TorqueModel
 from taufit.regression.regression import Regression
@@ -148,3 +149,40 @@ def _members(model: TorqueModel, groups: tuple[str, ...]) -> Bool[Array, " p"]:
     return model.layout.select(
         lambda parameter: parameter.optional in groups or parameter.name in groups
     )
+
+
+class CrossValidation(PriorLeastSquares):
+    """Least squares with a Gaussian prior, with each fold left out in turn."""
+
+    def __init__(self, regression: Regression) -> None:
+        self.folds = regression.by_fold
+        super().__init__(regression)
+
+    def holdout_rmse(
+        self,
+        scale: Float[Array, " j"],
+        prior: Float[Array, "p p"],
+        centre: Float[Array, " p"],
+        nonnegative: Bool[Array, " p"],
+        included: Bool[Array, " p"],
+    ) -> Float[Array, " j"]:
+        """RMSE per joint over the folds, each predicted from the others."""
+        parts = self._fold_equations(tuple(scale))
+        square, right = sum(a for a, _ in parts), sum(b for _, b in parts)
+        cost = np.zeros(len(scale))
+        for fold, (fold_square, fold_right) in zip(self.folds, parts, strict=True):
+            training_square = square - fold_square + prior
+            theta = solve_normal(
+                training_square, right - fold_right + prior @ centre, nonnegative, included
+            )
+            cost += self.costs(fold, theta)
+        return np.sqrt(cost / self.count)
+
+    def _fold_equations(self, scale: tuple[float, ...]) -> list[tuple[Array, Array]]:
+        """Normal equations of each fold; cached for equal scales."""
+        cached: tuple[tuple[float, ...], list[tuple[Array, Array]]] | None
+        cached = getattr(self, "_cached_equations", None)
+        if cached is None or cached[0] != scale:
+            cached = scale, [self.weighted(fold, np.array(scale)) for fold in self.folds]
+            self._cached_equations = cached
+        return cached[1]
