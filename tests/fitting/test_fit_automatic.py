@@ -17,7 +17,8 @@ from taufit.dynamics import gravity_torque
 from taufit.estimators import Wls, is_consistent
 from taufit.fitting import automatic_model, fit as fit, fitted_model
 from taufit.fitting.fit import identifiable_from_data
-from taufit.fitting.selection.friction_terms import correlation_samples, select_friction_terms
+from taufit.fitting.selection.friction_terms import correlation_samples
+from taufit.fitting.selection.term_selection import select_friction_terms
 from taufit.robot import read_robot
 from taufit.signals import condition
 from taufit.terms.friction import Linear

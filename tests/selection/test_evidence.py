@@ -145,11 +145,11 @@ def test_ripple_is_kept_in_the_joint_that_has_it_and_in_no_other():
         3.0 * samples.position[:, 3]
     )
 
-    choice = with_ripple(model, samples)
+    choice = with_ripple(model, None, samples)
     plain, held = choice.model, choice.dropped
     assert plain is model and held == ()
 
-    choice = with_ripple(model, replace(samples, torque=samples.torque + waves))
+    choice = with_ripple(model, None, replace(samples, torque=samples.torque + waves))
     rippled, held = choice.model, choice.dropped
     assert rippled.friction == model.friction
     assert isinstance(rippled.terms[0], Ripple)
@@ -172,7 +172,9 @@ def test_waves_longer_than_the_travel_are_kept_only_where_they_are_plain_to_see(
         np.sin(samples.position[:, joint]) + np.sin(3.0 * samples.position[:, joint])
     )
 
-    choice = with_ripple(model, replace(samples, torque=samples.torque + waves))
+    # With more orders, short waves make up a long one within the travel.
+    orders = (1.0, 2.0, 3.0)
+    choice = with_ripple(model, None, replace(samples, torque=samples.torque + waves), orders)
 
     orders = {
         float(name.rpartition("_")[2])

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from tests.simulated_samples import simulated
 
+from taufit.fitting import data_sufficiency
 from taufit.fitting.selection import linear_friction
 from taufit.fitting.selection.linear_friction import linear_error_ratio, with_linear_friction
 from taufit.fitting.selection.prior_scales import maximise_evidence
@@ -37,7 +38,7 @@ def test_subtracting_a_block_equals_accumulating_the_other_samples():
 
 
 def test_pre_sliding_in_the_data_keeps_the_automatic_terms(monkeypatch):
-    monkeypatch.setattr(linear_friction, "_MAX_SAMPLES_PER_PARAMETER", np.inf)
+    monkeypatch.setattr(data_sufficiency, "_FEW_PER_PARAMETER", np.inf)
     model, _, _, samples = simulated(Presliding(), seed=1, noise=0.1)
     kept, findings = with_linear_friction(model, samples)
     assert kept is model and not findings
@@ -50,9 +51,9 @@ def test_pre_sliding_in_the_data_keeps_the_automatic_terms(monkeypatch):
 def test_long_data_keep_the_automatic_terms(monkeypatch):
     model, _, _, samples = simulated(Presliding(), seed=1, noise=0.1)
     monkeypatch.setattr(linear_friction, "linear_error_ratio", lambda *_: 0.5)
-    monkeypatch.setattr(linear_friction, "_MAX_SAMPLES_PER_PARAMETER", 0.0)
+    monkeypatch.setattr(data_sufficiency, "_FEW_PER_PARAMETER", 0.0)
     assert with_linear_friction(model, samples) == (model, ())
-    monkeypatch.setattr(linear_friction, "_MAX_SAMPLES_PER_PARAMETER", np.inf)
+    monkeypatch.setattr(data_sufficiency, "_FEW_PER_PARAMETER", np.inf)
     chosen, findings = with_linear_friction(model, samples)
     assert chosen.friction == Linear()
     assert "0.50 times" in findings[0].message

@@ -17,8 +17,12 @@ from taufit.estimators.constraints import is_consistent
 from taufit.estimators.estimator import Estimator
 from taufit.fitting.data_sufficiency import DataAmount, require_sufficient_data
 from taufit.fitting.fit_samples import fit_samples
-from taufit.fitting.selection.friction_terms import gaussian_prior, select_friction_terms
-from taufit.fitting.selection.prior_scales import PriorScales, estimate_prior_scales, rated_speed
+from taufit.fitting.selection.friction_terms import gaussian_prior
+from taufit.fitting.selection.prior_scales import (
+    PriorScales,
+    estimate_prior_scales,
+    rated_speed,
+)
 from taufit.fitting.unidirectional_joints import confounded_terms
 from taufit.model.fitted_model import FittedModel
 from taufit.model.score import MAX_NOISE
@@ -26,6 +30,7 @@ from taufit.model.torque_model import TorqueModel
 from taufit.model.training_record import (
     BaseRecord,
     Conditioning,
+    GravityTilt,
     Range,
     Ranges,
     Residuals,
@@ -141,6 +146,7 @@ def fit(  # noqa: PLR0913 - one parameter per setting
     friction_prior: FrictionPrior | None = None,
     load: Float[Array, " p"] | None = None,
     ignore_contradictions: bool = False,
+    scales: PriorScales | None = None,
 ) -> Estimate:
     """Estimate the parameters of a model from samples, with their uncertainty.
 
@@ -162,6 +168,7 @@ def fit(  # noqa: PLR0913 - one parameter per setting
         load: Parameters whose rigid-body torque is the initial load of load-dependent friction, if
             known.
         ignore_contradictions: Whether torque that the robot does not explain is a warning only.
+        scales: Prior scales of the automatic estimator for this model and these samples, if known.
 
     Raises:
         RecordingError: If the recording is too short or contradicts the robot.
@@ -180,7 +187,7 @@ def fit(  # noqa: PLR0913 - one parameter per setting
     require_sufficient_data(model, source, with_prior=automatic)
     amount = DataAmount.from_samples(model, source)
     confounded = confounded_terms(model, source.excerpt)
-    dropped = (*dropped, *model.absent, *_unmeasured_drive_parameters(model, source))
+    dropped = (*dropped, *parameters_without_data(model, source))
     dropped = (*dropped, *(friction_prior.dropped if friction_prior is not None else ()))
     if not automatic:
         # Without priors, one of two equal columns must be dropped.
@@ -191,7 +198,7 @@ def fit(  # noqa: PLR0913 - one parameter per setting
         minimum_noise = amount.minimum_noise(source)
         if load is not None:
             load = reusable_load_parameters(model, source, load, tolerance=SEARCH_LOAD_TOLERANCE)
-        evidence = estimate_prior_scales(
+        evidence = scales or estimate_prior_scales(
             model,
             source,
             dropped=dropped,
@@ -220,6 +227,8 @@ def fit(  # noqa: PLR0913 - one parameter per setting
             least_noise=tuple(minimum_noise.tolist()),
         )
     elif select:
+        from taufit.fitting.selection.term_selection import select_friction_terms
+
         selection = select_friction_terms(model, source, dropped=dropped)
         dropped, load = selection.dropped, selection.load
         rounds = 12 if load is None else 1
@@ -257,14 +266,14 @@ def fit(  # noqa: PLR0913 - one parameter per setting
     )
 
 
-def _unmeasured_drive_parameters(model: TorqueModel, source: SampleSource) -> list[str]:
-    """Friction, rotor and further terms of joints without torque: nothing determines them."""
+def parameters_without_data(model: TorqueModel, source: SampleSource) -> tuple[str, ...]:
+    """Terms that joints do not have, and all terms of joints without torque."""
     layout = model.layout
     is_term = layout.select(lambda parameter: True)
     mask = np.zeros(len(model.names), bool)
     for joint in np.flatnonzero(source.summary.kept_rows == 0).tolist():
         mask |= layout.active(joint) & is_term
-    return [model.names[k] for k in np.flatnonzero(mask)]
+    return (*model.absent, *(model.names[k] for k in np.flatnonzero(mask)))
 
 
 def fitted_model(
@@ -273,6 +282,7 @@ def fitted_model(
     samples: Samples | SampleSource,
     *,
     thermal: ThermalState | None = None,
+    tilt: GravityTilt | None = None,
 ) -> FittedModel:
     """Fitted model with the training record of the fit.
 
@@ -281,6 +291,7 @@ def fitted_model(
         estimate: Result of the fit.
         samples: Training samples.
         thermal: State of the thermal model, if temperature was estimated.
+        tilt: Tilt that the mounting of the model includes, if it was estimated.
     """
     source = as_source(samples)
     ranges = _ranges(source)
@@ -317,6 +328,7 @@ def fitted_model(
             friction_scatter=estimate.friction_scatter,
             from_data=estimate.from_data,
             thermal=thermal,
+            tilt=tilt,
             warnings=estimate.warnings,
         )
     )

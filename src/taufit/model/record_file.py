@@ -25,6 +25,7 @@ from taufit.model.training_record import (
     BaseRecord,
     Conditioning,
     FitSettings,
+    GravityTilt,
     ModelAccuracy,
     Provenance,
     Range,
@@ -73,6 +74,7 @@ def record_to_dict(record: TrainingRecord) -> dict[str, Any]:
         "joint_zero_std": record.joint_zero_std,
         "from_data": record.from_data and write(record.from_data),
         "thermal": record.thermal and write(record.thermal),
+        "gravity_tilt": record.tilt and write(record.tilt),
         "hidden_zeros": record.hidden_zeros or None,
         "simple_terms": None
         if record.simple_terms is None
@@ -123,6 +125,7 @@ def record_from_dict(
         score=_read_score(data["score"], joints),
         accuracy=read_optional(ModelAccuracy, data["accuracy"], checks),
         thermal=read_optional(ThermalState, data["thermal"], checks, j=joints),
+        tilt=read_optional(GravityTilt, data["gravity_tilt"], checks),
         simple_terms=read_optional(SimpleTerms, data["simple_terms"], checks, j=joints, k=terms),
         provenance=_read_provenance(data["provenance"]),
         warnings=data["warnings"].texts(),

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from taufit.model.information_share import InformationShare
 from taufit.model.noise_by_state import NoiseByState
 from taufit.model.score import Score
 from taufit.signals.samples import Samples
+
+if TYPE_CHECKING:
+    from taufit.robot import Robot
 
 # Default cut-off and sampling rate of a model without record [Hz].
 DEFAULT_CUTOFF_HZ = 10.0
@@ -198,6 +201,36 @@ class Residuals:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class GravityTilt:
+    """Tilt of the base against the declared mounting; the model's mounting includes it.
+
+    Attributes:
+        angles: Roll and pitch to add to the declared mounting [rad].
+        covariance: Their covariance [rad^2].
+        halves_agree: Whether both halves of the data give the same tilt within their deviations.
+    """
+
+    angles: Float[Array, " 2"]
+    covariance: Float[Array, "2 2"]
+    halves_agree: bool = False
+
+    @property
+    def std(self) -> Float[Array, " 2"]:
+        """Standard deviations of roll and pitch [rad]."""
+        return np.sqrt(np.diag(self.covariance))
+
+    @property
+    def chi_square(self) -> float:
+        """Squared distance from zero in standard deviations."""
+        return float(self.angles @ np.linalg.solve(self.covariance, self.angles))
+
+    def apply(self, robot: Robot) -> Robot:
+        """Robot of the declared mounting, tilted."""
+        roll, pitch, yaw = robot.mounting
+        return robot.with_mounting((roll + self.angles[0], pitch + self.angles[1], yaw))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class ThermalState:
     """Thermal model with two time constants per joint, as identified from friction.
 
@@ -349,6 +382,7 @@ class TrainingRecord:
         score: Score on the training data, or None.
         accuracy: Accuracy on hold-out data, else on the training data, or None if unknown.
         thermal: Thermal state where temperature is estimated, or None.
+        tilt: Estimated tilt of the base, or None where the declared mounting is used.
         simple_terms: Information for export to simpler formats, or None if unknown.
         provenance: Origin of the model, or None.
         warnings: Messages for users of the model.
@@ -369,6 +403,7 @@ class TrainingRecord:
     score: Score | None = None
     accuracy: ModelAccuracy | None = None
     thermal: ThermalState | None = None
+    tilt: GravityTilt | None = None
     simple_terms: SimpleTerms | None = None
     provenance: Provenance | None = None
     warnings: tuple[str, ...] = ()

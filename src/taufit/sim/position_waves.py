@@ -125,9 +125,10 @@ def ripple_ranges(
     low, high = [np.zeros((joints, 0))], [np.zeros((joints, 0))]
     for term, _ in _terms(friction):
         if term.orders:
-            ends = term.position_range(joints)
-            low.append(np.tile(ends[0][:, None], len(term.orders)))
-            high.append(np.tile(ends[1][:, None], len(term.orders)))
+            motors = [term.of_joint(j) for j in range(joints)]
+            for out, name, free in ((low, "lower", -np.inf), (high, "upper", np.inf)):
+                ends = [(getattr(motor, name, ()) or (free,))[0] for motor in motors]
+                out.append(np.tile(np.array(ends)[:, None], len(term.orders)))
     return np.hstack(low), np.hstack(high)
 
 

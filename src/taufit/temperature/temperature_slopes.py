@@ -14,7 +14,7 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import PoorExcitationError, RecordingError, TaufitError
 from taufit.core.parameters import joint_parameter
-from taufit.fitting.selection.friction_terms import select_friction_terms
+from taufit.fitting.selection.term_selection import select_friction_terms
 from taufit.model.fitted_model import FittedModel
 from taufit.model.torque_model import TorqueModel
 from taufit.model.training_record import ThermalState

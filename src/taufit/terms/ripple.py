@@ -20,8 +20,7 @@ class Ripple(Term):
     Imperfectly round gears, bearings and torque sensors cause torque that is periodic in the angle
     of the joint, or of the motor if o_k is a multiple of the gear ratio. It is conservative.
 
-    Waves fitted on part of a turn say nothing about the rest: outside the trained range the angle
-    is held at the edge of the range.
+    Outside the trained range the angle is held at the edge of the range.
 
     Attributes:
         orders: Orders o_k, waves per radian of the joint.
@@ -60,13 +59,6 @@ class Ripple(Term):
 
     def within(self, lower: tuple[float, ...], upper: tuple[float, ...]) -> Ripple:
         return Ripple(self.orders, lower, upper)
-
-    def position_range(self, joints: int) -> tuple[Float[Array, " j"], Float[Array, " j"]]:
-        if not self.lower:
-            return Term.position_range(self, joints)
-        ends = (np.broadcast_to(end, joints) for end in (self.lower, self.upper))
-        lower, upper = (np.array(end, float) for end in ends)
-        return lower, upper
 
     def unbounded(self) -> Ripple:
         return Ripple(self.orders)

@@ -229,10 +229,6 @@ class Term:
         """Term for positions in a range, one per joint, if it does not extrapolate."""
         return self
 
-    def position_range(self, joints: int) -> tuple[Float[Array, " j"], Float[Array, " j"]]:
-        """Range of positions, per joint, outside which the position is held."""
-        return np.full(joints, -np.inf), np.full(joints, np.inf)
-
     def unbounded(self) -> Term:
         """Term with equal columns within a range of its inputs, for which they are not limited."""
         return self

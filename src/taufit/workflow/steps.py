@@ -27,6 +27,7 @@ from taufit.estimators import Estimator
 from taufit.fitting import automatic_model, fitted_model
 from taufit.fitting.data_sufficiency import DataAmount, require_sufficient_data
 from taufit.fitting.fit import fit
+from taufit.fitting.selection.prior_scales import PriorScales
 from taufit.fitting.selection.ripple import with_ripple
 from taufit.fitting.unidirectional_joints import unidirectional_findings
 from taufit.model.fitted_model import FittedModel
@@ -37,6 +38,7 @@ from taufit.model.torque_model import TorqueModel
 from taufit.model.training_record import (
     Conditioning,
     FitSettings,
+    GravityTilt,
     Provenance,
     Ranges,
     TrainingRecord,
@@ -88,6 +90,8 @@ class FitState:
         temperature_fit: Temperature law of friction; None if temperatures are not used.
         dropped: Parameters without support by the data.
         load: Parameters of the initial load of load-dependent friction.
+        tilt: Tilt of the base, included in the model's mounting; None for the declared one.
+        scales: Prior scales of the model; None if they are not known yet.
     """
 
     robot: Robot
@@ -100,6 +104,8 @@ class FitState:
     temperature_fit: TemperatureLawFit | None = None
     dropped: tuple[str, ...] = ()
     load: Any = None
+    tilt: GravityTilt | None = None
+    scales: PriorScales | None = None
 
     @property
     def unsigned(self) -> bool:
@@ -212,7 +218,7 @@ def diagnose(request: FitRequest, data: TrainingData, state: FitState) -> FitSta
 
 
 def adapt_structure(request: FitRequest, state: FitState) -> FitState:
-    """Determine torque signs, temperature law, friction terms and ripple from the data."""
+    """Determine torque signs, temperature law, friction terms, tilt and ripple from the data."""
     signs, source = _recover_signs(request, state)
     model = state.model
     dropped: tuple[str, ...] = ()
@@ -228,28 +234,58 @@ def adapt_structure(request: FitRequest, state: FitState) -> FitState:
         temperature_fit=temperature_fit,
         dropped=dropped,
     )
-    return _select_terms(state) if request.selects_terms else state
+    if request.selects_terms:
+        state = _select_friction(state)
+    if any(finding.kind == "linear_friction" for finding in state.findings):
+        # What is too short for the automatic friction terms is too short for tilt and ripple.
+        return state
+    if _may_tilt(request, state):
+        state = _estimate_tilt(state)
+    return _select_ripple(state) if request.selects_terms else state
 
 
-def _select_terms(state: FitState) -> FitState:
-    """State with linear friction, or with pre-sliding width and ripple, from the data."""
-    model, source = state.model, state.source
+def _may_tilt(request: FitRequest, state: FitState) -> bool:
+    """Whether the tilt of the base is a parameter of this fit."""
+    has_prior = isinstance(request.friction, FittedModel)
+    return not (state.unsigned or request.fixed_estimator or has_prior)
+
+
+def _select_friction(state: FitState) -> FitState:
+    """State with linear friction or a pre-sliding width where the data ask for it."""
     if state.temperature_fit is not None and state.temperature_fit.law != "none":
         from taufit.fitting.selection.presliding_width import with_fitted_width
 
         # Temperature effects are small and would be masked by wrong pre-sliding widths.
-        model = with_fitted_width(model, source)
-    elif state.signs is None:
-        from taufit.fitting.selection.linear_friction import with_linear_friction
+        return replace(state, model=with_fitted_width(state.model, state.source))
+    amount = DataAmount.from_samples(state.model, state.source)
+    if state.signs is not None or not amount.is_small:
+        return state
+    from taufit.fitting.selection.linear_friction import with_linear_friction
 
-        model, findings = with_linear_friction(model, source)
-        if findings:
-            return replace(state, model=model, findings=(*state.findings, *findings))
+    model, findings = with_linear_friction(state.model, state.source)
+    return replace(state, model=model, findings=(*state.findings, *findings))
+
+
+def _estimate_tilt(state: FitState) -> FitState:
+    """State with the tilt of the base, and the prior scales of its model."""
+    from taufit.fitting.gravity_tilt import tilt_findings, with_tilt
+
+    model, tilt, scales = with_tilt(state.model, state.source, state.dropped)
+    findings = (*state.findings, *tilt_findings(tilt))
+    return replace(state, model=model, tilt=tilt, scales=scales, findings=findings)
+
+
+def _select_ripple(state: FitState) -> FitState:
+    """State with ripple where the data support it."""
+    model, source = state.model, state.source
     if DataAmount.from_samples(model, source).prior_dependence > 0.0:
-        return replace(state, model=model)
-    ripple = source.compute_on_excerpt(with_ripple, model)
+        return state
+    load = None if state.scales is None else state.scales.load
+    ripple = source.compute_on_excerpt(with_ripple, model, load)
+    if ripple.model is model:
+        return state
     dropped = (*state.dropped, *ripple.dropped)
-    return replace(state, model=ripple.model, load=ripple.load, dropped=dropped)
+    return replace(state, model=ripple.model, load=ripple.load, dropped=dropped, scales=None)
 
 
 def solve(request: FitRequest, state: FitState) -> Fit:
@@ -278,11 +314,11 @@ def solve(request: FitRequest, state: FitState) -> Fit:
             load=state.load,
             friction_prior=friction_prior,
             ignore_contradictions=request.ignore_contradictions,
+            scales=state.scales,
         )
     thermal = None if state.temperature_fit is None else state.temperature_fit.thermal
-    return Fit(
-        fitted_model(state.model, estimate, state.source, thermal=thermal), estimate, estimator
-    )
+    fitted = fitted_model(state.model, estimate, state.source, thermal=thermal, tilt=state.tilt)
+    return Fit(fitted, estimate, estimator)
 
 
 def assess(

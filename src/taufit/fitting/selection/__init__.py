@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from taufit.core.lazy import lazy_package
 
 if TYPE_CHECKING:
-    from taufit.fitting.selection.friction_terms import (
+    from taufit.fitting.selection.shapes import fit_shapes as fit_shapes
+    from taufit.fitting.selection.term_selection import (
         TermSelection as TermSelection,
         select_friction_terms as select_friction_terms,
     )
-    from taufit.fitting.selection.shapes import fit_shapes as fit_shapes
 
 lazy_package(__name__)

@@ -30,10 +30,6 @@ _GAP_S = 0.5
 # Errors of linear over automatic friction below which linear friction is used. Tests of two arms
 # bound it to 0.92-1.02 (xMate alone) and 0.92-0.97 (Kinova alone).
 _MAX_RATIO = 0.95
-# Independent samples per parameter from which on the automatic terms are kept: twice the number
-# that a fit without priors requires. xMate and Kinova have 2-6; on the KR300 with 10, whose test
-# repeats the motion, left-out blocks prefer linear friction wrongly by 17 %.
-_MAX_SAMPLES_PER_PARAMETER = 8.0
 
 
 def with_linear_friction(
@@ -50,7 +46,7 @@ def with_linear_friction(
     """
     source = as_source(samples)
     amount = DataAmount.from_samples(model, source)
-    if model.friction is None or amount.samples_per_parameter >= _MAX_SAMPLES_PER_PARAMETER:
+    if model.friction is None or not amount.is_small:
         return model, ()
     ratio = linear_error_ratio(model, source, amount.minimum_noise(source))
     if not ratio < _MAX_RATIO:

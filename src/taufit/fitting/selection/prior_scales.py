@@ -112,9 +112,14 @@ def estimate_prior_scales(
             the measured torque as load.
         unidirectional: Joints, counted from 0, that moved in one direction only.
     """
-    search = maximise_evidence(
-        model, as_source(samples), dropped, minimum_noise, load, unidirectional
+    return prior_scales(
+        maximise_evidence(model, as_source(samples), dropped, minimum_noise, load, unidirectional)
     )
+
+
+def prior_scales(search: EvidenceMaximisation) -> PriorScales:
+    """Result of a converged search."""
+    model = search.model
     has_ripple = bool(np.any(search.scales.is_ripple))
     return PriorScales(
         search.link_weight * search.correlation,
@@ -342,6 +347,11 @@ class EvidenceMaximisation:
         for _ in range(_ROUNDS):
             self._iterate()
 
+    @property
+    def free(self) -> Bool[Array, " p"]:
+        """Mask of parameters that are neither fixed nor at their bound of zero."""
+        return np.asarray(self.included & ((self.theta != 0.0) | ~self.model.nonnegative))
+
     def prior_precision(self) -> Float[Array, "p p"]:
         """Precision of the prior of the nominal links."""
         layout = self.model.layout
@@ -371,9 +381,7 @@ class EvidenceMaximisation:
         layout = self.model.layout
         precision, links = self.precision(), self.prior_precision()
         total = self.square + links + np.diag(precision)
-        free = (
-            self.included & ((self.theta != 0.0) | ~self.model.nonnegative) & (np.diag(total) > 0.0)
-        )
+        free = self.free & (np.diag(total) > 0.0)
         covariance = inverse_on_subset(total, free, 1e-9)
         term_shares = np.where(free, 1.0 - precision * np.diag(covariance), 0.0)
         link_slices = [layout.link(k) for k in range(layout.joints)]
@@ -392,10 +400,9 @@ class EvidenceMaximisation:
         layout = model.layout
         precision = self.precision()
         total = self.square + self.prior_precision() + np.diag(precision)
-        theta = self.map_estimate(self.included)
-        free = self.included & ((theta != 0.0) | ~model.nonnegative) & (np.diag(total) > 0.0)
+        theta = self.theta = self.map_estimate(self.included)
+        free = self.free & (np.diag(total) > 0.0)
         covariance = inverse_on_subset(total, free, 1e-9)
-        self.theta = theta
         data_share = np.where(free, 1.0 - precision * np.diag(covariance), 0.0)
         all_parameters = np.ones(layout.size, bool)
         self.offset = _scale(

@@ -42,7 +42,10 @@ class RippleSelection:
 
 
 def with_ripple(
-    model: TorqueModel, samples: Samples | SampleSource, orders: tuple[float, ...] = ORDERS
+    model: TorqueModel,
+    load: Float[Array, " p"] | None,
+    samples: Samples | SampleSource,
+    orders: tuple[float, ...] = ORDERS,
 ) -> RippleSelection:
     """Model with torque ripple where the data support it.
 
@@ -56,6 +59,7 @@ def with_ripple(
 
     Args:
         model: Friction without ripple.
+        load: Parameters of `model` whose rigid-body torque is the initial load, if known.
         samples: Conditioned motion and torque; of long recordings an excerpt is used.
         orders: Waves per radian of the joint.
     """
@@ -68,9 +72,11 @@ def with_ripple(
     identifiable = waves & np.isin(np.arange(layout.size), base_parameters(ripple_model).columns)
     source = as_source(samples)
     within_travel = identifiable & _within_travel(layout, waves, ripple.orders, source)
-    search = prepare_evidence(
-        ripple_model, as_source(source.excerpt), _names_in_mask(layout, waves & ~identifiable)
-    )
+    if load is not None:
+        values = dict(zip(model.names, load.tolist(), strict=True))
+        load = np.array([values.get(name, 0.0) for name in layout.names])
+    held = _names_in_mask(layout, waves & ~identifiable)
+    search = prepare_evidence(ripple_model, as_source(source.excerpt), held, initial_load=load)
     owner = np.asarray(layout.owner)
     independent = np.maximum(search.regression.torque.count / search.correlation, 2.0)
     # Joints whose waves explain too little even without a prior need no search.
