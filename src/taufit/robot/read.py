@@ -11,7 +11,6 @@ from pathlib import Path
 
 from taufit.core.bounded_reading import read_bytes
 from taufit.core.errors import MissingExtraError, RobotError
-from taufit.core.extras import missing_extra
 from taufit.core.files import write_text
 from taufit.robot.robot import Robot
 
@@ -137,6 +136,8 @@ def _expand_xacro(path: Path) -> str:
         from xacrodoc import XacroDoc
     except ImportError:
         instead = "expand the file with `xacro FILE > robot.urdf`"
+        from taufit.core.extras import missing_extra
+
         raise missing_extra("xacro", str(path), instead) from None
     try:
         # Meshes are not opened, so their packages need not exist.
