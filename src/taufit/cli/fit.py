@@ -25,7 +25,6 @@ from taufit.cli.options.fit import (
     ModelOptions,
     ResultOptions,
 )
-from taufit.cli.parts.next_step import next_step
 from taufit.core.parameters import parse_name
 
 # Approximate number of passes over the files.
@@ -291,6 +290,8 @@ def _show(
         )
     if is_refused:
         return
+    from taufit.cli.parts.next_step import next_step
+
     console.print(
         f"Written: {output}\n"
         + next_step("export", output, "-o", "arm.urdf", purpose="puts the model to use; ")

@@ -135,6 +135,13 @@ def automatic_model(
 
 @renamed_keywords(known="friction_prior")
 @one_blas_thread
+def _reusable_load(
+    model: TorqueModel, source: SampleSource, load: Float[Array, " p"] | None, **settings: float
+) -> Float[Array, " p"] | None:
+    """Load that is close enough to the final one; None if it is unknown."""
+    return None if load is None else reusable_load_parameters(model, source, load, **settings)
+
+
 def fit(  # noqa: PLR0913 - one parameter per setting
     model: TorqueModel,
     samples: Samples | SampleSource,
@@ -196,8 +203,7 @@ def fit(  # noqa: PLR0913 - one parameter per setting
     rounds = 12
     if estimator is None:
         minimum_noise = amount.minimum_noise(source)
-        if load is not None:
-            load = reusable_load_parameters(model, source, load, tolerance=SEARCH_LOAD_TOLERANCE)
+        load = _reusable_load(model, source, load, tolerance=SEARCH_LOAD_TOLERANCE)
         evidence = scales or estimate_prior_scales(
             model,
             source,
@@ -207,11 +213,7 @@ def fit(  # noqa: PLR0913 - one parameter per setting
             unidirectional=confounded.joints,
         )
         # The load of the converged search is closer to the final fit than one without priors.
-        load = (
-            None
-            if evidence.load is None
-            else reusable_load_parameters(model, source, evidence.load)
-        )
+        load = _reusable_load(model, source, evidence.load)
         rounds = rounds if load is None else 0
         precision, expected = evidence.precision, np.zeros(len(model.names))
         if friction_prior is not None:

@@ -55,6 +55,10 @@ def _residuals_to_dict(residuals: Residuals) -> dict[str, Any]:
     return out
 
 
+def _write_optional(section: Any) -> Any:
+    return None if section is None else write(section)
+
+
 def record_to_dict(record: TrainingRecord) -> dict[str, Any]:
     """Sections of a model file, except the entries of the parameters."""
     score = record.score
@@ -72,9 +76,9 @@ def record_to_dict(record: TrainingRecord) -> dict[str, Any]:
     sections = {
         "friction_scatter": record.friction_scatter,
         "joint_zero_std": record.joint_zero_std,
-        "from_data": record.from_data and write(record.from_data),
-        "thermal": record.thermal and write(record.thermal),
-        "gravity_tilt": record.tilt and write(record.tilt),
+        "from_data": _write_optional(record.from_data),
+        "thermal": _write_optional(record.thermal),
+        "gravity_tilt": _write_optional(record.tilt),
         "hidden_zeros": record.hidden_zeros or None,
         "simple_terms": None
         if record.simple_terms is None
