@@ -133,8 +133,6 @@ def automatic_model(
     )
 
 
-@renamed_keywords(known="friction_prior")
-@one_blas_thread
 def _reusable_load(
     model: TorqueModel, source: SampleSource, load: Float[Array, " p"] | None, **settings: float
 ) -> Float[Array, " p"] | None:
@@ -142,6 +140,8 @@ def _reusable_load(
     return None if load is None else reusable_load_parameters(model, source, load, **settings)
 
 
+@renamed_keywords(known="friction_prior")
+@one_blas_thread
 def fit(  # noqa: PLR0913 - one parameter per setting
     model: TorqueModel,
     samples: Samples | SampleSource,
