@@ -90,7 +90,7 @@ def test_damaged_files_are_named(tmp_path):
     refuse(lambda d: d["parameters"][0].update(value=None), r"parameters\[0\]\.value is None")
     refuse(lambda d: d["robot"].pop("links"), r"it has no robot\.links")
     refuse(lambda d: d["friction"].update(name="magic"), "'magic' is not known")
-    with pytest.raises(TaufitError, match="there is no model"):
+    with pytest.raises(TaufitError, match="there is no file"):
         read_model(tmp_path / "none.json")
     (tmp_path / "bad.json").write_text("{")
     with pytest.raises(TaufitError, match="line 1 is not JSON"):

@@ -89,7 +89,8 @@ def test_people_see_the_verdict_first_and_the_next_step_last(files, tmp_path, ca
     )  # fmt: skip
     assert code == 0
     assert out.startswith(("PASS", "FAIL"))
-    assert "Next: `taufit check" in " ".join(out.split())[-400:]
+    end = " ".join(out.split())[-400:]
+    assert "Next: `taufit export" in end and "`taufit check" in end
     assert "only base parameters are measured" in " ".join(out.split())
 
 

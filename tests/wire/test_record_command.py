@@ -271,17 +271,17 @@ def test_a_robot_that_is_not_ready_is_not_moved(robot, tmp_path, change, says):
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
-        (["nowhere.invalid"], 1, "cannot be reached"),
-        (["a b"], 1, "is not a source"),
-        (["127.0.0.1", "--ports", "rtde=x"], 1, "is not a port"),
+        (["nowhere.invalid"], 3, "cannot be reached"),
+        (["a b"], 3, "is not a source"),
+        (["127.0.0.1", "--ports", "rtde=x"], 3, "is not a port"),
         (["127.0.0.1", "-o", "run.csv"], 2, "parquet"),
-        (["127.0.0.1", "missing.json", "--yes"], 1, "missing.json"),
-        (["franka:127.0.0.1", "MOTION", "--yes"], 1, "only read"),
+        (["127.0.0.1", "missing.json", "--yes"], 3, "missing.json"),
+        (["franka:127.0.0.1", "MOTION", "--yes"], 3, "only read"),
         (["127.0.0.1", "--dry-run"], 2, "nothing to send"),
         (["ros2:/joint_states", "MOTION", "--stream", "--dry-run"], 2, "whole trajectory"),
-        (["127.0.0.1", "MOTION", "--robot", "panda", "--dry-run"], 1, "moves 6 joints; panda has"),
-        (["127.0.0.1", "NAMELESS", "--dry-run"], 1, "name it with --robot"),
-        (["127.0.0.1", "SAMPLED", "--periods", "2", "--dry-run"], 1, "not a periodic motion"),
+        (["127.0.0.1", "MOTION", "--robot", "panda", "--dry-run"], 3, "moves 6 joints; panda has"),
+        (["127.0.0.1", "NAMELESS", "--dry-run"], 3, "name it with --robot"),
+        (["127.0.0.1", "SAMPLED", "--periods", "2", "--dry-run"], 3, "not a periodic motion"),
     ],
 )
 def test_wrong_words_are_answered_in_one_message(tmp_path, arguments, code, says):
