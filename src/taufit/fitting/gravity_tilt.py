@@ -83,6 +83,13 @@ def with_tilt(
     return replace(model, robot=tilt.apply(model.robot)), tilt, prior_scales(search)
 
 
+def with_tilt_of_excerpt(
+    model: TorqueModel, dropped: tuple[str, ...], source: SampleSource
+) -> tuple[TorqueModel, GravityTilt | None]:
+    """Model with the tilt that the excerpt of a source shows, and the tilt."""
+    return with_tilt(model, source.excerpt, dropped)[:2]
+
+
 def tilt_findings(tilt: GravityTilt | None) -> tuple[Finding, ...]:
     """Tilt with its 95 % interval, if it is significant and both halves of the data agree."""
     if tilt is None or not tilt.halves_agree or tilt.chi_square < _SIGNIFICANT:

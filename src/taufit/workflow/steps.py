@@ -268,9 +268,15 @@ def _select_friction(state: FitState) -> FitState:
 
 def _estimate_tilt(state: FitState) -> FitState:
     """State with the tilt of the base, and the prior scales of its model."""
-    from taufit.fitting.gravity_tilt import tilt_findings, with_tilt
+    from taufit.fitting.gravity_tilt import tilt_findings, with_tilt, with_tilt_of_excerpt
 
-    model, tilt, scales = with_tilt(state.model, state.source, state.dropped)
+    scales = None
+    if isinstance(state.source, SamplesInMemory):
+        model, tilt, scales = with_tilt(state.model, state.source, state.dropped)
+    else:
+        model, tilt = state.source.compute_on_excerpt(
+            with_tilt_of_excerpt, state.model, state.dropped
+        )
     findings = (*state.findings, *tilt_findings(tilt))
     return replace(state, model=model, tilt=tilt, scales=scales, findings=findings)
 
@@ -282,7 +288,7 @@ def _select_ripple(state: FitState) -> FitState:
         return state
     load = None if state.scales is None else state.scales.load
     ripple = source.compute_on_excerpt(with_ripple, model, load)
-    if ripple.model is model:
+    if ripple.model.names == model.names:
         return state
     dropped = (*state.dropped, *ripple.dropped)
     return replace(state, model=ripple.model, load=ripple.load, dropped=dropped, scales=None)
@@ -447,7 +453,7 @@ def _recover_signs(
 
 def _fit_temperature_law(request: FitRequest, state: FitState) -> TemperatureLawFit | None:
     """Temperature law that the samples support; None if none was requested or recorded."""
-    has_temperature = state.source.excerpt.temperature is not None
+    has_temperature = state.source.head.temperature is not None
     if request.temperature == "none" or (request.temperature == "auto" and not has_temperature):
         return None
     from taufit.temperature.law_by_parts import with_temperature_law_by_parts
