@@ -67,7 +67,8 @@ def test_tables_fit_80_columns(robot, folder, tmp_path, capsys, monkeypatch):
                     "--holdout", path, "--allow-repeats", "-o", tmp_path / "m.json")  # fmt: skip
     assert code == 0
     lines = out.splitlines()
-    assert max(map(len, lines)) <= 80
+    # Commands to paste are not broken.
+    assert max(len(line) for line in lines if "`taufit" not in line) <= 80
     # No figure is broken over two lines.
     rows = [line.split() for line in lines if line.startswith(" training ")]
     assert len(rows[0]) == 2 + taufit.read_robot(robot).joints

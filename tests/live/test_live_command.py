@@ -82,15 +82,15 @@ def test_the_printed_address_opens_the_page_and_a_signal_ends_it(folder):
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [
-        (("nothing.parquet", "model.json"), 1, "no file nothing.parquet"),
-        (("a b", "model.json"), 1, "not a source"),
-        (("run.parquet", "run.parquet"), 1, "model"),
+        (("nothing.parquet", "model.json"), 3, "no file nothing.parquet"),
+        (("a b", "model.json"), 3, "not a source"),
+        (("run.parquet", "run.parquet"), 3, "model"),
         (("run.parquet", "model.json", "--json", "--publish", "-"), 2, "standard output"),
         (("127.0.0.1", "model.json", "--record", "x.csv"), 2, ".parquet"),
         (("run.parquet", "model.json", "--record", "x.parquet"), 2, "recording already"),
-        (("run.parquet", "model.json", "--bind", "0.0.0.0"), 1, "every address"),
-        (("run.parquet", "model.json", "--bind", "203.0.113.9"), 1, "cannot listen"),
-        (("127.0.0.1", "model.json", "--ports", "rtde=9"), 1, "refused"),
+        (("run.parquet", "model.json", "--bind", "0.0.0.0"), 3, "every address"),
+        (("run.parquet", "model.json", "--bind", "203.0.113.9"), 3, "cannot listen"),
+        (("127.0.0.1", "model.json", "--ports", "rtde=9"), 3, "refused"),
     ],
 )
 def test_what_is_wrong_is_told_in_one_message(folder, words, code, says):

@@ -15,6 +15,7 @@ import pytest
 import taufit.model
 from taufit.model import FittedModel, TorqueModel, TrainingRecord, read_model, training_record
 from taufit.model.model_file import model_from_dict, model_to_dict
+from taufit.model.payload import Payload
 
 SOURCE = Path(taufit.__file__).parent
 OLD = Path(__file__).parent / "model_0_1.json"
@@ -29,7 +30,7 @@ NOUNS = [
 
 def _mappings(noun):
     """Fields that can be asked by a string."""
-    hints = typing.get_type_hints(noun, include_extras=False)
+    hints = typing.get_type_hints(noun, localns={"Payload": Payload}, include_extras=False)
     kinds = {name: typing.get_origin(hint) or hint for name, hint in hints.items()}
     return {n for n, kind in kinds.items() if isinstance(kind, type) and issubclass(kind, Mapping)}
 

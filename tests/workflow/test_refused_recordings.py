@@ -52,7 +52,7 @@ def test_a_refused_recording_gives_a_fail_with_table_and_report(fault, tmp_path,
     command = ["fit", "ur3e", tmp_path / "run.parquet", "--friction", "linear",
                "-o", tmp_path / "model.json", "--json"]  # fmt: skip
     code, _, words = run(capsys, *command)
-    assert code == 1 and FAULTS[fault] in " ".join(words.split())
+    assert code == 3 and FAULTS[fault] in " ".join(words.split())
     assert not (tmp_path / "model.json").exists()
     report = tmp_path / "report.html"
     code, page, _ = run(capsys, *command, "--ignore-contradictions", "--report", report)

@@ -289,7 +289,7 @@ def _select_ripple(state: FitState) -> FitState:
     load = None if state.scales is None else state.scales.load
     ripple = source.compute_on_excerpt(with_ripple, model, load)
     if ripple.model.names == model.names:
-        return state
+        return state if state.scales is not None else replace(state, load=ripple.load)
     dropped = (*state.dropped, *ripple.dropped)
     return replace(state, model=ripple.model, load=ripple.load, dropped=dropped, scales=None)
 
