@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import random
+import re
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,16 @@ class _Fault(ast.NodeTransformer):
         return node
 
 
+def _is_exchange_of_names(text: str, changed: str) -> bool:
+    """Whether two names were exchanged throughout: one file alone cannot show that as a fault."""
+    old, new = (re.findall(r"\w+", ast.unparse(ast.parse(t))) for t in (text, changed))
+    pairs = {(a, b) for a, b in zip(old, new, strict=False) if a != b}
+    if len(old) != len(new) or len(pairs) != 2 or {(b, a) for a, b in pairs} != pairs:
+        return False
+    exchange = dict(pairs)
+    return [exchange.get(word, word) for word in old] == new
+
+
 @pytest.mark.parametrize("kind", ["number", "operands", "variable", "statement"])
 def test_faults_beside_names_are_found(kind):
     rng = random.Random(kind)
@@ -80,6 +91,8 @@ def test_faults_beside_names_are_found(kind):
         fault = _Fault(kind, rng.randrange(6))
         changed = ast.unparse(fault.visit(ast.parse(text)))
         if fault.made and ast.dump(ast.parse(changed)) != ast.dump(ast.parse(text)):
+            if _is_exchange_of_names(text, changed):
+                continue
             made += 1
             assert verdict(text, changed) == 2, path
     assert made >= 5
