@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import random
-import re
 from pathlib import Path
 
 import pytest
@@ -50,7 +49,10 @@ class _Fault(ast.NodeTransformer):
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         self.generic_visit(node)
-        if self.kind == "operands" and ast.dump(node.left) != ast.dump(node.right) and self._here():
+        differ = ast.dump(node.left) != ast.dump(node.right)
+        # Two attributes of one object that stand nowhere else may have exchanged their names.
+        attributes = isinstance(node.left, ast.Attribute) and isinstance(node.right, ast.Attribute)
+        if self.kind == "operands" and differ and not attributes and self._here():
             return ast.BinOp(node.right, node.op, node.left)
         return node
 
@@ -72,16 +74,6 @@ class _Fault(ast.NodeTransformer):
         return node
 
 
-def _is_exchange_of_names(text: str, changed: str) -> bool:
-    """Whether two names were exchanged throughout: one file alone cannot show that as a fault."""
-    old, new = (re.findall(r"\w+", ast.unparse(ast.parse(t))) for t in (text, changed))
-    pairs = {(a, b) for a, b in zip(old, new, strict=False) if a != b}
-    if len(old) != len(new) or len(pairs) != 2 or {(b, a) for a, b in pairs} != pairs:
-        return False
-    exchange = dict(pairs)
-    return [exchange.get(word, word) for word in old] == new
-
-
 @pytest.mark.parametrize("kind", ["number", "operands", "variable", "statement"])
 def test_faults_beside_names_are_found(kind):
     rng = random.Random(kind)
@@ -91,8 +83,6 @@ def test_faults_beside_names_are_found(kind):
         fault = _Fault(kind, rng.randrange(6))
         changed = ast.unparse(fault.visit(ast.parse(text)))
         if fault.made and ast.dump(ast.parse(changed)) != ast.dump(ast.parse(text)):
-            if _is_exchange_of_names(text, changed):
-                continue
             made += 1
             assert verdict(text, changed) == 2, path
     assert made >= 5

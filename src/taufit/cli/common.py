@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from taufit.core.names import printable
-from taufit.core.plain_data import to_plain_data
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -38,6 +37,8 @@ def reset_printed_json() -> None:
 
 def print_json(data: dict[str, Any]) -> None:
     """Print one JSON object on stdout."""
+    from taufit.core.plain_data import to_plain_data
+
     _printed_json.set(True)
     print(json.dumps(to_plain_data(data), allow_nan=False))
 
