@@ -61,7 +61,7 @@ def command(  # noqa: PLR0913 - one parameter per group of options
     `taufit fit`; a friction test goes to `taufit friction`.
     """
     from taufit.clearance import clearance_block
-    from taufit.cli.common import to_plain_data
+    from taufit.core.plain_data import to_plain_data
     from taufit.excitation import KINDS, plan, write_motion
 
     kind = require_choice(_ALIASES.get(kind, kind), KINDS, "--kind")

@@ -118,10 +118,10 @@ def command(
     """
     import time
 
-    from taufit.cli.common import to_plain_data
     from taufit.cli.parts.servo_verbs import simulate_servo
     from taufit.cli.parts.simulated_files import number_file, truth_path
     from taufit.core.files import write_json
+    from taufit.core.plain_data import to_plain_data
     from taufit.recording import write_recording
     from taufit.servo.model import is_servo_file
     from taufit.sim.batch import run_many
