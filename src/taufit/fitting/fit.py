@@ -153,7 +153,6 @@ def fit(  # noqa: PLR0913 - one parameter per setting
     friction_prior: FrictionPrior | None = None,
     load: Float[Array, " p"] | None = None,
     ignore_contradictions: bool = False,
-    scales: PriorScales | None = None,
 ) -> Estimate:
     """Estimate the parameters of a model from samples, with their uncertainty.
 
@@ -175,7 +174,6 @@ def fit(  # noqa: PLR0913 - one parameter per setting
         load: Parameters whose rigid-body torque is the initial load of load-dependent friction, if
             known.
         ignore_contradictions: Whether torque that the robot does not explain is a warning only.
-        scales: Prior scales of the automatic estimator for this model and these samples, if known.
 
     Raises:
         RecordingError: If the recording is too short or contradicts the robot.
@@ -204,7 +202,7 @@ def fit(  # noqa: PLR0913 - one parameter per setting
     if estimator is None:
         minimum_noise = amount.minimum_noise(source)
         load = _reusable_load(model, source, load, tolerance=SEARCH_LOAD_TOLERANCE)
-        evidence = scales or estimate_prior_scales(
+        evidence = estimate_prior_scales(
             model,
             source,
             dropped=dropped,

@@ -85,9 +85,10 @@ def with_tilt(
 
 def with_tilt_of_excerpt(
     model: TorqueModel, dropped: tuple[str, ...], source: SampleSource
-) -> tuple[TorqueModel, GravityTilt | None]:
-    """Model with the tilt that the excerpt of a source shows, and the tilt."""
-    return with_tilt(model, source.excerpt, dropped)[:2]
+) -> tuple[TorqueModel, GravityTilt | None, Float[Array, " p"] | None]:
+    """Model with the tilt that the excerpt of a source shows, the tilt, and the load found."""
+    tilted, tilt, scales = with_tilt(model, source.excerpt, dropped)
+    return tilted, tilt, scales.load
 
 
 def tilt_findings(tilt: GravityTilt | None) -> tuple[Finding, ...]:

@@ -27,7 +27,6 @@ from taufit.estimators import Estimator
 from taufit.fitting import automatic_model, fitted_model
 from taufit.fitting.data_sufficiency import DataAmount, require_sufficient_data
 from taufit.fitting.fit import fit
-from taufit.fitting.selection.prior_scales import PriorScales
 from taufit.fitting.selection.ripple import with_ripple
 from taufit.fitting.unidirectional_joints import unidirectional_findings
 from taufit.model.fitted_model import FittedModel
@@ -91,7 +90,6 @@ class FitState:
         dropped: Parameters without support by the data.
         load: Parameters of the initial load of load-dependent friction.
         tilt: Tilt of the base, included in the model's mounting; None for the declared one.
-        scales: Prior scales of the model; None if they are not known yet.
     """
 
     robot: Robot
@@ -105,7 +103,6 @@ class FitState:
     dropped: tuple[str, ...] = ()
     load: Any = None
     tilt: GravityTilt | None = None
-    scales: PriorScales | None = None
 
     @property
     def unsigned(self) -> bool:
@@ -267,18 +264,14 @@ def _select_friction(state: FitState) -> FitState:
 
 
 def _estimate_tilt(state: FitState) -> FitState:
-    """State with the tilt of the base, and the prior scales of its model."""
-    from taufit.fitting.gravity_tilt import tilt_findings, with_tilt, with_tilt_of_excerpt
+    """State with the tilt of the base, and the load of its search."""
+    from taufit.fitting.gravity_tilt import tilt_findings, with_tilt_of_excerpt
 
-    scales = None
-    if isinstance(state.source, SamplesInMemory):
-        model, tilt, scales = with_tilt(state.model, state.source, state.dropped)
-    else:
-        model, tilt = state.source.compute_on_excerpt(
-            with_tilt_of_excerpt, state.model, state.dropped
-        )
+    model, tilt, load = state.source.compute_on_excerpt(
+        with_tilt_of_excerpt, state.model, state.dropped
+    )
     findings = (*state.findings, *tilt_findings(tilt))
-    return replace(state, model=model, tilt=tilt, scales=scales, findings=findings)
+    return replace(state, model=model, tilt=tilt, load=load, findings=findings)
 
 
 def _select_ripple(state: FitState) -> FitState:
@@ -286,12 +279,9 @@ def _select_ripple(state: FitState) -> FitState:
     model, source = state.model, state.source
     if DataAmount.from_samples(model, source).prior_dependence > 0.0:
         return state
-    load = None if state.scales is None else state.scales.load
-    ripple = source.compute_on_excerpt(with_ripple, model, load)
-    if ripple.model.names == model.names:
-        return state if state.scales is not None else replace(state, load=ripple.load)
+    ripple = source.compute_on_excerpt(with_ripple, model, state.load)
     dropped = (*state.dropped, *ripple.dropped)
-    return replace(state, model=ripple.model, load=ripple.load, dropped=dropped, scales=None)
+    return replace(state, model=ripple.model, load=ripple.load, dropped=dropped)
 
 
 def solve(request: FitRequest, state: FitState) -> Fit:
@@ -320,7 +310,6 @@ def solve(request: FitRequest, state: FitState) -> Fit:
             load=state.load,
             friction_prior=friction_prior,
             ignore_contradictions=request.ignore_contradictions,
-            scales=state.scales,
         )
     thermal = None if state.temperature_fit is None else state.temperature_fit.thermal
     fitted = fitted_model(state.model, estimate, state.source, thermal=thermal, tilt=state.tilt)
