@@ -27,7 +27,7 @@ demo: setup
 	$(BIN)/taufit demo
 
 test: setup
-	$(BIN)/python -m pytest -n 3 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 # Every case of the families in tests/long.txt, of which `make test` runs one in two or three.
 long: setup

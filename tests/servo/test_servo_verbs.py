@@ -118,6 +118,6 @@ def test_commands_from_recording_to_simulator(tmp_path):
     )
     score = json.loads(export.stdout)["holdout"][0]
     assert score["mujoco_rms"] < score["unfiltered_rms"]
-    assert "servo model" in taufit_command("contact", model, files[2], code=1).stderr
+    assert "servo model" in taufit_command("contact", model, files[2], code=3).stderr
     mass = json.loads(taufit_command("payload", model, files[2], "--json").stdout)["mass"]
     assert mass["low"] <= 0.0 <= mass["high"]

@@ -4,7 +4,7 @@ Cached information matrices are exact for fixed columns. Three quantities depend
 being fitted: columns of load-dependent friction, residuals, and the noise model. With a cache they
 are evaluated at parameters of an earlier fit while the difference is negligible against noise:
 
-    load        gear torque differs by less than 0.1 % of its maximum (1 % during the search for
+    load        gear torque differs by less than 0.05 % of its maximum (1 % during the search for
                 prior scales)
     residuals   torque differs by less than 1 % of the residual RMS
     noise       standard deviations and weights differ by less than 1 %
@@ -23,7 +23,7 @@ from taufit.regression.regression import Regression
 from taufit.regression.rows import RowBuilder
 from taufit.signals.sample_source import SampleSource
 
-LOAD_TOLERANCE, RESIDUAL_TOLERANCE = 1e-3, 1e-2
+LOAD_TOLERANCE, RESIDUAL_TOLERANCE = 5e-4, 1e-2
 # Tolerance during the search for prior scales; the final load is within LOAD_TOLERANCE.
 SEARCH_LOAD_TOLERANCE = 1e-2
 
