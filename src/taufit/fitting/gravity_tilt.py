@@ -143,8 +143,8 @@ def _solve(
 def _products(
     search: EvidenceMaximisation, rows: SampleRows, robot: Robot, first: int, last: int
 ) -> Float[Array, "q q"]:
-    """Weighted products of (W, T, r) over a span of samples, thinned to 2.5 times the cut-off."""
-    stride = max(1, int(rows.rate_hz / (2.5 * rows.samples.cutoff_hz)))
+    """Weighted products of (W, T, r) over a span of samples, thinned to twice the cut-off."""
+    stride = max(1, int(rows.rate_hz / (2.0 * rows.samples.cutoff_hz)))
     part, theta = slice(first, last, stride), search.theta
     columns = rows.block(first, last, stride)
     tilt = _gravity_slopes(robot, rows.samples.position[part])
