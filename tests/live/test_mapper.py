@@ -10,10 +10,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-
-pytest.importorskip("uvicorn")
-pytest.importorskip("starlette")
-
 from test_server import ask
 
 from taufit.core.errors import RecordingError

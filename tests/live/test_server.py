@@ -13,9 +13,6 @@ import time
 
 import pytest
 
-pytest.importorskip("uvicorn")
-pytest.importorskip("starlette")
-
 from taufit.live.server import (
     AUTHENTICATION_S,
     BODY_LIMIT,

@@ -13,7 +13,7 @@ from taufit.core.errors import PoorExcitationError, RecordingError, RobotError, 
 from taufit.servo import Floor, read_servo_model, write_servo_model
 from taufit.servo.identify import with_masses
 
-DATA = Path("../shared/data/so101")
+DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "so101"
 
 
 @cache
