@@ -65,6 +65,15 @@ def until(page: Any, expression: str, seconds: float = 60.0) -> None:
     raise AssertionError(f"{expression} did not come true within {seconds} s")
 
 
+def findings(page: Any) -> list[tuple[str, list[Any]]]:
+    """All findings of axe, of any grade: (rule, the first elements)."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+    return [
+        (found["id"], [node["target"] for node in found["nodes"]][:4])
+        for found in axe.Axe().run(page).response["violations"]
+    ]
+
+
 def serious_findings(page: Any) -> list[tuple[str, list[Any]]]:
     """What axe calls serious or critical: (rule, the first elements)."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright")

@@ -21,7 +21,7 @@ def test_every_segment_is_drawn_in_the_colour_of_its_sign():
     root = ElementTree.fromstring(signs_chart(result))
     titles = [title.text for title in root.iter(f"{SVG}title")]
     assert len(titles) == len(result.segments)
-    for positive, colour in ((True, "#14639e"), (False, "#d1622b")):
+    for positive, colour in ((True, "var(--model)"), (False, "var(--residual)")):
         bands = [
             r
             for r in root.iter(f"{SVG}rect")

@@ -75,7 +75,7 @@ def test_fit_report_compares_with_single_runs_where_it_can(model, runs):
     span = model.training.ranges.temperature
     cold, warm = (friction_at(model, getattr(span, key))[0] for key in ("low", "high"))
     told = re.search(r"viscous friction, one fit \[%\]</td>(.*?)</tr>", text).group(1)
-    found = [float(x) for x in re.findall(r"<td>(-?[0-9.]+)</td>", told)]
+    found = [float(x.replace("−", "-")) for x in re.findall(r"<td>(−?[0-9.]+)</td>", told)]
     np.testing.assert_allclose(found, 100.0 * (warm / cold - 1.0), rtol=0.01)
     assert text.count("line through the runs") == 3
     assert run_by_run(model, Samples.concatenate(runs[:2])) == ""

@@ -139,7 +139,17 @@ def command(
         if not is_refused:
             write_model(identified.model, result.output)
             if result.report is not None:
-                _report(identified, result.report)
+                from taufit.cli.parts.report_commands import fit_commands
+
+                next_commands = fit_commands(
+                    fit_arguments.get(),
+                    identified.model,
+                    result.output,
+                    paths,
+                    source,
+                    is_tested=bool(identified.holdout_scores),
+                )
+                _report(identified, result.report, next_commands, result.output)
 
     if result.as_json:
         data = identified.to_dict()
@@ -222,11 +232,13 @@ def _provenance(
     return {name: describe(source) for name, source in inputs.items()}
 
 
-def _report(identified: IdentificationResult, path: Path) -> None:
+def _report(
+    identified: IdentificationResult, path: Path, commands: list[tuple[str, str]], model: Path
+) -> None:
     from taufit.core.files import write_text
     from taufit.report import fit_page
 
-    write_text(path, fit_page(identified))
+    write_text(path, fit_page(identified, commands=commands, model_file=str(model)))
 
 
 def _show(

@@ -40,6 +40,7 @@ def command(
 
     Next: open the page in a browser.
     """
+    from taufit.cli.parts.report_commands import model_commands
     from taufit.core.files import write_text
     from taufit.model.model_file import read_model
     from taufit.report import ReportRun, model_page
@@ -59,7 +60,8 @@ def command(
             breakdown = score_breakdown(fitted, samples, score(fitted, samples, file=str(path)))
             runs.append(ReportRun(path.name, samples, breakdown))
             bar.advance(task)
-        text = model_page(fitted, runs)
+        commands = model_commands(model, recording or [], source)
+        text = model_page(fitted, runs, commands=commands, model_file=str(model))
         write_text(output, text)
         bar.advance(task)
     if as_json:

@@ -11,7 +11,7 @@ from taufit.core.arrays import Array, Float
 from taufit.model.fitted_model import FittedModel
 from taufit.report.charts import Series, chart
 from taufit.report.page import paragraph
-from taufit.report.palette import COLOURS, PAPER
+from taufit.report.palette import COLOURS, LIGHT
 from taufit.terms import TermInput, needs, steady_friction_model, typical_channels
 
 _COLUMNS, _ROWS = 24, 14
@@ -76,8 +76,8 @@ def friction_map(model: FittedModel, *, loads: Any = None) -> str:
                 np.linspace(0.01 * max_speed[j], max_speed[j], 120),
                 curves,
                 caption=f"Joint {j + 1}, {model.robot.joint_names[j]}",
-                xlabel="rad/s",
-                ylabel="N m",
+                xlabel="speed [rad/s]",
+                ylabel="friction [N m]",
             )
         )
         parts.append(f'<div class="grid">{"".join(figures)}</div>')
@@ -142,10 +142,10 @@ def heat_map(
         label_text(_LEFT - 4, bottom, f"{y[0]:.0f}", "end"),
         label_text(_LEFT - 4, 14, f"{y[-1]:.0f}", "end"),
         label_text(_LEFT - 4, 0.5 * bottom, "degC", "end"),
-        label_text(_LEFT + 6, bottom - 6, f"{values[0, 0]:.3g}", "start", PAPER),
-        label_text(right - 2, bottom - 6, f"{values[0, -1]:.3g}", "end", PAPER),
-        label_text(_LEFT + 6, 16, f"{values[-1, 0]:.3g}", "start", PAPER),
-        label_text(right - 2, 16, f"{values[-1, -1]:.3g}", "end", PAPER),
+        label_text(_LEFT + 6, bottom - 6, f"{values[0, 0]:.3g}", "start", LIGHT["paper"]),
+        label_text(right - 2, bottom - 6, f"{values[0, -1]:.3g}", "end", LIGHT["paper"]),
+        label_text(_LEFT + 6, 16, f"{values[-1, 0]:.3g}", "start", LIGHT["paper"]),
+        label_text(right - 2, 16, f"{values[-1, -1]:.3g}", "end", LIGHT["paper"]),
     ]
     return (
         f'<figure class="map"><figcaption>{html.escape(caption)}</figcaption>'

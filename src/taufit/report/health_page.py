@@ -89,8 +89,8 @@ def _index(history: History, report: HealthReport) -> str:
                     ),
                 ],
                 caption=f"Joint {j + 1}: {history.level[j]:.3g} N m expected",
-                xlabel="run",
-                ylabel="%",
+                xlabel="run [number]",
+                ylabel="change [%]",
                 group="runs",
             )
         )
@@ -109,7 +109,12 @@ def _sums(history: History, report: HealthReport) -> str:
         "Above the threshold an alarm is raised and the sum restarts."
     )
     return explanation + chart(
-        x, series, caption="CUSUM", xlabel="run", ylabel="standard deviations", tall=True
+        x,
+        series,
+        caption="CUSUM",
+        xlabel="run [number]",
+        ylabel="CUSUM [standard deviations]",
+        tall=True,
     )
 
 
@@ -119,7 +124,13 @@ def _temperature(history: History) -> str:
         return paragraph("The recordings have no temperatures.")
     x = np.arange(len(history.runs), dtype=float)
     series = [Series(f"joint {j + 1}", temperature[:, j]) for j in range(history.joints)]
-    return chart(x, series, caption="Mean temperature of each run", xlabel="run", ylabel="degC")
+    return chart(
+        x,
+        series,
+        caption="Mean temperature of each run",
+        xlabel="run [number]",
+        ylabel="temperature [°C]",
+    )
 
 
 def _runs(history: History, report: HealthReport) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -86,6 +87,8 @@ class ModelView:
         dropped: Friction terms not supported by the data.
         fitted_to: Samples of the fit; None for a page about a model file.
         grades: Grades of hold-out runs, else of the training runs; None without runs.
+        commands: Purposes and commands to run next.
+        model_file: Path of the model file, "" if it was not written.
     """
 
     model: FittedModel
@@ -97,9 +100,11 @@ class ModelView:
     dropped: tuple[str, ...] = ()
     fitted_to: Samples | None = None
     grades: Grades | None = None
+    commands: tuple[tuple[str, str], ...] = ()
+    model_file: str = ""
 
     @classmethod
-    def from_runs(
+    def from_runs(  # noqa: PLR0913
         cls,
         model: FittedModel,
         runs: Sequence[ReportRun],
@@ -110,6 +115,8 @@ class ModelView:
         dropped: tuple[str, ...] = (),
         fitted_to: Samples | None = None,
         grades: Grades | None = None,
+        commands: Sequence[tuple[str, str]] = (),
+        model_file: str = "",
     ) -> ModelView:
         """Predict the torque of every run and create the view."""
         return cls(
@@ -122,6 +129,8 @@ class ModelView:
             dropped,
             fitted_to,
             _grade_runs(model, runs) if grades is None else grades,
+            tuple(commands),
+            model_file,
         )
 
     @property
@@ -132,3 +141,23 @@ class ModelView:
     def joint_label(self, joint: int) -> str:
         """Number and name of a joint."""
         return f"Joint {joint + 1}, {self.model.robot.joint_names[joint]}"
+
+    def short_label(self, joint: int) -> str:
+        """Number and short name of a joint, for captions."""
+        words = self.model.robot.joint_names[joint].replace("_", " ")
+        words = words.removesuffix(" joint").removeprefix("joint ")
+        number = str(joint + 1)
+        return number if words in (number, f"a{number}") or not words else f"{number} {words}"
+
+    def torque_unit(self, joint: int) -> str:
+        """Unit of the generalised force of a joint."""
+        return "N" if self.model.robot.links[joint].is_prismatic else "N m"
+
+    def speed_unit(self, joint: int) -> str:
+        """Unit of the velocity of a joint."""
+        return "m/s" if self.model.robot.links[joint].is_prismatic else "rad/s"
+
+    @staticmethod
+    def command(*words: object) -> str:
+        """Command as it can be pasted into a shell."""
+        return f"taufit {shlex.join(map(str, words))}"

@@ -104,8 +104,8 @@ def _joints(robot: Robot, motion: Motion, limits: JointLimits) -> str:
                 time,
                 series,
                 caption=f"{name.capitalize()}; share of the limits used, joint by joint: {shares}",
-                xlabel="s",
-                ylabel=unit,
+                xlabel="time [s]",
+                ylabel=f"{name.split()[0]} [{unit}]",
                 group="motion",
             )
         )

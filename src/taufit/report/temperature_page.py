@@ -157,8 +157,8 @@ def _friction_charts(model: FittedModel, repeated: RunwiseFits) -> str:
                     Series("runs", repeated.viscous[:, j], x=t, colour=MEASURED, points=True),
                 ],
                 caption=f"Joint {j + 1}, {model.robot.joint_names[j]}",
-                xlabel="degC",
-                ylabel="N m s/rad",
+                xlabel="temperature [°C]",
+                ylabel="viscous friction [N m s/rad]",
             )
         )
     return explanation + f'<div class="grid">{"".join(charts)}</div>'

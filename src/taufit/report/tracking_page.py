@@ -12,7 +12,7 @@ from taufit.model.fitted_model import FittedModel
 from taufit.model.intervals import coulomb_level
 from taufit.report.charts import Series, chart, reduce_samples
 from taufit.report.page import Section, paragraph, render_page, table
-from taufit.report.palette import GOOD, MODEL, RESIDUAL
+from taufit.report.palette import INK, MODEL, RESIDUAL
 from taufit.signals.samples import Samples
 
 _POINTS = 1200
@@ -78,13 +78,13 @@ def _charts(model: FittedModel, run: TrackedRun) -> str:
                 [
                     Series(name, values, colour=colour)
                     for name, values, colour in zip(
-                        names, parts, (MODEL, RESIDUAL, GOOD), strict=True
+                        names, parts, (MODEL, RESIDUAL, INK), strict=True
                     )
                 ],
                 caption=f"Joint {j + 1}: change against the model, in percent of its Coulomb "
                 f"friction of {level[j]:.3g} N m",
-                xlabel="s",
-                ylabel="%",
+                xlabel="time [s]",
+                ylabel="change [%]",
                 group=run.name,
             )
         )

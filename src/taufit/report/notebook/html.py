@@ -97,8 +97,8 @@ def _channel_sections(
                 t,
                 [Series(f"joint {j + 1}", values[rows, j]) for j in range(values.shape[1])],
                 caption=title,
-                xlabel="s",
-                ylabel=unit,
+                xlabel="time [s]",
+                ylabel=f"{title.lower()} [{unit}]",
             ),
         )
         for title, values, unit in channels

@@ -12,7 +12,7 @@ from taufit.core.extras import missing_extra
 from taufit.model.fitted_model import FittedModel
 from taufit.recording import Recording
 from taufit.report.model_view import predict_breakdown
-from taufit.report.palette import MEASURED, MODEL
+from taufit.report.palette import LIGHT
 from taufit.report.sections.friction import friction_curve
 from taufit.signals import Samples
 
@@ -27,7 +27,7 @@ def plot_friction(model: FittedModel, joints: Sequence[int] | None = None) -> An
     axes = _panels(len(indices))
     for axis, joint in zip(axes, indices, strict=True):
         speed = np.linspace(-max_speed[joint], max_speed[joint], _CURVE_POINTS)
-        axis.plot(speed, friction_curve(model, speed, joint, 0.0), color=MODEL)
+        axis.plot(speed, friction_curve(model, speed, joint, 0.0), color=LIGHT["model"])
         _label(axis, model.robot.joint_names[joint], "speed [rad/s]", "friction [N m]")
     return axes
 
@@ -39,8 +39,8 @@ def plot_torque(model: FittedModel, samples: Samples, joints: Sequence[int] | No
     time = np.arange(len(predicted)) / samples.rate_hz
     axes = _panels(len(indices))
     for axis, joint in zip(axes, indices, strict=True):
-        axis.plot(time, samples.torque[:, joint], color=MEASURED, label="measured")
-        axis.plot(time, predicted[:, joint], color=MODEL, linewidth=1.0, label="model")
+        axis.plot(time, samples.torque[:, joint], color=LIGHT["measured"], label="measured")
+        axis.plot(time, predicted[:, joint], color=LIGHT["model"], linewidth=1.0, label="model")
         _label(axis, model.robot.joint_names[joint], "time [s]", "torque [N m]")
     axes[0].legend()
     return axes

@@ -16,23 +16,24 @@ from taufit.report.sections.parameters import (
     parameters,
 )
 from taufit.report.sections.provenance import provenance, recordings
-from taufit.report.sections.torque import residuals, torque, torque_signs
-from taufit.report.sections.verdict import verdict_section
+from taufit.report.sections.torque import residuals, torque_signs
+from taufit.report.sections.verdict import per_joint, verdict_section, warnings
 from taufit.report.sections.zeros_and_compensators import zeros_and_compensators
 
 MODEL_SECTIONS: tuple[Callable[[ModelView], Section | None], ...] = (
     verdict_section,
-    torque,
+    warnings,
+    per_joint,
     torque_signs,
-    run_by_run_section,
-    residuals,
     friction,
     friction_and_temperature,
+    run_by_run_section,
     zeros_and_compensators,
     parameters,
     identifiability,
     information_shares,
     nominal_robot,
+    residuals,
     recordings,
     provenance,
 )

@@ -7,7 +7,7 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import MissingInputError
 from taufit.model.fitted_model import FittedModel
-from taufit.report.charts import Series, chart
+from taufit.report.charts import Series, chart, chart_group
 from taufit.report.friction_map import friction_map
 from taufit.report.model_view import ModelView
 from taufit.report.page import Section, paragraph
@@ -25,10 +25,10 @@ def friction(view: ModelView) -> Section | None:
     if not view.model.layout.of_kind(DISSIPATIVE).any():
         return None
     try:
-        return Section("Friction", _charts(view))
+        return Section("Friction", _charts(view), _gist(view.model))
     except MissingInputError as error:
         message = paragraph(f"Friction over speed alone cannot be drawn: {error}")
-        return Section("Friction", message)
+        return Section("Friction", message, "cannot be drawn")
 
 
 def _charts(view: ModelView) -> str:
@@ -41,16 +41,23 @@ def _charts(view: ModelView) -> str:
             chart(
                 v,
                 [*_points(view, joint), *_curves(view, v, joint)],
-                caption=view.joint_label(joint),
-                xlabel="rad/s",
-                ylabel="N m",
+                caption=view.short_label(joint),
+                xlabel=f"speed [{view.speed_unit(joint)}]",
+                ylabel=f"friction [{view.torque_unit(joint)}]",
+                group=f"friction {joint + 1}",
             )
         )
     explanation = paragraph(
         "Friction at constant speed within the training range; outside it the model extrapolates. "
         "Points are the measured torque minus links, rotors and offset."
     )
-    return explanation + f'<div class="grid">{"".join(charts)}</div>'
+    return explanation + chart_group(charts, "Friction")
+
+
+def _gist(model: FittedModel) -> str:
+    name = type(model.friction).__name__ if model.friction is not None else "none"
+    words = "".join(f" {c.lower()}" if c.isupper() else c for c in name).strip()
+    return f"{words} friction"
 
 
 def _points(view: ModelView, joint: int) -> list[Series]:
@@ -73,9 +80,13 @@ def _curves(view: ModelView, speed: Float[Array, " n"], joint: int) -> list[Seri
     moving = view.runs[-1].samples.in_motion
     loads = np.quantile(np.abs(view.predictions[-1].links[moving, joint]), _LOAD_QUANTILES)
     return [
-        Series(f"{name} ({load:.3g} N m)", friction_curve(model, speed, joint, load), colour=colour)
-        for load, name, colour in zip(
-            loads.tolist(), ("model", "model, high load"), (MODEL, SECOND_MODEL), strict=True
+        Series(name, friction_curve(model, speed, joint, load), colour=colour, dash=dash)
+        for load, name, colour, dash in zip(
+            loads.tolist(),
+            ("model, low load", "model, high load"),
+            (MODEL, SECOND_MODEL),
+            ((), (6, 4)),
+            strict=True,
         )
     ]
 
@@ -98,7 +109,7 @@ def friction_and_temperature(view: ModelView) -> Section | None:
     if not view.model.layout.of_kind(DISSIPATIVE).any():
         return None
     maps = friction_map(view.model)
-    return Section("Friction and temperature", maps) if maps else None
+    return Section("Friction and temperature", maps, "maps over speed") if maps else None
 
 
 def run_by_run_section(view: ModelView) -> Section | None:
@@ -106,4 +117,4 @@ def run_by_run_section(view: ModelView) -> Section | None:
     if view.fitted_to is None:
         return None
     body = run_by_run(view.model, view.fitted_to, dropped=view.dropped)
-    return Section("Run by run against temperature", body) if body else None
+    return Section("Run by run against temperature", body, "one point per run") if body else None

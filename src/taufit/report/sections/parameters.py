@@ -4,37 +4,55 @@ from __future__ import annotations
 
 import numpy as np
 
+from taufit.core.number_text import interval, percent, significant
 from taufit.core.statistics import NORMAL_95
+from taufit.model.fitted_model import FittedModel
 from taufit.model.information_share import measured_speed_range
+from taufit.model.training_record import BaseRecord
 from taufit.report.model_view import ModelView
-from taufit.report.page import Markup, Section, paragraph, table
+from taufit.report.page import Markup, Number, Section, paragraph, table
+from taufit.report.parameter_words import parameter_words
+
+# Relative standard deviation below which a parameter counts as identifiable.
+_IDENTIFIABLE = 0.3
 
 
 def parameters(view: ModelView) -> Section:
-    """Base parameters, one row each."""
+    """Base parameters with intervals, identifiable ones first."""
     base = view.model.training.base
     if base is None:
-        return Section("Parameters", paragraph("This model has no covariance."))
+        return Section("Parameters", paragraph("This model has no covariance."), "no covariance")
     explanation = paragraph(
         "Base parameters are determined by the motion, with 95 % intervals from the residuals. "
         "Single masses and inertias of links are one choice among many with the same torque and "
-        "are "
-        "not listed as measurements."
+        "are not listed as measurements. Identifiable: standard deviation below 30 %."
     )
-    rows = []
-    for name, expression, value, std in zip(
-        base.names, base.expressions, base.values, base.std, strict=True
-    ):
-        relative = 100 * std / abs(value) if value else np.inf
-        kind = "good" if relative < 10 else "warn" if relative < 30 else "bad"
-        size = f"{relative:.3g} %" if relative < 1000 else "over 1000 %"
-        mark = f'<span class="{kind}">{size}</span>'
-        half = NORMAL_95 * std
-        rows.append(
-            [name, float(value), float(value - half), float(value + half), Markup(mark), expression]
+    relative = base.std / np.where(base.values != 0.0, np.abs(base.values), np.nan)
+    relative = np.where(np.isfinite(relative), relative, np.inf)
+    rows = [_row(view.model, base, int(k), float(relative[k])) for k in np.argsort(relative)]
+    identifiable = int(np.count_nonzero(relative < _IDENTIFIABLE))
+    header = ("base parameter", "value ± 95 %", "unit", "std", "name", "in full")
+    gist = f"{identifiable} of {len(base.names)} identifiable"
+    shown = table(header, rows[:identifiable], text=(0, 2, 4, 5), name="Identifiable parameters")
+    hidden = ""
+    if identifiable < len(rows):
+        hidden = (
+            f"<details><summary>{len(rows) - identifiable} parameters that the motion hardly "
+            "shows</summary>"
+            f"{table(header, rows[identifiable:], text=(0, 2, 4, 5), name='Other parameters')}"
+            "</details>"
         )
-    header = ("base parameter", "value", "from", "to", "std", "in full")
-    return Section("Parameters", explanation + table(header, rows, text=(5,)))
+    return Section("Parameters", explanation + shown + hidden, gist)
+
+
+def _row(model: FittedModel, base: BaseRecord, k: int, relative: float) -> tuple[object, ...]:
+    name, value, std = base.names[k], float(base.values[k]), float(base.std[k])
+    words, unit = parameter_words(model, name)
+    kind = "good" if relative < 0.1 else "warn" if relative < _IDENTIFIABLE else "bad"
+    size = percent(relative, 0 if relative >= 0.1 else 1) if relative <= 1.0 else "> 100 %"
+    mark = Markup(f'<span class="{kind}">{size}</span>')
+    full = base.expressions[k] if base.expressions[k] != name else ""
+    return words, Number(value, interval(value, NORMAL_95 * std)), unit, mark, name, full
 
 
 def information_shares(view: ModelView) -> Section | None:
@@ -57,7 +75,9 @@ def information_shares(view: ModelView) -> Section | None:
     speed_text = (
         paragraph(speed_range.describe) if speed_range is not None and speed_range.describe else ""
     )
-    return Section("What came from the data", explanation + table(header, rows) + speed_text)
+    gist = f"{_percent(float(np.mean(shares.links)))} % of the links' parameters"
+    data_table = table(header, rows, name="What came from the data")
+    return Section("What came from the data", explanation + data_table + speed_text, gist)
 
 
 def _percent(share: float) -> str:
@@ -80,7 +100,8 @@ def identifiability(view: ModelView) -> Section:
     for name, rating in zip(view.model.names, view.model.training.verdicts, strict=False):
         groups.setdefault(str(rating), []).append(name)
     if not groups:
-        return Section("Identifiability", paragraph("Nothing is recorded about identifiability."))
+        text = "Nothing is recorded about identifiability."
+        return Section("Identifiability", paragraph(text), "not recorded")
     rows = [
         (rating, len(groups[rating]), ", ".join(groups[rating]))
         for rating in _VERDICT_ORDER
@@ -92,7 +113,8 @@ def identifiability(view: ModelView) -> Section:
         "without effect are arbitrary."
     )
     verdict_table = table(("known", "count", "parameters"), rows, text=(2,))
-    return Section("Identifiability", explanation + verdict_table)
+    gist = f"{len(groups.get('well', []))} parameters known well by themselves"
+    return Section("Identifiability", explanation + verdict_table, gist)
 
 
 def nominal_robot(view: ModelView) -> Section | None:
@@ -101,13 +123,17 @@ def nominal_robot(view: ModelView) -> Section | None:
     if comparison is None:
         return None
     rows = [
-        ("nominal robot", *(float(x) for x in comparison.nominal.rmse)),
-        ("nominal links, fitted friction", *(float(x) for x in comparison.with_friction.rmse)),
-        ("fitted", *(float(x) for x in comparison.fitted.rmse)),
+        (name, *(Number(float(x), significant(float(x))) for x in score.rmse))
+        for name, score in (
+            ("nominal robot", comparison.nominal),
+            ("nominal links, fitted friction", comparison.with_friction),
+            ("fitted", comparison.fitted),
+        )
     ]
     explanation = paragraph(
         "RMSE in N m on the training data. Identification removes "
         f"{100 * comparison.reduction:.0f} % of the error of the robot's description."
     )
     rmse_table = table(("model", *(f"J{i + 1}" for i in range(view.joints))), rows)
-    return Section("Comparison with the nominal robot", explanation + rmse_table)
+    gist = f"{100 * comparison.reduction:.0f} % less error"
+    return Section("Comparison with the nominal robot", explanation + rmse_table, gist)

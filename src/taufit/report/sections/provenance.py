@@ -7,18 +7,26 @@ import json
 
 import numpy as np
 
+from taufit.core.number_text import fixed, significant
 from taufit.model.record_file import provenance_to_dict
 from taufit.report.model_view import ModelView
-from taufit.report.page import Section, bullets, paragraph
+from taufit.report.page import Section, bullets, code_block, paragraph
 
 
 def provenance(view: ModelView) -> Section:
-    """Provenance as in the model file."""
+    """Provenance as in the model file, and the command that repeats the fit."""
     origin = view.model.training.provenance
     if origin is None:
-        return Section("Provenance", paragraph("This model has no provenance."))
+        return Section("Provenance", paragraph("This model has no provenance."), "not recorded")
     text = json.dumps(provenance_to_dict(origin), indent=1)
-    return Section("Provenance", f"<pre tabindex='0'>{html.escape(text)}</pre>")
+    again = ""
+    if view.model_file and origin.sources.get("arguments"):
+        again = paragraph("The same fit again, refused if a file has changed:") + code_block(
+            view.command("fit", "--again", view.model_file, "-o", "again.json")
+        )
+    gist = f"taufit {origin.taufit}, {origin.created[:10]}"
+    body = f"{again}<details><summary>Files, hashes, settings</summary><pre tabindex='0'>"
+    return Section("Provenance", f"{body}{html.escape(text)}</pre></details>", gist)
 
 
 def recordings(view: ModelView) -> Section | None:
@@ -26,17 +34,21 @@ def recordings(view: ModelView) -> Section | None:
     if not view.runs:
         return None
     out = []
+    remarks = 0
     for run in view.runs:
         samples = run.samples
         out.append(f"<h3>{html.escape(run.name)}</h3>")
         facts = [
-            f"{run.score.seconds:.1f} s in motion on a grid of {samples.rate_hz:g} Hz",
-            f"friction delayed by {1000 * samples.delay_s:.1f} ms",
+            f"{fixed(run.score.seconds, 1)} s in motion on a grid of {samples.rate_hz:g} Hz",
+            f"friction delayed by {fixed(1000 * samples.delay_s, 1)} ms",
         ]
         if samples.gain is not None and not np.allclose(samples.gain, 1.0):
-            facts.append("torque per ampere " + ", ".join(f"{g:.3f}" for g in samples.gain))
+            gains = ", ".join(significant(float(g)) for g in samples.gain)
+            facts.append(f"torque per ampere {gains} N m/A")
         out.append(paragraph("; ".join(facts) + "."))
         findings = [str(f) for f in samples.findings] + list(run.score.findings)
+        remarks += len(findings)
         if findings:
             out.append(bullets(findings))
-    return Section("Recordings", "".join(out))
+    gist = f"{len(view.runs)} recordings, {remarks} remarks"
+    return Section("Recordings", "".join(out), gist)

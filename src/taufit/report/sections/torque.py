@@ -1,80 +1,82 @@
-"""Torque sections: measured and predicted torque, residual spectra, recovered signs."""
+"""Torque charts: measured and predicted torque, residual spectra, recovered signs."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from taufit.core.number_text import percent, quantity, significant
 from taufit.model.intervals import predict_interval
-from taufit.report.charts import Series, chart, reduce_samples
+from taufit.report.charts import Panel, Series, chart_group, extreme_samples, figure
 from taufit.report.model_view import ModelView
 from taufit.report.page import Section, paragraph
 from taufit.report.palette import MEASURED, MODEL, RESIDUAL
 from taufit.report.signs_chart import signs_chart
 from taufit.validation import residual_spectrum
 
-# Points per curve; more than the columns of a screen.
-_POINTS = 1600
+# Samples of all curves together, and of one: a page stays below 1 MB with 14 joints.
+_ALL_POINTS, _POINTS = 30_000, 5_000
 # Number of samples at which the interval is computed; it is smooth in between.
 _INTERVAL_SAMPLES = 500
+# Half range of the residual strips in RMSE; larger residuals get a mark at the edge.
+_STRIP_RMSE = 5.0
 
 
-def torque(view: ModelView) -> Section | None:
-    """Measured and predicted torque, one chart per joint, zoomed together."""
-    if not view.runs:
-        return None
+def torque_charts(view: ModelView) -> str:
+    """Measured and predicted torque over residuals, one chart per joint with one time axis."""
     run, predicted = view.runs[0], view.predictions[0].total
     samples = run.samples
     first = samples.run == samples.run[0]
     moving = np.flatnonzero(samples.in_motion & first)
-    moving_rows = slice(moving[0], moving[-1] + 1) if len(moving) else slice(None)
-    parts = [
-        paragraph(
-            f"Measured and predicted torque of {run.name}, through the same low-pass, with the "
-            "model's 95 % interval (parameters, residuals by friction regime, run-to-run "
-            "variability "
-            "of friction). Drag over an interval to zoom all joints, double-click to go back."
-        )
-    ]
-    rows = np.arange(len(samples.torque))[moving_rows]
-    interval_rows = rows[:: max(1, -(-len(rows) // _INTERVAL_SAMPLES))]
-    half_width = predict_interval(view.model, samples, interval_rows).half_width
-    band = np.stack(
-        [np.interp(rows, interval_rows, joint_half_width) for joint_half_width in half_width.T], -1
-    )
+    rows = np.arange(moving[0], moving[-1] + 1) if len(moving) else np.flatnonzero(first)
+    every = rows[:: max(1, -(-len(rows) // _INTERVAL_SAMPLES))]
+    half_width = predict_interval(view.model, samples, every).half_width
+    points = min(_POINTS, _ALL_POINTS // view.joints)
+    both = np.concatenate([samples.torque[rows], predicted[rows]], axis=1)
+    keep = rows[extreme_samples(both, points)]
+    time = samples.time[keep]
+    charts = []
     for joint in range(view.joints):
-        time, (measured, expected, half) = reduce_samples(
-            samples.time[moving_rows],
-            [samples.torque[moving_rows, joint], predicted[moving_rows, joint], band[:, joint]],
-            _POINTS,
-        )
-        parts.append(
-            chart(
-                time,
-                [
-                    Series(
-                        "95 % interval",
-                        None,
-                        low=expected - half,
-                        high=expected + half,
-                        colour=MODEL,
-                    ),
-                    Series("measured", measured, colour=MEASURED),
-                    Series("predicted", expected, colour=MODEL),
-                    Series("residual", measured - expected, colour=RESIDUAL),
-                ],
-                caption=f"{view.joint_label(joint)}: RMSE {run.score.rmse[joint]:.3g} N m, "
-                f"correlation {run.score.correlation[joint]:.3f}",
-                xlabel="s",
-                ylabel="N m",
+        unit, rmse = view.torque_unit(joint), float(run.score.rmse[joint])
+        measured, model = samples.torque[keep, joint], predicted[keep, joint]
+        half, half_time = half_width[:, joint], samples.time[every]
+        name = "95 % interval"
+        main = [
+            Series(name, half=half, half_x=half_time, about=2, colour=MODEL, loose=True),
+            Series("measured", measured, colour=MEASURED, wide=True, short="meas"),
+            Series("predicted", model, colour=MODEL, short="pred"),
+        ]
+        strip = [
+            Series("", half=half, half_x=half_time, colour=MODEL),
+            Series("residual, own scale", difference=(1, 2), colour=RESIDUAL, short="res"),
+        ]
+        span = _STRIP_RMSE * rmse if rmse > 0.0 else 1.0
+        share = float(run.score.measured_nrmse[joint])
+        text = f"RMSE {quantity(rmse, unit)}"
+        charts.append(
+            figure(
+                time if joint == 0 else None,
+                [Panel(main, f"torque [{unit}]"), Panel(strip, f"res. [{unit}]", (-span, span))],
+                caption=view.short_label(joint),
+                note=f"{percent(share)} · {text}" if np.isfinite(share) else text,
+                xlabel="time [s]",
+                show_xlabel=False,
                 group="torque",
             )
         )
-    return Section("Torque", "".join(parts))
+    return chart_group(charts, f"Torque of {view.model.robot.name}", "joints") + paragraph(
+        f"Torque over time [s] in {run.name}, one zoom and cursor for all joints; residuals in the "
+        "strips, triangles where they leave it."
+    ).replace("<p>", '<p class="sub">')
 
 
 def torque_signs(view: ModelView) -> Section | None:
     """Segments with their recovered signs."""
-    return None if view.signs is None else Section("Torque signs", signs_chart(view.signs))
+    if view.signs is None:
+        return None
+    count = len(view.signs.segments)
+    ambiguous = int(view.signs.ambiguous.sum())
+    gist = f"{count} segments, {ambiguous} ambiguous"
+    return Section("Torque signs", signs_chart(view.signs), gist)
 
 
 def residuals(view: ModelView) -> Section | None:
@@ -84,23 +86,31 @@ def residuals(view: ModelView) -> Section | None:
     run = view.runs[0]
     spectrum = residual_spectrum(view.model, run.samples, predicted=view.predictions[0].total)
     if spectrum is None:
-        return Section("Residuals", paragraph("Too little motion for a spectrum."))
+        return Section("Spectra", paragraph("Too little motion for a spectrum."), "none")
     explanation = paragraph(
         "Amplitude density of the torque and of the residuals. A hump where the robot moves slowly "
         "is friction, one above the motion's own frequencies vibration or noise."
     )
+    measured, residual = np.sqrt(spectrum.measured), np.sqrt(spectrum.residual)
     charts = [
-        chart(
-            spectrum.frequency,
+        figure(
+            spectrum.frequency if joint == 0 else None,
             [
-                Series("measured", np.sqrt(spectrum.measured[:, joint]), colour=MEASURED),
-                Series("residual", np.sqrt(spectrum.residual[:, joint]), colour=RESIDUAL),
+                Panel(
+                    [
+                        Series("measured", measured[:, joint], colour=MEASURED, wide=True),
+                        Series("residual", residual[:, joint], colour=RESIDUAL),
+                    ],
+                    f"density [{view.torque_unit(joint)}/√Hz]",
+                    log=True,
+                )
             ],
-            caption=f"Joint {joint + 1}",
-            xlabel="Hz",
-            ylabel="N m/√Hz",
+            caption=view.short_label(joint),
+            xlabel="frequency [Hz]",
             group="spectrum",
         )
         for joint in range(view.joints)
     ]
-    return Section("Residuals", explanation + f'<div class="grid">{"".join(charts)}</div>')
+    peak = spectrum.frequency[int(np.argmax(spectrum.residual.sum(axis=1)))]
+    gist = f"largest residual at {significant(float(peak), 2)} Hz"
+    return Section("Spectra", explanation + chart_group(charts, "Spectra"), gist)

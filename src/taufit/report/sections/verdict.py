@@ -1,85 +1,214 @@
-"""Verdict section: nrmse, grade, scores and warnings."""
+"""First screen of a page about a model: statements, all joints, three numbers, next commands."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
+from taufit.core.number_text import fixed, percent, significant
 from taufit.report.model_view import ModelView, ReportRun
-from taufit.report.page import Section, bullets, cards, table, verdict_box
+from taufit.report.page import (
+    Number,
+    Section,
+    bullets,
+    commands,
+    numbers,
+    ruler,
+    statement,
+    statements,
+    table,
+)
+from taufit.report.sections.torque import torque_charts
 from taufit.validation import verdict as judge
+from taufit.validation.grades import Grades, Thresholds
 from taufit.validation.score_breakdown import stiction_lines
+
+# Ends of the headroom's words; requirements on words, not fitted.
+_LITTLE, _SOME, _MUCH = 1.4, 2.5, 4.0
 
 
 def verdict_section(view: ModelView) -> Section:
-    """Verdict box, figures, scores and warnings."""
-    runs = view.runs
-    scored_runs = [run for run in runs if not run.training] or list(runs)
+    """Statements, charts of all joints, figures and commands."""
+    judged = judged_runs(view)
+    if not judged or view.grades is None:
+        head = statements(
+            statement(
+                "warn",
+                "Accuracy",
+                "Not tested here",
+                ": give recordings to see how well it predicts",
+            ),
+            _parameter_statement(view),
+        )
+        return Section("Verdict", head + _aside(view, ()))
+    head = statements(_accuracy(view, view.grades, judged), _headroom(view.grades))
+    charts = torque_charts(view)
+    aside = _aside(view, judged)
+    return Section("Verdict", f'{head}<div class="beside"><div>{charts}</div>{aside}</div>')
+
+
+def judged_runs(view: ModelView) -> list[ReportRun]:
+    """Runs kept out of the fit, else all runs."""
+    return [run for run in view.runs if not run.training] or list(view.runs)
+
+
+def _accuracy(view: ModelView, grades: Grades, judged: Sequence[ReportRun]) -> str:
+    decision = judge([run.score for run in judged], grades=grades)
+    is_good = grades.on_holdout and grades.overall in ("excellent", "good")
+    kind = "bad" if not decision.passed else "good" if is_good else "warn"
+    limits = Thresholds()
+    edges = (0.0, limits.excellent, limits.good, limits.usable, 0.5)
+    seconds = fixed(sum(run.score.seconds for run in judged), 0)
+    names = ", ".join(run.name for run in judged[:3]) + (" …" if len(judged) > 3 else "")
+    data = (
+        f"{seconds} s of motion that the fit has not seen ({names})"
+        if grades.on_holdout
+        else f"{seconds} s of its own training data, which proves little: fit with --holdout 30%"
+    )
+    detail = [f"Mean over the measured joints, on {data}."]
+    detail += [_as_sentence(text) for text in grades.reasons if text]
+    return statement(
+        kind,
+        f"Accuracy: {decision.label} ({grades.overall})",
+        grades.overall.capitalize(),
+        f": {percent(grades.unexplained)} of the torque is left unexplained",
+        ruler=ruler(grades.unexplained, edges, [f"{100 * edge:g} %" for edge in edges[:-1]]),
+        detail=detail,
+    )
+
+
+def _headroom(grades: Grades) -> str:
+    if grades.headroom is None:
+        return statement(
+            "model",
+            "Headroom",
+            "Unknown",
+            ": this recording does not show how much of the torque is noise",
+            detail=["Repeat a motion, or hold the arm still for a second, to measure it."],
+        )
+    kind, words = next(
+        (kind, words)
+        for limit, kind, words in (
+            (_LITTLE, "good", "hardly anything left to gain"),
+            (_SOME, "warn", "some room for a better model"),
+            (np.inf, "warn", "much room for a better model"),
+        )
+        if grades.headroom < limit
+    )
+    known = [g for g in grades.joints if np.isfinite(g.floor)]
+    where = "" if len(known) == len(grades.joints) else f" on {len(known)} joints where it is known"
+    nrmse = float(np.mean([g.nrmse for g in known]))
+    return statement(
+        kind,
+        "Headroom",
+        f"{grades.headroom:.1f} ×",
+        f" the floor: {words}",
+        ruler=ruler(grades.headroom, (1.0, _LITTLE, _SOME, _MUCH), ("1 ×", "1.4 ×", "2.5 ×")),
+        detail=[
+            f"The floor, {significant(100 * grades.floor)} %, is noise or differs when the motion "
+            f"repeats, which no model explains; this one leaves {significant(100 * nrmse)} %"
+            f"{where}."
+        ],
+    )
+
+
+def _parameter_statement(view: ModelView) -> str:
     base = view.model.training.base
-    figures = [("base parameters", "–" if base is None else str(len(base.names)))]
-    if scored_runs:
-        assert view.grades is not None
-        decision = judge([run.score for run in scored_runs], grades=view.grades)
-        unexplained = view.grades.unexplained
-        has_holdout = any(not run.training for run in runs)
-        data_label = (
-            f"{len(scored_runs)} hold-out recording(s)" if has_holdout else "its training data only"
-        )
-        is_good = has_holdout and view.grades.overall in ("excellent", "good")
-        kind = "bad" if not decision.passed else "good" if is_good else "warn"
-        sentences = [f"Mean over the measured joints, on {data_label}"]
-        sentences += [*view.grades.reasons, view.grades.headroom_text]
-        head = verdict_box(
-            kind,
-            f"{decision.label} ({view.grades.overall}): {100 * unexplained:.1f} % of the torque is "
-            "left unexplained",
-            " ".join(_as_sentence(text) for text in sentences if text),
-        )
-        worst = float(min(np.min(run.score.correlation) for run in scored_runs))
-        figures = [("mean nrmse", f"{unexplained:.3f}"), *figures]
-        figures.append(("correlation, worst joint", f"{worst:.3f}"))
-        coverages = [
-            run.score.mean_inside for run in scored_runs if run.score.mean_inside is not None
-        ]
-        if coverages:
-            figures.append(("inside the 95 % interval", f"{100 * float(np.mean(coverages)):.0f} %"))
-        figures.append(("seconds of motion", f"{sum(r.score.seconds for r in runs):.0f}"))
-    else:
-        head = verdict_box(
-            "warn", "Not tested here", "Give recordings to see how well it predicts."
-        )
-    warnings = f"<h3>Warnings</h3>{bullets(view.warnings)}" if view.warnings else ""
-    scores = _score_table(runs) if runs else ""
-    stiction_texts = [
-        f"{run.name}: {line}" for run in runs for line in stiction_lines(view.model, run.score)
+    count = 0 if base is None else len(base.names)
+    return statement("model", "Parameters", f"{count}", " base parameters")
+
+
+def _aside(view: ModelView, judged: Sequence[ReportRun]) -> str:
+    body = numbers(_figures(view, judged))
+    if view.commands:
+        body += commands("What to do next", view.commands)
+    return f"<aside>{body}</aside>"
+
+
+def _figures(view: ModelView, judged: Sequence[ReportRun]) -> list[tuple[str, str, str]]:
+    """Three figures: error, coverage, gain over the robot's description."""
+    base = view.model.training.base
+    out: list[tuple[str, str, str]] = []
+    if judged:
+        rmse = np.sqrt(np.mean([run.score.rmse**2 for run in judged], axis=0))
+        low, high = (significant(float(x), 2) for x in (rmse.min(), rmse.max()))
+        unit = " or ".join(dict.fromkeys(view.torque_unit(j) for j in range(view.joints)))
+        out.append((f"{low} to {high}", unit, "RMSE, best to worst joint"))
+        inside = [run.score.mean_inside for run in judged if run.score.mean_inside is not None]
+        if inside:
+            out.append(
+                (
+                    percent(float(np.mean(inside)), 0),
+                    "",
+                    "of measured torques inside the 95 % interval",
+                )
+            )
+        worst = float(min(np.min(run.score.correlation) for run in judged))
+        if view.nominal is not None:
+            gain = percent(view.nominal.reduction, 0)
+            out.append((gain, "", "less error than the robot's description"))
+        elif np.isfinite(worst):
+            out.append((fixed(worst, 3), "", "correlation of the worst joint"))
+    if len(out) < 3 and base is not None:
+        out.append((str(len(base.names)), "", "base parameters"))
+    return out[:3]
+
+
+def per_joint(view: ModelView) -> Section | None:
+    """Scores of every recording, joint by joint."""
+    if not view.runs:
+        return None
+    judged = judged_runs(view)
+    values = np.concatenate([run.score.measured_nrmse for run in judged])
+    finite = values[np.isfinite(values)]
+    gist = (
+        f"{percent(float(finite.min()))} to {percent(float(finite.max()))} unexplained"
+        if len(finite)
+        else "no joint is measured"
+    )
+    stiction = [
+        f"{run.name}: {line}" for run in view.runs for line in stiction_lines(view.model, run.score)
     ]
-    stiction = f"<h3>Standing joints</h3>{bullets(stiction_texts)}" if stiction_texts else ""
-    return Section("Verdict", head + cards(figures) + scores + stiction + warnings)
+    body = _score_table(view)
+    if stiction:
+        body += f"<h3>Standing joints</h3>{bullets(stiction)}"
+    return Section("Per joint", body, gist)
+
+
+def warnings(view: ModelView) -> Section | None:
+    """Warnings of the fit; None without any."""
+    if not view.warnings:
+        return None
+    first = view.warnings[0].split(":")[0]
+    gist = first if len(first) < 70 else first[:67].rsplit(" ", 1)[0] + " …"
+    return Section(f"Warnings ({len(view.warnings)})", bullets(view.warnings), gist)
 
 
 def _as_sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}."
 
 
-def _score_table(runs: Sequence[ReportRun]) -> str:
-    joints = len(runs[0].score.rmse)
-    header = ["recording", *(f"J{i + 1}" for i in range(joints)), "mean"]
-    rows: list[list[Any]] = []
-    for run in runs:
-        rows.append([run.name, *(float(x) for x in run.score.measured_nrmse), run.score.mean_nrmse])
-        if run.score.moving_nrmse is not None:
-            moving_nrmse = run.score.moving_nrmse
-            rows.append(
-                [
-                    "  while the joint moves",
-                    *(float(x) for x in moving_nrmse),
-                    float(np.nanmean(moving_nrmse)),
-                ]
-            )
-        rows.append(["  RMSE [N m]", *(float(x) for x in run.score.rmse), None])
-        if run.score.inside is not None:
-            coverages = [100.0 * float(x) for x in run.score.inside]
-            rows.append(["  % inside the 95 % interval", *coverages, float(np.mean(coverages))])
-    return f"<h3>nrmse per joint</h3>{table(header, rows)}"
+def _score_table(view: ModelView) -> str:
+    header = ["recording", "quantity", *(f"J{i + 1}" for i in range(view.joints)), "mean"]
+    rows: list[list[object]] = []
+    for run in view.runs:
+        score = run.score
+        parts: list[tuple[str, np.ndarray, float | None, int]] = [
+            ("unexplained [%]", 100 * score.measured_nrmse, 100 * score.mean_nrmse, 1)
+        ]
+        if score.moving_nrmse is not None:
+            moving = 100 * np.asarray(score.moving_nrmse)
+            known = moving[np.isfinite(moving)]
+            mean = float(known.mean()) if len(known) else None
+            parts.append(("while the joint moves [%]", moving, mean, 1))
+        parts.append((f"RMSE [{view.torque_unit(0)}]", np.asarray(score.rmse), None, 2))
+        if score.inside is not None:
+            inside = 100 * np.asarray(score.inside)
+            parts.append(("inside the 95 % interval [%]", inside, float(np.mean(inside)), 0))
+        rows += [
+            [run.name, name, *(Number(float(x), fixed(float(x), d)) for x in values),
+             None if mean is None else Number(mean, fixed(mean, d))]
+            for name, values, mean, d in parts
+        ]  # fmt: skip
+    return table(header, rows, text=(0, 1), name="Scores per joint")

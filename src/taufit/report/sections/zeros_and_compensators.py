@@ -47,7 +47,8 @@ def zeros_and_compensators(view: ModelView) -> Section | None:
         body += table(("joint", "term", *_HEADER[1:]), rows, (0, 1, 4, 5))
     if not body:
         return None
-    return Section("Encoder zeros and gravity compensators", body)
+    gist = f"{len(zeros)} zeros, {len(position_terms)} terms"
+    return Section("Encoder zeros and gravity compensators", body, gist)
 
 
 def _zero_row(zero: FittedZero) -> tuple[str | float | None, ...]:
