@@ -325,12 +325,13 @@ def render_page(name: str, title: str, settings: str, body: str) -> tuple[str, d
         settings: JSON for the script.
         body: HTML.
     """
+    from taufit.report.page import page_style, static_text
+
     nonce = secrets.token_urlsafe(16)
     static = files("taufit.live") / "static"
-    common_style = (files("taufit.report") / "static" / "page.css").read_text(encoding="utf-8")
-    style = common_style + (static / "pages.css").read_text(encoding="utf-8")
+    style = page_style() + (static / "pages.css").read_text(encoding="utf-8")
     style += (static / f"{name}.css").read_text(encoding="utf-8")
-    script = (static / f"{name}.js").read_text(encoding="utf-8")
+    script = static_text("charts.js") + (static / f"{name}.js").read_text(encoding="utf-8")
     # In a script element only "</" could end it.
     data = settings.replace("<", "\\u003c")
     text = (
