@@ -85,44 +85,9 @@ void friction_states(Matrix position, Matrix velocity, Vector numbers, Rows memo
                 arm.data(), state.data() + t * j, standing.data() + t * j, sure.data() + t * j);
 }
 
-enum Code { ADD, SUBTRACT, MULTIPLY, DIVIDE, GREATER, GREATER_EQUAL, LESS, LESS_EQUAL, MAXIMUM,
-            MINIMUM, POWER, WHERE, NEGATIVE, ABSOLUTE, TANH, EXP, LOG, SQRT, SIN, COS, ARCTAN, SIGN,
-            SQUARE, EXPM1, LOG1P, CODES };
-
 using List = nb::ndarray<const int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Places = nb::ndarray<const int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 constexpr size_t MOST_MOVES = 256;
-
-double result(int code, double a, double b, double c) {
-  switch (code) {
-    case ADD: return a + b;
-    case SUBTRACT: return a - b;
-    case MULTIPLY: return a * b;
-    case DIVIDE: return a / b;
-    case GREATER: return a > b;
-    case GREATER_EQUAL: return a >= b;
-    case LESS: return a < b;
-    case LESS_EQUAL: return a <= b;
-    case MAXIMUM: return std::fmax(a, b);
-    case MINIMUM: return std::fmin(a, b);
-    case POWER: return std::pow(a, b);
-    case WHERE: return a != 0.0 ? b : c;
-    case NEGATIVE: return -a;
-    case ABSOLUTE: return std::fabs(a);
-    case TANH: return std::tanh(a);
-    case EXP: return std::exp(a);
-    case LOG: return std::log(a);
-    case SQRT: return std::sqrt(a);
-    case SIN: return std::sin(a);
-    case COS: return std::cos(a);
-    case ARCTAN: return std::atan(a);
-    case SIGN: return (a > 0.0) - (a < 0.0);
-    case SQUARE: return a * a;
-    case EXPM1: return std::expm1(a);
-    case LOG1P: return std::log1p(a);
-  }
-  return NAN;
-}
 
 void run_tape(List operations, Values registers, Places results, List moves, Values out) {
   if (operations.shape(1) != 5 || moves.shape(1) != 2 || out.shape(0) != results.shape(0))

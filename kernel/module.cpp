@@ -7,6 +7,7 @@ void bind_ending(nanobind::module_& m);
 void bind_external_torque(nanobind::module_& m);
 void bind_intake(nanobind::module_& m);
 void bind_interval(nanobind::module_& m);
+void bind_model_torque(nanobind::module_& m);
 void bind_payload_body(nanobind::module_& m);
 void bind_recursive_filter(nanobind::module_& m);
 void bind_regressor(nanobind::module_& m);
@@ -25,6 +26,7 @@ NB_MODULE(_kernel, m) {
     bind_external_torque(m);
     bind_intake(m);
     bind_interval(m);
+    bind_model_torque(m);
     bind_payload_body(m);
     bind_recursive_filter(m);
     bind_regressor(m);

@@ -53,6 +53,23 @@ struct Loops {
     // Gradient of sum(g * Y) with respect to q, v and a, each n x j; g is n x j x 10j.
     void (*adjoint)(const Chain&, const States&, std::ptrdiff_t first, std::ptrdiff_t last,
                     const double* g, double* dq, double* dv, double* da, double* work);
+
+    // Derivatives of inverse dynamics with respect to (q, v, a), n x j x 3j.
+    void (*gradient)(const Chain&, const States&, std::ptrdiff_t first, std::ptrdiff_t last,
+                     double* out, double* work);
+
+    // Operations (code, a, b, c, place) of model/friction_tape.py between registers of `width`
+    // samples each, a multiple of `lanes`.
+    void (*operations)(const std::int32_t* list, std::ptrdiff_t steps, std::ptrdiff_t width,
+                       double* registers);
+    std::ptrdiff_t lanes;
+};
+
+// Codes of operations between registers.
+enum Code {
+    ADD, SUBTRACT, MULTIPLY, DIVIDE, GREATER, GREATER_EQUAL, LESS, LESS_EQUAL, MAXIMUM, MINIMUM,
+    POWER, WHERE, NEGATIVE, ABSOLUTE, TANH, EXP, LOG, SQRT, SIN, COS, ARCTAN, SIGN, SQUARE, EXPM1,
+    LOG1P, CODES
 };
 
 extern const Loops loops_plain;

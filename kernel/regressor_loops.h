@@ -355,11 +355,21 @@ struct Kept {
     Wrench wrench;
 };
 
+// What the gradient keeps of every link: its motion in all lanes, its momentum, the wrench it hands on.
+struct Linear {
+    Pose pose;
+    Motion motion, before;
+    Vec wh, iw;     // w x h, I w
+    Twist wrench;   // with those of the links after it
+};
+
 static std::ptrdiff_t work_size(std::ptrdiff_t joints) {
     std::ptrdiff_t packs = joints * joints * (sizeof(Twist) / sizeof(Pack)) +
                            joints * (2 * sizeof(Twist) + sizeof(Kept)) / sizeof(Pack) +
                            10 * joints * joints;
-    return packs * LANES;
+    const std::ptrdiff_t gradient = joints * (sizeof(Linear) + sizeof(Twist)) / sizeof(Pack) +
+                                    (6 * joints + 2 * LANES) / LANES + 1;
+    return (packs > gradient ? packs : gradient) * LANES;
 }
 
 // Past the caches: whole lines go to memory without being read first.
@@ -619,6 +629,88 @@ static void adjoint(const Chain& chain, const States& x, std::ptrdiff_t first, s
             }
             scatter(dq, j, b, s, valid, -(dot(w, about) + dot(u, along)));
             up = {to_parent(k.pose, vb), to_parent(k.pose, aa)};
+        }
+    }
+}
+
+// (S, of a joint) seen from a moving frame: -ad_S x.
+static inline Twist bracket(const Twist& x, const Vec& w, const Vec& u) {
+    return {cross(x.angular, w), cross(x.linear, w) + cross(x.angular, u)};
+}
+
+static inline Vec inertia_times(const double* p, const Vec& w) {
+    return {w.x * p[4] + w.y * p[5] + w.z * p[7], w.x * p[5] + w.y * p[6] + w.z * p[8],
+            w.x * p[7] + w.y * p[8] + w.z * p[9]};
+}
+
+static inline Twist times(const Twist& x, Pack s) { return {x.angular * s, x.linear * s}; }
+
+// One sample in all lanes, and beside each other its derivatives in the directions q_1 ... a_j.
+static void gradient(const Chain& chain, const States& x, std::ptrdiff_t first, std::ptrdiff_t last,
+                     double* out, double* work) {
+    const std::ptrdiff_t j = chain.joints, all = 3 * j;
+    Linear* link = reinterpret_cast<Linear*>(work);
+    Twist* force = reinterpret_cast<Twist*>(link + j);
+    double* hot = reinterpret_cast<double*>(force + j);  // a one among zeros
+    const std::ptrdiff_t middle = all + LANES;
+    for (std::ptrdiff_t k = 0; k < 2 * middle; ++k) hot[k] = k == middle ? 1.0 : 0.0;
+    const Vec zero = {Pack{}, Pack{}, Pack{}};
+    for (std::ptrdiff_t s = first; s < last; ++s) {
+        Motion motion = at_rest(chain);
+        for (std::ptrdiff_t b = 0; b < j; ++b) {
+            Linear& k = link[b];
+            const double* p = chain.joint[b].parameters;
+            k.pose = pose_of(chain.joint[b], fill(x.q[s * j + b]));
+            k.before = {to_child(k.pose, motion.v), to_child(k.pose, motion.a)};
+            motion = moved(chain.joint[b], k.pose, motion, fill(x.v[s * j + b]),
+                           fill(x.a[s * j + b]));
+            k.motion = motion;
+            const Vec w = motion.v.angular, al = motion.a.angular, h = fill3(p + 1);
+            const Vec acc = motion.a.linear + cross(w, motion.v.linear);
+            k.wh = cross(w, h), k.iw = inertia_times(p, w);
+            k.wrench = {cross(h, acc) + inertia_times(p, al) + cross(w, k.iw),
+                        acc * fill(p[0]) + cross(al, h) + cross(w, k.wh)};
+        }
+        for (std::ptrdiff_t b = j - 1; b > 0; --b)
+            link[b - 1].wrench = link[b - 1].wrench + to_parent(link[b].pose, link[b].wrench);
+        for (std::ptrdiff_t d = 0; d < all; d += LANES) {
+            Twist dv = {zero, zero}, da = {zero, zero};
+            const double* at = hot + middle + d;
+            for (std::ptrdiff_t b = 0; b < j; ++b) {
+                const Linear& k = link[b];
+                const double* p = chain.joint[b].parameters;
+                const Vec sw = fill3(chain.joint[b].angular), su = fill3(chain.joint[b].linear);
+                const Pack eq = load(at - b), ev = load(at - b - j), ea = load(at - b - 2 * j);
+                const Pack v = fill(x.v[s * j + b]);
+                const Twist vt = bracket(k.before.v, sw, su);
+                dv = to_child(k.pose, dv) + times(vt, eq);
+                da = to_child(k.pose, da) + times(bracket(k.before.a, sw, su), eq) +
+                     times(bracket(dv, sw, su), v) + times(vt, ev);
+                da = {da.angular + sw * ea, da.linear + su * ea};
+                dv = {dv.angular + sw * ev, dv.linear + su * ev};
+                const Vec w = k.motion.v.angular, dw = dv.angular, h = fill3(p + 1);
+                const Vec dacc =
+                    da.linear + cross(dw, k.motion.v.linear) + cross(w, dv.linear);
+                force[b] = {cross(h, dacc) + inertia_times(p, da.angular) + cross(dw, k.iw) +
+                                cross(w, inertia_times(p, dw)),
+                            dacc * fill(p[0]) + cross(da.angular, h) + cross(dw, k.wh) +
+                                cross(w, cross(dw, h))};
+            }
+            Twist sum = {zero, zero};
+            for (std::ptrdiff_t b = j - 1; b >= 0; --b) {
+                const Linear& k = link[b];
+                const Vec sw = fill3(chain.joint[b].angular), su = fill3(chain.joint[b].linear);
+                sum = sum + force[b];
+                double row[LANES];
+                store(row, dot(sum.angular, sw) + dot(sum.linear, su));
+                double* to = out + (s * j + b) * all + d;
+                for (std::ptrdiff_t l = 0; l < LANES && d + l < all; ++l) to[l] = row[l];
+                // A turn of the joint turns what it hands on: d(X'f)/dq = X' (S x* f).
+                const Pack eq = load(at - b);
+                const Twist turned = {cross(sw, k.wrench.angular) + cross(su, k.wrench.linear),
+                                      cross(sw, k.wrench.linear)};
+                sum = to_parent(k.pose, sum + times(turned, eq));
+            }
         }
     }
 }

@@ -13,7 +13,8 @@
 namespace taufit {
 namespace plain {
 #include "regressor_loops.h"
+#include "tape_loops.h"
 }
-const Loops loops_plain = {"plain",          plain::work_size, plain::regressor,
-                           plain::columns,   plain::torque,    plain::adjoint};
+const Loops loops_plain = {"plain", plain::work_size, plain::regressor, plain::columns, plain::torque,
+    plain::adjoint, plain::gradient, plain::operations, plain::LANES};
 }  // namespace taufit

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -28,9 +29,24 @@ from taufit.terms.friction import Friction
 from taufit.terms.term import ROOM_TEMPERATURE
 
 if TYPE_CHECKING:
+    from taufit.model.compiled_torque import CompiledTorque
     from taufit.model.payload import Payload
     from taufit.model.stepper import TorqueStepper
     from taufit.signals import Samples
+
+
+class TorqueGradient(NamedTuple):
+    """Derivatives of the joint torque, each d tau_i / d x_k in row i, column k.
+
+    Attributes:
+        position: With respect to joint position [N m/rad].
+        velocity: With respect to joint velocity [N m s/rad].
+        acceleration: With respect to joint acceleration [kg m^2].
+    """
+
+    position: Float[Array, "*n j j"]
+    velocity: Float[Array, "*n j j"]
+    acceleration: Float[Array, "*n j j"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -256,9 +272,100 @@ class FittedModel(NotebookDisplay):
         With `step`, the sampling period [s], the samples are one run; without it they are
         independent, and friction with memory is evaluated at steady state.
         """
+        if not channels:
+            motion = position, velocity, acceleration
+            torque = compiled_torque(self).torque(*motion, temperature, step)
+            if torque is not None:
+                return torque
+        return self.torque_by_columns(
+            position, velocity, acceleration, temperature=temperature, channels=channels, step=step
+        )
+
+    def torque_gradient(
+        self,
+        position: Float[Array, "*n j"],
+        velocity: Float[Array, "*n j"],
+        acceleration: Float[Array, "*n j"],
+        *,
+        temperature: Float[Array, "*n j"] | None = None,
+        channels: Mapping[str, Float[Array, "*n j"]] | None = None,
+    ) -> TorqueGradient:
+        """Derivatives of `torque` with respect to position, velocity and acceleration.
+
+        Of one sample (j,) or many (n, j), with friction at steady state. At standstill, where
+        Coulomb friction jumps, velocity derivatives are those of the friction beside the jump.
+
+        Example:
+            >>> import numpy as np, taufit
+            >>> model = taufit.read_model("model.json")
+            >>> rest = np.zeros(6)
+            >>> gradient = model.torque_gradient(rest, rest, rest)
+            >>> bool(np.allclose(gradient.acceleration, model.mass_matrix(rest)))
+            True
+        """
+        motion = position, velocity, acceleration
+        jacobian = None if channels else compiled_torque(self).gradient(*motion, temperature)
+        if jacobian is None:
+            from taufit.model.compiled_torque import difference_gradient
+
+            jacobian = difference_gradient(self, *motion, temperature, channels)
+        joints = self.robot.joints
+        return TorqueGradient(
+            jacobian[..., :joints], jacobian[..., joints : 2 * joints], jacobian[..., 2 * joints :]
+        )
+
+    def acceleration(
+        self,
+        position: Float[Array, "*n j"],
+        velocity: Float[Array, "*n j"],
+        torque: Float[Array, "*n j"],
+        *,
+        temperature: Float[Array, "*n j"] | None = None,
+        channels: Mapping[str, Float[Array, "*n j"]] | None = None,
+        friction: bool = True,
+    ) -> Float[Array, "*n j"]:
+        """Joint acceleration that a torque gives: forward dynamics, of one sample or many.
+
+        Inverse of `torque` at steady-state friction; a joint at standstill has no friction here.
+
+        Args:
+            position: Joint position [rad or m].
+            velocity: Joint velocity [rad/s or m/s].
+            torque: Joint torque [N m].
+            temperature: Joint temperature [degC].
+            channels: Further recorded channels that terms need, by name.
+            friction: Whether the torque contains friction, further terms and offset; without, that
+                of links and rotors alone.
+
+        Example:
+            >>> import numpy as np, taufit
+            >>> model = taufit.read_model("model.json")
+            >>> q, v, a = 0.3 * np.ones((3, 6))
+            >>> bool(np.allclose(model.acceleration(q, v, model.torque(q, v, a)), a))
+            True
+        """
+        arrays = position, velocity, torque, temperature
+        computed = None if channels else compiled_torque(self).acceleration(*arrays, friction)
+        if computed is None:
+            from taufit.model.compiled_torque import newton_acceleration
+
+            computed = newton_acceleration(self, *arrays, channels, friction)
+        return computed
+
+    def torque_by_columns(
+        self,
+        position: Float[Array, "*n j"],
+        velocity: Float[Array, "*n j"],
+        acceleration: Float[Array, "*n j"],
+        *,
+        temperature: Float[Array, "*n j"] | None = None,
+        channels: Mapping[str, Float[Array, "*n j"]] | None = None,
+        step: float | None = None,
+    ) -> Float[Array, "*n j"]:
+        """`torque` as columns times parameters: without the kernel, for any term."""
         if np.ndim(position) == 1:
             one = {name: np.asarray(x, float)[None] for name, x in (channels or {}).items()}
-            torque = self.torque(
+            torque = self.torque_by_columns(
                 *(np.asarray(x, float)[None] for x in (position, velocity, acceleration)),
                 temperature=None if temperature is None else np.asarray(temperature, float)[None],
                 channels=one or None,
@@ -316,14 +423,23 @@ class FittedModel(NotebookDisplay):
         dissipative = self.layout.of_kind(DISSIPATIVE)
         other = model.with_values(np.where(dissipative, 0.0, self.values))
         motion: Any = (position, velocity, acceleration)
-        with_friction = model.torque(*motion, temperature=temperature)
-        return np.asarray(with_friction - other.torque(*motion, temperature=temperature))
+        with_friction = model.torque_by_columns(*motion, temperature=temperature)
+        return np.asarray(with_friction - other.torque_by_columns(*motion, temperature=temperature))
 
     def stepper(self, rate_hz: float) -> TorqueStepper:
         """Torque sample by sample at a rate [Hz], with the memory of friction, as exported C."""
         from taufit.model.stepper import TorqueStepper
 
         return TorqueStepper(self, rate_hz)
+
+
+# Models are compared by identity; the cache holds references, so identities stay unique.
+@lru_cache(maxsize=32)
+def compiled_torque(model: FittedModel) -> CompiledTorque:
+    """Model prepared for the kernel, once."""
+    from taufit.model.compiled_torque import CompiledTorque
+
+    return CompiledTorque(model)
 
 
 def require_fitted(model: FittedModel, action: str) -> FittedModel:

@@ -7,9 +7,12 @@ with their shapes and coefficients as constants; the kernel repeats that list fo
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from taufit.core.arrays import Array, Float
+from taufit.core.arrays import Array, Float, Int
+from taufit.model.columns import RegressorColumns
 from taufit.model.fitted_model import FittedModel
 from taufit.terms import COMPILED, TermInput
 from taufit.terms.tracing import record
@@ -40,6 +43,7 @@ class _OperationTape:
         self.registers = [0.0] * inputs
         self.steps: list[tuple[int, int, int, int, int]] = []
         self._constants: dict[float, int] = {}
+        self._numbers: dict[int, float] = {}
         self._computed: dict[tuple[int, int, int, int], int] = {}
 
     def new_register(self, value: float = 0.0) -> int:
@@ -49,15 +53,96 @@ class _OperationTape:
     def constant(self, number: float) -> int:
         if number not in self._constants:
             self._constants[number] = self.new_register(number)
+            self._numbers[self._constants[number]] = number
         return self._constants[number]
 
     def apply(self, name: str, *values: int) -> int:
+        simpler = self._simplify(name, values)
+        if simpler is not None:
+            return simpler
         a, b, c = (*values, 0, 0)[:3]
         key = (_CODES[name], a, b, c)
         if key not in self._computed:
             self._computed[key] = self.new_register()
             self.steps.append((*key, self._computed[key]))
         return self._computed[key]
+
+    def _simplify(self, name: str, values: tuple[int, ...]) -> int | None:
+        """Register of a sum or product with 0 or 1; None if the operation is needed."""
+        if name not in ("add", "subtract", "multiply") or len(values) != 2:
+            return None
+        first, second = (self._numbers.get(value) for value in values)
+        if name == "multiply":
+            if first == 0.0 or second == 0.0:
+                return self.constant(0.0)
+            return values[1] if first == 1.0 else values[0] if second == 1.0 else None
+        if second == 0.0:
+            return values[0]
+        return values[1] if first == 0.0 and name == "add" else None
+
+
+@dataclass(frozen=True, slots=True)
+class FrictionOperations:
+    """Friction of all motors as a list of operations between registers.
+
+    Attributes:
+        operations: Code, three operands and place of each.
+        registers: Initial registers; the first are velocity, position, load, temperature and travel
+            of every motor.
+        results: Register of each motor's friction.
+        moves: Registers whose value another one has at the next sample.
+        start: Value before the first sample, one per move.
+        initial_travels: Pairs of a register and the motor whose first travel it has instead.
+    """
+
+    operations: Int[Array, "o 5"]
+    registers: Float[Array, " r"]
+    results: Int[Array, " j"]
+    moves: Int[Array, "m 2"]
+    start: Float[Array, " m"]
+    initial_travels: Int[Array, " t"]
+
+
+def record_friction(
+    columns: RegressorColumns, coefficients: Float[Array, "j k"]
+) -> FrictionOperations | None:
+    """Record one step of `advance` for every motor; None if that is not possible."""
+    if not columns.term.needs <= {*COMPILED}:
+        return None
+    joints = columns.joints
+    tape = _OperationTape(_INPUTS * joints)
+    results, moves, start, initial_travels = [], [], [], []
+    try:
+        for j in range(joints):
+            inputs = [k * joints + j for k in range(_INPUTS)]
+            step = record(
+                columns.joint_terms[j],
+                columns.shape[j],
+                tape,
+                inputs,
+                lambda _: tape.new_register(),
+            )
+            total = tape.constant(0.0)
+            for column, value in zip(step.columns, coefficients[j], strict=True):
+                term = tape.apply("multiply", column, tape.constant(float(value)))
+                total = tape.apply("add", total, term)
+            results.append(total)
+            for register, initial, final in zip(step.before, step.start, step.memory, strict=True):
+                moves.append((final, register))
+                start.append(0.0 if initial is None else float(initial))
+                if initial is None:
+                    initial_travels.append((register, j))
+    except Exception:
+        # Models with unsupported NumPy operations are evaluated without compilation.
+        return None
+    return FrictionOperations(
+        np.array(tape.steps, np.int32).reshape(-1, 5),
+        np.array(tape.registers, float),
+        np.array(results, np.int32),
+        np.array(moves, np.int32).reshape(-1, 2),
+        np.array(start, float),
+        np.array(initial_travels, np.int32).reshape(-1),
+    )
 
 
 class FrictionTape:
@@ -76,7 +161,7 @@ class FrictionTape:
         self._columns = model.columns
         self._coefficients = model.layout.split(np.asarray(model.values, float)).drive
         self._columns.require_at_motors(model.values)
-        is_supported = self._columns.coupling is None and self._columns.term.needs <= {*COMPILED}
+        is_supported = self._columns.coupling is None
         self.compiled = _kernel is not None and is_supported and self._trace()
         self.clear()
 
@@ -130,41 +215,18 @@ class FrictionTape:
 
     def _trace(self) -> bool:
         """Record one step of `advance`; returns False if that is not possible."""
-        joints = self._columns.joints
-        tape = _OperationTape(_INPUTS * joints)
-        results, moves, start, initial_travels = [], [], [], []
-        try:
-            for j in range(joints):
-                inputs = [k * joints + j for k in range(_INPUTS)]
-                shape = self._columns.shape[j]
-                step = record(
-                    self._columns.joint_terms[j], shape, tape, inputs, lambda _: tape.new_register()
-                )
-                total = tape.constant(0.0)
-                for column, value in zip(step.columns, self._coefficients[j], strict=True):
-                    term = tape.apply("multiply", column, tape.constant(float(value)))
-                    total = tape.apply("add", total, term)
-                results.append(total)
-                for register, initial, final in zip(
-                    step.before, step.start, step.memory, strict=True
-                ):
-                    moves.append((final, register))
-                    start.append((register, 0.0 if initial is None else float(initial)))
-                    if initial is None:
-                        initial_travels.append((register, j))
-        except Exception:
-            # Models with unsupported NumPy operations are evaluated without compilation.
+        recorded = record_friction(self._columns, self._coefficients)
+        if recorded is None:
             return False
-        self._registers = np.array(tape.registers, float)
+        joints = self._columns.joints
+        self._registers = recorded.registers
         self._inputs = self._registers[: _INPUTS * joints].reshape(_INPUTS, joints)
-        self._operations = np.array(tape.steps, np.int32).reshape(-1, 5)
-        self._results = np.array(results, np.int32)
-        self._moves = np.array(moves, np.int32).reshape(-1, 2)
-        self._memory = np.array([register for register, _ in start], int)
-        self._start = np.array([value for _, value in start], float)
-        self._from_travel = np.array([register for register, _ in initial_travels], int)
-        self._initial_travels = np.array(initial_travels, np.int32).reshape(-1)
-        self._travel_joints = np.array([j for _, j in initial_travels], int)
+        self._operations, self._results = recorded.operations, recorded.results
+        self._moves, self._memory = recorded.moves, recorded.moves[:, 1].astype(int)
+        self._start, self._initial_travels = recorded.start, recorded.initial_travels
+        self._from_travel, self._travel_joints = recorded.initial_travels.reshape(-1, 2).T.astype(
+            int
+        )
         return self._matches_model()
 
     def _matches_model(self) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import TaufitError
-from taufit.model.fitted_model import FittedModel
+from taufit.model.fitted_model import FittedModel, compiled_torque
 from taufit.terms import TermInput
 
 
@@ -29,11 +29,13 @@ class TorqueStepper:
         self._columns = model.columns
         self._links = model.values[model.layout.links]
         self._others = model.values[model.layout.after_links]
+        self._compiled = compiled_torque(model)
         self.reset()
 
     def reset(self) -> None:
         """Begin another run, without memory of the last."""
         self._state = self._columns.start()
+        self._memory = np.zeros(self._compiled.state_size or 1)
 
     def __call__(
         self,
@@ -45,6 +47,11 @@ class TorqueStepper:
         channels: Mapping[str, Float[Array, " j"]] | None = None,
     ) -> Float[Array, " j"]:
         """Joint torque at the next sample [N m]."""
+        if not channels:
+            sample = position, velocity, acceleration, temperature
+            torque = self._compiled.next_torque(sample, self._step, self._memory)
+            if torque is not None:
+                return torque
         q, v, a = (np.asarray(x, float)[None] for x in (position, velocity, acceleration))
         rigid = self._columns.links(q, v, a) @ self._links
         inputs = TermInput(

@@ -51,9 +51,8 @@ static void add_to_parent(const double *r, const double *p, const double *x, dou
   add_cross(p, f, y);
 }
 
-/* Inertia of link i times a twist. */
-static void times_inertia(int i, const double *x, double *y) {
-  const double *m = link[i];
+/* Inertia of a body, ten parameters, times a twist. */
+static void times_inertia(const double *m, const double *x, double *y) {
   y[0] = m[4] * x[0] + m[5] * x[1] + m[7] * x[2];
   y[1] = m[5] * x[0] + m[6] * x[1] + m[8] * x[2];
   y[2] = m[7] * x[0] + m[8] * x[1] + m[9] * x[2];
@@ -85,16 +84,16 @@ static void motion(const double *q, const double *v, const double *a, const doub
   }
 }
 
-/* Torque of the links; v, a and gravity may be NULL for none. */
-static void links(const double *q, const double *v, const double *a, const double *gravity,
-                  double *tau) {
-  double r[N][9], p[N][3], twist[N][6], acc[N][6], wrench[N][6];
+/* Torque of the links and their poses; v, a and gravity may be NULL for none. */
+static void links_posed(const double *q, const double *v, const double *a, const double *gravity,
+                        double r[N][9], double p[N][3], double *tau) {
+  double twist[N][6], acc[N][6], wrench[N][6];
   motion(q, v, a, gravity, r, p, twist, acc);
   for (int i = 0; i < N; i++) {
-    times_inertia(i, acc[i], wrench[i]);
+    times_inertia(link[i], acc[i], wrench[i]);
     if (v) {
       double h[6];
-      times_inertia(i, twist[i], h);
+      times_inertia(link[i], twist[i], h);
       add_cross(twist[i], h, wrench[i]);
       add_cross(twist[i] + 3, h + 3, wrench[i]);
       add_cross(twist[i], h + 3, wrench[i] + 3);
@@ -105,6 +104,12 @@ static void links(const double *q, const double *v, const double *a, const doubl
     for (int k = 0; k < 6; k++) tau[i] += wrench[i][k] * screw[i][k];
     if (i) add_to_parent(r[i], p[i], wrench[i], wrench[i - 1]);
   }
+}
+
+static void links(const double *q, const double *v, const double *a, const double *gravity,
+                  double *tau) {
+  double r[N][9], p[N][3];
+  links_posed(q, v, a, gravity, r, p, tau);
 }
 
 static void add_rotors(const double *a, double *tau) {
@@ -121,15 +126,61 @@ void arm_gravity(const double *q, double *tau) { links(q, NULL, NULL, pull, tau)
 
 void arm_coriolis(const double *q, const double *v, double *tau) { links(q, v, NULL, NULL, tau); }
 
-void arm_mass_matrix(const double *q, double *m) {
-  for (int i = 0; i < N; i++) {
-    double one[N] = {0}, column[N];
-    one[i] = 1.0;
-    links(q, NULL, one, NULL, column);
-    for (int k = 0; k < N; k++) m[N * k + i] = column[k] + rotor[N * k + i];
+/* Adds the ten parameters of a rigid body, seen from the frame before its own: turned, then shifted
+   by p, about that frame's origin. */
+static void add_body(const double *r, const double *p, const double *x, double *y) {
+  double h[3], i[9], half[9], t[9];
+  const double m = x[0], own[9] = {x[4], x[5], x[7], x[5], x[6], x[8], x[7], x[8], x[9]};
+  for (int j = 0; j < 3; j++) {
+    h[j] = r[3 * j] * x[1] + r[3 * j + 1] * x[2] + r[3 * j + 2] * x[3];
+    for (int k = 0; k < 3; k++)
+      half[3 * j + k] =
+          r[3 * j] * own[k] + r[3 * j + 1] * own[3 + k] + r[3 * j + 2] * own[6 + k];
   }
-  for (int i = 0; i < N; i++)
-    for (int k = 0; k < i; k++) m[N * i + k] = m[N * k + i];
+  for (int j = 0; j < 3; j++)
+    for (int k = j; k < 3; k++)
+      i[3 * j + k] = half[3 * j] * r[3 * k] + half[3 * j + 1] * r[3 * k + 1] +
+                     half[3 * j + 2] * r[3 * k + 2];
+  /* I about the new origin: I + 2 h.p 1 - h p' - p h' + m (p.p 1 - p p') */
+  for (int j = 0; j < 3; j++)
+    for (int k = j; k < 3; k++) t[3 * j + k] = p[j] * (h[k] + m * p[k]) + h[j] * p[k];
+  const double trace = t[0] + t[4] + t[8];
+  y[0] += m;
+  for (int k = 0; k < 3; k++) y[1 + k] += h[k] + m * p[k];
+  y[4] += i[0] - t[0] + trace;
+  y[5] += i[1] - t[1];
+  y[6] += i[4] - t[4] + trace;
+  y[7] += i[2] - t[2];
+  y[8] += i[5] - t[5];
+  y[9] += i[8] - t[8] + trace;
+}
+
+/* M by composite bodies: what joint i moves, as one body, and the wrench that its screw needs. */
+static void composite_mass(double r[N][9], double p[N][3], double *m) {
+  double body[N][10];
+  memcpy(body, link, sizeof body);
+  for (int i = N - 1; i >= 0; i--) {
+    double wrench[6];
+    if (i) add_body(r[i], p[i], body[i], body[i - 1]);
+    times_inertia(body[i], screw[i], wrench);
+    for (int k = i; k >= 0; k--) {
+      double sum = rotor[N * i + k];
+      for (int c = 0; c < 6; c++) sum += wrench[c] * screw[k][c];
+      m[N * i + k] = sum;
+      m[N * k + i] = sum;
+      if (k) {
+        double next[6] = {0};
+        add_to_parent(r[k], p[k], wrench, next);
+        memcpy(wrench, next, sizeof next);
+      }
+    }
+  }
+}
+
+void arm_mass_matrix(const double *q, double *m) {
+  double r[N][9], p[N][3];
+  for (int i = 0; i < N; i++) pose(i, q[i], r[i], p[i]);
+  composite_mass(r, p, m);
 }
 
 /* M a = tau by Cholesky, in the lower triangle of m. */
@@ -151,10 +202,10 @@ static void solve(double *m, double *tau) {
 }
 
 void arm_acceleration(const double *q, const double *v, const double *tau, double *a) {
-  double m[N * N], bias[N];
-  links(q, v, NULL, pull, bias);
+  double m[N * N], bias[N], r[N][9], p[N][3];
+  links_posed(q, v, NULL, pull, r, p, bias);
   for (int i = 0; i < N; i++) a[i] = tau[i] - bias[i];
-  arm_mass_matrix(q, m);
+  composite_mass(r, p, m);
   solve(m, a);
 }
 
