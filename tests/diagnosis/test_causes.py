@@ -21,7 +21,8 @@ from taufit.diagnosis import (
 from taufit.dynamics import inverse_dynamics
 from taufit.recording import Finding, Recording
 from taufit.recording.crop import crop
-from taufit.recording.map.remedy import MapEdit, Remedy, apply_edits, combine_remedies
+from taufit.recording.map.edited_map import apply_edits
+from taufit.recording.map.remedy import MapEdit, Remedy, combine_remedies
 from taufit.recording.read import with_torque_kind
 from taufit.robot import read_robot
 from taufit.signals import condition

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from taufit.core.errors import RecordingError
-from taufit.recording import Recording, read_recordings, training_or_holdout_part
+from taufit.recording import Recording, read_recordings
 from taufit.recording.column_map import read_map
 from taufit.recording.files import (
     HoldoutFiles,
@@ -122,7 +122,7 @@ class ParsedFiles:
     def __call__(self, path: Path) -> list[Recording]:
         """Runs to fit."""
         runs = self._parse(path)
-        return training_or_holdout_part(runs, self.share, end=False) if self.share else runs
+        return _training_or_holdout_part(runs, self.share, end=False) if self.share else runs
 
     def rows(self, path: Path, first: int, last: int) -> list[Recording]:
         """Some rows of a long file."""
@@ -136,12 +136,12 @@ class ParsedFiles:
         if tail_file.exists():
             tails: list[Recording] = pickle.loads(tail_file.read_bytes())
             return tails
-        return training_or_holdout_part(self._parse(path), self.share, end=True)
+        return _training_or_holdout_part(self._parse(path), self.share, end=True)
 
     def _parse(self, path: Path) -> list[Recording]:
         runs = self._get_or_read(path, partial(self._read, path))
         if self.share and path not in self._runs and not self._tail_file(path).exists():
-            tails = training_or_holdout_part(runs, self.share, end=True)
+            tails = _training_or_holdout_part(runs, self.share, end=True)
             self._tail_file(path).write_bytes(pickle.dumps(tails))
         return runs
 
@@ -161,6 +161,14 @@ class ParsedFiles:
     def __getstate__(self) -> dict[str, Any]:
         # Workers parse other files than this process.
         return {**self.__dict__, "_runs": {}, "_row_count": float("inf"), "_store": None}
+
+
+def _training_or_holdout_part(
+    runs: list[Recording], fraction: float, *, end: bool
+) -> list[Recording]:
+    from taufit.recording.crop import training_or_holdout_part
+
+    return training_or_holdout_part(runs, fraction, end=end)
 
 
 def _part_store() -> PartStore:
@@ -221,12 +229,12 @@ def parse_inputs(
     if not share:
         return [run for _, item_runs in runs for run in item_runs], _read_holdout(holdout, reader)
     tails = [
-        (name, training_or_holdout_part(item_runs, share, end=True)) for name, item_runs in runs
+        (name, _training_or_holdout_part(item_runs, share, end=True)) for name, item_runs in runs
     ]
     return [
         run
         for _, item_runs in runs
-        for run in training_or_holdout_part(item_runs, share, end=False)
+        for run in _training_or_holdout_part(item_runs, share, end=False)
     ], _merge_by_name(tails)
 
 

@@ -65,7 +65,8 @@ def write_corrected_map(
     output: Path | None,
 ) -> CorrectedMap | None:
     """Remedy of findings, with the corrected column map written if needed; None without remedy."""
-    from taufit.recording.map.remedy import apply_edits, combine_remedies
+    from taufit.recording.map.edited_map import apply_edits
+    from taufit.recording.map.remedy import combine_remedies
 
     remedy = combine_remedies(f.remedy for f in findings if f.severity != "info")
     if remedy is None:
