@@ -569,7 +569,7 @@ def recordings_of(log: Log, edits: Sequence[Any] = ()) -> list[Any]:
     """What a reader makes of the numbers, with the column map or with a changed one."""
     from taufit.recording import read_map
     from taufit.recording.assemble import assemble_recordings
-    from taufit.recording.map.remedy import apply_edits
+    from taufit.recording.map.edited_map import apply_edits
     from taufit.recording.table import Table
 
     columns, page = page_of(log)
