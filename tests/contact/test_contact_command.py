@@ -57,11 +57,12 @@ def test_a_page_shows_each_contact_with_its_force_on_the_arm(files, bench):
     told = [one for one in json.loads(done.stdout)["events"] if one["kind"] == "contact"]
     assert told
     text = page.read_text(encoding="utf-8")
-    assert "Strongest contact" in text and "delay [ms]" in text
-    # Two views of the arm from foot to flange, each with an arrow.
-    figure = text[text.index("Left: x and z of the base") :]
-    figure = figure[: figure.index("</figure>")]
-    assert figure.count("<circle") == 2 * (twin.robot.joints + 2) and figure.count('Z"') == 2
+    assert "the strongest" in text and "noticed after [ms]" in text
+    # The arm from foot to flange at every contact, with an arrow.
+    drawing = text[text.index("Contact no.") :].split("</svg>")[0]
+    assert drawing.count("<circle") == twin.robot.joints + 1 and drawing.count('Z"') == 1
+    peak = max(one["peak"] for one in told)
+    assert f"the strongest {peak:.0f} N" in text
     assert f"{told[0]['t']:.2f}" in text
 
 

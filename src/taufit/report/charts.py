@@ -105,6 +105,7 @@ def figure(  # noqa: PLR0913
     group: str = "",
     tall: bool = False,
     show_xlabel: bool = True,
+    show_ticks: bool = True,
     marks: Sequence[tuple[float, float, str]] = (),
 ) -> str:
     """HTML of a chart with one or more panels over one abscissa.
@@ -118,6 +119,7 @@ def figure(  # noqa: PLR0913
         group: Name of charts with one view and one cursor.
         tall: Whether the panel is higher.
         show_xlabel: Whether `xlabel` is drawn; a picture of several charts needs it once.
+        show_ticks: Whether the abscissa has numbers; strips over one axis need them once.
         marks: Shaded parts of the abscissa (from, to, name).
     """
     shading = [{"from": a, "to": b, "name": name} for a, b, name in marks]
@@ -129,7 +131,7 @@ def figure(  # noqa: PLR0913
                 "ylabel": panel.ylabel,
                 "xlabel": xlabel if show_xlabel and k == len(panels) - 1 else "",
                 "xname": xlabel,
-                "above": k < len(panels) - 1,
+                "above": k < len(panels) - 1 or not show_ticks,
                 "span": panel.span,
                 "log": panel.log,
                 "marks": shading,

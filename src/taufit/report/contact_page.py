@@ -1,4 +1,4 @@
-"""Page about contacts: external torque with its interval, contacts and evidence."""
+"""Page about contacts: numbered contacts over external torque, and the arm with the push."""
 
 from __future__ import annotations
 
@@ -8,16 +8,35 @@ from dataclasses import replace
 import numpy as np
 
 from taufit.contact import Contact, ContactRun
-from taufit.core.arrays import Array, Float
+from taufit.core.number_text import fixed, quantity, significant
 from taufit.core.statistics import NORMAL_95
-from taufit.dynamics import forward_kinematics
 from taufit.model.accuracy_statement import accuracy_statement
 from taufit.model.fitted_model import FittedModel
-from taufit.report.charts import Series, chart, reduce_samples
-from taufit.report.page import Section, bullets, cards, paragraph, render_page, table, verdict_box
-from taufit.report.palette import INK, LIMIT, MODEL, OTHER, OUTLINE, PLOT, RESIDUAL
+from taufit.report.arm_sketch import arm_sketch
+from taufit.report.charts import (
+    Panel,
+    Series,
+    chart,
+    chart_group,
+    extreme_samples,
+    figure,
+    reduce_samples,
+)
+from taufit.report.page import (
+    Number,
+    Section,
+    bullets,
+    paragraph,
+    render_page,
+    statement,
+    statements,
+    table,
+)
+from taufit.report.palette import INK, LIMIT, MODEL, RESIDUAL
 from taufit.terms.friction.states import STATES
 
+# Samples of all curves together; contacts that are drawn on the arm.
+_ALL_POINTS, _MAX_ARMS = 24_000, 12
 _SAFETY_NOTE = (
     "This is not a safety function: it is not rated, takes tens of milliseconds, and nothing here "
     "is a statement about ISO/TS 15066. Forces through the joint axes and within the stiction band "
@@ -28,158 +47,210 @@ _SAFETY_NOTE = (
 def contact_page(result: ContactRun, model: FittedModel, source: str = "") -> str:
     """Self-contained HTML page, without contacts if they must not be used."""
     result = replace(result, contacts=()) if result.refusal else result
-    sections = [Section("Verdict", _verdict(result, model))]
+    charts = chart_group(
+        [_evidence_chart(result), *_torque_charts(result, model)], "Contacts", "rows"
+    )
+    arms = _arms(result.contacts, model) if result.contacts else ""
+    head = _statements(result, model) + (
+        f'<div class="beside wide"><div>{charts}</div><aside>{arms}</aside></div>'
+        if arms
+        else charts
+    )
+    sections = [Section("Verdict", head)]
     if result.contacts:
-        sections.append(Section("Contacts", _contacts(result.contacts)))
-        strongest = max(result.contacts, key=lambda contact: contact.evidence)
-        sections.append(Section("Strongest contact", _robot_sketch(model, strongest)))
+        sections.append(Section("Every contact", _contact_table(result.contacts)))
+    standing = 100 * float(np.mean(result.state == STATES.index("standing")))
     sections += [
-        Section("External joint torque", _torque(result)),
-        Section("Friction regimes", _states(result)),
-        Section("Evidence and threshold", _evidence(result)),
+        Section("Friction regimes", _states(result), f"joints stand {standing:.0f} % of the time"),
+        Section(
+            "Tail of the evidence",
+            _tail(result),
+            f"alarm above {significant(result.threshold)}",
+        ),
     ]
-    notes = [f"{e.time:.2f} s: {e.kind}: {e.text}" for e in result.events if e.contact is None]
+    notes = [f"{fixed(e.time, 2)} s: {e.kind}: {e.text}" for e in result.events if not e.contact]
     sections.append(Section("Notes", bullets([*notes, *result.warnings, _SAFETY_NOTE])))
-    return render_page(f"Contacts of {model.robot.name}", source, sections)
+    subtitle = " · ".join(x for x in (source, f"{fixed(result.seconds, 1)} s") if x)
+    return render_page(f"Contacts of {model.robot.name}", subtitle, sections)
 
 
-def _verdict(result: ContactRun, model: FittedModel) -> str:
+def _statements(result: ContactRun, model: FittedModel) -> str:
+    accuracy = accuracy_statement(model)
     if result.refusal:
-        return verdict_box("bad", "No result", result.refusal)
-    count = len(result.contacts)
-    head = "No contact" if count == 0 else f"{count} contact{'' if count == 1 else 's'}"
-    tail = result.noise.tail
-    data_text = (
-        "the default threshold"
+        refused = statement("bad", "Contacts", "No result", "", detail=[result.refusal])
+        return statements(refused, statement("model", "Model", "", accuracy))
+    count, seconds = len(result.contacts), fixed(result.seconds, 0)
+    if count:
+        strongest = max(result.contacts, key=lambda contact: contact.peak)
+        number = 1 + result.contacts.index(strongest)
+        contacts = statement(
+            "bad",
+            "Contacts",
+            f"{count} contact{'' if count == 1 else 's'}",
+            f" in {seconds} s, the strongest {fixed(strongest.peak, 0)} N",
+            detail=[f"No. {number}, on {strongest.link}, {_times(strongest)}."],
+        )
+    else:
+        contacts = statement("good", "Contacts", "No contact", f" in {seconds} s")
+    rate, tail = result.alarms_per_hour, result.noise.tail
+    if rate is None:
+        text = "No rate of false alarms is known for this model."
+        return statements(
+            contacts, statement("warn", "False alarms", "Unknown", "", detail=[text, accuracy])
+        )
+    data = (
+        "It rests on the default threshold; contact-free recordings make it firm."
         if tail is None
-        else f"{tail.minutes:.1f} contact-free minutes of {result.noise.runs} recordings"
+        else f"It rests on {fixed(tail.minutes, 1)} contact-free minutes of {result.noise.runs} "
+        "recordings."
     )
-    rate = result.alarms_per_hour
-    text = (
-        "No rate of false alarms is known for this model."
-        if rate is None
-        else f"{rate:g} false alarms per hour, extrapolated from {data_text}."
+    alarms = statement(
+        "model" if tail is not None and tail.minutes >= 10.0 else "warn",
+        "False alarms",
+        f"{rate:g} false alarm{'' if rate == 1.0 else 's'} per hour",
+        ", extrapolated",
+        detail=[data, accuracy],
     )
-    figures = [
-        ("seconds", f"{result.seconds:.1f}"),
-        ("largest evidence", f"{float(result.evidence.max()):.0f}"),
-        ("threshold", f"{result.threshold:.0f}"),
+    return statements(contacts, alarms)
+
+
+def _times(contact: Contact) -> str:
+    if contact.end_time is None:
+        return f"from {fixed(contact.start_time, 2)} s to the end"
+    return f"from {fixed(contact.start_time, 2)} to {fixed(contact.end_time, 2)} s"
+
+
+def _marks(result: ContactRun) -> list[tuple[float, float, str]]:
+    end = float(result.time[-1]) if len(result.time) else 0.0
+    return [
+        (c.start_time, end if c.end_time is None else c.end_time, str(k))
+        for k, c in enumerate(result.contacts, 1)
     ]
-    text = f"{accuracy_statement(model)} {text}"
-    return verdict_box("good" if count == 0 else "bad", head, text) + cards(figures)
 
 
-def _contacts(contacts: tuple[Contact, ...]) -> str:
+def _contact_table(contacts: tuple[Contact, ...]) -> str:
     rows = []
-    for contact in contacts:
+    for number, contact in enumerate(contacts, 1):
         low, high = contact.force.size_interval
-        end_text = "lasting" if contact.end_time is None else f"{contact.end_time:.2f}"
-        directions = ", ".join(contact.unobservable_directions) or "–"
-        force = f"{contact.force.size:.0f} ({low:.0f} to {high:.0f})"
-        delay = f"{1e3 * (contact.detection_time - contact.start_time):.0f}"
+        size = contact.force.size
+        delay = 1e3 * (contact.detection_time - contact.start_time)
         rows.append(
             (
+                number,
                 contact.kind,
-                f"{contact.start_time:.2f}",
-                end_text,
-                delay,
+                Number(contact.start_time, fixed(contact.start_time, 2)),
+                "lasting" if contact.end_time is None else fixed(contact.end_time, 2),
+                Number(delay, fixed(delay, 0)),
                 contact.link,
-                force,
-                f"{contact.peak:.0f}",
-                directions,
+                Number(contact.peak, fixed(contact.peak, 0)),
+                Number(size, f"{fixed(size, 0)} ({fixed(low, 0)} to {fixed(high, 0)})"),
+                ", ".join(contact.unobservable_directions) or "–",
             )
         )
-    header = ("kind", "start [s]", "end [s]", "delay [ms]", "on", "force [N]", "peak [N]")
-    return table((*header, "unobservable"), rows, text=(0, 4, 7)) + paragraph(
+    header = (
+        "no.",
+        "kind",
+        "start [s]",
+        "end [s]",
+        "noticed after [ms]",
+        "on",
+        "peak [N]",
+        "force at its end (95 %) [N]",
+        "unobservable",
+    )
+    return table(header, rows, text=(1, 5, 8), name="Contacts") + paragraph(
         "Forces hold under the assumption named for each contact in the JSON: a pure force at the "
         "tool, or at the far end of a link."
     )
 
 
-def _robot_sketch(model: FittedModel, contact: Contact) -> str:
-    """Robot from two sides, with the force as an arrow."""
-    poses = forward_kinematics(model.robot, contact.position[None])[0]
-    joints = np.concatenate([np.zeros((1, 3)), poses[:, :3, 3]])
-    reach = max(float(np.abs(joints).max()), 0.1)
-    length = 0.45 * reach / max(contact.force.size, 1e-9)
-    end = contact.force.point + length * contact.force.value
-    views = [
-        _plane_view(
-            joints[:, [a, 2]], contact.force.point[[a, 2]], end[[a, 2]], 1.3 * reach, 200.0 + x
+def _arms(contacts: tuple[Contact, ...], model: FittedModel) -> str:
+    """Arm at each contact; the number of a contact shows it."""
+    shown = contacts[:_MAX_ARMS]
+    strongest = max(range(len(shown)), key=lambda k: shown[k].peak)
+    buttons, figures, rules = [], [], []
+    for k, contact in enumerate(shown):
+        low, high = contact.force.size_interval
+        size = fixed(contact.force.size, 0)
+        checked = " checked" if k == strongest else ""
+        buttons.append(
+            f'<input type="radio" name="contact" id="contact-{k + 1}"{checked}>'
+            f'<label for="contact-{k + 1}">{k + 1}</label>'
         )
-        for a, x in ((0, 0.0), (1, 400.0))
-    ]
-    label = html.escape(str(contact), quote=True)
+        text = (
+            f"No. {k + 1} on {contact.link}: {size} N (95 % {fixed(low, 0)} to {fixed(high, 0)}) "
+            f"at its end, {fixed(contact.peak, 0)} N at its peak. Arrow: direction of the push."
+        )
+        drawing = arm_sketch(
+            model.robot,
+            contact.position,
+            label=text,
+            force=contact.force.value,
+            point=contact.force.point,
+        )
+        figures.append(f"<figure>{drawing}<p class='sub'>{html.escape(text)}</p></figure>")
+        rules.append(
+            f".pick input:nth-of-type({k + 1}):checked ~ figure:nth-of-type({k + 1})"
+            "{display:block}"
+        )
     return (
-        f"<figure><figcaption>{label}. Left: x and z of the base, right: y and z.</figcaption>"
-        f'<svg viewBox="0 0 800 400" role="img" aria-label="{label}" '
-        f'style="width:100%;background:{PLOT}">{"".join(views)}</svg></figure>'
+        f"<style>{''.join(rules)}</style>"
+        '<fieldset class="pick"><legend>Contact no.</legend>'
+        f"{''.join(buttons)}{''.join(figures)}</fieldset>"
     )
 
 
-def _plane_view(
-    joints: Float[Array, "k 2"],
-    point: Float[Array, " 2"],
-    end: Float[Array, " 2"],
-    reach: float,
-    centre: float,
-) -> str:
-    def to_pixels(position: Array) -> tuple[float, float]:
-        return centre + 180.0 * position[0] / reach, 210.0 - 180.0 * position[1] / reach
-
-    path = "L".join(f"{x:.1f} {y:.1f}" for x, y in map(to_pixels, joints))
-    dots = "".join(
-        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{INK}"/>' for x, y in map(to_pixels, joints)
-    )
-    (x0, y0), (x1, y1) = to_pixels(point), to_pixels(end)
-    arrow = np.array([x1 - x0, y1 - y0])
-    arrow_head = arrow / max(float(np.linalg.norm(arrow)), 1e-9) * 9.0
-    left_corner = (
-        x1 - arrow_head[0] + 0.5 * arrow_head[1],
-        y1 - arrow_head[1] - 0.5 * arrow_head[0],
-    )
-    right_corner = (
-        x1 - arrow_head[0] - 0.5 * arrow_head[1],
-        y1 - arrow_head[1] + 0.5 * arrow_head[0],
-    )
-    head = (
-        f"M{x1:.1f} {y1:.1f}L{left_corner[0]:.1f} {left_corner[1]:.1f}L{right_corner[0]:.1f} "
-        f"{right_corner[1]:.1f}Z"
-    )
-    return (
-        f'<path d="M{path}" fill="none" stroke="{OUTLINE}" stroke-width="6" '
-        f'stroke-linejoin="round"/>{dots}<path d="M{x0:.1f} {y0:.1f}L{x1:.1f} {y1:.1f}" '
-        f'stroke="{LIMIT}" stroke-width="3"/><path d="{head}" fill="{LIMIT}"/>'
-    )
-
-
-def _torque(result: ContactRun) -> str:
-    parts = [
-        paragraph(
-            "External torque of each joint. The band contains 95 % of contact-free motion in the "
-            "joint's friction regime; contacts are shaded."
-        )
-    ]
-    in_contact = np.zeros(len(result.time), bool)
-    for contact in result.contacts:
-        end_time = result.time[-1] if contact.end_time is None else contact.end_time
-        in_contact |= (result.time >= contact.start_time) & (result.time <= end_time)
-    for j in range(result.torque.shape[1]):
-        half = NORMAL_95 * result.torque_std[:, j]
-        time, (torque, band, mark) = reduce_samples(
-            result.time, [result.torque[:, j], half, in_contact.astype(float)]
-        )
-        top = 1.05 * max(float(np.abs(torque).max()), float(band.max()))
+def _torque_charts(result: ContactRun, model: FittedModel) -> list[str]:
+    """External torque of each joint with the range of contact-free motion."""
+    joints = result.torque.shape[1]
+    index = extreme_samples(result.torque, _ALL_POINTS // max(joints, 1))
+    marks = _marks(result)
+    charts = []
+    for j in range(joints):
+        unit = "N" if model.robot.links[j].is_prismatic else "N m"
+        largest = float(np.abs(result.torque[:, j]).max()) if len(result.torque) else 0.0
         series = [
-            Series("contact-free band", None, low=-band, high=band, colour=MODEL),
-            Series("contact", None, low=-top * mark, high=top * mark, colour=OTHER),
-            Series("external torque", torque, colour=RESIDUAL),
+            Series(
+                "contact-free, 95 %", half=NORMAL_95 * result.torque_std[index, j], colour=MODEL
+            ),
+            Series("external torque", result.torque[index, j], colour=RESIDUAL, short="external"),
         ]
-        caption = f"Joint {j + 1}"
-        parts.append(
-            chart(time, series, caption=caption, xlabel="s", ylabel="N m", group="contact")
+        name = model.robot.joint_names[j].replace("_", " ").removesuffix(" joint")
+        charts.append(
+            figure(
+                result.time[index],
+                [Panel(series, f"[{unit}]")],
+                caption=f"{j + 1} {name}",
+                note=f"largest {quantity(largest, unit)}",
+                xlabel="time [s]",
+                show_xlabel=j == joints - 1,
+                show_ticks=j == joints - 1,
+                group="contact",
+                marks=[(a, b, "") for a, b, _ in marks],
+            )
         )
-    return "".join(parts)
+    return charts
+
+
+def _evidence_chart(result: ContactRun) -> str:
+    finite = np.maximum(result.evidence, -20.0)
+    time, (evidence,) = reduce_samples(result.time, [finite])
+    panel = Panel(
+        [Series("evidence", evidence, colour=INK)],
+        "[2 ln B]",
+        levels=[(float(result.threshold), LIMIT)],
+    )
+    return figure(
+        time,
+        [panel],
+        caption="Evidence for a contact",
+        note=f"alarm above the dashed line, {significant(result.threshold)}",
+        xlabel="time [s]",
+        show_xlabel=False,
+        show_ticks=False,
+        group="contact",
+        marks=_marks(result),
+    )
 
 
 def _states(result: ContactRun) -> str:
@@ -194,43 +265,26 @@ def _states(result: ContactRun) -> str:
     ]
     header = ("state", *(f"joint {j + 1}" for j in range(len(columns))))
     return table(header, shares, text=(0,)) + chart(
-        time, series, caption=names, xlabel="s", ylabel="state", group="contact"
+        time, series, caption=names, xlabel="time [s]", ylabel="regime [number]", group="contact"
     )
 
 
-def _evidence(result: ContactRun) -> str:
+def _tail(result: ContactRun) -> str:
+    """Share of two-second blocks above an evidence."""
     finite = np.maximum(result.evidence, -20.0)
-    time, (evidence,) = reduce_samples(result.time, [finite])
-    line = np.full_like(time, result.threshold)
-    evidence_chart = chart(
-        time,
-        [
-            Series("evidence 2 ln B", evidence),
-            Series("alarm line", line, colour=LIMIT, dash=(6, 4)),
-        ],
-        caption="Evidence for a contact over time",
-        xlabel="s",
-        ylabel="2 ln B",
-        group="contact",
-    )
     step = max(float(np.median(np.diff(result.time))), 1e-3) if len(result.time) > 1 else 1.0
     size = max(round(2.0 / step), 1)
-    blocks = np.sort([finite[k : k + size].max() for k in range(0, len(finite), size)])[::-1]
-    share = (np.arange(len(blocks)) + 0.5) / len(blocks)
-    tail = chart(
+    blocks = np.sort([finite[k : k + size].max() for k in range(0, len(finite), size)])
+    share = (len(blocks) - np.arange(len(blocks)) - 0.5) / max(len(blocks), 1)
+    edge = np.array([result.threshold, result.threshold])
+    return chart(
         blocks,
         [
-            Series("two-second blocks", np.log10(share), points=True),
-            Series(
-                "alarm line",
-                np.array([float(np.log10(share[0])), 0.0]),
-                x=np.array([result.threshold, result.threshold]),
-                colour=LIMIT,
-                dash=(6, 4),
-            ),
+            Series("two-second blocks", share, points=True, colour=MODEL),
+            Series("alarm", np.array([share.min(), 1.0]), x=edge, colour=LIMIT, dash=(6, 4)),
         ],
-        caption="Tail of the evidence: share of blocks above it, as a power of ten",
-        xlabel="2 ln B",
-        ylabel="log10 of the share",
+        caption="Share of blocks above an evidence",
+        xlabel="evidence [2 ln B]",
+        ylabel="share [1]",
+        log=True,
     )
-    return evidence_chart + tail

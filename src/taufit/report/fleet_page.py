@@ -7,18 +7,22 @@ import html
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.number_text import MINUS, fixed, percent, whole
 from taufit.fleet.result import FleetResult, RobotResult
 from taufit.report.charts import Series, chart
+from taufit.report.dot_strip import dot_strip
 from taufit.report.page import (
     Markup,
+    Number,
     Section,
     bullets,
-    cards,
     paragraph,
     render_page,
+    statement,
+    statements,
     table,
-    verdict_box,
 )
+from taufit.report.palette import css
 
 # Numbers of robots in tables and in charts, worst first.
 _MAX_LISTED, _MAX_DRAWN = 500, 12
@@ -30,49 +34,97 @@ def fleet_page(result: FleetResult) -> str:
     """Self-contained HTML page."""
     outliers = [robot for robot in result.robots if robot.is_outlier]
     deviations = _deviations(result)
+    with_days = sum(len(robot.days) > 1 for robot in result.robots)
     sections = [
-        Section("Verdict", _verdict(result, outliers)),
-        Section("Outliers", _outlier_table(outliers) + _detection_limits(result)),
-        Section("Map of friction", _friction_chart(result, deviations)),
+        Section("Verdict", _statements(result, outliers) + _strips(result, deviations)),
         Section("Every robot", _table(result, deviations)),
-        Section("Friction over days", _days(result)),
-        Section("Typical parameters of this type", _typical_parameters(result)),
-        Section("Files not used", _list_failed_files(result)),
+        Section("Outliers", _outlier_table(outliers), f"{len(outliers)} robots"),
+        Section("Friction over days", _days(result), f"{with_days} robots with several days"),
+        Section(
+            "Typical parameters of this type",
+            _typical_parameters(result),
+            f"from {result.fleet_prior.robots} robots",
+        ),
+        Section("Files not used", _list_failed_files(result), f"{len(result.failed)} files"),
     ]
     days = sorted({day.day for robot in result.robots for day in robot.days})
-    date_text = "" if not any(days) else f", {days[0]}"
-    date_text += f" to {days[-1]}" if len(days) > 1 else ""
-    return render_page(
-        f"Fleet of {result.type}",
-        f"{len(result.robots)} robots, {result.rows:,} rows{date_text}",
-        sections,
-    )
+    facts = [f"{whole(result.rows)} rows"]
+    if any(days):
+        facts.append(days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}")
+    return render_page(f"Fleet of {len(result.robots)} {result.type}", " · ".join(facts), sections)
 
 
-def _verdict(result: FleetResult, outliers: list[RobotResult]) -> str:
-    kinds = {kind: 0 for kind in ("friction", "tool", "mounting", "trend")}
-    for robot in outliers:
-        for surprise in robot.outliers:
-            kinds[surprise.kind] += 1
-    verb = "is" if len(outliers) == 1 else "are"
-    head = verdict_box(
-        "warn" if outliers or result.failed or result.incidents else "good",
-        f"{len(outliers)} of {len(result.robots)} robots {verb} outliers"
-        if outliers
-        else f"None of {len(result.robots)} robots is an outlier",
-        f"Files not used: {len(result.failed)}. Workers lost: {len(result.incidents)}. If robots "
-        "differ by chance only, one study in twenty reports an outlier.",
-    )
-    return head + cards(
-        [
-            ("robots", str(len(result.robots))),
-            ("friction outliers", str(kinds["friction"])),
-            ("tool or payload", str(kinds["tool"])),
-            ("mounting", str(kinds["mounting"])),
-            ("friction trends", str(kinds["trend"])),
-            ("files not used", str(len(result.failed))),
+def _statements(result: FleetResult, outliers: list[RobotResult]) -> str:
+    lost = [f"Files not used: {len(result.failed)}."] if result.failed else []
+    lost += [f"Workers lost: {len(result.incidents)}."] if result.incidents else []
+    count = len(result.robots)
+    if outliers:
+        names = ", ".join(robot.robot for robot in outliers[:3])
+        names += f" and {len(outliers) - 3} more" if len(outliers) > 3 else ""
+        reasons = [f"{robot.robot}: {robot.outliers[0].message}" for robot in outliers[:3]]
+        first = statement(
+            "warn",
+            "Robots that stand out",
+            f"{len(outliers)} of {count}",
+            f": {names}",
+            detail=[*reasons, *lost],
+        )
+    else:
+        first = statement(
+            "warn" if lost else "good",
+            "Robots that stand out",
+            f"None of {count}",
+            " robots",
+            detail=[*lost, "If robots differ by chance only, one study in twenty names one."],
+        )
+    rise = result.detectable_rise[np.isfinite(result.detectable_rise)]
+    if len(rise):
+        low, high = fixed(float(rise.min()), 1), fixed(float(rise.max()), 1)
+        factor = low if low == high else f"{low} to {high}"
+        second = statement(
+            "model",
+            "What can be seen",
+            f"Friction above {factor} ×",
+            " the usual",
+            detail=[_detection_limits(result)],
+        )
+    else:
+        second = statement(
+            "warn", "What can be seen", "Unknown", ": too few robots", detail=["Add robots."]
+        )
+    return statements(first, second)
+
+
+def _strips(result: FleetResult, deviations: Float[Array, "r j"]) -> str:
+    """One strip per joint: each robot a dot, outliers with their names."""
+    names = result.typical.robot.joint_names
+    odd = {
+        (robot.robot, surprise.joint)
+        for robot in result.robots
+        for surprise in robot.outliers
+        if surprise.kind in ("friction", "trend")
+    }
+    strips = []
+    for joint in range(deviations.shape[1]):
+        name = names[joint].replace("_", " ").removesuffix(" joint").removeprefix("joint ")
+        is_odd = [
+            (robot.robot, joint + 1) in odd or (robot.robot, None) in odd for robot in result.robots
         ]
+        strips.append(
+            dot_strip(
+                f"{joint + 1} {name}",
+                100.0 * deviations[:, joint],
+                [robot.robot for robot in result.robots],
+                is_odd,
+                100.0 * (float(result.detectable_rise[joint]) - 1.0),
+            )
+        )
+    key = (
+        '<p class="key"><span><i class="dot"></i>one robot</span><span><i class="dot out"></i>'
+        'stands out</span><span><i class="dot edge"></i>named from here on</span><span>Friction at '
+        "half the rated speed, off the median of the fleet</span></p>"
     )
+    return f'{key}<div class="strips">{"".join(strips)}</div>'
 
 
 def _detection_limits(result: FleetResult) -> str:
@@ -84,8 +136,8 @@ def _detection_limits(result: FleetResult) -> str:
     ]
     if not limits:
         return ""
-    return paragraph(
-        "Wear is detected on 19 of 20 robots from this increase of friction: "
+    return (
+        "Wear is detected on 19 of 20 robots from this increase of friction (dashed lines): "
         f"{', '.join(limits)}. Less wear is within the differences between robots."
     )
 
@@ -114,41 +166,22 @@ def _deviations(result: FleetResult) -> Float[Array, "r j"]:
     return np.asarray(level / np.median(level, axis=0) - 1.0)
 
 
-def _friction_chart(result: FleetResult, deviations: Float[Array, "r j"]) -> str:
-    order = sorted(range(len(result.robots)), key=lambda k: result.robots[k].robot)
-    x = np.arange(len(order), dtype=float)
-    series = [
-        Series(f"joint {j + 1}", 100.0 * deviations[order, j], points=True)
-        for j in range(deviations.shape[1])
-    ]
-    return paragraph(
-        "Friction at half the rated speed under typical load, from each robot's recordings, in "
-        "percent from the median of the fleet. Robots in order of their names."
-    ) + chart(
-        x,
-        series,
-        caption="Friction of every robot and joint",
-        xlabel="robot",
-        ylabel="deviation from the median [%]",
-        tall=True,
-    )
-
-
 def _table(result: FleetResult, deviations: Float[Array, "r j"]) -> str:
     joints = deviations.shape[1]
     rows = []
     for robot, robot_deviations in list(zip(result.robots, deviations, strict=True))[:_MAX_LISTED]:
+        mark = Markup('<span class="chip warn">stands out</span>') if robot.is_outlier else ""
         rows.append(
             (
                 robot.robot,
-                "yes" if robot.is_outlier else "",
+                mark,
                 robot.files,
-                robot.rows,
-                f"{100.0 * float(np.mean(robot.nrmse)):.1f} %",
+                Number(robot.rows, whole(robot.rows)),
+                Number(float(np.mean(robot.nrmse)), percent(float(np.mean(robot.nrmse)))),
                 *(_deviation_cell(float(x)) for x in robot_deviations),
             )
         )
-    header = ("robot", "unlike", "files", "rows", "mean nrmse")
+    header = ("robot", "verdict", "files", "rows", "unexplained")
     joint_header = [f"joint {j + 1}" for j in range(joints)]
     remaining = len(result.robots) - len(rows)
     tail = paragraph(f"{remaining} more in fleet.parquet.") if remaining > 0 else ""
@@ -157,17 +190,21 @@ def _table(result: FleetResult, deviations: Float[Array, "r j"]) -> str:
             "Worst first. Joints: deviation of friction from the median of the fleet [%]; the "
             "colour shows its size.",
         )
-        + table((*header, *joint_header), rows, text=(0, 1))
+        + table((*header, *joint_header), rows, text=(0, 1), name="Robots")
         + tail
     )
 
 
 def _deviation_cell(deviation: float) -> Markup:
     """Percentage on a background coloured by its size, for both themes."""
-    strength = min(abs(np.log1p(max(deviation, -0.99))) / _FULL_COLOUR, 1.0) * 0.55
-    ground = "214, 96, 40" if deviation > 0 else "40, 110, 200"
-    style = f"background: rgba({ground}, {strength:.2f}); display: block; padding: 0 .35em"
-    return Markup(f'<span style="{style}">{100 * deviation:+.0f} %</span>')
+    strength = min(abs(np.log1p(max(deviation, -0.99))) / _FULL_COLOUR, 1.0) * 40.0
+    colour = "residual" if deviation > 0 else "model"
+    text = fixed(100.0 * deviation, 0)
+    sign = "+" if not text.startswith(MINUS) and text != "0" else ""
+    return Markup(
+        f'<span class="heat" style="background:color-mix(in srgb, {css(colour)} {strength:.0f}%, '
+        f'transparent)">{sign}{text} %</span>'
+    )
 
 
 def _days(result: FleetResult) -> str:
@@ -194,8 +231,8 @@ def _days(result: FleetResult) -> str:
                     for j in range(level.shape[1])
                 ],
                 caption=f"{robot.robot}: {robot.days[0].day} to {robot.days[-1].day}",
-                xlabel="day of recording",
-                ylabel="change since the first [%]",
+                xlabel="day of recording [number]",
+                ylabel="change [%]",
             )
         )
     return "".join(parts)

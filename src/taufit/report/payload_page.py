@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 import html
-import json
+from typing import Any
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.number_text import decimals_for, fixed, interval, percent, quantity, significant
 from taufit.core.statistics import NORMAL_95
 from taufit.model.fitted_model import FittedModel
 from taufit.payload import PayloadRun
-from taufit.report.charts import Series, chart
-from taufit.report.page import Section, bullets, cards, paragraph, render_page, table, verdict_box
-from taufit.report.palette import CAPTION, GRID, INK, MODEL, PLOT
+from taufit.payload.controller_commands import manufacturer
+from taufit.report.charts import Panel, Series, figure
+from taufit.report.page import (
+    Number,
+    Section,
+    bullets,
+    code_block,
+    numbers,
+    paragraph,
+    render_page,
+    statement,
+    statements,
+    table,
+)
+from taufit.report.palette import CAPTION, GRID, INK, MODEL
 
+_MAKERS = {"ur": "Universal Robots", "franka": "Franka", "kuka": "KUKA", "abb": "ABB"}
 _SIZE, _HALF = 220.0, 110.0
 
 
@@ -46,53 +60,111 @@ def _plane_view(left: float, name: str, across: float, out: float, reach: float)
         f'font-size="12">{name}</text>'
         f'<text x="{middle + 4:g}" y="12" fill="{CAPTION}" font-size="12">z</text>'
         f'<text x="{left + 4:g}" y="{_SIZE - 6:g}" fill="{CAPTION}" font-size="12">'
-        f"{name} {1e3 * across:.1f} mm, z {1e3 * out:.1f} mm</text>"
+        f"{name} {fixed(1e3 * across, 1)} mm, z {fixed(1e3 * out, 1)} mm</text>"
     )
 
 
 def payload_page(result: PayloadRun, model: FittedModel, source: str = "") -> str:
     """Self-contained HTML page."""
-    sections = [Section("Verdict", _verdict(result))]
-    if result.history:
-        sections.append(Section("Estimate over time", _animation(result) + _history(result)))
-    sections.append(Section("Payload parameters", _parameter_table(result)))
-    if result.budget:
-        sections.append(Section("Error budget of the mass", _budget(result)))
+    commands = result.set_payload()
+    chart_part = _history(result) if result.history else ""
+    aside = "" if commands is None else _controller(commands, model.robot.name)
+    budget = _budget(result) if result.budget else ""
+    sketch = "" if commands is None else _sketch(commands)
+    head = (
+        f'{_statements(result)}<div class="beside wide"><div>{chart_part}<div class="pair">'
+        f"{sketch}<div>{budget}</div></div></div><aside>{_numbers(result)}{aside}</aside></div>"
+    )
+    sections = [Section("Verdict", head), Section("Payload parameters", _parameter_table(result))]
     if result.events or result.warnings:
-        lines = [f"{event.time:.2f} s: {event.text}" for event in result.events]
-        sections.append(Section("Notes", bullets(list(dict.fromkeys([*lines, *result.warnings])))))
-    title = f"Payload of {model.robot.name}"
-    return render_page(title, f"{source}, method {result.method}", sections)
+        lines = [f"{fixed(event.time, 2)} s: {event.text}" for event in result.events]
+        notes = list(dict.fromkeys([*lines, *result.warnings]))
+        sections.append(Section("Notes", bullets(notes), f"{len(notes)} remarks"))
+    subtitle = " · ".join(x for x in (source, f"method {result.method}") if x)
+    return render_page(f"Payload of {model.robot.name}", subtitle, sections)
 
 
-def _verdict(result: PayloadRun) -> str:
+def _statements(result: PayloadRun) -> str:
     estimate = result.estimate
     low, high = estimate.mass_interval
-    interval_text = f"95 % interval {low:.3f} to {high:.3f} kg."
-    if not estimate.has_intervals:
-        interval_text = "This method has no valid interval: compare it with the method filter."
     if result.refusal:
         word = "Not ready" if estimate.has_intervals and not estimate.ready else "No result"
-        return verdict_box("bad", word, result.refusal)
-    head = "Nothing that shows" if estimate.empty else f"{estimate.mass:.3f} kg"
-    figures = [
-        ("ready after", "–" if result.ready_at is None else f"{result.ready_at:.1f} s"),
-        (
-            "accurate enough after",
-            "–" if result.stopped_at is None else f"{result.stopped_at:.1f} s",
-        ),
-    ]
-    if not estimate.empty:
-        figures += [
+        mass = statement("bad", "Mass", word, "", detail=[result.refusal])
+    elif estimate.empty:
+        mass = statement("good", "Mass", "Nothing", " that shows is carried")
+    elif estimate.has_intervals:
+        half = 0.5 * (high - low)
+        decimals = decimals_for(half, 2)
+        mass = statement(
+            "good",
+            "Mass",
+            interval(estimate.mass, half, "kg"),
+            " (95 %)",
+            detail=[f"Between {fixed(low, decimals)} and {fixed(high, decimals)} kg."],
+        )
+    else:
+        mass = statement(
+            "warn",
+            "Mass",
+            quantity(estimate.mass, "kg"),
+            ", without interval",
+            detail=["This method has no valid interval: compare it with the method filter."],
+        )
+    largest = max(result.budget.items(), key=lambda item: item[1]) if result.budget else None
+    limit = (
+        statement("model", "What limits it", "Unknown", " for this method")
+        if largest is None
+        else statement(
+            "model",
+            "What limits it",
+            largest[0][:1].upper() + largest[0][1:],
+            f": {percent(largest[1], 0)} of the variance",
+            detail=[result.advice] if result.advice else [],
+        )
+    )
+    return statements(mass, limit)
+
+
+def _numbers(result: PayloadRun) -> str:
+    estimate = result.estimate
+    out = [] if result.ready_at is None else [(fixed(result.ready_at, 1), "s", "until ready")]
+    if result.stopped_at is not None:
+        out.append((fixed(result.stopped_at, 1), "s", "until accurate enough"))
+    if not estimate.empty and not result.refusal:
+        out += [
             (
-                f"centre {axis} [mm]",
-                f"{1e3 * x:.1f} ± {1e3 * NORMAL_95 * s:.1f}"
-                if estimate.has_intervals
-                else f"{1e3 * x:.1f}",
+                interval(1e3 * x, 1e3 * NORMAL_95 * s if estimate.has_intervals else 0.0),
+                "mm",
+                f"centre of mass, {axis} of the last link",
             )
-            for axis, x, s in zip("xyz", estimate.centre, estimate.centre_std, strict=True)
+            for axis, x, s in zip(
+                "xyz", estimate.centre.tolist(), estimate.centre_std.tolist(), strict=True
+            )
         ]
-    return verdict_box("good", head, interval_text) + cards(figures)
+    return numbers(out)
+
+
+def _controller(commands: dict[str, Any], robot: str) -> str:
+    """Lines for the controller, those of the robot's own make first."""
+    own = manufacturer(robot) or ""
+    lines = commands["lines"]
+    shown = {own: lines[own]} if own in lines else lines
+    rest = {maker: line for maker, line in lines.items() if maker not in shown}
+    body = "".join(f"<p>{_MAKERS.get(m, m)}</p>{code_block(line)}" for m, line in shown.items())
+    if rest:
+        other = "".join(f"<p>{_MAKERS.get(m, m)}</p>{code_block(line)}" for m, line in rest.items())
+        body += f"<details><summary>Other makes</summary>{other}</details>"
+    return (
+        f'<div class="next"><h2>For the controller</h2><p class="soft">In the frame '
+        f"{html.escape(commands['frame'])}</p>{body}</div>"
+    )
+
+
+def _sketch(commands: dict[str, Any]) -> str:
+    return (
+        f"<figure><figcaption><b>Centre of mass at the flange</b></figcaption>"
+        f"{centre_sketch(np.array(commands['cog']))}</figure>"
+    )
 
 
 def _ready_history(result: PayloadRun) -> list:
@@ -104,64 +176,19 @@ def _history(result: PayloadRun) -> str:
     readings = _ready_history(result)
     time = np.array([m.t for m in readings])
     mass = np.array([m.mass for m in readings])
-    series = [Series("mass", mass)]
+    series = [Series("mass", mass, colour=MODEL)]
+    span = None
     if result.estimate.has_intervals:
         low, high = np.array([m.low for m in readings]), np.array([m.high for m in readings])
-        series = [Series("mass with 95 % interval", mass, low=low, high=high)]
-    return chart(
-        time,
-        series,
-        caption="Mass from readiness on; the band is the 95 % interval",
-        xlabel="s",
-        ylabel="kg",
-        tall=True,
-    )
-
-
-def _animation(result: PayloadRun) -> str:
-    """Animation of the estimate, played in the time of the motion."""
-    readings = _ready_history(result)
-    has_intervals = result.estimate.has_intervals
-    lows = np.array([max(m.low if has_intervals else m.mass, 0.0) for m in readings])
-    highs = np.array([m.high if has_intervals else m.mass for m in readings])
-    # The first estimates may be far off: scale by most of the run.
-    top = max(1.1 * float(np.percentile(highs, 90)), 0.1)
-    bottom = min(0.95 * float(np.percentile(lows, 10)), 0.9 * top)
-    data = [
-        [round(m.t, 3), m.mass, low, min(high, 2.0 * top)]
-        for m, low, high in zip(readings, lows, highs, strict=True)
-    ]
-    text = json.dumps({"top": top, "bottom": bottom, "data": data}).replace("<", "\\u003c")
-    label = html.escape("Mass and interval while the arm moves", quote=True)
-    digits = 2 if top - bottom > 0.4 else 3
-    ticks = [(215.0 - 42.5 * k, bottom + (top - bottom) * k / 4.0) for k in range(5)]
-    grid = "".join(
-        f'<path d="M60 {y:g}H780" stroke="{GRID}"/><text x="52" y="{y + 4:g}" font-size="11" '
-        f'fill="{CAPTION}" text-anchor="end">{value:.{digits}f}</text>'
-        for y, value in ticks
-    )
-    return (
-        f'<figure><figcaption>{label}</figcaption><svg id="payload-replay" viewBox="0 0 800 230" '
-        f'role="img" aria-label="{label}" style="width:100%;background:{PLOT}">{grid}'
-        f'<path id="pr-band" fill="{MODEL}33"/><path id="pr-line" fill="none" stroke="{MODEL}" '
-        f'stroke-width="2"/><text id="pr-text" x="60" y="24" font-size="13" fill="{INK}"></text>'
-        f'<text x="52" y="24" font-size="11" fill="{CAPTION}" text-anchor="end">kg</text></svg>'
-        '<button type="button" id="pr-play">Play again</button>'
-        f'<script type="application/json" id="pr-data">{text}</script>'
-        "<script>(()=>{const d=JSON.parse(document.getElementById('pr-data').textContent),a=d.data,"
-        "t0=a[0][0],t1=a[a.length-1][0]||1,X=t=>60+720*(t-t0)/Math.max(t1-t0,1e-9),"
-        "Y=m=>215-170*(Math.min(Math.max(m,d.bottom),d.top)-d.bottom)/(d.top-d.bottom),"
-        "g=i=>document.getElementById(i);let s;"
-        "const draw=n=>{s=s??n;const t=t0+(n-s)/1000*Math.max(1,(t1-t0)/15),"
-        "p=a.filter(r=>r[0]<=t);if(p.length){const L=p.map(r=>X(r[0])+' '+Y(r[1])),"
-        "u=p.map(r=>X(r[0])+' '+Y(r[3])),l=p.map(r=>X(r[0])+' '+Y(r[2])).reverse(),"
-        "e=p[p.length-1];g('pr-line').setAttribute('d','M'+L.join('L'));"
-        "g('pr-band').setAttribute('d','M'+u.concat(l).join('L')+'Z');"
-        "g('pr-text').textContent=e[0].toFixed(1)+' s   '+e[1].toFixed(3)+' kg   ['+"
-        "e[2].toFixed(3)+', '+e[3].toFixed(3)+']';}if(t<t1+0.2)requestAnimationFrame(draw);};"
-        "const play=()=>{s=undefined;requestAnimationFrame(draw);};g('pr-play').onclick=play;"
-        "play();})();</script></figure>"
-    )
+        series = [Series("95 % interval", None, low=low, high=high, colour=MODEL), *series]
+        # The first intervals may be wide: the range is that of most of the run.
+        bottom, top = float(np.percentile(low, 25)), float(np.percentile(high, 75))
+        room = 0.25 * max(top - bottom, 1e-3)
+        span = (min(bottom, float(mass.min())) - room, max(top, float(mass.max())) + room)
+    return figure(
+        time, [Panel(series, "mass [kg]", span)], caption="Mass while the arm moves",
+        xlabel="time [s]",
+    )  # fmt: skip
 
 
 def _parameter_table(result: PayloadRun) -> str:
@@ -181,19 +208,18 @@ def _parameter_table(result: PayloadRun) -> str:
     note = "Frame of the last link; inertia about the centre of mass. "
     if result.estimate.from_prior:
         note += "The inertia is mostly the prior shape: it is hardly identifiable from this motion."
-    commands = result.set_payload()
-    if commands is None:
+    if result.refusal:
         return paragraph(f"The result must not be used: {result.refusal}")
-    lines = "\n".join(f"{maker:<7}{line}" for maker, line in commands["lines"].items())
-    return (
-        table(("quantity", "value", "low", "high"), rows, text=(0,))
-        + paragraph(note)
-        + paragraph(f"For the controller, in the frame {commands['frame']}:")
-        + f"<pre tabindex='0'>{html.escape(lines)}</pre>"
-        + centre_sketch(np.array(commands["cog"]))
-    )
+    shown = [(name, *(Number(x, significant(x, 4)) for x in values)) for name, *values in rows]
+    header = ("quantity", "value", "low", "high")
+    return table(header, shown, text=(0,), name="Payload parameters") + paragraph(note)
 
 
 def _budget(result: PayloadRun) -> str:
-    rows = [(name, f"{100 * share:.0f} %") for name, share in result.budget.items()]
-    return table(("source", "share of the variance"), rows, text=(0,)) + paragraph(result.advice)
+    """Share of each source in the variance of the mass, as bars."""
+    bars = "".join(
+        f"<span>{html.escape(name)}</span><i style='width:{100 * share:.1f}%'></i>"
+        f"<b>{percent(share, 0) if share >= 0.005 else '< 1 %'}</b>"
+        for name, share in sorted(result.budget.items(), key=lambda item: -item[1])
+    )
+    return f'<h3>Error budget of the mass</h3><div class="bars">{bars}</div>'
