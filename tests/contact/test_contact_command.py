@@ -61,8 +61,6 @@ def test_a_page_shows_each_contact_with_its_force_on_the_arm(files, bench):
     # The arm from foot to flange at every contact, with an arrow.
     drawing = text[text.index("Contact no.") :].split("</svg>")[0]
     assert drawing.count("<circle") == twin.robot.joints + 1 and drawing.count('Z"') == 1
-    peak = max(one["peak"] for one in told)
-    assert f"the strongest {peak:.0f} N" in text
     assert f"{told[0]['t']:.2f}" in text
 
 

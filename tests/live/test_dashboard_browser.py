@@ -99,3 +99,113 @@ def test_the_page_says_when_nothing_comes(browser):
 
     with watched(Silent()) as served, opened(browser, served.place.url) as page:
         until(page, "/no samples|waiting/.test(document.querySelector('#state').textContent)")
+
+
+class Spiked(Ticking):
+    """A robot whose torque is a hundred times too large at one sample of every thousand."""
+
+    def read(self, seconds):
+        block = super().read(seconds)
+        if block is not None:
+            tall = np.round(block.time * self.rate_hz).astype(int) % 1000 == 999
+            block.values["signal"][tall] *= 100.0
+        return block
+
+
+INK_OUTSIDE = """() => taufit.figures.flatMap(figure => figure.panels).map(panel => {
+    const [left, top, right, bottom] = panel.plot, ratio = devicePixelRatio, c = panel.canvas;
+    const pen = c.getContext('2d'), clear = (x, y, w, h) => {
+        const d = pen.getImageData(x * ratio, y * ratio, w * ratio, h * ratio).data;
+        return !d.some(v => v);
+    };
+    return clear(left + 2, 0, right - left - 4, top - 1);
+})"""
+
+
+def test_a_spike_stays_within_its_panel(browser):
+    with watched(Spiked()) as served, opened(browser, served.place.url, **LOOKS["light"]) as page:
+        until(page, "taufit.count.received > 2500")
+        assert all(page.evaluate(INK_OUTSIDE))
+        boxes = page.evaluate(
+            "[...document.querySelectorAll('#charts canvas')].map(c => c.getBoundingClientRect())"
+        )
+        for k, one in enumerate(boxes):
+            for other in boxes[k + 1 :]:
+                apart = (
+                    one["right"] <= other["left"]
+                    or other["right"] <= one["left"]
+                    or one["bottom"] <= other["top"]
+                    or other["bottom"] <= one["top"]
+                )
+                assert apart
+
+
+def test_charts_zoom_move_and_follow_again(browser):
+    with watched() as served, opened(browser, served.place.url, has_touch=True) as page:
+        until(page, "taufit.count.received > 1500")
+        canvas = page.locator("#charts canvas").first
+        canvas.focus()
+        page.keyboard.press("+")
+        view = page.evaluate("taufit.group.view")
+        page.wait_for_timeout(400)
+        assert view is not None and page.evaluate("taufit.figures[3].panels[1].view") == view
+        page.keyboard.press("ArrowLeft")
+        assert page.evaluate("taufit.group.view[0]") < view[0]
+        page.keyboard.press("0")
+        before = page.evaluate("taufit.group.range[1]")
+        until(page, f"taufit.group.range[1] > {before}")
+        box = canvas.bounding_box()
+        page.mouse.move(box["x"] + 100, box["y"] + 40)
+        page.mouse.down()
+        page.mouse.move(box["x"] + 160, box["y"] + 40)
+        page.mouse.move(box["x"] + 180, box["y"] + 40)
+        page.mouse.up()
+        low, high = page.evaluate("taufit.group.view")
+        assert 0 < high - low < 10
+        page.mouse.move(box["x"] + 150, box["y"] + 40)
+        assert "meas" in page.locator("#charts .note").first.inner_text()
+        page.keyboard.down("Control")
+        page.mouse.wheel(0, -200)
+        page.keyboard.up("Control")
+        assert page.evaluate("taufit.group.view[1] - taufit.group.view[0]") < high - low
+        page.mouse.dblclick(box["x"] + 150, box["y"] + 40)
+        assert page.evaluate("taufit.group.view") is None
+        session = page.context.new_cdp_session(page)
+        y, middle = box["y"] + 40, box["x"] + 150
+        for kind, half in (("touchStart", 20), ("touchMove", 60), ("touchEnd", None)):
+            points = [] if half is None else [
+                {"x": middle - half, "y": y, "id": 0}, {"x": middle + half, "y": y, "id": 1}
+            ]  # fmt: skip
+            session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+        assert page.evaluate("taufit.group.view") is not None
+        with page.expect_download() as download:
+            page.get_by_role("button", name="Save as CSV").click()
+        lines = download.value.path().read_text().splitlines()
+        assert lines[0].startswith("time [s],") and "measured [N m]" in lines[0]
+        assert len(lines) > 20
+        assert page.trouble == []
+
+
+def test_nothing_is_drawn_in_a_hidden_tab_and_nothing_is_lost(browser):
+    with watched() as served, opened(browser, served.place.url) as page:
+        until(page, "taufit.count.frames > 5")
+        page.evaluate(
+            "Object.defineProperty(document, 'hidden', { get: () => true, configurable: true })"
+        )
+        page.wait_for_timeout(200)
+        frames, received = page.evaluate("[taufit.count.frames, taufit.count.received]")
+        until(page, f"taufit.count.received > {received + 500}")
+        assert page.evaluate("taufit.count.frames") == frames
+        assert page.evaluate("taufit.count.missing") == 0
+
+
+def test_the_history_keeps_every_sample_and_columns_keep_the_extremes(browser):
+    with watched(Spiked()) as served, opened(browser, served.place.url) as page:
+        until(page, "taufit.count.received > 3000")
+        held, top_fine, top_coarse = page.evaluate(
+            """() => { const k = taufit.settings.fields.indexOf('torque');
+                const top = (h) => h.y(k, 2).reduce((a, b) => Math.max(a, b), -Infinity);
+                return [taufit.fine.x().length - taufit.count.received, top(taufit.fine),
+                    top(taufit.coarse)]; }"""
+        )
+        assert held == 0 and top_fine == top_coarse > 200.0

@@ -10,6 +10,7 @@ from taufit.core.errors import RecordingError
 from taufit.live.batch_hub import MAX_LISTENERS
 from taufit.live.page_data import SAMPLE_FIELDS, kinematic_chain
 from taufit.live.server import Endpoint, application, render_page
+from taufit.report.page import LOGO
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -81,27 +82,36 @@ def _parse_record_request(body: bytes) -> bool | None:
     return value if isinstance(value, bool) else None
 
 
+def _short_name(joint: str) -> str:
+    return joint.replace("_", " ").removesuffix(" joint")
+
+
 def _page_body(robot: Robot, about: str, playback: bool) -> str:
     """HTML of the page without values."""
     record = '<button type="button" id="record" aria-pressed="false">Record</button>'
     joints = "".join(
-        f'<figure class="joint"><figcaption><b>{escape(name)}</b> <span id="now-{j}"></span>'
-        f'</figcaption><canvas id="joint-{j}" role="img" aria-label="Torque of {escape(name)}: '
-        f"measured, predicted with its 95 % interval, and external torque. Values are in the "
-        f'table of joints."></canvas></figure>'
+        f'<figure class="chart" id="figure-{j}" data-at="time"><figcaption><b>{j + 1} '
+        f'{escape(_short_name(name))}</b><span class="note"></span></figcaption>'
+        f'<canvas tabindex="0" role="img" aria-label="Torque of {escape(name)}: measured, and '
+        f'predicted with its 95 % interval. Values are in the table of joints."></canvas>'
+        f'<canvas class="strip" role="img" aria-label="External torque of {escape(name)} with the '
+        f'threshold of a contact."></canvas></figure>'
         for j, name in enumerate(robot.joint_names)
     )
     rows = "".join(
         f'<tr><th scope="row">{escape(name)}</th>' + "<td>–</td>" * 6 + "</tr>"
         for name in robot.joint_names
     )
+    columns_of_charts = 3 if robot.joints <= 6 else 4
+    rows_of_charts = -(-robot.joints // columns_of_charts)
+    layout = f"charts joints rows-{rows_of_charts}{' four' if columns_of_charts == 4 else ''}"
     heads = ("position", "measured", "predicted", "external", "temperature", "friction")
     units = ("", "[N m]", "[N m]", "[N m]", "[°C]", "index")
     columns = "".join(
         f'<th scope="col">{head} <small>{unit}</small></th>'
         for head, unit in zip(heads, units, strict=True)
     )
-    return f"""<header><h1>{escape(robot.name)}</h1>
+    return f"""<header>{LOGO}<h1>{escape(robot.name)}, live</h1>
 <p class="sub" id="about">{escape(about)}</p>
 <p id="state" role="status">connecting</p>
 <div class="buttons"><button type="button" id="pause" aria-pressed="false">Pause</button>
@@ -109,18 +119,17 @@ def _page_body(robot: Robot, about: str, playback: bool) -> str:
 <main><section id="side" aria-label="Arm, payload and contact">
 <canvas id="arm" tabindex="0" role="img" aria-label="The arm as it stands now. Drag it, or use the
 arrow keys, to turn the view."></canvas>
-<div class="pair"><section class="card" aria-labelledby="payload-title">
-<h2 id="payload-title">Payload</h2><b id="mass">–</b><span id="centre">no estimate yet</span>
-<canvas id="mass-chart" role="img" aria-label="Payload mass over the last two minutes with its 95 %
-interval."></canvas></section>
-<section class="card" aria-labelledby="contact-title"><h2 id="contact-title">Contact</h2>
-<b id="contact">–</b><span id="contact-detail"></span>
-<h3 id="events-title">Events</h3>
-<ol id="events" aria-labelledby="events-title" aria-live="polite" tabindex="0"></ol></section></div>
-</section><section id="joints" aria-label="Torque of every joint">
-<p class="legend"><i class="raw"></i>measured <i class="filtered"></i>low-passed
-<i class="predicted"></i>predicted with 95 % interval <i class="external"></i>external, with the
-threshold of a contact</p><div id="charts">{joints}</div></section>
+<section aria-labelledby="payload-title"><h2 id="payload-title">Payload</h2>
+<b id="mass">–</b><span id="centre">no estimate yet</span>
+<figure id="mass-figure" data-at="time"><canvas id="mass-chart" role="img" tabindex="0"
+aria-label="Payload mass over the last two minutes with its 95 % interval."></canvas></figure>
+</section>
+<section aria-labelledby="contact-title"><h2 id="contact-title">Contact</h2>
+<b id="contact">–</b><span id="contact-detail"></span></section>
+<section aria-labelledby="events-title"><h2 id="events-title">Events</h2>
+<ol id="events" aria-labelledby="events-title" aria-live="polite" tabindex="0"></ol></section>
+</section><section aria-label="Torque of every joint"><div class="{layout}" id="charts">{joints}
+</div><p class="sub">Time in s; the last 20 s until you zoom, Reset follows again.</p></section>
 <section id="values" aria-label="Values of every joint"><div class="scroll" tabindex="0"
 role="region" aria-label="Table of joints"><table>
 <thead><tr><th scope="col">joint</th>{columns}</tr></thead>

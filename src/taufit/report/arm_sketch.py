@@ -36,8 +36,7 @@ def arm_sketch(
     """
     base = rotation_rpy(*robot.mounting)
     poses = forward_kinematics(robot, position[None])[0]
-    tip = (poses[-1] @ robot.tip)[:3, 3]
-    joints = np.vstack([np.zeros(3), poses[:, :3, 3], tip]) @ base.T
+    joints = np.vstack([np.zeros(3), poses[:, :3, 3]]) @ base.T
     reach = max(float(np.linalg.norm(np.diff(joints, axis=0), axis=1).sum()), 0.1)
     size = 0.0 if force is None else float(np.linalg.norm(force))
     arrow = None

@@ -16,8 +16,8 @@ from taufit.core.number_text import significant
 from taufit.report.palette import style_variables
 
 # A torque curve twice, wide and pale, thin and strong on top: measured and predicted.
-_LOGO = (
-    '<svg viewBox="0 0 26 22" aria-hidden="true"><path id="curve" d="M2 18C8 18 8 4 13 4S18 18 24 '
+LOGO = (
+    '<svg viewBox="0 0 26 22" aria-hidden="true"><path d="M2 18C8 18 8 4 13 4S18 18 24 '
     '18" fill="none" stroke="var(--measured)" stroke-width="6" stroke-linecap="round"/><path '
     'd="M2 18C8 18 8 4 13 4S18 18 24 18" fill="none" stroke="var(--model)" stroke-width="2.5" '
     'stroke-linecap="round"/></svg>'
@@ -66,7 +66,7 @@ def render_page(title: str, subtitle: str, sections: Sequence[Section]) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f'<link rel="icon" href="data:,"><title>{html.escape(title)}</title>'
         f"<style>{page_style()}</style></head><body><main>"
-        f'<header class="top">{_LOGO}<h1>{html.escape(title)}</h1>'
+        f'<header class="top">{LOGO}<h1>{html.escape(title)}</h1>'
         f'<p class="sub">{html.escape(subtitle)}</p></header>{body}'
         f'<p class="foot">Written by taufit {taufit.__version__}. Charts: drag to zoom, Shift-drag '
         "to move, Ctrl-wheel, double click to reset; keys + \N{MINUS SIGN} \N{LEFTWARDS ARROW} "

@@ -1,5 +1,4 @@
-// The live page: every sample of the stream into columns, one drawing per batch on 2-D canvases.
-// Lines are one pixel wide: without a GPU, wider ones cost twice the time of everything else.
+// The live page: every sample of the stream into a history, one drawing per batch.
 "use strict";
 (() => {
   const settings = JSON.parse(document.getElementById("settings").textContent);
@@ -7,25 +6,51 @@
   sessionStorage.setItem("taufit-token", settings.token);
   history.replaceState(null, "", location.pathname);
   const byId = (name) => document.getElementById(name);
-  const J = settings.joints.length, F = settings.fields.length, WINDOW = 10;
+  const J = settings.joints.length, F = settings.fields.length, WINDOW = 20;
   const at = Object.fromEntries(settings.fields.map((name, k) => [name, k]));
 
-  // Every sample goes into a column of 1/RATE s: smallest and largest value of each field and joint.
-  // The last SIZE columns are kept; `column` is the newest one's number.
-  const RATE = 25, SIZE = 512, MASK = SIZE - 1, COLUMNS = WINDOW * RATE;
-  const slots = () => settings.fields.map(() => Array.from({ length: J }, () => new Float32Array(SIZE)));
-  const lows = slots(), highs = slots();
+  // Every sample is kept in the history, and in columns of 1/RATE s with the smallest and the largest
+  // value of each field and joint, from which longer stretches are drawn.
+  const RATE = 50, COARSE_FROM = 8;
+  class History {
+    constructor(size) {
+      this.size = size; this.end = 0; this.time = new Float64Array(2 * size);
+      this.values = settings.fields.map(() => Array.from({ length: J }, () => new Float32Array(2 * size)));
+    }
+    get start() { return Math.max(0, this.end - this.size); }
+    clear() { this.end = 0; }
+    next(time) {
+      if (this.end === 2 * this.size) {
+        for (const column of [this.time, ...this.values.flat()]) column.copyWithin(0, this.size, 2 * this.size);
+        this.end = this.size;
+      }
+      this.time[this.end] = time;
+      return this.end++;
+    }
+    x() { return this.time.subarray(this.start, this.end); }
+    y(k, j) { return this.values[k][j].subarray(this.start, this.end); }
+  }
+  const fine = new History(1 << 15), coarse = new History(1 << 13);
   const now = settings.fields.map(() => new Float32Array(J).fill(NaN));
   const count = { received: 0, missing: 0, frames: 0, batches: 0, ended: false, paused: false };
   let column = null, clock = 0, expected = null, state = {}, masses = [], events = 0, dirty = false, heard = 0, rate = 0;
-  const clear = (slot) => {
-    for (let k = 0; k < F; k++)
-      for (let j = 0; j < J; j++) { lows[k][j][slot] = Infinity; highs[k][j][slot] = -Infinity; }
-  };
-  const advance = (next) => {
-    const from = column === null || next < column || next - column >= SIZE ? next - SIZE : column;
-    for (let c = from + 1; c <= next; c++) clear(c & MASK);
-    column = next;
+  let lowSlot = 0, highSlot = 0;
+  const keep = (rows, from) => {
+    const slot = fine.next(clock), number = Math.floor(clock * RATE);
+    if (number !== column) {
+      if (column !== null && number < column) { coarse.clear(); fine.clear(); return keep(rows, from, (column = null)); }
+      column = number;
+      lowSlot = coarse.next(number / RATE); highSlot = coarse.next((number + 0.5) / RATE);
+      if (highSlot < lowSlot) lowSlot = highSlot - 1;
+      for (let k = 0, n = from; k < F; k++) for (let j = 0; j < J; j++, n++) coarse.values[k][j][lowSlot] = coarse.values[k][j][highSlot] = rows[n];
+    }
+    for (let k = 0, n = from; k < F; k++)
+      for (let j = 0; j < J; j++, n++) {
+        const value = rows[n], band = coarse.values[k][j];
+        fine.values[k][j][slot] = value;
+        if (value < band[lowSlot]) band[lowSlot] = value;
+        if (value > band[highSlot]) band[highSlot] = value;
+      }
   };
 
   // --- the stream ---
@@ -39,15 +64,7 @@
     for (let i = 0; i < batch.count; i++) {
       const row = i * width;
       clock = batch.time + rows[row];
-      const next = Math.floor(clock * RATE);
-      if (next !== column) advance(next);
-      const slot = next & MASK;
-      for (let k = 0, n = row + 1; k < F; k++)
-        for (let j = 0; j < J; j++, n++) {
-          const value = rows[n];
-          if (value < lows[k][j][slot]) lows[k][j][slot] = value;
-          if (value > highs[k][j][slot]) highs[k][j][slot] = value;
-        }
+      keep(rows, row + 1);
     }
     const last = (batch.count - 1) * width + 1;
     for (let k = 0; k < F; k++) for (let j = 0; j < J; j++) now[k][j] = rows[last + k * J + j];
@@ -89,125 +106,67 @@
   source.addEventListener("end", () => { count.ended = true; source.close(); later(); });
   source.onerror = () => { if (!count.ended) say("no connection to taufit", "bad"); };
 
-  // --- drawing ---
-  const dark = matchMedia("(prefers-color-scheme: dark)");
-  let colour = {};
-  const colours = () => {
-    const style = getComputedStyle(document.documentElement);
-    for (const name of ["ink", "soft", "grid", "paper", "card", "raw", "filtered", "model", "external", "limit", "arm", "rim", "shine", "good"])
-      colour[name] = style.getPropertyValue(`--${name}`).trim();
-    later();
+  // --- drawing: the charts of all pages, fed from the history ---
+  const { Panel, Figure, Group, legendOf, toolbarOf, fixed: number, named, readTheme } = taufitCharts;
+  const charts = byId("charts"), group = new Group(), unit = (j) => (settings.prismatic[j] ? "N" : "N m");
+  const figures = settings.joints.map((name, j) => {
+    const element = byId(`figure-${j}`), [upper, lower] = element.querySelectorAll("canvas");
+    const torque = new Panel(upper, { ylabel: `torque [${unit(j)}]`, xname: "time [s]", above: true, steady: [NaN, NaN], x: [], series: [
+      { name: "95 % interval", colour: "var(--model)", kind: "band", low: [], high: [], loose: true },
+      { name: "measured", short: "meas", colour: "var(--measured)", kind: "wide", y: [] },
+      { name: "predicted", short: "pred", colour: "var(--model)", kind: "line", y: [] }] });
+    const external = new Panel(lower, { ylabel: `ext. [${unit(j)}]`, xname: "time [s]", steady: [NaN, NaN], x: [], series: [
+      { name: "", colour: "var(--model)", kind: "band", low: [], high: [], loose: true },
+      { name: "external torque, own scale", short: "ext", colour: "var(--residual)", kind: "line", y: [] }] });
+    return new Figure(element, group, [torque, external]);
+  });
+  const edges = (k, half, j, from) => {
+    const middle = from.y(k, j), wide = from.y(half, j), size = middle.length;
+    const low = new Float32Array(size), high = new Float32Array(size);
+    for (let i = 0; i < size; i++) { low[i] = middle[i] - wide[i]; high[i] = middle[i] + wide[i]; }
+    return { low, high };
+  };
+  const feed = () => {
+    const [low, high] = group.range, from = high - low > COARSE_FROM ? coarse : fine, x = from.x();
+    figures.forEach(({ visible, panels: [torque, external] }, j) => {
+      if (!visible) return;
+      torque.x = external.x = x;
+      Object.assign(torque.series[0], edges(at.predicted, at.half_width, j, from));
+      torque.series[1].y = from.y(at.filtered, j); torque.series[2].y = from.y(at.predicted, j);
+      Object.assign(external.series[0], edges(at.external, at.external_half_width, j, from));
+      external.series[1].y = from.y(at.external, j);
+      const limit = (state.limit && state.limit[j]) || 0;
+      external.levels = limit > 0 ? [-limit, limit].map((y) => ({ y, colour: "var(--bad)" })) : [];
+    });
+  };
+  group.listeners.push(() => { if (count.received) feed(); });
+  const tools = document.createElement("div");
+  tools.className = "bar";
+  tools.append(legendOf(figures), toolbarOf(charts, figures, `Live ${settings.joints.length} joints`));
+  charts.prepend(tools);
+  const massGroup = new Group(), massFigure = new Figure(byId("mass-figure"), massGroup, [
+    new Panel(byId("mass-chart"), { ylabel: "[kg]", xname: "time [s]", x: [], series: [
+      { name: "95 % interval", colour: "var(--model)", kind: "band", low: [], high: [], loose: true },
+      { name: "mass", colour: "var(--model)", kind: "line", y: [] }] })]);
+  const drawMass = () => {
+    if (masses.length < 2) return;
+    const end = masses[masses.length - 1][0], begin = Math.min(masses[0][0], end - 10), panel = massFigure.panels[0];
+    massGroup.full = [begin, end];
+    panel.x = Float64Array.from(masses, (m) => m[0]);
+    panel.series[0].low = masses.map((m) => m[2]); panel.series[0].high = masses.map((m) => m[3]);
+    panel.series[1].y = masses.map((m) => m[1]);
+    massFigure.later();
   };
   const pens = new Map();
   const pen = (canvas) => {
-    const ratio = window.devicePixelRatio || 1;
-    let known = pens.get(canvas);
-    if (!known || known.ratio !== ratio || known.stale) {
-      const width = canvas.clientWidth, height = canvas.clientHeight;
-      canvas.width = Math.max(1, Math.round(width * ratio));
-      canvas.height = Math.max(1, Math.round(height * ratio));
-      const context = canvas.getContext("2d");
-      context.setTransform(ratio, 0, 0, ratio, 0, 0);
-      context.font = "11px system-ui, sans-serif";
-      known = { context, width, height, ratio, stale: false };
-      pens.set(canvas, known);
-    }
-    known.context.clearRect(0, 0, known.width, known.height);
-    return known;
-  };
-  const resized = new ResizeObserver((entries) => {
-    for (const { target } of entries) { const known = pens.get(target); if (known) known.stale = true; }
-    later();
-  });
-  const number = (value, digits) => {
-    if (!Number.isFinite(value)) return "–";
-    return (Math.abs(value) < 0.5 * Math.pow(10, -digits) ? 0 : value).toFixed(digits);
-  };
-
-  const ranges = Array.from({ length: J }, () => [[-1, 1], [-1, 1]]);
-  // A range grows at once and shrinks slowly, so that the picture stands still.
-  const settle = (range, low, high) => {
-    if (!(low <= high)) return range;
-    const pad = 0.08 * (high - low) || 0.5;
-    low -= pad; high += pad;
-    range[0] = low < range[0] ? low : range[0] + 0.04 * (low - range[0]);
-    range[1] = high > range[1] ? high : range[1] + 0.04 * (high - range[1]);
-    return range;
-  };
-  const extremes = (fields, j) => {
-    let low = Infinity, high = -Infinity;
-    for (const k of fields)
-      for (let c = column - COLUMNS + 1; c <= column; c++) {
-        if (lows[k][j][c & MASK] < low) low = lows[k][j][c & MASK];
-        if (highs[k][j][c & MASK] > high) high = highs[k][j][c & MASK];
-      }
-    return [low, high];
-  };
-  const niceStep = (span) => {
-    const power = Math.pow(10, Math.floor(Math.log10(span / 3)));
-    for (const factor of [1, 2, 5, 10]) if (power * factor >= span / 3) return power * factor;
-    return 10 * power;
-  };
-  const axis = (p, range, top, bottom, width) => {
-    const step = niceStep(range[1] - range[0]), digits = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
-    p.strokeStyle = colour.grid; p.fillStyle = colour.soft; p.lineWidth = 1; p.textAlign = "right"; p.textBaseline = "middle";
-    p.beginPath();
-    for (let y = Math.ceil(range[0] / step) * step; y <= range[1]; y += step) {
-      const py = Math.round(bottom - ((y - range[0]) / (range[1] - range[0])) * (bottom - top)) + 0.5;
-      p.moveTo(38, py); p.lineTo(width, py);
-      p.fillText(Math.abs(y) < step / 2 ? "0" : y.toFixed(digits), 34, py);
-    }
-    p.stroke();
-  };
-
-  const charts = settings.joints.map((_, j) => byId(`joint-${j}`));
-  const visible = new Set(charts);
-  const drawJoint = (j) => {
-    const { context: p, width, height } = pen(charts[j]), left = 40, split = Math.round(height * 0.66);
-    const main = settle(ranges[j][0], ...extremes([at.torque, at.filtered, at.predicted], j));
-    const limit = (state.limit && state.limit[j]) || 0;
-    const [low, high] = extremes([at.external], j);
-    const outer = settle(ranges[j][1], Math.min(low, -1.15 * limit), Math.max(high, 1.15 * limit));
-    axis(p, main, 4, split - 6, width); axis(p, outer, split + 4, height - 3, width);
-    const upper = (v) => split - 6 - ((v - main[0]) / (main[1] - main[0])) * (split - 10);
-    const lower = (v) => height - 3 - ((v - outer[0]) / (outer[1] - outer[0])) * (height - split - 7);
-    const step = (width - left) / COLUMNS, x = (c) => width - (column - c) * step;
-    band(p, at.torque, null, j, x, upper, colour.raw, 0.4);
-    band(p, at.predicted, at.half_width, j, x, upper, colour.model, 0.22);
-    line(p, at.filtered, j, x, upper, colour.filtered);
-    line(p, at.predicted, j, x, upper, colour.model);
-    band(p, at.external, at.external_half_width, j, x, lower, colour.external, 0.18);
-    line(p, at.external, j, x, lower, colour.external);
-    if (limit > 0) {
-      p.strokeStyle = colour.limit; p.lineWidth = 1; p.setLineDash([4, 4]); p.beginPath();
-      for (const side of [-limit, limit]) { p.moveTo(left, lower(side)); p.lineTo(width, lower(side)); }
-      p.stroke(); p.setLineDash([]);
-    }
-  };
-  const line = (p, k, j, x, y, stroke) => {
-    p.strokeStyle = stroke; p.lineWidth = 1; p.lineJoin = "bevel"; p.beginPath();
-    const low = lows[k][j], high = highs[k][j];
-    let last = NaN;
-    for (let c = column - COLUMNS + 1; c <= column; c++) {
-      if (low[c & MASK] > high[c & MASK]) continue;
-      const a = y(low[c & MASK]), b = y(high[c & MASK]), px = x(c);
-      if (a - b < 1.5) { p.lineTo(px, (last = (a + b) / 2)); continue; }
-      const upwards = !(Math.abs(last - b) < Math.abs(last - a));
-      p.lineTo(px, upwards ? a : b); p.lineTo(px, (last = upwards ? b : a));
-    }
-    p.stroke();
-  };
-  // From the smallest to the largest value, widened by the interval's half width where there is one.
-  const band = (p, k, half, j, x, y, fill, alpha) => {
-    const low = lows[k][j], high = highs[k][j], back = [];
-    p.fillStyle = fill; p.globalAlpha = alpha; p.beginPath();
-    for (let c = column - COLUMNS + 1; c <= column; c++) {
-      const slot = c & MASK, wide = half === null ? 0 : highs[half][j][slot];
-      if (low[slot] > high[slot] || !(wide >= 0)) continue;
-      p.lineTo(x(c), y(high[slot] + wide)); back.push(x(c), y(low[slot] - wide) + 1);
-    }
-    for (let i = back.length - 2; i >= 0; i -= 2) p.lineTo(back[i], back[i + 1]);
-    p.fill(); p.globalAlpha = 1;
+    const ratio = window.devicePixelRatio || 1, width = canvas.clientWidth, height = canvas.clientHeight;
+    const w = Math.max(1, Math.round(width * ratio)), h = Math.max(1, Math.round(height * ratio));
+    if (canvas.width !== w || canvas.height !== h) { canvas.width = w; canvas.height = h; pens.delete(canvas); }
+    if (!pens.has(canvas)) pens.set(canvas, canvas.getContext("2d"));
+    const context = pens.get(canvas);
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.clearRect(0, 0, width, height);
+    return { context, width, height };
   };
 
   // --- the arm: poses M exp([S] q), seen from the side ---
@@ -259,7 +218,7 @@
       const a = ca * x - sa * y, b = sa * x + ca * y;
       return [width / 2 + s * a, height * 0.66 - s * (cp * z + sp * b), b * cp - z * sp];
     };
-    p.strokeStyle = colour.grid; p.lineWidth = 1; p.beginPath();
+    p.strokeStyle = named("line"); p.lineWidth = 1; p.beginPath();
     const r = 0.75 * reach;
     for (let i = -3; i <= 3; i++)
       for (const [a, b] of [[[i * r / 3, -r, 0], [i * r / 3, r, 0]], [[-r, i * r / 3, 0], [r, i * r / 3, 0]]]) {
@@ -276,37 +235,15 @@
     p.lineCap = "round";
     for (const [a, b, i] of pieces) {
       const wide = Math.max(7, 24 - (14 * i) / P.length);
-      for (const [ink, size] of [[colour.rim, wide + 3], [colour.arm, wide], [colour.shine, wide * 0.28]]) {
+      for (const [ink, size] of [[named("soft"), wide + 2], [named("body"), wide]]) {
         p.strokeStyle = ink; p.lineWidth = size;
         p.beginPath(); p.moveTo(a[0], a[1]); p.lineTo(b[0], b[1]); p.stroke();
       }
     }
     if (state.contact) {
       const tip = P[P.length - 1];
-      p.strokeStyle = colour.limit; p.lineWidth = 3; p.beginPath(); p.arc(tip[0], tip[1], 16, 0, 7); p.stroke();
+      p.strokeStyle = named("bad"); p.lineWidth = 3; p.beginPath(); p.arc(tip[0], tip[1], 16, 0, 7); p.stroke();
     }
-  };
-
-  // --- payload ---
-  const massChart = byId("mass-chart");
-  const drawMass = () => {
-    const { context: p, width, height } = pen(massChart);
-    if (masses.length < 2) return;
-    const end = masses[masses.length - 1][0], begin = Math.min(masses[0][0], end - 10);
-    const settled = masses.filter((m) => m[4]), used = settled.length > 1 ? settled : masses;
-    let low = Math.min(...used.map((m) => m[2])), high = Math.max(...used.map((m) => m[3]));
-    const pad = Math.max(0.1 * (high - low), 0.02);
-    low -= pad; high += pad;
-    const x = (t) => 40 + ((t - begin) / (end - begin)) * (width - 42), y = (m) => height - 4 - ((m - low) / (high - low)) * (height - 10);
-    axis(p, [low, high], 6, height - 4, width);
-    p.save(); p.beginPath(); p.rect(40, 0, width - 40, height); p.clip();
-    p.fillStyle = colour.model; p.globalAlpha = 0.22; p.beginPath();
-    for (const m of masses) p.lineTo(x(m[0]), y(m[3]));
-    for (let i = masses.length - 1; i >= 0; i--) p.lineTo(x(masses[i][0]), y(masses[i][2]));
-    p.fill(); p.globalAlpha = 1;
-    p.strokeStyle = colour.model; p.lineWidth = 1.5; p.beginPath();
-    for (const m of masses) p.lineTo(x(m[0]), y(m[1]));
-    p.stroke(); p.restore();
   };
 
   // --- words and numbers, a few times a second ---
@@ -320,14 +257,15 @@
       put(c[1], number(v("filtered"), 2)); put(c[2], number(v("predicted"), 2)); put(c[3], number(v("external"), 2));
       put(c[4], state.temperature ? number(state.temperature[j], 1) : "–");
       put(c[5], state.friction_index ? number(state.friction_index[j] ?? NaN, 2) : "–");
-      put(byId(`now-${j}`), `${number(v("filtered"), 1)} / ${number(v("predicted"), 1)} N m`);
+      figures[j].noteText = `meas ${taufitCharts.significant(v("filtered"))} pred ${taufitCharts.significant(v("predicted"))} ${unit(j)}`;
+      if (group.cursor === null) figures[j].point(null);
     }
     const load = state.payload;
     if (load) {
       const half = (load.interval[1] - load.interval[0]) / 2;
-      put(byId("mass"), load.ready ? `${load.mass.toFixed(2)} ± ${half.toFixed(2)} kg` : "estimating");
+      put(byId("mass"), load.ready ? `${number(load.mass, 2)} ± ${number(half, 2)} kg` : "estimating");
       const centre = load.ready && !load.empty && load.centre ? `centre ${load.centre.map((x) => number(x * 1000, 0)).join(", ")} mm` : "";
-      put(byId("centre"), load.ready ? (load.empty ? "nothing is carried" : centre) : `${load.mass.toFixed(2)} kg so far, not settled`);
+      put(byId("centre"), load.ready ? (load.empty ? "nothing is carried" : centre) : `${number(load.mass, 2)} kg so far, not settled`);
     }
     const touch = state.contact, shown = byId("contact");
     put(shown, touch ? (touch.kind === "contact" ? "Contact" : "Pick or contact") : "None");
@@ -359,24 +297,22 @@
     if (count.received) words(); else status();
   }, 250);
 
-  const later = () => { if (!dirty) { dirty = true; requestAnimationFrame(draw); } };
+  const later = () => { if (!dirty && !document.hidden) { dirty = true; requestAnimationFrame(draw); } };
   function draw() {
     dirty = false;
-    if (count.paused) return;
+    if (count.paused || document.hidden) return;
     drawArm();
     if (!count.received) return;
-    for (let j = 0; j < J; j++) if (visible.has(charts[j])) drawJoint(j);
+    const first = coarse.end ? coarse.time[coarse.start] : clock;
+    group.full = [Math.max(clock - WINDOW, Math.min(first, clock - 5)), clock]; group.limits = [Math.min(first, clock - WINDOW), clock];
+    feed();
+    for (const figure of figures) if (figure.visible) { figure.stale = true; figure.draw(); }
     if (count.batches % 5 === 0 || count.ended) drawMass();
     count.frames++;
   }
-  // A chart nobody sees is not drawn.
-  const seen = new IntersectionObserver((entries) => {
-    for (const entry of entries) if (entry.isIntersecting) visible.add(entry.target); else visible.delete(entry.target);
-    later();
-  });
-  for (const canvas of charts) seen.observe(canvas);
-  for (const canvas of [...charts, arm, massChart]) resized.observe(canvas);
-  dark.addEventListener("change", colours);
+  new ResizeObserver(later).observe(arm);
+  document.addEventListener("visibilitychange", later);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { readTheme(); later(); });
 
   // --- buttons and keys ---
   const pause = byId("pause"), record = byId("record");
@@ -402,6 +338,7 @@
     if (e.key === " ") { e.preventDefault(); pause.click(); }
     if ((e.key === "r" || e.key === "R") && record) record.click();
   });
-  colours();
-  window.taufit = { count, points, settings };
+  readTheme();
+  later();
+  window.taufit = { count, points, settings, group, figures, fine, coarse };
 })();

@@ -4,11 +4,11 @@
 // touch: pinch zooms, one finger moves, double tap resets. The plain wheel scrolls the page.
 "use strict";
 const taufitCharts = (() => {
-  const NAMES = ["paper", "card", "ink", "soft", "line", "grid", "measured", "model", "residual", "good", "warn", "bad"];
+  const NAMES = ["paper", "card", "ink", "soft", "line", "grid", "measured", "model", "residual", "good", "warn", "bad", "body"];
   const FONT = "12px system-ui, sans-serif";
   const LEFT = 54, RIGHT = 8, TOP = 6;
-  // In two parts: a page that names no address can be searched for addresses.
-  const SVG = ["http", "//www.w3.org/2000/svg"].join(":");
+  // From the browser: a page that names no address can be searched for addresses.
+  const SVG = new DOMParser().parseFromString("<svg></svg>", "text/html").querySelector("svg").namespaceURI;
 
   // --- colours: "var(--name)" of the current scheme ---
   let theme = {};
@@ -672,10 +672,10 @@ const taufitCharts = (() => {
   const start = () => {
     readTheme();
     document.querySelectorAll(".charts").forEach((scope) => {
-      const figures = [...scope.querySelectorAll("figure.chart")].map(readFigure);
+      const figures = [...scope.querySelectorAll("figure.chart:has(> script)")].map(readFigure);
       if (figures.length) bar(scope, figures, scope.dataset.name || "charts", (row) => scope.prepend(row));
     });
-    document.querySelectorAll("figure.chart").forEach((element) => {
+    document.querySelectorAll("figure.chart:has(> script)").forEach((element) => {
       if (shown.has(element)) return;
       const figure = readFigure(element);
       bar(element, [figure], (element.querySelector("figcaption b") || figure.caption).textContent, (row) => figure.caption.after(row));
