@@ -158,6 +158,8 @@ def kills(cases: int = 200, seed: int = 1) -> dict[str, int]:
                     "128 + signal" if code == 128 + number else "done" if code in (0, 1) else code
                 )
                 counts[f"exit {ended}"] += 1
+                if isinstance(ended, int):
+                    print(f"exit {ended}: {name} after {number.name}", file=sys.stderr)
             for output in outputs:
                 old = output.read_bytes() == OLD
                 kind = "old" if old else "new" if _whole(output) else "broken"

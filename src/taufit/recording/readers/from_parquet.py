@@ -67,6 +67,8 @@ def _columns(
             table = read_numbers(opened, path, rows)
         columns = {name: numeric_columns(table.column(name), name) for name in table.column_names}
     except (pa.ArrowException, OSError, ValueError, MemoryError, KeyError) as error:
+        if "launch worker thread" in str(error):  # Arrow's words where ulimit -v is reached
+            raise MemoryError from None
         raise RecordingError(
             f"{path} cannot be read as Parquet: {str(error)[:200]}. A file whose writer was "
             "stopped has no end; a live recording of taufit ends in .live and can be read."
