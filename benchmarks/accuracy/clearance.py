@@ -7,6 +7,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -183,7 +184,7 @@ def ways(
 def leg_gap(flat: FlatArm, poses: np.ndarray) -> float:
     """Smallest distance of two bodies on the straight legs between poses, every 0.03 rad [m]."""
     gaps = []
-    for a, b in zip(poses, poses[1:], strict=False):
+    for a, b in pairwise(poses):
         steps = max(2, int(np.ceil(np.abs(b - a).max() / 0.03)) + 1)
         gaps.append(float(flat.gaps(a + np.linspace(0, 1, steps)[:, None] * (b - a)).min()))
     return min(gaps)
