@@ -101,7 +101,7 @@ def test_an_unknown_format_is_refused(from_urdf, tmp_path):
         capture_output=True,
         text=True,
     )
-    assert done.returncode == 2 and "urdf, mjcf, json, c, fmu" in done.stderr
+    assert done.returncode == 2 and "urdf, mjcf, sdf, json, c, fmu" in done.stderr
 
 
 @pytest.mark.parametrize("name", ["ur10", "panda", "kr5"])

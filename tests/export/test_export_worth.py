@@ -46,7 +46,7 @@ def test_json_holds_the_form_beside_the_model_on_every_file(fitted, form, tmp_pa
             assert one["mean_nrmse"] == pytest.approx(one["model_mean_nrmse"], rel=0.05)
         else:
             assert one["mean_nrmse"] > one["model_mean_nrmse"]
-    assert said["refitted"] == (form in ("urdf", "mjcf")) == bool(said["dropped"])
+    assert said["refitted"] == (form in ("urdf", "mjcf", "sdf")) == bool(said["dropped"])
 
 
 def test_the_page_of_words_says_the_same(fitted, tmp_path, capsys):

@@ -74,6 +74,9 @@ class FormatTerms:
 URDF_TERMS = FormatTerms(
     friction_model("linear"), rotor_inertia=False, offset=False, mounting=False
 )
+SDF_TERMS = FormatTerms(
+    friction_model("linear"), rotor_inertia=False, offset=False, mounting=True, terms=("spring",)
+)
 MJCF_TERMS = FormatTerms(
     friction_model("polynomial"), rotor_inertia=True, offset=True, mounting=True, terms=("spring",)
 )

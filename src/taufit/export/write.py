@@ -12,12 +12,14 @@ from taufit.export.export_format import ExportFormat, ExportResult, as_text
 from taufit.export.fmu import fmu_format
 from taufit.export.model_json import write_json
 from taufit.export.to_mjcf import mjcf_model, to_mjcf
+from taufit.export.to_sdf import sdf_model, to_sdf
 from taufit.export.to_urdf import to_urdf, urdf_model
 from taufit.model.fitted_model import FittedModel, require_fitted
 
 EXPORTS: dict[str, ExportFormat] = {
     "urdf": ExportFormat(".urdf", as_text(to_urdf), urdf_model),
     "mjcf": ExportFormat(".xml", as_text(to_mjcf), mjcf_model),
+    "sdf": ExportFormat(".sdf", as_text(to_sdf), sdf_model),
     "json": ExportFormat(".json", write_json),
     "c": ExportFormat(".c", write_c, is_samplewise=True),
     "fmu": fmu_format(),
@@ -31,9 +33,9 @@ def export_model(
 
     Args:
         model: Fitted model.
-        path: `arm.urdf`, `arm.xml` (MJCF), `arm.json`, `arm.c`, which gets a header beside it,
-            `arm.fmu` (FMI 2.0, inverse dynamics; others by `write_fmu`), or the suffix of any other
-            entry of `EXPORTS`.
+        path: `arm.urdf`, `arm.xml` (MJCF), `arm.sdf`, `arm.json`, `arm.c`, which gets headers
+            beside it, `arm.fmu` (FMI 2.0, inverse dynamics; others by `write_fmu`), or the suffix
+            of any other entry of `EXPORTS`.
         format: Name in `EXPORTS`; default: by the suffix of `path`.
 
     Example:
