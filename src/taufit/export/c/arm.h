@@ -79,6 +79,55 @@ void arm_forward_kinematics(const double *q, double *pose);
    Iyy, Ixz, Iyz, Izz per link, about the link's origin) is the torque of the links. */
 void arm_regressor(const double *q, const double *v, const double *a, double *y);
 
+/* Torque and its gradient for planning: friction of steady motion, sign(v) smoothed to
+   tanh(v / @WIDTH@), so that it has a derivative everywhere. */
+void arm_smooth_torque(const double *q, const double *v, const double *a,
+                       const double *temperature, double *tau);
+/* d tau_i / d q_k in dq[JOINTS * i + k], likewise dv and da; `tau` is that of arm_smooth_torque. */
+void arm_torque_gradient(const double *q, const double *v, const double *a,
+                         const double *temperature, double *tau, double *dq, double *dv,
+                         double *da);
+
+/* Reference controller: what to add to a position loop, and how to guide the arm by hand. One per
+   arm, set by arm_controller_start. Every call does the same work whatever the state. */
+#define ARM_LEVEL_LOW 0.5
+#define ARM_LEVEL_HIGH 1.6
+/* Compensated fraction of friction: as stated, and where the level was tracked in free motion for
+   ARM_TRACKED_S seconds. Above 0.8 of the true friction an arm creeps or runs away by itself. */
+#define ARM_FRACTION 0.6
+#define ARM_FRACTION_TRACKED 0.8
+#define ARM_TRACKED_S 2.0
+#define ARM_REST_SPEED 0.004
+
+typedef struct {
+  arm_state commanded, measured; /* friction along the commanded and the measured path */
+  double level[ARM_JOINTS];      /* friction relative to the model's: 1, or tracked, or yours */
+  double tracked[ARM_JOINTS];    /* seconds of free motion behind it */
+  double payload[10];
+  double product[ARM_JOINTS], square[ARM_JOINTS], rest[ARM_JOINTS];
+  double friction[ARM_JOINTS], other[ARM_JOINTS], speed[ARM_JOINTS];
+} arm_controller;
+
+void arm_controller_start(arm_controller *controller);
+/* What the arm carries: mass, centre of mass in the flange frame, inertia about it (Ixx, Ixy, Iyy,
+   Ixz, Iyz, Izz, or NULL for a point). Mass 0 puts it down. */
+void arm_controller_payload(arm_controller *controller, double mass, const double *centre,
+                            const double *inertia);
+/* Torque for a commanded motion, friction with memory along the command times `level`. Give the
+   command that is due when the torque acts: q(t + delay), v(t + delay), a(t + delay). */
+void arm_feed_forward(arm_controller *controller, const double *q, const double *v,
+                      const double *a, const double *temperature, double dt, double *tau);
+/* Follows the friction level in free motion, after arm_feed_forward: `applied` is the whole torque
+   given to the drives in that step. Never call it while somebody touches the arm: a hand looks like
+   friction. */
+void arm_track_friction(arm_controller *controller, const double *applied, double dt);
+/* Fraction of the friction that arm_guide compensates. */
+double arm_guiding_fraction(const arm_controller *controller, int joint);
+/* Torque for hand guiding, from the measured state: gravity, offset and a fraction of friction that
+   is too small to drive the arm; drag counts half. Not a safety function. */
+void arm_guide(arm_controller *controller, const double *q, const double *v,
+               const double *temperature, double dt, double *tau);
+
 #ifdef __cplusplus
 }
 #endif
