@@ -67,7 +67,7 @@ def command(
         str | None,
         typer.Option(
             "--format",
-            help="Format: urdf, mjcf, sdf, json, c, fmu, casadi or ros2; default by the ending of --output.",
+            help="Format: urdf, mjcf, sdf, json, c, fmu, casadi, ros2; default by --output.",
             metavar="NAME",
         ),
     ] = None,

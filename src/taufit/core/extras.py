@@ -36,6 +36,7 @@ EXTRAS = {
     "xacro": Extra("xacrodoc", "xacrodoc", "xacro robot descriptions"),
     "ros2": Extra("cyclonedds", "cyclonedds", "ROS 2 topics of a robot that is on"),
     "fleet": Extra("distributed", "distributed", "Dask clusters and object stores"),
+    "casadi": Extra("casadi", "casadi", "models for planning in CasADi"),
     "plot": Extra("matplotlib", "matplotlib", "plots in notebooks"),
     "live": Extra("uvicorn", "uvicorn", "live pages in the browser", ("starlette",)),
     "pinocchio": Extra("pin", "pinocchio", "comparison with Pinocchio"),

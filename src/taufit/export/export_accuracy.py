@@ -50,10 +50,10 @@ class ExportAccuracy:
 
 
 def accuracy_on_training(model: FittedModel, export_format: ExportFormat) -> ExportAccuracy | None:
-    """Accuracy on the training data, from the model file; None if it has no training record."""
+    """Accuracy on the training data, from the model file; None if that cannot tell it."""
     training_score = model.training.score
     rmse = export_format.reduce(model).rmse
-    if training_score is None or rmse is None:
+    if training_score is None or rmse is None or export_format.predict is not None:
         return None
     # Joints with constant torque have no nrmse.
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -69,7 +69,11 @@ def accuracy_on_samples(
     """Accuracy on samples conditioned like the training data."""
     model_score = score(model, samples, file=file)
     reduced = export_format.reduce(model).model
-    if reduced is not model:
+    if export_format.predict is not None:
+        motion = samples.position, samples.friction_velocity, samples.acceleration
+        torque = export_format.predict(model, *motion, samples.temperature)
+        export_score = score(model, samples, predicted=lowpass(samples, torque), file=file)
+    elif reduced is not model:
         export_score = score(reduced, samples, file=file)
     elif export_format.is_samplewise:
         export_score = samplewise_score(model, samples, file)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from taufit.core.arrays import Array, Float
 from taufit.core.files import write_text
 from taufit.export.format_reduction import ReducedModel, without_reduction
 from taufit.model.fitted_model import FittedModel
@@ -35,12 +36,15 @@ class ExportFormat:
         write: Writer (model, path) -> `ExportResult`.
         reduce: Reduction of the model to the terms of the format; default: all terms.
         is_samplewise: Whether the export is called sample by sample with the recorded motion.
+        predict: Torque (model, q, v, a, temperature) of an export that differs from its model in
+            more than its terms.
     """
 
     ending: str
     write: Callable[[FittedModel, Path], ExportResult]
     reduce: Callable[[FittedModel], ReducedModel] = without_reduction
     is_samplewise: bool = False
+    predict: Callable[..., Float[Array, "n j"]] | None = None
 
 
 def as_text(

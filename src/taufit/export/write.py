@@ -8,9 +8,12 @@ from pathlib import Path
 from taufit.core.errors import TaufitError
 from taufit.export.c import c_name
 from taufit.export.c.files import write_c
+from taufit.export.c.smooth_friction import smooth_torque
 from taufit.export.export_format import ExportFormat, ExportResult, as_text
 from taufit.export.fmu import fmu_format
 from taufit.export.model_json import write_json
+from taufit.export.ros2 import write_ros2
+from taufit.export.to_casadi import write_casadi
 from taufit.export.to_mjcf import mjcf_model, to_mjcf
 from taufit.export.to_sdf import sdf_model, to_sdf
 from taufit.export.to_urdf import to_urdf, urdf_model
@@ -23,6 +26,8 @@ EXPORTS: dict[str, ExportFormat] = {
     "json": ExportFormat(".json", write_json),
     "c": ExportFormat(".c", write_c, is_samplewise=True),
     "fmu": fmu_format(),
+    "ros2": ExportFormat(".ros2", write_ros2, is_samplewise=True),
+    "casadi": ExportFormat(".casadi", write_casadi, predict=smooth_torque),
 }
 
 

@@ -75,6 +75,9 @@ void arm_mass_matrix(const double *q, double *m);
 void arm_acceleration(const double *q, const double *v, const double *tau, double *a);
 /* Pose of the flange (the robot's tip) in the base frame: 4 x 4, row by row. */
 void arm_forward_kinematics(const double *q, double *pose);
+/* Twist of the flange (angular; linear velocity of its origin) in base axes per joint velocity,
+   6 x JOINTS, row by row. */
+void arm_jacobian(const double *q, double *jacobian);
 /* Y(q, v, a), JOINTS x 10 JOINTS, row by row: Y times the link parameters (m, hx, hy, hz, Ixx, Ixy,
    Iyy, Ixz, Iyz, Izz per link, about the link's origin) is the torque of the links. */
 void arm_regressor(const double *q, const double *v, const double *a, double *y);
@@ -104,13 +107,13 @@ typedef struct {
   double level[ARM_JOINTS];      /* friction relative to the model's: 1, or tracked, or yours */
   double tracked[ARM_JOINTS];    /* seconds of free motion behind it */
   double payload[10];
-  double product[ARM_JOINTS], square[ARM_JOINTS], rest[ARM_JOINTS];
+  double product[ARM_JOINTS], square[ARM_JOINTS], weight[ARM_JOINTS], rest[ARM_JOINTS];
   double friction[ARM_JOINTS], other[ARM_JOINTS], speed[ARM_JOINTS];
 } arm_controller;
 
 void arm_controller_start(arm_controller *controller);
-/* What the arm carries: mass, centre of mass in the flange frame, inertia about it (Ixx, Ixy, Iyy,
-   Ixz, Iyz, Izz, or NULL for a point). Mass 0 puts it down. */
+/* What the arm carries: mass, centre of mass in the last link's frame, inertia about it (Ixx, Ixy,
+   Iyy, Ixz, Iyz, Izz, or NULL for an aluminium sphere). Mass 0 puts it down. */
 void arm_controller_payload(arm_controller *controller, double mass, const double *centre,
                             const double *inertia);
 /* Torque for a commanded motion, friction with memory along the command times `level`. Give the

@@ -32,20 +32,21 @@ void arm_controller_start(arm_controller *controller) {
 
 void arm_controller_payload(arm_controller *controller, double mass, const double *centre,
                             const double *inertia) {
-  double flange[10] = {0};
   const double *c = centre;
-  flange[0] = mass;
-  for (int k = 0; k < 3; k++) flange[1 + k] = mass * c[k];
-  flange[4] = mass * (c[1] * c[1] + c[2] * c[2]);
-  flange[5] = -mass * c[0] * c[1];
-  flange[6] = mass * (c[0] * c[0] + c[2] * c[2]);
-  flange[7] = -mass * c[0] * c[2];
-  flange[8] = -mass * c[1] * c[2];
-  flange[9] = mass * (c[0] * c[0] + c[1] * c[1]);
+  double *p = controller->payload;
+  /* Without an inertia, that of an aluminium sphere. */
+  const double radius = cbrt(mass / (2700.0 * 4.18879020478639098));
+  const double sphere = inertia ? 0.0 : 0.4 * mass * radius * radius;
+  p[0] = mass;
+  for (int k = 0; k < 3; k++) p[1 + k] = mass * c[k];
+  p[4] = mass * (c[1] * c[1] + c[2] * c[2]) + sphere;
+  p[5] = -mass * c[0] * c[1];
+  p[6] = mass * (c[0] * c[0] + c[2] * c[2]) + sphere;
+  p[7] = -mass * c[0] * c[2];
+  p[8] = -mass * c[1] * c[2];
+  p[9] = mass * (c[0] * c[0] + c[1] * c[1]) + sphere;
   if (inertia)
-    for (int k = 0; k < 6; k++) flange[4 + k] += inertia[k];
-  memset(controller->payload, 0, sizeof controller->payload);
-  add_body(tip_r, tip_p, flange, controller->payload);
+    for (int k = 0; k < 6; k++) p[4 + k] += inertia[k];
 }
 
 void arm_feed_forward(arm_controller *controller, const double *q, const double *v,
@@ -74,10 +75,12 @@ void arm_track_friction(arm_controller *controller, const double *applied, doubl
     if (fabs(c->speed[i]) < slow || x == 0.0) continue;
     c->product[i] = kept * c->product[i] + dt * x * y;
     c->square[i] = kept * c->square[i] + dt * x * x;
+    c->weight[i] = kept * c->weight[i] + dt;
     c->tracked[i] += dt;
-    /* The model itself counts like 0.2 s of motion. */
-    c->level[i] = bounded((c->product[i] + 0.2 * x * x) / (c->square[i] + 0.2 * x * x),
-                          ARM_LEVEL_LOW, ARM_LEVEL_HIGH);
+    /* The model itself counts like 50 ms of motion. */
+    const double prior = 0.05 * c->square[i] / c->weight[i];
+    c->level[i] = bounded((c->product[i] + prior) / (c->square[i] + prior), ARM_LEVEL_LOW,
+                          ARM_LEVEL_HIGH);
   }
 }
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from taufit.export.c.friction_program import FrictionProgram, friction_program
+from taufit.export.c.smooth_friction import weighted_sum
 from taufit.export.friction_parts import friction_coefficients
 from taufit.model.fitted_model import FittedModel
-from taufit.terms import Term, has_memory
+from taufit.terms import DISSIPATIVE, DRAG, Term, has_memory
 
 
 def memory_entries(model: FittedModel) -> int:
@@ -41,31 +44,69 @@ def friction_functions(model: FittedModel) -> str:
     )
 
 
-def _function(model: FittedModel, signature: str, friction: Term) -> str:
+def friction_parts_function(model: FittedModel) -> str:
+    """C function `friction_parts`: all terms with offset, dissipative ones, compensated ones.
+
+    Compensated are dissipative terms with half of the viscous friction: a hand that guides the arm
+    is hardly relieved less, and the arm cannot run away.
+    """
+    signature = (
+        "static void friction_parts(arm_state *state, const double *q, const double *v,\n"
+        "                           const double *rigid, const double *temperature, double dt,\n"
+        "                           double *tau, double *friction, double *compensated) {"
+    )
+    entries = model.layout.drive_entries
+    dissipative = np.array([entry.kind == DISSIPATIVE for entry in entries], float)
+    drag = np.array([entry.parameter.group == DRAG for entry in entries], float)
+    coefficients = friction_coefficients(model)
+    shares = {
+        "friction": coefficients * dissipative,
+        "compensated": coefficients * dissipative * (1.0 - 0.5 * drag),
+    }
+    text = _function(model, signature, model.term_sum, shares)
+    if not has_memory(model.term_sum):
+        text = text.removesuffix("}") + "  (void)dt;\n  state->started = 1;\n}"
+    return text
+
+
+def _function(
+    model: FittedModel,
+    signature: str,
+    friction: Term,
+    shares: Mapping[str, np.ndarray] | None = None,
+) -> str:
     coefficients = friction_coefficients(model)
     coupling = model.robot.drives.coupling
+    outputs = {"tau": coefficients, **(shares or {})}
     # v_m = C v and tau = C' tau_m, so a motor carries C^-T tau.
     to_motors = np.linalg.inv(coupling).T
-    lines = [signature, "  double motor[N];", "  (void)q, (void)v, (void)rigid, (void)temperature;"]
+    motors = {name: "motor" if name == "tau" else f"{name}_motor" for name in outputs}
+    lines = [signature, *(f"  double {motor}[N];" for motor in motors.values()),
+             "  (void)q, (void)v, (void)rigid, (void)temperature;"]  # fmt: skip
     for i in range(model.robot.joints):
         inputs = {
-            "velocity": _sum(coupling[i], "v"),
-            "position": _sum(coupling[i], "q"),
-            "load": _sum(to_motors[i], "rigid"),
+            "velocity": weighted_sum(coupling[i], "v"),
+            "position": weighted_sum(coupling[i], "q"),
+            "load": weighted_sum(to_motors[i], "rigid"),
             "degrees": f"temperature ? temperature[{i}] : usual_temperature[{i}]",
         }
         lines.append("  {")
         for name, text in inputs.items():
             lines += [f"    const double {name} = {text};", f"    (void){name};"]
         program = friction_program(friction.of_joint(i), model.joint_shape[i])
-        pairs = zip(coefficients[i], program.columns, strict=True)
-        used = [(float(c), column) for c, column in pairs if c != 0.0]
-        lines += [f"    {line}" for line in _statements(program, i, [name for _, name in used])]
-        total = " + ".join(f"{c!r} * {name}" for c, name in used) or "0.0"
-        lines += [f"    motor[{i}] = {total};", "  }"]
-    lines += [
-        f"  tau[{i}] = offset[{i}] + {_sum(coupling[:, i], 'motor')};" for i in range(len(coupling))
-    ]
+        used = [column for c, column in zip(coefficients[i], program.columns, strict=True) if c]
+        lines += [f"    {line}" for line in _statements(program, i, used)]
+        for name, factors in outputs.items():
+            pairs = zip(factors[i], program.columns, strict=True)
+            total = " + ".join(f"{float(c)!r} * {column}" for c, column in pairs if c) or "0.0"
+            lines.append(f"    {motors[name]}[{i}] = {total};")
+        lines.append("  }")
+    for name, motor in motors.items():
+        constant = "offset[{}] + " if name == "tau" else ""
+        lines += [
+            f"  {name}[{i}] = {constant.format(i)}{weighted_sum(coupling[:, i], motor)};"
+            for i in range(len(coupling))
+        ]
     if has_memory(friction):
         lines.append("  state->started = 1;")
     lines.append("}")
@@ -85,12 +126,3 @@ def _statements(program: FrictionProgram, joint: int, columns: list[str]) -> lis
     body = program.statements_for([*columns, *program.memory])
     write = [f"{joint_memory}[{k}] = {name};" for k, name in enumerate(program.memory)]
     return ["const double travel = velocity * dt;", *read, *body, *write]
-
-
-def _sum(factors: np.ndarray, array: str) -> str:
-    """C expression of factors . array, without zeros and unit factors."""
-    return " + ".join(
-        f"{array}[{k}]" if c == 1.0 else f"{float(c)!r} * {array}[{k}]"
-        for k, c in enumerate(factors)
-        if c != 0.0
-    )

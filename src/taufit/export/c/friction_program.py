@@ -12,7 +12,7 @@ from taufit.core.errors import TaufitError
 from taufit.terms import COMPILED, Term, terms_in
 from taufit.terms.tracing import record
 
-_IN_C = {
+IN_C = {
     "add": "({} + {})",
     "subtract": "({} - {})",
     "multiply": "({} * {})",
@@ -40,20 +40,20 @@ _IN_C = {
     "expm1": "expm1({})",
     "log1p": "log1p({})",
 }
-_INPUTS = ("velocity", "position", "load", "degrees", "travel")
+INPUTS = ("velocity", "position", "load", "degrees", "travel")
 
 
 class _Statements:
     """Statements of a C function body, each value computed once; values are C names."""
 
-    operations = _IN_C.keys()
+    operations = IN_C.keys()
 
     def __init__(self) -> None:
         self.lines: list[str] = []
         self._names: dict[str, str] = {}
 
     def apply(self, name: str, *values: str) -> str:
-        expression = _IN_C[name].format(*values)
+        expression = IN_C[name].format(*values)
         if expression not in self._names:
             self._names[expression] = f"t{len(self._names)}"
             self.lines.append(f"const double {self._names[expression]} = {expression};")
@@ -92,8 +92,8 @@ class FrictionProgram:
         return statements[::-1]
 
 
-def friction_program(model: Term, shape: np.ndarray) -> FrictionProgram:
-    """Trace one step of `advance` as C statements."""
+def require_compiled_inputs(model: Term) -> None:
+    """Refuse terms that need a channel which exported code does not have."""
     unsupported = sorted(model.needs - {*COMPILED})
     if unsupported:
         term_name = next(
@@ -104,8 +104,13 @@ def friction_program(model: Term, shape: np.ndarray) -> FrictionProgram:
             "have; "
             "export as JSON instead."
         )
+
+
+def friction_program(model: Term, shape: np.ndarray) -> FrictionProgram:
+    """Trace one step of `advance` as C statements."""
+    require_compiled_inputs(model)
     body = _Statements()
-    step = record(model, shape, body, _INPUTS, lambda k: f"m{k}")
+    step = record(model, shape, body, INPUTS, lambda k: f"m{k}")
     for name, first in zip(step.memory, step.start, strict=True):
         if first is None and name != "travel":
             raise TaufitError(

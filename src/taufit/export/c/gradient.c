@@ -90,7 +90,8 @@ static void links_gradient(const double *q, const double *v, const double *a, do
     if (i < N - 1) {
       for (int k = 0; k < 10; k++) body[i][k] += body[i + 1][k];
       for (int k = 0; k < 6; k++) f[i][k] += f[i + 1][k];
-      for (int k = 0; k < 36; k++) K[i][0][k] += K[i + 1][0][k];
+      for (int j = 0; j < 6; j++)
+        for (int k = 0; k < 6; k++) K[i][j][k] += K[i + 1][j][k];
     }
     tau[i] = dot6(J[i], f[i]);
     times_inertia(body[i], J[i], inertia);
@@ -129,14 +130,35 @@ void arm_smooth_torque(const double *q, const double *v, const double *a,
 void arm_torque_gradient(const double *q, const double *v, const double *a,
                          const double *temperature, double *tau, double *dq, double *dv,
                          double *da) {
-  double rigid[N], by_q[N * N], by_v[N * N], by_load[N * N];
+  double rigid[N], by_q[N * N], by_v[N * N], by_load[N * N], by_a[N * N] = {0};
   links_gradient(q, v, a, rigid, dq, dv, da);
   smooth_friction(q, v, rigid, temperature, tau, by_q, by_v, by_load);
   for (int i = 0; i < N; i++) tau[i] += rigid[i];
   add_rotors(a, tau);
+  (void)by_a;
 @LOADED@
   for (int k = 0; k < N * N; k++) {
     dq[k] += by_q[k];
     dv[k] += by_v[k];
+  }
+}
+
+void arm_jacobian(const double *q, double *jacobian) {
+  double r[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1}, p[3] = {0}, J[N][6], flange[16];
+  arm_forward_kinematics(q, flange);
+  const double tip[3] = {flange[3], flange[7], flange[11]};
+  for (int i = 0; i < N; i++) {
+    double own[9], moved[3], next[9];
+    pose(i, q[i], own, moved);
+    for (int j = 0; j < 3; j++)
+      for (int k = 0; k < 3; k++) {
+        p[j] += r[3 * j + k] * moved[k];
+        next[3 * j + k] = r[3 * j] * own[k] + r[3 * j + 1] * own[3 + k] + r[3 * j + 2] * own[6 + k];
+      }
+    memcpy(r, next, sizeof r);
+    to_base(r, p, screw[i], J[i]);
+    /* Linear velocity of the flange's origin in the place of that of the base's. */
+    add_cross(J[i], tip, J[i] + 3);
+    for (int k = 0; k < 6; k++) jacobian[N * k + i] = J[i][k];
   }
 }

@@ -6,11 +6,28 @@ import re
 from dataclasses import dataclass
 
 from taufit.core.names import c_comment, c_header
-from taufit.export.c.friction import friction_functions, memory_entries
+from taufit.export.c.friction import (
+    friction_functions,
+    friction_parts_function,
+    memory_entries,
+)
 from taufit.export.c.names import c_name, read_template, set_prefix
+from taufit.export.c.smooth_friction import SMOOTH_WIDTH, smooth_friction_function
 from taufit.export.c.tables import contact_noise, tables
 from taufit.model.fitted_model import FittedModel
 from taufit.terms import needs
+
+# Friction that follows the load has the gradient of the load.
+_LOAD_SLOPES = """\
+  for (int i = 0; i < N; i++)
+    for (int k = 0; k < N; k++)
+      for (int j = 0; j < N; j++) {
+        /* dq, dv, da of the links alone; rotors are no load. */
+        by_q[N * i + k] += by_load[N * i + j] * dq[N * j + k];
+        by_v[N * i + k] += by_load[N * i + j] * dv[N * j + k];
+        by_a[N * i + k] += by_load[N * i + j] * (da[N * j + k] - rotor[N * j + k]);
+      }
+  for (int k = 0; k < N * N; k++) da[k] += by_a[k];"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +66,10 @@ def c_texts(model: FittedModel, stem: str | None = None) -> CTexts:
         "TABLES": tables(model),
         "STATES": _states(model),
         "FRICTION": set_prefix(friction_functions(model), name),
+        "WIDTH": f"{SMOOTH_WIDTH:g}",
+        "SMOOTH": smooth_friction_function(model),
+        "LOADED": _LOAD_SLOPES if needs(model.term_sum, "load") else "  (void)by_load;",
+        "PARTS": set_prefix(friction_parts_function(model), name),
     }
 
     def fill_template(file: str) -> str:
@@ -56,7 +77,16 @@ def c_texts(model: FittedModel, stem: str | None = None) -> CTexts:
         # In one pass: inserted text may look like a mark itself.
         return re.sub("@([A-Z]+)@\n?", lambda match: _line(marks[match[1]], match[0]), text)
 
-    return CTexts(*(fill_template(file) for file in ("arm.c", "arm.h", "arm.hpp", "arm.cmake")))
+    source, *others = (
+        "".join(fill_template(part) for part in parts)
+        for parts in (
+            ("arm.c", "gradient.c", "controller.c"),
+            ("arm.h",),
+            ("arm.hpp",),
+            ("arm.cmake",),
+        )
+    )
+    return CTexts(source, *others)
 
 
 def _states(model: FittedModel) -> str:

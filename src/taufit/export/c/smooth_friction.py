@@ -1,0 +1,238 @@
+"""Smooth friction for planning: steady motion, sign(v) as tanh(v / width), with derivatives in C.
+
+The traced operations of a friction model are differentiated one by one (forward mode), with respect
+to velocity, position and load.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from taufit.export.c.friction_program import IN_C, INPUTS, require_compiled_inputs
+from taufit.export.friction_parts import friction_coefficients
+from taufit.model.fitted_model import FittedModel
+from taufit.terms import Term
+from taufit.terms.tracing import record
+
+# Speed over which friction changes its sign [rad/s or m/s]. A sharper change costs a planner
+# iterations (1.5 times as many at 0.01 as at 0.05 in a predictive controller of a UR10e).
+SMOOTH_WIDTH = 0.05
+# Inputs with respect to which friction is differentiated.
+DIRECTIONS = ("velocity", "position", "load")
+
+# Derivatives by each operand, given operands {0}, {1}, ... and the result {r}.
+_SLOPES: dict[str, tuple[str, ...]] = {
+    "add": ("1.0", "1.0"),
+    "subtract": ("1.0", "-1.0"),
+    "multiply": ("{1}", "{0}"),
+    "divide": ("(1.0 / {1})", "(-{r} / {1})"),
+    "greater": (),
+    "greater_equal": (),
+    "less": (),
+    "less_equal": (),
+    "maximum": ("({0} >= {1} ? 1.0 : 0.0)", "({0} >= {1} ? 0.0 : 1.0)"),
+    "minimum": ("({0} <= {1} ? 1.0 : 0.0)", "({0} <= {1} ? 0.0 : 1.0)"),
+    "arctan2": ("({1} / ({0} * {0} + {1} * {1}))", "(-{0} / ({0} * {0} + {1} * {1}))"),
+    "power": ("({1} * pow({0}, {1} - 1.0))",),
+    "where": ("0.0", "({0} != 0.0 ? 1.0 : 0.0)", "({0} != 0.0 ? 0.0 : 1.0)"),
+    "negative": ("-1.0",),
+    "absolute": ("({0} < 0.0 ? -1.0 : 1.0)",),
+    "tanh": ("(1.0 - {r} * {r})",),
+    "exp": ("{r}",),
+    "log": ("(1.0 / {0})",),
+    "sqrt": ("(0.5 / {r})",),
+    "sin": ("cos({0})",),
+    "cos": ("(-sin({0}))",),
+    "arctan": ("(1.0 / (1.0 + {0} * {0}))",),
+    "square": ("(2.0 * {0})",),
+    "expm1": ("({r} + 1.0)",),
+    "log1p": ("(1.0 / (1.0 + {0}))",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TracedValue:
+    """C name of a value and of its derivatives; None for a derivative of zero."""
+
+    name: str
+    slopes: tuple[str | None, ...] = (None,) * len(DIRECTIONS)
+
+
+class SlopeStatements:
+    """Recorder of C statements of values and their derivatives, with a smooth sign."""
+
+    operations = IN_C.keys()
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self._names: dict[str, str] = {}
+
+    def constant(self, number: float) -> TracedValue:
+        return TracedValue(repr(number))
+
+    def apply(self, name: str, *values: TracedValue) -> TracedValue:
+        if name == "sign":
+            scaled = self.apply("divide", values[0], self.constant(SMOOTH_WIDTH))
+            return self.apply("tanh", scaled)
+        names = [value.name for value in values]
+        result = self._assign(IN_C[name].format(*names))
+        slopes = []
+        for k in range(len(DIRECTIONS)):
+            parts = [
+                f"{slope.format(*names, r=result)} * {value.slopes[k]}"
+                for slope, value in zip(_SLOPES[name], values, strict=False)
+                if value.slopes[k] is not None
+            ]
+            slopes.append(self._assign(" + ".join(parts)) if parts else None)
+        return TracedValue(result, tuple(slopes))
+
+    def _assign(self, expression: str) -> str:
+        if expression not in self._names:
+            self._names[expression] = f"t{len(self._names)}"
+            self.lines.append(f"const double {self._names[expression]} = {expression};")
+        return self._names[expression]
+
+
+def smooth_friction_function(model: FittedModel) -> str:
+    """C function `smooth_friction` with optional derivatives by q, v and load at the joints."""
+    joints = model.robot.joints
+    coefficients = friction_coefficients(model)
+    coupling = model.robot.drives.coupling
+    to_motors = np.linalg.inv(coupling).T
+    lines = [
+        "static void smooth_friction(const double *q, const double *v, const double *rigid,",
+        "                            const double *temperature, double *tau, double *by_q,",
+        "                            double *by_v, double *by_load) {",
+        "  double motor[N], slope[3][N];",
+        "  (void)q, (void)v, (void)rigid, (void)temperature;",
+    ]
+    friction = model.term_sum.steady_state()
+    for i in range(joints):
+        lines += _joint_lines(friction.of_joint(i), model.joint_shape[i], coefficients[i], i,
+                              coupling[i], to_motors[i])  # fmt: skip
+    lines += [
+        f"  tau[{i}] = offset[{i}] + {weighted_sum(coupling[:, i], 'motor')};"
+        for i in range(joints)
+    ]
+    lines += ["  if (!by_q) return;"]
+    for name, k, right in (("by_v", 0, coupling), ("by_q", 1, coupling), ("by_load", 2, to_motors)):
+        for i in range(joints):
+            for j in range(joints):
+                weights = coupling[:, i] * right[:, j]
+                text = weighted_sum(weights, f"slope[{k}]") or "0.0"
+                lines.append(f"  {name}[{joints * i + j}] = {text};")
+    return "\n".join([*lines, "}"])
+
+
+def _joint_lines(
+    friction: Term,
+    shape: np.ndarray,
+    coefficients: np.ndarray,
+    joint: int,
+    coupling: np.ndarray,
+    to_motor: np.ndarray,
+) -> list[str]:
+    require_compiled_inputs(friction)
+    body = SlopeStatements()
+    inputs = [
+        TracedValue(name, tuple("1.0" if name == x else None for x in DIRECTIONS))
+        for name in INPUTS
+    ]
+    step = record(friction, shape, body, inputs, _no_memory)
+    total = body.constant(0.0)
+    for coefficient, column in zip(coefficients, step.columns, strict=True):
+        if coefficient != 0.0:
+            term = body.apply("multiply", column, body.constant(float(coefficient)))
+            total = body.apply("add", total, term)
+    lines = [
+        "  {",
+        f"    const double velocity = {weighted_sum(coupling, 'v')};",
+        f"    const double position = {weighted_sum(coupling, 'q')};",
+        f"    const double load = {weighted_sum(to_motor, 'rigid')};",
+        f"    const double degrees = temperature ? temperature[{joint}] : "
+        f"usual_temperature[{joint}];",
+        "    (void)velocity, (void)position, (void)load, (void)degrees;",
+    ]
+    # Values that the result does not use would be warnings.
+    lines += [f"    {line}\n    (void){line.split()[2]};" for line in body.lines]
+    lines.append(f"    motor[{joint}] = {total.name};")
+    lines += [f"    slope[{k}][{joint}] = {total.slopes[k] or '0.0'};" for k in range(3)]
+    return [*lines, "  }"]
+
+
+def _no_memory(index: int) -> TracedValue:
+    raise AssertionError("friction of steady motion has no memory")
+
+
+def weighted_sum(factors: np.ndarray, array: str) -> str:
+    """C expression of factors . array, without zeros and unit factors."""
+    return " + ".join(
+        f"{array}[{k}]" if c == 1.0 else f"{float(c)!r} * {array}[{k}]"
+        for k, c in enumerate(factors)
+        if c != 0.0
+    )
+
+
+def smooth_torque(
+    model: FittedModel,
+    position: np.ndarray,
+    velocity: np.ndarray,
+    acceleration: np.ndarray,
+    temperature: np.ndarray | None = None,
+) -> np.ndarray:
+    """Torque of the model with friction smoothed as in the exported functions, n x j [N m]."""
+    steady = model.torque(position, velocity, acceleration, temperature=temperature)
+    return steady + smoothing_difference(model, position, velocity, acceleration, temperature)
+
+
+def smoothing_difference(
+    model: FittedModel,
+    position: np.ndarray,
+    velocity: np.ndarray,
+    acceleration: np.ndarray,
+    temperature: np.ndarray | None = None,
+) -> np.ndarray:
+    """Smooth less steady friction at the joints, n x j [N m]."""
+    coupling = model.robot.drives.coupling
+    rigid = model.columns.links(position, velocity, acceleration) @ model.values[model.layout.links]
+    coefficients = friction_coefficients(model)
+    friction = model.term_sum.steady_state()
+    motor_velocity, motor_position = velocity @ coupling.T, position @ coupling.T
+    load = rigid @ np.linalg.inv(coupling)
+    warm = np.broadcast_to(model.typical_temperature, velocity.shape)
+    warm = warm if temperature is None else temperature
+    out = np.zeros_like(velocity)
+    for i in range(model.robot.joints):
+        values = [motor_velocity[:, i], motor_position[:, i], load[:, i], warm[:, i]]
+        for smooth in (True, False):
+            recorder = ArrayRecorder(smooth)
+            step = record(friction.of_joint(i), model.joint_shape[i], recorder,
+                          [*values, np.zeros(len(velocity))], _no_array_memory)  # fmt: skip
+            total = sum(c * column for c, column in zip(coefficients[i], step.columns, strict=True))
+            out[:, i] += total if smooth else -total
+    return out @ coupling
+
+
+class ArrayRecorder:
+    """Recorder that evaluates the operations on arrays, with a smooth or a sharp sign."""
+
+    operations = IN_C.keys()
+
+    def __init__(self, smooth: bool) -> None:
+        self.smooth = smooth
+
+    def constant(self, number: float) -> np.ndarray:
+        return np.asarray(number)
+
+    def apply(self, name: str, *values: np.ndarray) -> np.ndarray:
+        if name == "sign" and self.smooth:
+            return np.tanh(values[0] / SMOOTH_WIDTH)
+        function: Callable[..., np.ndarray] = getattr(np, name)
+        return function(*values)
+
+
+def _no_array_memory(index: int) -> np.ndarray:
+    raise AssertionError("friction of steady motion has no memory")

@@ -1,0 +1,12 @@
+#pragma once
+namespace rclcpp {
+class Time {};
+class Duration {
+ public:
+  explicit Duration(double seconds) : seconds_(seconds) {}
+  double seconds() const { return seconds_; }
+
+ private:
+  double seconds_;
+};
+}  // namespace rclcpp
