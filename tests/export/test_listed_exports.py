@@ -27,9 +27,12 @@ def test_the_same_model_gives_the_same_files(fitted, name, tmp_path):
     written = []
     for folder in ("one", "two"):
         (tmp_path / folder).mkdir()
-        done = write_export(fitted, name, tmp_path / folder / f"arm{EXPORTS[name].ending}")
-        assert done.files[0].suffix == EXPORTS[name].ending
-        assert sorted((tmp_path / folder).iterdir()) == sorted(done.files)
+        path = tmp_path / folder / f"arm{EXPORTS[name].ending}"
+        done = write_export(fitted, name, path)
+        # A package is a folder, every other form a file with others beside it.
+        assert path in (done.files[0], done.files[0].parent)
+        made = [file for file in (tmp_path / folder).rglob("*") if file.is_file()]
+        assert sorted(made) == sorted(done.files)
         assert all(file.stat().st_size > 100 for file in done.files)
         assert all(isinstance(part, str) and part for part in done.dropped)
         written.append([file.read_bytes() for file in done.files])
@@ -40,9 +43,10 @@ def test_the_same_model_gives_the_same_files(fitted, name, tmp_path):
 def test_the_ending_names_the_form(fitted, name, tmp_path):
     path = tmp_path / f"arm{EXPORTS[name].ending}"
     by_ending = export_model(fitted, path)
-    content = path.read_bytes()
+    file = path / "package.xml" if path.is_dir() else path
+    content = file.read_bytes()
     by_name = export_model(fitted, path, format=name)
-    assert by_ending == by_name and path.read_bytes() == content
+    assert by_ending == by_name and file.read_bytes() == content
 
 
 @pytest.mark.parametrize("friction", FRICTION_MODELS)

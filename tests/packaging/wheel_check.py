@@ -29,6 +29,9 @@ PROBES = {
     "    '  velocity: velocity_{joint}\\n  torque: signal_{joint}\\n')\n"
     "assert len(taufit.read_recording('run.h5', column_map='h5.yaml')) == len(run)",
     "xacro": "import taufit; taufit.read_robot('arm.urdf.xacro')",
+    "casadi": "import casadi, taufit\n"
+    "taufit.export_model(taufit.read_model('model.json'), 'arm.casadi')\n"
+    "assert casadi.Function.load('arm.casadi').n_in() == 4",
     # A participant of DDS would speak to the local network: the library and our part of it load.
     "ros2": "import cyclonedds.domain, taufit.wire.ros.middleware",
     "fleet": "import taufit\n"

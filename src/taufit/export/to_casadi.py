@@ -8,6 +8,7 @@ one sample is up to the friction torque over 3e-5 rad.
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +90,7 @@ _FUNCTIONS = {
     "arctan2": "atan2",
     "where": "if_else",
 }
-_OPERATORS = {
+_OPERATORS: dict[str, Callable[..., Any]] = {
     "add": operator.add,
     "subtract": operator.sub,
     "multiply": operator.mul,

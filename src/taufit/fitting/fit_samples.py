@@ -19,7 +19,7 @@ from taufit.regression.covariance import base_covariance
 from taufit.regression.estimate import Estimate, base_factor
 from taufit.regression.information import Information
 from taufit.regression.regression import Regression, expand_to_standard_parameters
-from taufit.regression.rows import Load, RowBuilder, SampleRows, weighted_sum
+from taufit.regression.rows import Load, RowBuilder, SampleRows, sum_expression
 from taufit.regression.run_variability import estimate_run_variability
 from taufit.regression.weights import WEIGHTINGS, NoiseFloorWeights, Weighting, Weights
 from taufit.signals.sample_source import SampleSource, as_source
@@ -91,7 +91,7 @@ def fit_samples(
 
     # Each joint in units of its torque, so that a noise-free joint does not dominate.
     joint_weights = WEIGHTINGS["joint"].initial_weights(regression.torque).joint
-    weighted = weighted_sum(regression.by_joint, joint_weights)
+    weighted = sum_expression(regression.by_joint, joint_weights)
     condition = check_excitation(
         expand_to_standard_parameters(weighted, base),
         base,

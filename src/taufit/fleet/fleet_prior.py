@@ -30,7 +30,7 @@ from taufit.model.columns import steady_drive_columns
 from taufit.model.torque_model import TorqueModel
 from taufit.regression.information import Information
 from taufit.regression.regression import expand_to_standard_parameters
-from taufit.regression.rows import weighted_sum
+from taufit.regression.rows import sum_expression
 from taufit.terms import DRAG, INERTIAL, LEVEL, LOAD
 
 # Iterations of expectation maximisation, and largest number of robots used.
@@ -159,7 +159,7 @@ def robot_evidence(
     floor = 1e-4 * robot.torque_std
     noise = np.maximum(np.sqrt(cost / n), np.maximum(floor, 1e-9))
     correlation = max(robot.correlation_sum / max(robot.samples, 1), 1.0)
-    total = weighted_sum(robot.information, 1.0 / (noise * np.sqrt(correlation)))
+    total = sum_expression(robot.information, 1.0 / (noise * np.sqrt(correlation)))
     rows, target = total.factor @ base.mapping, total.target
     return RobotEvidence(rows.T @ rows, rows.T @ target, noise)
 

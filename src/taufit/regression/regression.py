@@ -18,7 +18,7 @@ from taufit.core.arrays import Array, Float, Int
 from taufit.core.errors import RecordingError
 from taufit.dynamics import BaseParameters
 from taufit.regression.information import Information
-from taufit.regression.rows import RegressionRows, RowBuilder, add_information, weighted_sum
+from taufit.regression.rows import RegressionRows, RowBuilder, add_information, sum_expression
 from taufit.regression.weights import TorqueSums, Weights, joint_noise_covariance
 from taufit.signals.sample_source import Add, Fold, SampleSource, fold_plan
 
@@ -169,9 +169,9 @@ class Regression:
     def base_information(self, weights: Weights) -> Information:
         """Weighted information of all rows about the base columns."""
         if weights.rows is None and weights.whitener is None:
-            return weighted_sum(self.by_joint, weights.joint)
+            return sum_expression(self.by_joint, weights.joint)
         total = self.total(_WeightedInformation(self.base.columns, weights), add_information)
-        return weighted_sum(total, np.ones(self.joints))
+        return sum_expression(total, np.ones(self.joints))
 
     def information(self, weights: Weights) -> Information:
         """Weighted information of all rows about all parameters."""
@@ -180,7 +180,7 @@ class Regression:
     def folds(self, weights: Weights) -> tuple[Information, ...]:
         """Information of each fold about all parameters, with joint weights only."""
         return tuple(
-            expand_to_standard_parameters(weighted_sum(fold, weights.joint), self.base)
+            expand_to_standard_parameters(sum_expression(fold, weights.joint), self.base)
             for fold in self.by_fold
         )
 

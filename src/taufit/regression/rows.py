@@ -163,9 +163,9 @@ class RegressionRows(ABC):
         """Weighted information of all rows about all columns."""
         weights = weights or Weights.equal(self.joints)
         if weights.rows is None and weights.whitener is None:
-            return weighted_sum(self.by_joint, weights.joint)
+            return sum_expression(self.by_joint, weights.joint)
         parts = self.information_by_joint(0, len(self), np.arange(len(self.names)), weights)
-        return weighted_sum(parts, np.ones(self.joints))
+        return sum_expression(parts, np.ones(self.joints))
 
     def predict(self, theta: Float[Array, " p"]) -> Float[Array, "n j"]:
         """Predicted torque W theta of all samples."""
@@ -344,7 +344,7 @@ def add_information(
     return tuple(_sum((x, y), (1.0, 1.0)) for x, y in zip(a, b, strict=True))
 
 
-def weighted_sum(parts: tuple[Information, ...], weights: Float[Array, " j"]) -> Information:
+def sum_expression(parts: tuple[Information, ...], weights: Float[Array, " j"]) -> Information:
     """Sum of independent information, part i with factor weights[i]."""
     return _sum(parts, tuple(float(w) for w in weights))
 

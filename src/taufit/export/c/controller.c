@@ -35,7 +35,7 @@ void arm_controller_payload(arm_controller *controller, double mass, const doubl
   const double *c = centre;
   double *p = controller->payload;
   /* Without an inertia, that of an aluminium sphere. */
-  const double radius = cbrt(mass / (2700.0 * 4.18879020478639098));
+  const double radius = pow(mass / (2700.0 * 4.18879020478639098), 1.0 / 3.0);
   const double sphere = inertia ? 0.0 : 0.4 * mass * radius * radius;
   p[0] = mass;
   for (int k = 0; k < 3; k++) p[1 + k] = mass * c[k];
@@ -102,10 +102,10 @@ void arm_guide(arm_controller *controller, const double *q, const double *v,
   for (int i = 0; i < N; i++) {
     /* Let go, a joint comes to rest: after half a second its compensation fades, so that an error
        of gravity cannot carry it away. */
-    const double level = bounded(c->level[i], ARM_LEVEL_LOW, ARM_LEVEL_HIGH);
+    const double scale = bounded(c->level[i], ARM_LEVEL_LOW, ARM_LEVEL_HIGH);
     c->rest[i] = fabs(v[i]) < ARM_REST_SPEED ? c->rest[i] + dt : 0.0;
     const double fade = c->rest[i] > 0.5 ? exp(-(c->rest[i] - 0.5) / 0.2) : 1.0;
     tau[i] = rigid[i] + total[i] - friction[i] +
-             fade * arm_guiding_fraction(c, i) * level * compensated[i];
+             fade * arm_guiding_fraction(c, i) * scale * compensated[i];
   }
 }

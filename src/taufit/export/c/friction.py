@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from taufit.export.c.friction_program import FrictionProgram, friction_program
-from taufit.export.c.smooth_friction import weighted_sum
+from taufit.export.c.smooth_friction import sum_expression
 from taufit.export.friction_parts import friction_coefficients
 from taufit.model.fitted_model import FittedModel
 from taufit.terms import DISSIPATIVE, DRAG, Term, has_memory
@@ -85,9 +85,9 @@ def _function(
              "  (void)q, (void)v, (void)rigid, (void)temperature;"]  # fmt: skip
     for i in range(model.robot.joints):
         inputs = {
-            "velocity": weighted_sum(coupling[i], "v"),
-            "position": weighted_sum(coupling[i], "q"),
-            "load": weighted_sum(to_motors[i], "rigid"),
+            "velocity": sum_expression(coupling[i], "v"),
+            "position": sum_expression(coupling[i], "q"),
+            "load": sum_expression(to_motors[i], "rigid"),
             "degrees": f"temperature ? temperature[{i}] : usual_temperature[{i}]",
         }
         lines.append("  {")
@@ -104,7 +104,7 @@ def _function(
     for name, motor in motors.items():
         constant = "offset[{}] + " if name == "tau" else ""
         lines += [
-            f"  {name}[{i}] = {constant.format(i)}{weighted_sum(coupling[:, i], motor)};"
+            f"  {name}[{i}] = {constant.format(i)}{sum_expression(coupling[:, i], motor)};"
             for i in range(len(coupling))
         ]
     if has_memory(friction):

@@ -83,13 +83,18 @@ class FrictionProgram:
     start: list[float | None]
 
     def statements_for(self, values: Iterable[str]) -> list[str]:
-        """Statements that the given values need, without unused ones (C compilers warn)."""
-        used, statements = set(values), []
-        for line in reversed(self.statements):
-            if line.split()[2] in used:
-                used |= set(re.findall(r"[a-z]\w*", line))
-                statements.append(line)
-        return statements[::-1]
+        """Statements that the given values need."""
+        return select_statements(self.statements, values)
+
+
+def select_statements(statements: list[str], values: Iterable[str]) -> list[str]:
+    """Statements that the given values need, without unused ones (C compilers warn)."""
+    used, needed = set(values), []
+    for line in reversed(statements):
+        if line.split()[2] in used:
+            used |= set(re.findall(r"[a-z]\w*", line))
+            needed.append(line)
+    return needed[::-1]
 
 
 def require_compiled_inputs(model: Term) -> None:

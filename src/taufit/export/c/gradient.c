@@ -105,7 +105,9 @@ static void links_gradient(const double *q, const double *v, const double *a, do
       for (int j = 0; j < 6; j++) back[k] += K[i][j][k] * J[i][j];
     }
     for (int k = 0; k <= i; k++) {
-      da[N * k + i] = da[N * i + k] = dot6(J[k], inertia) + rotor[N * i + k];
+      const double mass = dot6(J[k], inertia) + rotor[N * i + k];
+      da[N * k + i] = mass;
+      da[N * i + k] = mass;
       dq[N * i + k] = dot6(inertia, g[k]) + dot6(back, c[k]);
       dv[N * i + k] = 2.0 * dot6(inertia, c[k]) + dot6(back, J[k]);
       if (k < i) {

@@ -11,7 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taufit.export.c.friction_program import IN_C, INPUTS, require_compiled_inputs
+from taufit.export.c.friction_program import (
+    IN_C,
+    INPUTS,
+    require_compiled_inputs,
+    select_statements,
+)
 from taufit.export.friction_parts import friction_coefficients
 from taufit.model.fitted_model import FittedModel
 from taufit.terms import Term
@@ -114,7 +119,7 @@ def smooth_friction_function(model: FittedModel) -> str:
         lines += _joint_lines(friction.of_joint(i), model.joint_shape[i], coefficients[i], i,
                               coupling[i], to_motors[i])  # fmt: skip
     lines += [
-        f"  tau[{i}] = offset[{i}] + {weighted_sum(coupling[:, i], 'motor')};"
+        f"  tau[{i}] = offset[{i}] + {sum_expression(coupling[:, i], 'motor')};"
         for i in range(joints)
     ]
     lines += ["  if (!by_q) return;"]
@@ -122,7 +127,7 @@ def smooth_friction_function(model: FittedModel) -> str:
         for i in range(joints):
             for j in range(joints):
                 weights = coupling[:, i] * right[:, j]
-                text = weighted_sum(weights, f"slope[{k}]") or "0.0"
+                text = sum_expression(weights, f"slope[{k}]") or "0.0"
                 lines.append(f"  {name}[{joints * i + j}] = {text};")
     return "\n".join([*lines, "}"])
 
@@ -149,15 +154,15 @@ def _joint_lines(
             total = body.apply("add", total, term)
     lines = [
         "  {",
-        f"    const double velocity = {weighted_sum(coupling, 'v')};",
-        f"    const double position = {weighted_sum(coupling, 'q')};",
-        f"    const double load = {weighted_sum(to_motor, 'rigid')};",
+        f"    const double velocity = {sum_expression(coupling, 'v')};",
+        f"    const double position = {sum_expression(coupling, 'q')};",
+        f"    const double load = {sum_expression(to_motor, 'rigid')};",
         f"    const double degrees = temperature ? temperature[{joint}] : "
         f"usual_temperature[{joint}];",
         "    (void)velocity, (void)position, (void)load, (void)degrees;",
     ]
-    # Values that the result does not use would be warnings.
-    lines += [f"    {line}\n    (void){line.split()[2]};" for line in body.lines]
+    values = [total.name, *(slope for slope in total.slopes if slope is not None)]
+    lines += [f"    {line}" for line in select_statements(body.lines, values)]
     lines.append(f"    motor[{joint}] = {total.name};")
     lines += [f"    slope[{k}][{joint}] = {total.slopes[k] or '0.0'};" for k in range(3)]
     return [*lines, "  }"]
@@ -167,7 +172,7 @@ def _no_memory(index: int) -> TracedValue:
     raise AssertionError("friction of steady motion has no memory")
 
 
-def weighted_sum(factors: np.ndarray, array: str) -> str:
+def sum_expression(factors: np.ndarray, array: str) -> str:
     """C expression of factors . array, without zeros and unit factors."""
     return " + ".join(
         f"{array}[{k}]" if c == 1.0 else f"{float(c)!r} * {array}[{k}]"

@@ -42,7 +42,7 @@ from taufit.model.information_share import InformationShare
 from taufit.model.torque_model import TorqueModel
 from taufit.regression.information import Information
 from taufit.regression.regression import Regression
-from taufit.regression.rows import Load, RowBuilder, SampleRows, weighted_sum
+from taufit.regression.rows import Load, RowBuilder, SampleRows, sum_expression
 from taufit.signals.sample_source import SampleSource, as_source
 from taufit.signals.samples import Samples
 from taufit.terms import CONSTANT, DRAG, LEVEL, LOAD, MEMORY, WAVE, needs
@@ -324,7 +324,7 @@ class EvidenceMaximisation:
     ) -> tuple[Float[Array, "p p"], Float[Array, " p"]]:
         """Part of `square` and `right` from the information of some rows, joint by joint."""
         mapping = self.regression.base.mapping
-        total = weighted_sum(by_joint, np.sqrt(self.joint_weights))
+        total = sum_expression(by_joint, np.sqrt(self.joint_weights))
         factor = total.factor @ mapping
         return factor.T @ factor, factor.T @ total.target
 
