@@ -44,7 +44,7 @@ def on_config(config: Any) -> Any:
         if (folder / page).exists():
             sections[section].append({title: page})
     names = [{f"taufit.{room}": f"reference/rooms/{room}.md"} for room in rooms()]
-    sections["Reference"].insert(2, {"Python: all rooms": names})
+    sections["Reference"].insert(2, {"Python: every module": names})
     listed = set(re.findall(r"[\w/]+\.md", str(config.nav)))
     rest = sorted({str(path.relative_to(folder)) for path in folder.rglob("*.md")} - listed)
     if rest:

@@ -25,6 +25,7 @@ NOT_RUN = {
     "sets up or installs",
     "needs the shared recordings",
     "takes minutes",
+    "needs Rerun",
 }
 _FENCE = re.compile(r"^( *)```(\w*)([^\n]*)\n(.*?)^\1```[ ]*$", re.S | re.M)
 

@@ -14,7 +14,15 @@ import pytest
 from tests.browser import LOOKS, opened, photograph, serious_findings, too_wide
 
 ROOT = Path(__file__).parents[2]
-PAGES = ("index.html", "troubleshooting.html", "reference/commands.html", "verdict.html")
+PAGES = (
+    "index.html",
+    "troubleshooting.html",
+    "reference/commands.html",
+    "verdict.html",
+    "theory.html",
+    "payload.html",
+    "own_friction.html",
+)
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):

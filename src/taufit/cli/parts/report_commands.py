@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from taufit.model.fitted_model import FittedModel
 
 Command = tuple[str, str]
+# Characters of a command that fit beside the charts of the first screen.
+_LONGEST = 90
 
 
 def _line(*words: object) -> str:
@@ -62,12 +64,9 @@ def model_commands(
         )
     ]
     if recordings:
-        out.append(
-            (
-                "Watch the recording with it, as a robot that runs.",
-                _line("live", recordings[0], model, *_source_words(source)),
-            )
-        )
+        line = _line("live", recordings[0], model, *_source_words(source))
+        if len(line) <= _LONGEST:
+            out.append(("Watch the recording with it, as a robot that runs.", line))
     return out
 
 

@@ -27,8 +27,14 @@
       this.time[this.end] = time;
       return this.end++;
     }
-    x() { return this.time.subarray(this.start, this.end); }
-    y(k, j) { return this.values[k][j].subarray(this.start, this.end); }
+    // First sample at or after a time.
+    from(time) {
+      let a = this.start, b = this.end;
+      while (a < b) { const m = (a + b) >> 1; if (this.time[m] < time) a = m + 1; else b = m; }
+      return Math.max(this.start, a - 2);
+    }
+    x(first = this.start) { return this.time.subarray(first, this.end); }
+    y(k, j, first = this.start) { return this.values[k][j].subarray(first, this.end); }
   }
   const fine = new History(1 << 15), coarse = new History(1 << 13);
   const now = settings.fields.map(() => new Float32Array(J).fill(NaN));
@@ -120,21 +126,21 @@
       { name: "external torque, own scale", short: "ext", colour: "var(--residual)", kind: "line", y: [] }] });
     return new Figure(element, group, [torque, external]);
   });
-  const edges = (k, half, j, from) => {
-    const middle = from.y(k, j), wide = from.y(half, j), size = middle.length;
+  const edges = (k, half, j, from, first) => {
+    const middle = from.y(k, j, first), wide = from.y(half, j, first), size = middle.length;
     const low = new Float32Array(size), high = new Float32Array(size);
     for (let i = 0; i < size; i++) { low[i] = middle[i] - wide[i]; high[i] = middle[i] + wide[i]; }
     return { low, high };
   };
   const feed = () => {
-    const [low, high] = group.range, from = high - low > COARSE_FROM ? coarse : fine, x = from.x();
+    const [low, high] = group.range, from = high - low > COARSE_FROM ? coarse : fine, first = from.from(low), x = from.x(first);
     figures.forEach(({ visible, panels: [torque, external] }, j) => {
       if (!visible) return;
       torque.x = external.x = x;
-      Object.assign(torque.series[0], edges(at.predicted, at.half_width, j, from));
-      torque.series[1].y = from.y(at.filtered, j); torque.series[2].y = from.y(at.predicted, j);
-      Object.assign(external.series[0], edges(at.external, at.external_half_width, j, from));
-      external.series[1].y = from.y(at.external, j);
+      Object.assign(torque.series[0], edges(at.predicted, at.half_width, j, from, first));
+      torque.series[1].y = from.y(at.filtered, j, first); torque.series[2].y = from.y(at.predicted, j, first);
+      Object.assign(external.series[0], edges(at.external, at.external_half_width, j, from, first));
+      external.series[1].y = from.y(at.external, j, first);
       const limit = (state.limit && state.limit[j]) || 0;
       external.levels = limit > 0 ? [-limit, limit].map((y) => ({ y, colour: "var(--bad)" })) : [];
     });

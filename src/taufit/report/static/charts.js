@@ -40,7 +40,8 @@ const taufitCharts = (() => {
       for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9 * span; k++) out.push(k * step);
       return out;
     };
-    if (!(span > 0)) return [[low, significant(low)]];
+    // Too narrow for numbers that differ: an axis without ticks rather than an endless search.
+    if (!(span > 1e-9 * Math.max(Math.abs(low), Math.abs(high)) && Number.isFinite(span))) return [[low, significant(low)]];
     // From the coarsest step on, the last one with no more than `most` ticks, and two at least.
     let best = null;
     for (let power = Math.floor(Math.log10(span)) + 1; power > Math.log10(span) - 3; power--)
@@ -161,7 +162,8 @@ const taufitCharts = (() => {
         if (!(least < high)) least = high / 10;
         return [least / 1.3, high * 1.3];
       }
-      const pad = 0.07 * (high - low) || Math.abs(0.1 * high) || 1;
+      const size = Math.max(Math.abs(low), Math.abs(high));
+      const pad = high - low > 1e-6 * size ? 0.07 * (high - low) : 0.1 * size || 1;
       const range = [low - pad, high + pad];
       if (!this.steady) return range;
       // A moving picture: the range grows at once and shrinks slowly.
