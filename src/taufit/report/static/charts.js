@@ -253,7 +253,8 @@ const taufitCharts = (() => {
       if (s.kind === "band") { this.area(pen, xs, s.low, s.high, from, to, px, py, 0); pen.globalAlpha = s.alpha || 0.22; pen.fill(); pen.globalAlpha = 1; return; }
       // Wide strokes are dear without a GPU; a wide curve is an area of constant height instead.
       if (s.kind === "wide") { this.area(pen, xs, s.y, s.y, from, to, px, py, 1.7); pen.fill(); return; }
-      pen.lineWidth = 1.25; pen.lineJoin = "bevel"; pen.setLineDash(s.dash || []);
+      // Hairlines in moving pictures: without a GPU wider ones cost twice as much.
+      pen.lineWidth = this.steady ? 1 : 1.25; pen.lineJoin = "bevel"; pen.setLineDash(s.dash || []);
       pen.beginPath();
       this.trace(pen, xs, s.y, from, to, px, py);
       pen.stroke(); pen.setLineDash([]);
