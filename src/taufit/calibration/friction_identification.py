@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from taufit.calibration.friction_curve import fit_common_shape
 from taufit.calibration.friction_pairs import FrictionPairs, pairs_in, with_weights
 from taufit.calibration.friction_test import (
     FrictionFit,
@@ -159,8 +160,13 @@ def identify_friction(
             pairs_by_joint, temperature_model, passive, top_speeds
         )
     scores = {name: _score(joint_results) for name, (_, joint_results) in candidates.items()}
-    best_name = min(scores, key=lambda name: scores[name])
+    # Equal scores (all load terms dropped): the model listed first, with fewer terms.
+    best_name = min(scores, key=lambda name: round(scores[name], 6))
     curve, fits = candidates[best_name]
+    common_fits = _fit_with_common_shape(pairs_by_joint, curve, passive, top_speeds)
+    if common_fits and _score(common_fits) < scores[best_name]:
+        fits[:] = common_fits
+        scores[best_name] = _score(fits)
     fits[:] = pool_load_coefficients(pairs_by_joint, curve, fits, passive, top_speeds)
     fits[:] = [
         replace(fit, full_rms=minimum_rms(pairs, curve))
@@ -204,6 +210,40 @@ def _fit_all_joints(
         fit_joint(pairs, model, passive=passive, top_speed=_finite(top_speeds[pairs.joint - 1]))
         for pairs in pairs_by_joint
     ]
+
+
+def _fit_with_common_shape(
+    pairs_by_joint: Sequence[FrictionPairs],
+    model: Friction,
+    passive: bool,
+    top_speeds: Float[Array, " j"],
+) -> list[FrictionFit]:
+    """Fits in which all joints share the shape parameters; empty if there are none to share.
+
+    Gears of one robot are alike: short tests of single joints confuse static friction and
+    curvature, all joints together do not. The BIC decides.
+    """
+    joints = len(pairs_by_joint)
+    is_weighted = all(pairs.weight is not None for pairs in pairs_by_joint)
+    if joints < 2 or not model.shapes or not is_weighted:
+        return []
+    observed = [p for p in pairs_by_joint if _observable_model(p, model) is model]
+    if not observed:
+        return []
+    shape = fit_common_shape(observed, model)
+    fits = []
+    for pairs in pairs_by_joint:
+        joint_model = _observable_model(pairs, model)
+        fit = fit_friction(
+            pairs,
+            joint_model,
+            passive=passive,
+            top_speed=_finite(top_speeds[pairs.joint - 1]),
+            shape=shape[: len(joint_model.shapes)],
+            shape_fraction=1.0 / joints,
+        )
+        fits.append(fit if joint_model is model else _expand_to_model(model, fit))
+    return fits
 
 
 def _reference_temperature(

@@ -1,6 +1,7 @@
 """Strokes of a friction test in noisy samples, and friction from pairs of strokes.
 
-At equal position and opposite velocity the links' torque is the same and friction is opposite:
+At equal position and opposite velocity the links' torque is the same and friction is opposite, for
+one moving joint and for all joints on a line that is played there and back:
 
     friction = (tau_forward - tau_backward) / 2,        load = (tau_forward + tau_backward) / 2.
 
@@ -32,6 +33,9 @@ _PARTNER_SEARCH = 5
 # Travel after which a joint counts as reversed, and travel after which friction is built up [rad].
 _REVERSAL_TRAVEL = 1e-3
 _FRICTION_TRAVEL = 0.5
+# Travel of another joint, relative to that of the tested one, from which it counts as moving;
+# largest distance between the lines of both directions [rad].
+_MOVING_FRACTION, _LINE_TOLERANCE = 0.05, 0.01
 # Bins longer than this have independent noise [s].
 _INDEPENDENT_S = 0.5
 # Median over mean of the variance of four bins; variance ratio that chance hardly reaches; relative
@@ -120,7 +124,7 @@ class FrictionPairs:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stroke:
-    """Constant-velocity motion of one joint, the others standing.
+    """Constant-velocity motion of one joint, the others standing or at constant velocity too.
 
     Attributes:
         rows: Samples of its constant-velocity part.
@@ -169,12 +173,19 @@ def _constant_velocity_segments(
     change = np.zeros_like(v)
     change[half:-half] = v[2 * half :] - v[: -2 * half]
     noise = float(np.quantile(np.abs(change[half:-half]), 0.25)) / (0.32 * np.sqrt(2.0))
-    others = np.abs(np.delete(smooth, i, axis=1)).max(axis=1, initial=0.0)
     size = np.abs(v)
     steady = (size > max(_MINIMUM_SPEED, 4.0 * noise)) & (
         np.abs(change) < 0.05 * size + 4.0 * noise
     )
-    steady &= others < 0.03 * size + 4.0 * noise + 2e-4
+    # The other joints stand, or keep their velocity too.
+    others = np.delete(smooth, i, axis=1)
+    difference = np.zeros_like(others)
+    difference[half:-half] = others[2 * half :] - others[: -2 * half]
+    steady &= np.all(
+        (np.abs(others) < (0.03 * size + 4.0 * noise + 2e-4)[:, None])
+        | (np.abs(difference) < 0.05 * np.abs(others) + 4.0 * noise),
+        axis=1,
+    )
     edges = np.flatnonzero(np.diff(steady.astype(int)) | np.diff(np.sign(v).astype(int))) + 1
     minimum_length = max(4, round(_MINIMUM_STROKE_S * rate_hz))
     return [
@@ -249,7 +260,7 @@ def _pair_in_bins(
         d tau_i / d q_k = d^2 U / d q_i d q_k = d tau_k / d q_i
 
     and the slopes of all joints' torque along the stroke give the torque of joint i at one
-    position.
+    position. Where the other joints move too, both strokes must follow the same line.
     """
     forward, backward = (first, second) if first.speed > 0 else (second, first)
     rows_of = [stroke.rows[stroke.settled] for stroke in (forward, backward)]
@@ -267,6 +278,14 @@ def _pair_in_bins(
         forward_bins.product + backward_bins.product,
     )
     slope = product / np.where(square > 0.0, square, np.inf)[:, None]
+    travel = np.ptp(samples.position[rows_of[0]], axis=0)
+    moving = travel > _MOVING_FRACTION * travel[i]
+    if moving.sum() > 1:
+        # All joints on one line: its slope is that along the line, which must be the same.
+        gap = np.abs(forward_bins.position - backward_bins.position)[:, moving][is_filled]
+        if gap.max() > _LINE_TOLERANCE:
+            return None
+        slope[:, np.arange(len(travel)) != i] = 0.0
     centre = 0.5 * (forward_bins.position + backward_bins.position)
     centre[:, i] = 0.5 * (edges[1:] + edges[:-1])
     forward_torque, backward_torque = (

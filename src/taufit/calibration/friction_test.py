@@ -7,6 +7,7 @@ it never falls with speed, up to the maximum speed of the joint.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -31,6 +32,8 @@ from taufit.terms.friction import Friction
 METHODS = ("variable_projection", "levenberg_marquardt")
 # Largest relative uncertainty of extrapolated friction.
 _EXTRAPOLATION_ERROR = 0.15
+# Standard deviations from which a term is not dropped for a change of sign.
+_CLEAR_TERM = 5.0
 # Largest uncertainty of load friction, as a fraction of the friction.
 _LOAD_UNCERTAINTY = 0.05
 
@@ -105,6 +108,8 @@ def fit_friction(
     drop: bool = True,
     passive: bool | None = None,
     top_speed: float | None = None,
+    shape: Float[Array, " s"] | None = None,
+    shape_fraction: float = 1.0,
 ) -> FrictionFit:
     """Fit a friction curve to pairs of strokes.
 
@@ -116,6 +121,8 @@ def fit_friction(
         drop: Drop terms without support (BIC; sign change without the fastest speed).
         passive: Constrain the viscous part not to fall with speed; None: as `drop`.
         top_speed: Speed up to which it must not fall [rad/s]; default: twice the fastest.
+        shape: Fixed shape parameters, for example common to several joints.
+        shape_fraction: Fraction of the shape parameters that counts in the BIC.
     """
     if method not in METHODS:
         raise TaufitError(f"method {method!r} is not known: use {' or '.join(METHODS)}.")
@@ -126,19 +133,23 @@ def fit_friction(
     terms = tuple(term.name for term in model.parameters)
     _require_load(pairs, model)
     active = np.ones(len(terms), bool)
-    if method == "levenberg_marquardt":
+    refine = refine_shape if shape is None else _keep_shape
+    if shape is not None:
+        cost = _keep_shape(pairs, model, shape, active)[1]
+    elif method == "levenberg_marquardt":
         shape, cost = fit_jointly(pairs, model, active)
     else:
         shape, cost = fit_from_grid(pairs, model, active)
     full = float(np.sqrt(cost / len(pairs.torque))) if pairs.weight is None else np.nan
     if drop:
-        shape, active = _drop_unsupported(pairs, model, shape, active, cost)
+        shape, active = _drop_unsupported(pairs, model, shape, active, cost, refine, shape_fraction)
     constraints = None
     if drop if passive is None else passive:
         fastest = float(pairs.velocity.max())
         constraints = passivity_constraints(model, max(top_speed or 0.0, 2.0 * fastest))
-        shape = _fit_passive_shape(pairs, model, shape, active, constraints)
-    return _make_fit(pairs, model, shape, active, constraints, full)
+        if refine is refine_shape:
+            shape = _fit_passive_shape(pairs, model, shape, active, constraints)
+    return _make_fit(pairs, model, shape, active, constraints, full, shape_fraction)
 
 
 def minimum_rms(pairs: FrictionPairs, model: Friction) -> float:
@@ -151,22 +162,35 @@ def minimum_rms(pairs: FrictionPairs, model: Friction) -> float:
     return float(np.sqrt(cost / len(pairs.torque)))
 
 
+def _keep_shape(
+    pairs: FrictionPairs, model: Friction, shape: Array, active: Bool[Array, " k"]
+) -> tuple[Array, float]:
+    """Shapes as they are, and the cost of the best coefficients."""
+    columns = weighted_columns(pairs, model, shape, active)
+    return shape, float(np.sum(linear_least_squares(columns, pairs.target)[1] ** 2))
+
+
 def _drop_unsupported(
-    pairs: FrictionPairs, model: Friction, shape: Array, active: Bool[Array, " k"], cost: float
+    pairs: FrictionPairs,
+    model: Friction,
+    shape: Array,
+    active: Bool[Array, " k"],
+    cost: float,
+    refine: Callable[[FrictionPairs, Friction, Array, Array], tuple[Array, float]],
+    shape_fraction: float,
 ) -> tuple[Array, Bool[Array, " k"]]:
     """Shapes and active terms after dropping terms by BIC and without the fastest speed."""
     n = len(pairs.torque)
     slower_pairs = _without_fastest(pairs)
     while _droppable_terms(model, active):
-        score = bic(cost, n, pairs, model, shape, active)
+        score = bic(cost, n, pairs, model, shape, active, shape_fraction)
         trials = []
         for i in _droppable_terms(model, active):
             reduced = active.copy()
             reduced[i] = False
-            trial_shape, trial_cost = refine_shape(pairs, model, shape, reduced)
-            trials.append(
-                (bic(trial_cost, n, pairs, model, trial_shape, reduced), i, trial_shape, trial_cost)
-            )
+            trial_shape, trial_cost = refine(pairs, model, shape, reduced)
+            trial_score = bic(trial_cost, n, pairs, model, trial_shape, reduced, shape_fraction)
+            trials.append((trial_score, i, trial_shape, trial_cost))
         best, i, trial_shape, trial_cost = min(trials, key=lambda trial: trial[0])
         if best >= score:
             rejected = _sign_changing_power(pairs, slower_pairs, model, shape, active)
@@ -176,7 +200,7 @@ def _drop_unsupported(
                 break
             active = active.copy()
             active[rejected] = False
-            shape, cost = refine_shape(pairs, model, shape, active)
+            shape, cost = refine(pairs, model, shape, active)
             continue
         active = active.copy()
         active[i] = False
@@ -218,7 +242,7 @@ def _sign_changing_power(
     shape: Array,
     active: Bool[Array, " k"],
 ) -> int | None:
-    """Highest power of speed whose coefficient changes sign without the fastest speed, or None."""
+    """Highest weak power of speed that changes sign without the fastest speed, or None."""
     if slower_pairs is None:
         return None
     powers = [term.power for term in model.parameters]
@@ -229,10 +253,14 @@ def _sign_changing_power(
         weighted_columns(slower_pairs, model, shape, active), slower_pairs.target
     )
     active_indices = np.flatnonzero(active)
+    variance = np.diag(covariance(pairs, model, shape, active, all_speeds))[: len(all_speeds)]
+    # With few speeds the dip of static friction turns the slope of the rest: a term that all
+    # speeds show clearly stays.
+    clear = np.abs(all_speeds) > _CLEAR_TERM * np.sqrt(np.maximum(variance, 0.0))
     sign_changes = [
         int(i)
-        for i, a, b in zip(active_indices, all_speeds, slower, strict=True)
-        if powers[i] and a * b < 0
+        for i, a, b, is_clear in zip(active_indices, all_speeds, slower, clear, strict=True)
+        if powers[i] and a * b < 0 and not is_clear
     ]
     return max(sign_changes, key=lambda i: powers[i]) if sign_changes else None
 
@@ -325,6 +353,7 @@ def _make_fit(
     active: Bool[Array, " k"],
     constraints: PassivityConstraints | None,
     full_rms: float,
+    shape_fraction: float,
 ) -> FrictionFit:
     """Assemble the result: coefficients, their std, range of validity and warnings."""
     terms = tuple(term.name for term in model.parameters)
@@ -372,7 +401,7 @@ def _make_fit(
         full_rms=full_rms,
         valid_to=valid,
         tested_speeds=pairs.tested_speeds,
-        score=bic(weighted_cost, len(residual), pairs, model, shape, active),
+        score=bic(weighted_cost, len(residual), pairs, model, shape, active, shape_fraction),
     )
 
 

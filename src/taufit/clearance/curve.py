@@ -18,7 +18,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float, Int
 from taufit.core.errors import TaufitError
-from taufit.excitation import Fourier, Motion, SampledMotion, Spline, Strokes
+from taufit.excitation import Fourier, LineStrokes, Motion, SampledMotion, Spline, Strokes
 
 if TYPE_CHECKING:
     from scipy.interpolate import BSpline
@@ -286,6 +286,40 @@ class StrokeCurve:
         return bounds
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class LineCurve:
+    """Strokes of all joints along a line, from the curve of their common path.
+
+    Attributes:
+        motion: Strokes along a line.
+    """
+
+    motion: LineStrokes
+    path: StrokeCurve = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "path", StrokeCurve(self.motion.path))
+
+    @property
+    def begin(self) -> Float[Array, " p"]:
+        return self.path.begin
+
+    @property
+    def length(self) -> Float[Array, " p"]:
+        return self.path.length
+
+    def value(
+        self, order: int, piece: Int[Array, " n"], time: Float[Array, " n"]
+    ) -> Float[Array, "n j"]:
+        """Derivative of the given order: of the path, times the direction."""
+        values = self.path.value(order, piece, time) * self.motion.direction
+        return values + self.motion.pose if order == 0 else values
+
+    def bound(self, order: int, piece: Int[Array, " n"]) -> Float[Array, "n j"]:
+        bounds = self.path.bound(order, piece) * np.abs(self.motion.direction)
+        return bounds + np.abs(self.motion.pose) if order == 0 else bounds
+
+
 # Largest k-th derivative of a ramp for unit speed and duration: of 1 - cos and its derivatives.
 _RAMP_BOUNDS = {k: (2.0 if k == 2 else (2.0 * np.pi) ** (k - 2)) for k in range(2, 7)}
 
@@ -321,6 +355,8 @@ def exact_curve(motion: Motion) -> Curve:
         return _from_spline(motion._splines[0])
     if isinstance(motion, Strokes):
         return StrokeCurve(motion)
+    if isinstance(motion, LineStrokes):
+        return LineCurve(motion)
     raise TaufitError(f"a motion of type {type(motion).__name__} cannot be proved clear.")
 
 

@@ -14,7 +14,7 @@ from taufit.clearance.curve import Curve, exact_curve, hermite
 from taufit.clearance.proof import LIMIT_TOLERANCE, prove_limits
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import TaufitError
-from taufit.excitation import Fourier, Motion, SampledMotion, Spline, Strokes
+from taufit.excitation import Fourier, LineStrokes, Motion, SampledMotion, Spline, Strokes
 from taufit.excitation.robot_programs import KNOTS_S, knots
 from taufit.robot import JointLimits
 
@@ -123,6 +123,8 @@ def shift_by_turns(motion: Motion, turns: Float[Array, " j"]) -> Motion:
         return Strokes(
             motion.pose + shift, motion.joint, motion.displacement, motion.speed, motion.ramp
         )
+    if isinstance(motion, LineStrokes):
+        return replace(motion, pose=motion.pose + shift)
     raise TaufitError(f"a motion of type {type(motion).__name__} cannot be turned.")
 
 

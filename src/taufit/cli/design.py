@@ -76,6 +76,8 @@ def command(  # noqa: PLR0913 - one parameter per group of options
             arm,
             model=model,
             criterion=goal.criterion,
+            delta1=goal.delta1,
+            delta2=float("inf") if goal.delta2 is None else goal.delta2,
             basis=series.basis(arm.joints),
             limits=limit_options.limits(arm),
             jerk=float("inf") if limit_options.jerk is None else limit_options.jerk,
@@ -120,6 +122,7 @@ def _summary(plan: Plan) -> dict[str, Any]:
             "iterations": result.iterations,
             "cpu_seconds": result.cpu_seconds,
             "starts": result.starts,
+            **({} if result.reached is None else {"reached": result.reached}),
             "warnings": list(result.warnings),
             "base_parameters": len(result.names),
             "samples": result.samples,
@@ -166,7 +169,8 @@ def _show(robot: str, data: dict[str, Any], output: Path, other_files: list[Path
         table = Table(show_header=False, box=None)
         for key in ("base_parameters", "condition_number", "condition_number_scaled", "log_det"):
             table.add_row(key.replace("_", " "), f"{data[key]:.4g}")
-        table.add_row("criterion", str(data["criterion"]))
+        reached = {None: "", True: ", reached", False: ", not reached"}[data.get("reached")]
+        table.add_row("criterion", str(data["criterion"]) + reached)
         table.add_row("search", f"{data['iterations']} evaluations, {data['starts']} starts")
         console.print(table)
         for warning in data["warnings"]:

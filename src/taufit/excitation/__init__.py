@@ -17,7 +17,7 @@ from taufit.excitation.robot_programs import to_csv, to_joint_trajectory, to_urs
 from taufit.excitation.sampled_motion import SampledMotion
 from taufit.excitation.scene import Capsule, Plane, Scene, mounting_plane, scene_for
 from taufit.excitation.spline import Spline
-from taufit.excitation.stroke_motion import Strokes
+from taufit.excitation.stroke_motion import LineStrokes, Strokes
 from taufit.excitation.strokes import FrictionTest, SpeedPlan, friction_strokes, friction_test
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "FrictionTest",
     "InertiaGoal",
     "InertiaPlan",
+    "LineStrokes",
     "Motion",
     "Plan",
     "Plane",

@@ -42,6 +42,8 @@ REPORT_SAMPLES = 2000
 PER_SECOND = 170
 # Column-scaled condition number above which a motion with linear friction is refused.
 CONDITION_LIMIT = 30.0
+# Condition number that the three-stage design of [Luo2024] has to reach.
+DELTA1 = 100.0
 _ATTEMPTS = 5
 # Loss of ln det per parameter by a repair, above which the search restarts about another pose; and
 # the maximum number of such restarts.
@@ -71,6 +73,7 @@ class Design:
         iterations: Evaluations of value and gradient.
         warnings: Messages for the user.
         figure: Value of the criterion; smaller is better.
+        reached: Whether "three_stage" has reached its limits; None for other criteria.
     """
 
     motion: Motion
@@ -89,6 +92,7 @@ class Design:
     iterations: int = 0
     warnings: tuple[str, ...] = ()
     figure: float = np.inf
+    reached: bool | None = None
 
     @property
     def feasible(self) -> bool:
@@ -136,6 +140,8 @@ def design(  # noqa: PLR0913 - the public call has one keyword per choice
     seed: int = 0,
     target: float | None = None,
     condition_limit: float | None = None,
+    delta1: float = DELTA1,
+    delta2: float = np.inf,
     progress: Callable[[float, float], object] | None = None,
 ) -> Design:
     """Plan a motion that excites the base parameters of a model.
@@ -163,6 +169,9 @@ def design(  # noqa: PLR0913 - the public call has one keyword per choice
         target: Value of the criterion (condition number for "cond") at which the search stops.
         condition_limit: Column-scaled condition number above which InfeasibleError is raised;
             default: 30 for linear friction, more for friction with similar columns.
+        delta1: Condition number that "three_stage" has to reach; it starts again until then or
+            until the budget is used up.
+        delta2: Largest -ln det of W'W/N that "three_stage" accepts.
         progress: Called with (fraction of the budget, best criterion).
 
     Example:
@@ -194,7 +203,9 @@ def design(  # noqa: PLR0913 - the public call has one keyword per choice
     if prior is not None:
         # Parameters identified by earlier recordings need no excitation.
         limit = np.inf
-    goal = SearchGoal(criterion, model, columns, focus, limit, target)
+    is_three_stage = criterion == "three_stage"
+    stop_value = delta1 if is_three_stage and target is None else target
+    goal = SearchGoal(criterion, model, columns, focus, limit, stop_value)
     evaluations = max(1, round(PER_SECOND * seconds)) if iterations is None else iterations
     budget = Budget(evaluations, max(10.0 * seconds, 60.0))
 
@@ -226,7 +237,23 @@ def design(  # noqa: PLR0913 - the public call has one keyword per choice
             break
     if target is None:
         _require_excitation(best, goal, search, limit)
-    return _report(best, goal, basis, weights, prior, budget, starts, tuple(history))
+    planned = _report(best, goal, basis, weights, prior, budget, starts, tuple(history))
+    return _judge_three_stage(planned, delta1, delta2) if is_three_stage else planned
+
+
+def _judge_three_stage(planned: Design, delta1: float, delta2: float) -> Design:
+    """Add whether the limits of [Luo2024] were reached, and what ended the search if not."""
+    reached = planned.condition_number <= delta1 and -planned.log_det <= delta2
+    if reached:
+        return replace(planned, reached=True)
+    information = "" if np.isinf(delta2) else f" and -ln det {-planned.log_det:.4g} of {delta2:g}"
+    text = (
+        f"three_stage did not reach its limits: condition number {planned.condition_number:.4g} of "
+        f"{delta1:g}{information} after {planned.starts} starts; the budget of "
+        f"{planned.iterations} evaluations ended it. Give more --seconds, a larger --delta1, or "
+        "criterion cond"
+    )
+    return replace(planned, reached=False, warnings=(*planned.warnings, text))
 
 
 def default_condition_limit(model: TorqueModel) -> float:

@@ -14,7 +14,7 @@ from taufit.excitation.fourier import Fourier
 from taufit.excitation.motion import Motion
 from taufit.excitation.sampled_motion import SampledMotion
 from taufit.excitation.spline import Spline
-from taufit.excitation.stroke_motion import Strokes
+from taufit.excitation.stroke_motion import LineStrokes, Strokes
 
 # Maximum duration [s]: memory grows in proportion.
 MAXIMUM_DURATION_S = 7200.0
@@ -23,6 +23,7 @@ MOTIONS: dict[str, Any] = {
     "sampled": SampledMotion,
     "spline": Spline,
     "strokes": Strokes,
+    "line_strokes": LineStrokes,
 }
 
 

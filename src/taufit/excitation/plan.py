@@ -18,7 +18,13 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import InfeasibleError
 from taufit.excitation.basis import Basis, FourierBasis, SplineBasis
-from taufit.excitation.design import Design, default_limits, design_in_parallel, find_free_pose
+from taufit.excitation.design import (
+    DELTA1,
+    Design,
+    default_limits,
+    design_in_parallel,
+    find_free_pose,
+)
 from taufit.excitation.motion import Motion
 from taufit.excitation.motion_kinds import (
     limit_arm_speed,
@@ -92,8 +98,10 @@ class _PlanRequest:
     joints: tuple[int, ...] = ()
     speeds: Float[Array, " s"] | None = None
     passes: int | None = None
-    minutes: float = 10.0
+    minutes: float | None = None
     inertia: InertiaGoal = field(default_factory=InertiaGoal)
+    delta1: float = DELTA1
+    delta2: float = np.inf
 
 
 def plan(  # noqa: PLR0913 - the public call has one keyword per choice
@@ -112,8 +120,10 @@ def plan(  # noqa: PLR0913 - the public call has one keyword per choice
     joints: tuple[int, ...] = (),
     speeds: Float[Array, " s"] | None = None,
     passes: int | None = None,
-    minutes: float = 10.0,
+    minutes: float | None = None,
     inertia: InertiaGoal | None = None,
+    delta1: float = DELTA1,
+    delta2: float = np.inf,
 ) -> Plan:
     """Plan a motion of any kind, free of collisions with the robot and its mounting surface.
 
@@ -133,8 +143,10 @@ def plan(  # noqa: PLR0913 - the public call has one keyword per choice
         speeds: Speeds of a friction test [rad/s]; default: planned.
         passes: Repetitions of every stroke of a friction test; default: 1, or 2 (and longer
             strokes) where torque is measured on the link side.
-        minutes: Duration of a warm-up [min].
+        minutes: Duration of a warm-up [min], default 10; budget of a friction test, which then
+            moves all joints at once.
         inertia: Payload and required accuracy of a payload-inertia motion.
+        delta1, delta2: Limits of criterion "three_stage", see `design`.
     """
     if kind not in KINDS:
         raise InfeasibleError(f"kind {kind!r} is not known: use one of {', '.join(KINDS)}.")
@@ -156,6 +168,8 @@ def plan(  # noqa: PLR0913 - the public call has one keyword per choice
         passes,
         minutes,
         inertia or InertiaGoal(),
+        delta1,
+        delta2,
     )
     return KINDS[kind](kind, request)
 
@@ -193,6 +207,8 @@ def _plan_by_search(kind: str, request: _PlanRequest) -> Plan:
         seconds=request.effort.seconds,
         iterations=request.effort.iterations,
         seed=seed,
+        delta1=request.delta1,
+        delta2=request.delta2,
         progress=request.effort.progress,
     )
     return Plan(kind, result.motion, limits, result)
@@ -215,6 +231,19 @@ def _payload_inertia(kind: str, request: _PlanRequest) -> Plan:
 
 
 def _friction_test(kind: str, request: _PlanRequest) -> Plan:
+    if request.minutes is not None:
+        from taufit.excitation.line_friction_test import friction_test_along_line
+
+        test = friction_test_along_line(
+            request.robot,
+            request.limits,
+            request.scene,
+            minutes=request.minutes,
+            start=request.start,
+            speeds=request.speeds,
+            seed=request.effort.seed,
+        )
+        return Plan(kind, test.motion, request.limits, friction_test=test)
     test = friction_test(
         request.robot,
         request.limits,
@@ -233,7 +262,7 @@ def _warm_up(kind: str, request: _PlanRequest) -> Plan:
     if centre is None:
         centre = find_free_pose(request.robot, request.limits, request.scene, request.effort.seed)
     motion = warm_up(
-        request.robot, request.limits, request.scene, centre=centre, minutes=request.minutes
+        request.robot, request.limits, request.scene, centre=centre, minutes=request.minutes or 10.0
     )
     return Plan(kind, motion, request.limits)
 

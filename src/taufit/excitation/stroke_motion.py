@@ -132,6 +132,62 @@ class Strokes:
         )
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class LineStrokes:
+    """Strokes of all joints at once along a line in joint space: q = pose + direction s(t).
+
+    Played backwards, the line has the same positions and accelerations and opposite velocities.
+
+    Attributes:
+        pose: Pose at s = 0 [rad or m].
+        direction: Displacement of every joint per unit of s.
+        path: Strokes of s.
+    """
+
+    pose: Float[Array, " j"]
+    direction: Float[Array, " j"]
+    path: Strokes
+
+    def __post_init__(self) -> None:
+        if self.pose.shape != self.direction.shape or self.path.joints != 1:
+            raise TaufitError("strokes along a line need a direction per joint and one path.")
+        if not (np.all(np.isfinite(self.pose)) and np.all(np.isfinite(self.direction))):
+            raise TaufitError("strokes along a line need finite numbers.")
+
+    @property
+    def joints(self) -> int:
+        return len(self.pose)
+
+    @property
+    def duration(self) -> float:
+        """Duration [s]."""
+        return self.path.duration
+
+    def at(
+        self, time: Float[Array, " n"]
+    ) -> tuple[Float[Array, "n j"], Float[Array, "n j"], Float[Array, "n j"]]:
+        """Position, velocity, acceleration at times [s]; standing before 0 and after `duration`."""
+        s, v, a = (values * self.direction for values in self.path.at(time))
+        return self.pose + s, v, a
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON; `from_dict` returns the same motion."""
+        return {
+            "pose": self.pose.tolist(),
+            "direction": self.direction.tolist(),
+            "path": self.path.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> LineStrokes:
+        """Inverse of `to_dict`."""
+        return cls(
+            np.array(data["pose"], float),
+            np.array(data["direction"], float),
+            Strokes.from_dict(data["path"]),
+        )
+
+
 def _smooth_step(t: Float[Array, " n"], ramp: Float[Array, " n"]) -> tuple[Array, Array, Array]:
     """Integral, value and slope of a smooth step of length `ramp` that begins at 0."""
     u = np.clip(t / ramp, 0.0, 1.0)

@@ -16,7 +16,7 @@ from taufit.core.decompression_limits import limits_are_lifted
 from taufit.core.errors import InfeasibleError
 from taufit.excitation.motion_file import MAXIMUM_DURATION_S
 from taufit.excitation.scene import Clearances, Scene
-from taufit.excitation.stroke_motion import Strokes
+from taufit.excitation.stroke_motion import LineStrokes, Strokes
 from taufit.robot import JointLimits, Robot
 from taufit.terms import BREAKAWAY, TermInput, friction_model
 
@@ -63,12 +63,12 @@ class FrictionTest:
     """Friction test of several joints as one motion.
 
     Attributes:
-        motion: Strokes, joint after joint, about one pose.
+        motion: Strokes about one pose, joint after joint or of all joints at once.
         pose: Pose of the other joints.
         plans: One per joint tested.
     """
 
-    motion: Strokes
+    motion: Strokes | LineStrokes
     pose: Float[Array, " j"]
     plans: tuple[SpeedPlan, ...]
 
@@ -97,30 +97,11 @@ def plan_speeds(
         maximum_speeds: Maximum number of speeds.
     """
     candidates = np.geomspace(min(_MINIMUM_SPEED, 0.2 * fastest), fastest, 28)
-    model = friction_model("stribeck")
-    shape = np.array([0.02, min(0.05, 0.2 * fastest)])
-    nominal = np.array(
-        [
-            _NOMINAL_BREAKAWAY if item.group == BREAKAWAY else _NOMINAL_COEFFICIENTS[item.power]
-            for item in model.parameters
-        ]
-    )
-    inputs = TermInput(candidates)
-    columns = model.columns(inputs, shape) * nominal
-    slopes = []
-    for k in range(len(shape)):
-        step = shape.astype(complex)
-        step[k] += 1e-30j
-        slopes.append((model.columns(inputs, step).imag / 1e-30) @ nominal * shape[k])
-    rows = np.column_stack([columns, *slopes])
     seconds = np.clip(0.4 / candidates, 0.3, longest_s)
-    rows = rows * (np.sqrt(seconds) / noise)[:, None]
+    rows = curve_sensitivity(candidates) * (np.sqrt(seconds) / noise)[:, None]
 
     def deviations(selected: list[int]) -> Float[Array, " t"]:
-        used = rows[selected]
-        # A weak prior (every coefficient within a factor of ten) keeps the matrix regular.
-        matrix = used.T @ used + 0.01 * np.eye(rows.shape[1])
-        return np.sqrt(np.diag(np.linalg.inv(matrix)))[: len(nominal)]
+        return np.array(list(relative_deviations(rows[selected]).values()))
 
     selected = [int(i) for i in np.linspace(0, len(candidates) - 1, 8)]
     current = deviations(selected)
@@ -132,13 +113,40 @@ def plan_speeds(
             break
         selected.append(best)
         current = extended
-    names = [term.name for term in model.parameters]
-    return SpeedPlan(
-        joint,
-        candidates[sorted(selected)],
-        dict(zip(names, (float(x) for x in current), strict=True)),
-        tuple(name for name, x in zip(names, current, strict=True) if x > required_std),
+    deviation = relative_deviations(rows[selected])
+    missing = tuple(name for name, x in deviation.items() if x > required_std)
+    return SpeedPlan(joint, candidates[sorted(selected)], deviation, missing)
+
+
+def curve_sensitivity(speeds: Float[Array, " s"]) -> Float[Array, "s t"]:
+    """Change of a nominal Stribeck curve by relative changes of its coefficients and shapes.
+
+    Friction is in units of Coulomb friction.
+    """
+    model = friction_model("stribeck")
+    shape = np.array([0.02, min(0.05, 0.2 * float(speeds.max()))])
+    nominal = np.array(
+        [
+            _NOMINAL_BREAKAWAY if item.group == BREAKAWAY else _NOMINAL_COEFFICIENTS[item.power]
+            for item in model.parameters
+        ]
     )
+    inputs = TermInput(speeds)
+    slopes = []
+    for k in range(len(shape)):
+        step = shape.astype(complex)
+        step[k] += 1e-30j
+        slopes.append((model.columns(inputs, step).imag / 1e-30) @ nominal * shape[k])
+    return np.column_stack([model.columns(inputs, shape) * nominal, *slopes])
+
+
+def relative_deviations(rows: Float[Array, "s t"]) -> dict[str, float]:
+    """Expected relative standard deviation of each coefficient, from weighted sensitivities."""
+    # A weak prior (every coefficient within a factor of ten) keeps the matrix regular.
+    matrix = rows.T @ rows + 0.01 * np.eye(rows.shape[1])
+    deviation = np.sqrt(np.diag(np.linalg.inv(matrix)))
+    names = [term.name for term in friction_model("stribeck").parameters]
+    return dict(zip(names, (float(x) for x in deviation), strict=False))
 
 
 def friction_test(
@@ -318,14 +326,14 @@ def plan_strokes(
         repeats = 1 if slow else int(np.clip(np.ceil(least_s / duration), 1, _REPEATS))
         for target, stroke_speed in passes * repeats * path:
             if stroke_speed is None:
-                moves += _transfer_moves(position, target, acceleration)
+                moves += transfer_moves(position, target, acceleration)
             else:
                 moves.append((target, stroke_speed, acceleration))
             position = target
-    return [*moves, *_transfer_moves(position, 0.0, acceleration)]
+    return [*moves, *transfer_moves(position, 0.0, acceleration)]
 
 
-def _transfer_moves(
+def transfer_moves(
     start: float, target: float, acceleration: float
 ) -> list[tuple[float, float, float]]:
     """Moves between strokes, too short for constant speed that could be taken for a stroke."""

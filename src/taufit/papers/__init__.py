@@ -10,9 +10,12 @@ from taufit.core.lazy import lazy_package
 
 if TYPE_CHECKING:
     from taufit.papers.exhibit import (
+        KINDS as KINDS,
+        ComparedRow as ComparedRow,
         ComparedValue as ComparedValue,
         Exhibit as Exhibit,
         Paper as Paper,
+        count_kinds as count_kinds,
     )
     from taufit.papers.paper_page import paper_page as paper_page
     from taufit.papers.papers import PAPERS as PAPERS, read_paper as read_paper

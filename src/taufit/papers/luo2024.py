@@ -16,13 +16,16 @@ from taufit.model.torque_model import TorqueModel
 from taufit.papers import luo2024_friction, luo2024_model
 from taufit.papers.exhibit import Exhibit, Paper
 from taufit.papers.printed_tables import printed_tables
+from taufit.robot import Robot, read_robot
 from taufit.signals import Samples, condition
-from taufit.sim import SimulatedRun, read_preset
+from taufit.sim import CarriedPayload, SimulatedRun, read_preset
 from taufit.terms import friction_model
 from taufit.terms.friction import Friction
-from taufit.workflow import condition_for_model, identify
+from taufit.workflow import identify
 
 CUTOFF_HZ = 10.0
+# Centre of the payloads in the frame of the last link [m].
+PAYLOAD_CENTRE = (0.0, 0.0, 0.157)
 # The simulated robot records at 1 kHz; 100 Hz suffice below the low-pass [Hz].
 RATE_HZ = 100.0
 
@@ -34,67 +37,107 @@ class PaperFrictionModel:
     label: str
     key: str
     friction: Friction
+    has_offset: bool = True
 
 
-# Eq. (10) has five columns per joint. Eq. (16) adds load above a threshold; our smooth version is
-# Coulomb friction that grows with load. Ref. 6 is the conventional Coulomb and viscous model.
+# Eq. (10) has three columns per joint: viscous, Coulomb, offset. Eq. (17), the branch of eq. (16)
+# without external force, is the polynomial of five columns. Ref. 6, the conventional model, has no
+# offset.
 FRICTION_MODELS = (
-    PaperFrictionModel("eq. (10), polynomial", "eq10", friction_model("polynomial")),
+    PaperFrictionModel("eq. (10): Coulomb, viscous, offset", "eq10", friction_model("linear")),
+    PaperFrictionModel("eq. (16): polynomial of (17)", "eq16", friction_model("polynomial")),
     PaperFrictionModel(
-        "eq. (16), with load", "eq16", friction_model("linear_load", quadratic=True)
+        "ref. 6: Coulomb, viscous", "ref6", friction_model("linear"), has_offset=False
     ),
-    PaperFrictionModel("ref. 6, Coulomb and viscous", "ref6", friction_model("linear")),
 )
+REPETITIONS = 10
+# Distance of the seeds of two repetitions, and of two seeds of the command.
+_REPETITION_STEP, _SEED_STEP = 100, 10_000
 
 
 class Luo2024:
-    """Recordings and fits, computed once and shared by the exhibits."""
+    """Recordings and fits, computed once and shared by the exhibits.
 
-    def __init__(self) -> None:
+    Attributes:
+        friction_models: Friction models of Tables V and VI.
+    """
+
+    friction_models = FRICTION_MODELS
+
+    def __init__(self, seed: int = 0, repetitions: int | None = None) -> None:
         self.paper = printed_tables("luo2024")
         self.preset = read_preset("franka")
+        self.seed, self.repetitions = seed, repetitions or REPETITIONS
 
-    def run(self, seed: int, periods: int = 1) -> SimulatedRun:
+    @cached_property
+    def robot(self) -> Robot:
+        """Bundled robot, compared with the printed kinematics."""
+        return read_robot("panda")
+
+    def run(self, seed: int, periods: int = 1, payload: float = 0.0) -> SimulatedRun:
         """Run of the simulated robot."""
         motion = self.preset.motion(seed, periods=periods)
-        return self.preset.twin.run(motion, seed=seed, rate_hz=RATE_HZ)
+        payloads = CarriedPayload.lump(payload, PAYLOAD_CENTRE) if payload else ()
+        return self.preset.twin.run(motion, seed=seed, rate_hz=RATE_HZ, payload=payloads)
+
+    def _samples(self, first_seed: int, periods: int = 1) -> list[Samples]:
+        """Conditioned runs, one per repetition."""
+        seeds = first_seed + _SEED_STEP * self.seed + _REPETITION_STEP * np.arange(self.repetitions)
+        runs = (self.run(int(seed), periods) for seed in seeds)
+        return [condition([run.recording], cutoff_hz=CUTOFF_HZ) for run in runs]
 
     @cached_property
-    def training(self) -> SimulatedRun:
-        """Training run: three periods of one excitation; the paper has five."""
-        return self.run(21, periods=3)
+    def training(self) -> list[Samples]:
+        """Training runs: three periods of one excitation each; the paper has five."""
+        return self._samples(21, periods=3)
 
     @cached_property
-    def verification(self) -> SimulatedRun:
-        """Verification run with another motion."""
-        return self.run(22)
+    def verification(self) -> list[Samples]:
+        """Verification runs with another motion each."""
+        return self._samples(22)
 
     @cached_property
-    def models(self) -> dict[str, FittedModel]:
-        """One weighted least-squares fit per friction model of the paper, and taufit's default."""
-        models = {}
-        samples = condition([self.training.recording], cutoff_hz=CUTOFF_HZ)
-        for friction_entry in FRICTION_MODELS:
+    def models(self) -> dict[str, list[FittedModel]]:
+        """Weighted least-squares fits, per friction model of the paper and repetition."""
+        models: dict[str, list[FittedModel]] = {}
+        for entry in self.friction_models:
             structure = TorqueModel(
-                self.preset.twin.robot, friction_entry.friction, rotor_inertia=False
+                self.preset.twin.robot,
+                entry.friction,
+                rotor_inertia=False,
+                offset=entry.has_offset,
             )
-            models[friction_entry.key] = fitted_model(
-                structure, fit_samples(structure, samples, Wls()), samples
-            )
-        default_fit = identify(
-            self.preset.twin.robot, [self.training.recording], cutoff_hz=CUTOFF_HZ
-        )
-        models["own"] = default_fit.model
+            models[entry.key] = [
+                fitted_model(structure, fit_samples(structure, samples, Wls()), samples)
+                for samples in self.training
+            ]
         return models
 
-    def samples(self, run: SimulatedRun) -> Samples:
-        """Samples conditioned like those of the fits."""
-        return condition_for_model(self.models["own"], [run.recording])
+    @cached_property
+    def payload_tests(self) -> dict[str, list[luo2024_friction.PayloadFrictionTest]]:
+        """Friction tests with payloads, by load dependence of the simulated robot; five seeds."""
+        return {
+            name: [
+                luo2024_friction.run_payload_test(self, factor, number)
+                for number in range(min(self.repetitions, 5))
+            ]
+            for name, factor in luo2024_friction.LOAD_FACTORS.items()
+        }
+
+    @cached_property
+    def default_model(self) -> FittedModel:
+        """Default fit of taufit to the first training run."""
+        run = self.run(21 + _SEED_STEP * self.seed, periods=3)
+        return identify(self.preset.twin.robot, [run.recording], cutoff_hz=CUTOFF_HZ).model
 
 
-def paper() -> Paper:
+def paper(seed: int = 0, repetitions: int | None = None) -> Paper:
     """Paper and its exhibits."""
-    experiment = Luo2024()
+    return paper_of(Luo2024(seed, repetitions))
+
+
+def paper_of(experiment: Luo2024) -> Paper:
+    """Exhibits of an experiment."""
     source = experiment.paper["source"]
     model, friction = luo2024_model, luo2024_friction
     steps: tuple[tuple[str, Callable[[Luo2024], Exhibit]], ...] = (
@@ -142,8 +185,3 @@ def paper() -> Paper:
 
 def _not_reproduced(label: str, title: str, reason: str) -> Callable[[Luo2024], Exhibit]:
     return lambda _: Exhibit(label, title, missing=reason)
-
-
-def nrms(residual: np.ndarray) -> np.ndarray:
-    """Root mean square per joint."""
-    return np.sqrt(np.mean(residual**2, axis=0))

@@ -15,9 +15,15 @@ PAPERS = {
 }
 
 
-def read_paper(name: str) -> Paper:
-    """Paper by name; nothing is computed before its exhibits are requested."""
+def read_paper(name: str, *, seed: int = 0, repetitions: int | None = None) -> Paper:
+    """Paper by name; nothing is computed before its exhibits are requested.
+
+    Args:
+        name: One of `PAPERS`.
+        seed: Seed of all simulated runs.
+        repetitions: Number of seeds where chance plays; default: that of the paper's page.
+    """
     if name not in PAPERS:
         raise TaufitError(f"there is no paper {name!r}; there are {', '.join(PAPERS)}.")
-    paper: Paper = import_module(f"taufit.papers.{name}").paper()
+    paper: Paper = import_module(f"taufit.papers.{name}").paper(seed, repetitions)
     return paper

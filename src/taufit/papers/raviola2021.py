@@ -10,8 +10,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.dynamics import base_parameters
-from taufit.estimators import Ols, Wls
-from taufit.estimators.estimator import Estimator
+from taufit.estimators import Wls
 from taufit.fitting import fitted_model
 from taufit.fitting.fit_samples import fit_samples, solve_rows
 from taufit.model.fitted_model import FittedModel
@@ -21,13 +20,16 @@ from taufit.papers.exhibit import Exhibit, Paper
 from taufit.papers.printed_tables import printed_tables
 from taufit.regression.regression import RowsInMemory
 from taufit.regression.rows import SampleRows
+from taufit.robot import Robot
 from taufit.signals import Samples, condition
-from taufit.sim import Preset, Thermal, read_preset
+from taufit.sim import Preset, SimulatedRun, Thermal, read_preset
 from taufit.temperature.runwise_fits import RunwiseFits, repeat_identification, single_runs
 from taufit.temperature.temperature_slopes import select_temperature_law
 from taufit.terms import friction_model
 
 CUTOFF_HZ, DEAD_ZONE = 10.0, 0.02
+# Number of seeds where chance plays, and distance of the seeds of two commands.
+REPETITIONS, _SEED_STEP = 5, 10_000
 # Number of warm-up runs; each stands for three of the paper's half hour.
 WARM_UP_RUNS, SPEED_UP = 20, 3.0
 # Friction of the simulated robots reverses within 0.2 mrad of travel, unlike the paper's model.
@@ -40,9 +42,11 @@ class WarmUpExperiment:
 
     Attributes:
         name: "ur3" or "ur5".
+        seed: Seed of the simulated runs.
     """
 
     name: str
+    seed: int = 0
 
     @cached_property
     def preset(self) -> Preset:
@@ -51,14 +55,20 @@ class WarmUpExperiment:
 
     def samples(self, seed: int, periods: int = 1, mounting: str = "ground") -> Samples:
         """Samples of a run at constant temperature."""
+        run = self.run(seed + _SEED_STEP * self.seed, periods, mounting)
+        return condition([run.recording], cutoff_hz=CUTOFF_HZ)
+
+    def run(
+        self, seed: int, periods: int, mounting: str, robot: Robot | None = None
+    ) -> SimulatedRun:
+        """Run at constant temperature."""
         twin = self.preset.twin
         twin = replace(
             twin,
-            robot=twin.robot.with_mounting(mounting),
+            robot=(robot or twin.robot).with_mounting(mounting),
             effects=twin.effects.without("thermal"),
         )
-        run = twin.run(self.preset.motion(seed, periods=periods), seed=seed, rest=(0.3, 0.3))
-        return condition([run.recording], cutoff_hz=CUTOFF_HZ)
+        return twin.run(self.preset.motion(seed, periods=periods), seed=seed, rest=(0.3, 0.3))
 
     @cached_property
     def training(self) -> Samples:
@@ -81,24 +91,16 @@ class WarmUpExperiment:
         )
 
     @cached_property
-    def ordinary(self) -> FittedModel:
-        """Model of the paper, least squares."""
-        return self._fit(Ols())
-
-    @cached_property
     def weighted(self) -> FittedModel:
         """Model of the paper, weighted least squares."""
-        return self._fit(Wls())
+        estimate = fit_samples(self.structure, self.training, Wls())
+        return fitted_model(self.structure, estimate, self.training)
 
     @cached_property
     def presliding_fit(self) -> FittedModel:
         """Weighted least squares with pre-sliding friction."""
         structure = TorqueModel(self.preset.twin.robot, _PRESLIDING)
         return fitted_model(structure, fit_samples(structure, self.training, Wls()), self.training)
-
-    def _fit(self, estimator: Estimator) -> FittedModel:
-        estimate = fit_samples(self.structure, self.training, estimator)
-        return fitted_model(self.structure, estimate, self.training)
 
     @property
     def thermal(self) -> Thermal:
@@ -128,7 +130,8 @@ class WarmUpExperiment:
                 self.thermal, initial=temperature, initial_housing=housing, speed_up=SPEED_UP
             )
             twin = replace(self.preset.twin, effects=replace(effects, thermal=thermal))
-            run = twin.run(self.preset.motion(100 + k, periods=3), seed=100 + k, rest=(0.3, 0.3))
+            seed = 100 + k + _SEED_STEP * self.seed
+            run = twin.run(self.preset.motion(seed, periods=3), seed=seed, rest=(0.3, 0.3))
             temperature, housing = run.trace.temperature[-1], np.array(run.truth["housing_end"])
             recordings.append(run.recording)
         return condition(recordings, cutoff_hz=CUTOFF_HZ, dead_zone=DEAD_ZONE)
@@ -154,9 +157,14 @@ class WarmUpExperiment:
 class Raviola2021:
     """Both robots and the printed tables."""
 
-    def __init__(self) -> None:
+    def __init__(self, seed: int = 0, repetitions: int | None = None) -> None:
         self.paper = printed_tables("raviola2021")
-        self.arms = (WarmUpExperiment("ur3"), WarmUpExperiment("ur5"))
+        self.repetitions = repetitions or REPETITIONS
+        self.arms = (WarmUpExperiment("ur3", seed), WarmUpExperiment("ur5", seed))
+
+    def robot(self, arm: WarmUpExperiment) -> Robot:
+        """Bundled robot, compared with the printed base parameters and limits."""
+        return arm.preset.twin.robot
 
     @property
     def ur5(self) -> WarmUpExperiment:
@@ -164,9 +172,13 @@ class Raviola2021:
         return self.arms[1]
 
 
-def paper() -> Paper:
+def paper(seed: int = 0, repetitions: int | None = None) -> Paper:
     """Paper and its exhibits."""
-    experiment = Raviola2021()
+    return paper_of(Raviola2021(seed, repetitions))
+
+
+def paper_of(experiment: Raviola2021) -> Paper:
+    """Exhibits of an experiment."""
     source = experiment.paper["source"]
     model, temperature = raviola2021_model, raviola2021_temperature
     steps: tuple[tuple[str, Callable[[Raviola2021], Exhibit]], ...] = (

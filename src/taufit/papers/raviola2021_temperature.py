@@ -9,7 +9,7 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 from taufit.core.parameters import joint_parameter
 from taufit.dynamics import base_parameters
-from taufit.papers.exhibit import ComparedValue, Exhibit, per_joint
+from taufit.papers.exhibit import GIVEN, ComparedRow, Exhibit, compare_joints, compare_value
 from taufit.report.charts import Series, chart
 from taufit.report.friction_map import friction_map
 from taufit.report.temperature_page import torque_change
@@ -34,7 +34,7 @@ def figure_7(experiment: Raviola2021) -> Exhibit:
     ]
     reductions = 100.0 * (1.0 - viscous[1] / viscous[0])
     entries = (
-        ComparedValue(
+        compare_value(
             "largest fall of viscous friction",
             experiment.paper["temperature"]["max_reduction_cold_warm_percent"],
             float(reductions.max()),
@@ -75,11 +75,19 @@ def figure_8(experiment: Raviola2021) -> Exhibit:
                 )
             )
             series.append(Series("", line, x=extremes))
+            slope = (line[1] - line[0]) / (extremes[1] - extremes[0])
+            outside = np.array([0.0, extremes[0], extremes[1], 50.0])
+            extrapolated = line[0] + slope * (outside - extremes[0])
+            series += [
+                Series("", extrapolated[part], x=outside[part], dash=(2, 4))
+                for part in (slice(0, 2), slice(2, 4))
+            ]
         pictures.append(
             chart(
-                np.array([20.0, 42.0]),
+                np.array([0.0, 50.0]),
                 series,
-                caption=f"{arm.name.upper()}: dots one fit per run, lines one fit of all",
+                caption=f"{arm.name.upper()}: dots one fit per run, lines one fit of all, dotted: "
+                "extrapolated to 0 and 50 degC",
                 xlabel="temperature [degC]",
                 ylabel="N m s/rad",
                 tall=True,
@@ -100,7 +108,7 @@ def _viscous_changes(arm: WarmUpExperiment) -> tuple[Float[Array, " j"], Float[A
 
 def table_4(experiment: Raviola2021) -> Exhibit:
     """Change of viscous friction from cold to warm."""
-    entries: list[ComparedValue] = []
+    entries: list[ComparedRow] = []
     for arm in experiment.arms:
         printed_values = experiment.paper["temperature"]["table4_change_Fv_percent"][
             arm.name.upper()
@@ -108,30 +116,48 @@ def table_4(experiment: Raviola2021) -> Exhibit:
         single_fit, run_by_run = _viscous_changes(arm)
         key = arm.name.upper()
         reason = "the simulated arm was given these; one fit whose friction follows temperature"
-        entries += per_joint(
-            f"{key}, one fit", printed_values, single_fit, "%", within=1.5, reason=reason
+        entries.append(
+            compare_joints(
+                f"{key}, one fit",
+                printed_values,
+                single_fit,
+                "%",
+                within=1.5,
+                reason=reason,
+                kind=GIVEN,
+            )
         )
-        reason = "one identification per run, as in the paper"
-        entries += per_joint(
-            f"{key}, run by run", printed_values, run_by_run, "%", within=4.0, reason=reason
+        reason = "given as above; one identification per run, as in the paper"
+        entries.append(
+            compare_joints(
+                f"{key}, run by run",
+                printed_values,
+                run_by_run,
+                "%",
+                within=4.0,
+                reason=reason,
+                kind=GIVEN,
+            )
         )
     return Exhibit("Table 4", "Change of viscous friction, cold to warm", tuple(entries))
 
 
 def table_5(experiment: Raviola2021) -> Exhibit:
     """Mean change of torque along a motion."""
-    entries: list[ComparedValue] = []
+    entries: list[ComparedRow] = []
     for arm in experiment.arms:
         printed_values = experiment.paper["temperature"]["table5_mean_torque_change_Nm"][
             arm.name.upper()
         ]
         mean, _ = torque_change(arm.temperature_fit, arm.validation, arm.cold, arm.warm)
-        entries += per_joint(
-            arm.name.upper(),
-            printed_values,
-            mean,
-            "N m",
-            reason="along another motion: the paper's is not printed",
+        entries.append(
+            compare_joints(
+                arm.name.upper(),
+                printed_values,
+                mean,
+                "N m",
+                reason="along another motion: the paper's is not printed",
+            )
         )
     return Exhibit("Table 5", "Mean change of torque, cold to warm", tuple(entries))
 
@@ -147,18 +173,21 @@ def _change_at_speed_limit(arm: WarmUpExperiment) -> Float[Array, " j"]:
 
 def table_6(experiment: Raviola2021) -> Exhibit:
     """Largest change of torque."""
-    entries: list[ComparedValue] = []
+    entries: list[ComparedRow] = []
     for arm in experiment.arms:
         printed_values = experiment.paper["temperature"]["table6_max_torque_change_Nm"][
             arm.name.upper()
         ]
-        entries += per_joint(
-            arm.name.upper(),
-            printed_values,
-            _change_at_speed_limit(arm),
-            "N m",
-            within=[0.08 * x for x in printed_values],
-            reason="change of viscous friction times pi rad/s",
+        entries.append(
+            compare_joints(
+                arm.name.upper(),
+                printed_values,
+                _change_at_speed_limit(arm),
+                "N m",
+                within=[0.08 * x for x in printed_values],
+                reason="change of viscous friction, given to the simulated arm, times pi rad/s",
+                kind=GIVEN,
+            )
         )
     return Exhibit("Table 6", "Largest change of torque, cold to warm", tuple(entries))
 
@@ -179,13 +208,14 @@ def table_7(experiment: Raviola2021) -> Exhibit:
         limit: Array = np.array(experiment.paper["max_joint_torque_Nm"][arm.name.upper()], float)
         percent = 100.0 * float(np.mean(_change_at_speed_limit(arm)[joints] / limit[joints]))
         entries.append(
-            ComparedValue(
+            compare_value(
                 key.replace("_", " "),
                 printed_values[key],
                 percent,
                 "%",
                 0.4,
                 "Table 6 over Table 2",
+                GIVEN,
             )
         )
     return Exhibit("Table 7", "Change of torque in percent of the largest", tuple(entries))

@@ -7,31 +7,43 @@ from dataclasses import replace
 from functools import cached_property
 
 from taufit.core.arrays import Array, Float
-from taufit.estimators import Wls
+from taufit.excitation import Motion
 from taufit.model.fitted_model import FittedModel
-from taufit.papers import xu2024_friction, xu2024_model, xu2024_payload
+from taufit.papers import xu2024_friction, xu2024_model, xu2024_payload, xu2024_trials
 from taufit.papers.exhibit import Exhibit, Paper, row_matrix
 from taufit.papers.printed_tables import printed_tables
 from taufit.payload import PayloadRun, identify_payload
 from taufit.recording import Recording
 from taufit.recording.crop import crop
-from taufit.signals import Samples, condition
+from taufit.robot import Robot, read_robot
+from taufit.signals import Samples
 from taufit.sim import CarriedPayload, SimulatedRun, Twin, read_preset
 from taufit.sim.hand_guiding import GuidedMotion
-from taufit.terms import friction_model
 from taufit.workflow import identify
 
 # Number of the simulated robot: its ripple is the same in all runs.
 ARM = 7.0
-CUTOFF_HZ = 40.0
+REPETITIONS = 20
 
 
 class Xu2024:
-    """Recordings and fits of the experiment, computed once and shared by the exhibits."""
+    """Recordings and fits of the experiment, computed once and shared by the exhibits.
 
-    def __init__(self) -> None:
+    Attributes:
+        preparations: Preparations of the offline data; the first is judged as that of the paper.
+    """
+
+    preparations = tuple(xu2024_trials.PREPARATIONS)
+
+    def __init__(self, seed: int = 0, repetitions: int | None = None) -> None:
         self.paper = printed_tables("xu2024")
         self.preset = read_preset("ur10-paper")
+        self.seed, self.repetitions = seed, repetitions or REPETITIONS
+
+    @cached_property
+    def robot(self) -> Robot:
+        """Bundled robot, compared with the printed kinematics."""
+        return read_robot("ur10")
 
     @cached_property
     def twin(self) -> Twin:
@@ -48,15 +60,25 @@ class Xu2024:
         assert self.preset.payload is not None
         return self.preset.payload
 
+    def motion(self, periods: int) -> Motion:
+        """Excitation of Table IV."""
+        return self.preset.motion(periods=periods)
+
+    def run(self, offset: int, periods: int, loaded: bool, number: int = 0) -> SimulatedRun:
+        """Run of the paper's motion; `number` counts the repetitions."""
+        payload = self.payload if loaded else ()
+        seed = offset + 100 * number + 10_000 * self.seed
+        return self.twin.run(self.motion(periods), seed=seed, payload=payload)
+
     @cached_property
     def empty(self) -> SimulatedRun:
         """Ten periods of the paper's motion without payload."""
-        return self.twin.run(self.preset.motion(periods=10), seed=11)
+        return self.run(11, 10, loaded=False)
 
     @cached_property
     def loaded(self) -> SimulatedRun:
         """Ten periods with the payload; the methods get the first three."""
-        return self.twin.run(self.preset.motion(periods=10), seed=12, payload=self.payload)
+        return self.run(12, 10, loaded=True)
 
     @cached_property
     def first_periods(self) -> Recording:
@@ -65,30 +87,29 @@ class Xu2024:
 
     @cached_property
     def empty_samples(self) -> Samples:
-        """Samples without payload, conditioned at the paper's 40 Hz."""
-        return condition([self.empty.recording], cutoff_hz=CUTOFF_HZ)
+        """Samples without payload, prepared as in the paper."""
+        return xu2024_trials.offline_samples(self.empty.recording, "fourier", self)
 
     @cached_property
     def model(self) -> FittedModel:
         """Offline identification of the paper: power-law friction, weighted least squares."""
-        return identify(
-            self.twin.robot,
-            [self.empty.recording],
-            friction=friction_model("power_law"),
-            estimator=Wls(),
-            cutoff_hz=CUTOFF_HZ,
-        ).model
+        return xu2024_trials.offline_model(self.twin.robot, self.empty_samples)
 
     @cached_property
     def default_model(self) -> FittedModel:
         """Default fit of taufit."""
         return identify(self.twin.robot, [self.empty.recording]).model
 
+    @cached_property
+    def trials(self) -> list[xu2024_trials.MassTrial]:
+        """Mass by all methods, one trial per repetition."""
+        return [xu2024_trials.mass_trial(self, number) for number in range(self.repetitions)]
+
     def estimate(self, method: str) -> PayloadRun:
         """Payload estimated by one of the methods."""
         if method not in self._estimates:
             model = self.default_model if method == "filter" else self.model
-            source = self.poses if method == "static" else self.first_periods
+            source = self.poses() if method == "static" else self.first_periods
             self._estimates[method] = identify_payload(model, source, method=method)
         return self._estimates[method]
 
@@ -96,11 +117,16 @@ class Xu2024:
     def _estimates(self) -> dict[str, PayloadRun]:
         return {}
 
-    @cached_property
-    def poses(self) -> Recording:
+    def poses(self, number: int = 0) -> Recording:
         """Recording of standing poses with the payload, each approached from both sides."""
         motion = xu2024_payload.standing_poses_motion(self.twin.robot.joints)
-        return self.twin.run(motion, seed=13, payload=self.payload).recording
+        seed = 13 + 100 * number + 10_000 * self.seed
+        return self.twin.run(motion, seed=seed, payload=self.payload).recording
+
+    @cached_property
+    def friction_curves(self) -> dict[bool, dict[str, list[xu2024_friction.FittedCurve]]]:
+        """Curves of both friction models, without and with payload."""
+        return {loaded: xu2024_friction.fit_curves(self, loaded) for loaded in (False, True)}
 
     @cached_property
     def guided_motions(self) -> tuple[GuidedMotion, GuidedMotion]:
@@ -116,9 +142,13 @@ class Xu2024:
         return row_matrix(rows, self.model.names)
 
 
-def paper() -> Paper:
+def paper(seed: int = 0, repetitions: int | None = None) -> Paper:
     """Paper and its exhibits."""
-    experiment = Xu2024()
+    return paper_of(Xu2024(seed, repetitions))
+
+
+def paper_of(experiment: Xu2024) -> Paper:
+    """Exhibits of an experiment."""
     source = experiment.paper["source"]
 
     def drawing(label: str, title: str, reason: str) -> tuple[str, Callable[[], Exhibit]]:

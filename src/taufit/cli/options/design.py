@@ -72,6 +72,12 @@ class GoalOptions:
             "weighted_blocks or worst_case."
         ),
     ] = "a"
+    delta1: Annotated[
+        float, typer.Option(help="Condition number that three_stage has to reach.", min=1)
+    ] = 100.0
+    delta2: Annotated[
+        float | None, typer.Option(help="Largest -ln det that three_stage accepts.")
+    ] = None
     friction: Annotated[str, typer.Option(help="Friction model to identify.")] = "linear"
     rotor_inertia: Annotated[
         bool, typer.Option("--rotor-inertia", help="Identify rotor inertias as well.")
@@ -229,9 +235,14 @@ class PurposeOptions:
             max=20,
         ),
     ] = None
-    minutes: Annotated[float, typer.Option(help="warm-up: duration [min].", min=0.1, max=1440)] = (
-        10.0
-    )
+    minutes: Annotated[
+        float | None,
+        typer.Option(
+            help="warm-up: duration, default 10; friction-test: budget, all joints at once [min].",
+            min=0.1,
+            max=1440,
+        ),
+    ] = None
     part_mass: Annotated[
         float, typer.Option(help="payload-inertia: mass of the part [kg].", min=0.001, max=10000)
     ] = 3.0
