@@ -1,8 +1,8 @@
 """Friction tests within a budget: all joints of a Panda at once, 20 and 7 minutes, five seeds.
 
 Relative rms error of the curve that `taufit friction` fits against the twin's own, at 60 speeds
-between the slowest and the fastest tested, at the median load. Two twins: the preset, whose Stribeck
-curve the fit knows, and one whose curve is none of the forms that are fitted (viscous friction that
+between the slowest and the fastest tested, at the median load. Two twins: the preset, whose curve
+is a form of the fit, and one whose curve is none of these forms (viscous friction that
 flattens, static friction that decays more slowly than a Gaussian). Seeds here are others than those
 the method was chosen with.
 

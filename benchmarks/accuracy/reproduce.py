@@ -20,8 +20,11 @@ def rows() -> Iterator[Row]:
         for kind in ("independent", "given"):
             agree, count = counts[kind]
             yield Row(
-                f"{name}: {kind} numbers that agree", 100.0 * agree / count if count else 100.0,
-                "%", ">= 100", f"{agree} of {count}; {note}",
+                f"{name}: {kind} numbers that agree",
+                100.0 * agree / count if count else 100.0,
+                "%",
+                ">= 100",
+                f"{agree} of {count}; {note}",
             )
         yield Row(f"{name}: CPU time", seconds, "s", "<= 300")
         yield from _details(name, exhibits)
@@ -38,8 +41,13 @@ def _details(name: str, exhibits: list[Exhibit]) -> Iterator[Row]:
                 target = f"<= {(entry.printed or 0.0) + (entry.within or 0.0):g}"
                 low, high = entry.interval
                 note = f"{low:.3g} to {high:.3g}"
-                yield Row(f"{name}, {exhibit.label}: {entry.name}", entry.computed, entry.unit,
-                          target if exhibit.label == "Table I" else "", note)
+                yield Row(
+                    f"{name}, {exhibit.label}: {entry.name}",
+                    entry.computed,
+                    entry.unit,
+                    target if exhibit.label == "Table I" else "",
+                    note,
+                )
             elif "all signs right" in entry.name and entry.computed is not None:
                 label = f"{name}, {exhibit.label}: {entry.name}"
                 target = "" if entry.within is None else f">= {100.0 - entry.within:g}"

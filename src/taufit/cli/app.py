@@ -50,6 +50,7 @@ _COMMANDS = {
     },
     "Use": {
         "payload": "Estimate the payload: mass, centre of mass, inertia",
+        "weigh": "Weigh the payload of a running robot and set it there",
         "contact": "Detect contacts at a given false alarm rate",
         "energy": "Compute kinetic energy and effective mass at the tool",
         "health": "Detect wear of joints, compensated for temperature",

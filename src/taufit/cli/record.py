@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -108,15 +109,13 @@ def command(
         torque_kind=settings.torque_kind,
         joints=None if planned is None else planned.robot.joint_names,
     )
-    recorded = _play_and_record(
-        connection, planned, address, ports, output, seconds, play, settings
-    )
+    recorded = play_and_record(connection, planned, address, ports, output, seconds, play, settings)
     _report(recorded, planned, as_json)
     if recorded.ended and not (recorded.ended == STOPPED_BY_USER and planned is None):
         raise typer.Exit(1)
 
 
-def _play_and_record(
+def play_and_record(  # noqa: PLR0913 - one parameter per part of the connection
     connection: Source,
     planned: PlannedMotion | None,
     address: SourceAddress,
@@ -125,8 +124,9 @@ def _play_and_record(
     seconds: float | None,
     play: PlayOptions,
     settings: SourceOptions,
+    watch: Callable[[SourceDescription], Callable[[SampleBlock], bool]] | None = None,
 ) -> RecordingResult:
-    """Connect, verify, ask, play and record."""
+    """Connect, verify, ask, play and record; `watch` makes a function that may end it."""
     from taufit.wire.controller_report import query_controller
     from taufit.wire.recorder import record
     from taufit.wire.source import newest_block
@@ -165,6 +165,7 @@ def _play_and_record(
             callback=lambda now: bar.update(task, completed=now),
             meta=meta,
             about=_recording_attributes(planned, first, description, settings),
+            until=None if watch is None else watch(description),
         )
     for text in player.notices.texts if player is not None else ():
         print(text, file=sys.stderr)

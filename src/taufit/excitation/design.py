@@ -203,9 +203,9 @@ def design(  # noqa: PLR0913 - the public call has one keyword per choice
     if prior is not None:
         # Parameters identified by earlier recordings need no excitation.
         limit = np.inf
-    is_three_stage = criterion == "three_stage"
-    stop_value = delta1 if is_three_stage and target is None else target
-    goal = SearchGoal(criterion, model, columns, focus, limit, stop_value)
+    goal = SearchGoal(
+        criterion, model, columns, focus, limit, _stop_value(criterion, target, delta1)
+    )
     evaluations = max(1, round(PER_SECOND * seconds)) if iterations is None else iterations
     budget = Budget(evaluations, max(10.0 * seconds, 60.0))
 
@@ -238,11 +238,18 @@ def design(  # noqa: PLR0913 - the public call has one keyword per choice
     if target is None:
         _require_excitation(best, goal, search, limit)
     planned = _report(best, goal, basis, weights, prior, budget, starts, tuple(history))
-    return _judge_three_stage(planned, delta1, delta2) if is_three_stage else planned
+    return _judge_three_stage(planned, delta1, delta2)
+
+
+def _stop_value(criterion: str, target: float | None, delta1: float) -> float | None:
+    """Value of the criterion at which the search stops: the target, or that of three stages."""
+    return delta1 if criterion == "three_stage" and target is None else target
 
 
 def _judge_three_stage(planned: Design, delta1: float, delta2: float) -> Design:
     """Add whether the limits of [Luo2024] were reached, and what ended the search if not."""
+    if planned.criterion != "three_stage":
+        return planned
     reached = planned.condition_number <= delta1 and -planned.log_det <= delta2
     if reached:
         return replace(planned, reached=True)

@@ -14,7 +14,7 @@ from taufit.payload.stream import playback, require_side
 from taufit.recording import Recording
 from taufit.recording.joint_order import require_joints
 from taufit.signals.stream import StreamConditioner
-from taufit.wire.source import Source, SourceDescription
+from taufit.wire.source import SampleBlock, Source, SourceDescription
 
 # Polling period of a running robot [s].
 _POLL_S = 0.05
@@ -60,7 +60,7 @@ def open_monitor_source(
     if isinstance(source, Source):
         description = source.connect()
         try:
-            conditioner, gain_std = _require_matching_source(model, description)
+            conditioner, gain_std = matching_conditioner(model, description)
         except BaseException:
             source.close()
             raise
@@ -71,9 +71,10 @@ def open_monitor_source(
     )
 
 
-def _require_matching_source(
+def matching_conditioner(
     model: FittedModel, description: SourceDescription
 ) -> tuple[StreamConditioner, Float[Array, " j"] | None]:
+    """Conditioner and gain deviations of a source; raises if it is not of the model's robot."""
     robot = model.robot
     require_joints(description.joints, robot.joints, name="the source", robot=robot.name)
     require_side(model, description.torque_source, "the source")
@@ -96,19 +97,23 @@ def _robot_rows(source: Source) -> Iterator[Row | None]:
             if block is None:
                 yield None
                 continue
-            values = block.values
-            columns = [
-                values.get(name)
-                for name in ("position", "velocity", "signal", "temperature", "commanded_velocity")
-            ]
-            for i, time in enumerate(block.time):
-                position, velocity, signal, temperature, commanded_velocity = (
-                    None if column is None else column[i] for column in columns
-                )
-                assert position is not None and signal is not None
-                yield float(time), position, velocity, signal, temperature, commanded_velocity
+            yield from block_rows(block)
     finally:
         source.close()
+
+
+def block_rows(block: SampleBlock) -> Iterator[Row]:
+    """Arguments of the conditioner's `push`, one sample after the other."""
+    columns = [
+        block.values.get(name)
+        for name in ("position", "velocity", "signal", "temperature", "commanded_velocity")
+    ]
+    for i, time in enumerate(block.time):
+        position, velocity, signal, temperature, commanded_velocity = (
+            None if column is None else column[i] for column in columns
+        )
+        assert position is not None and signal is not None
+        yield float(time), position, velocity, signal, temperature, commanded_velocity
 
 
 def _complete_row(row: Any) -> Row:

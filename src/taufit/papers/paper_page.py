@@ -14,6 +14,7 @@ from taufit.papers.exhibit import (
     Paper,
     count_kinds,
 )
+from taufit.report.charts import chart_group
 from taufit.report.page import (
     Markup,
     Section,
@@ -74,8 +75,7 @@ def _body(exhibit: Exhibit) -> str:
         f'<p class="sub"><sup>{k}</sup> {html.escape(reason)}</p>'
         for k, reason in enumerate(reasons, 1)
     )
-    pictures = "".join(exhibit.figures)
-    return body + (f'<div class="grid">{pictures}</div>' if pictures else "")
+    return body + (chart_group(exhibit.figures, exhibit.label, "pairs") if exhibit.figures else "")
 
 
 def _name(row: ComparedRow, reasons: list[str]) -> Markup:

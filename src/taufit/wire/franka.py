@@ -1,8 +1,8 @@
-"""Franka Robotics' control interface, read only: bytes <-> values, and the source.
+"""Franka Robotics' control interface: bytes <-> values, and the source.
 
 A client connects over TCP (port 1337) and gives the UDP port to which the robot sends its state at
-1 kHz: packed, little-endian, single precision, numbered by the millisecond. Nothing else is sent to
-the robot.
+1 kHz: packed, little-endian, single precision, numbered by the millisecond. Only the load is sent
+to the robot, on request; nothing here moves it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from taufit.core.arrays import Array
+from taufit.core.arrays import Array, Float
 from taufit.core.errors import WireError
 from taufit.wire.datagrams import Datagrams
 from taufit.wire.reconnection import ReconnectingSource
@@ -23,9 +23,11 @@ from taufit.wire.tcp_connection import TcpConnection
 
 PORT = 1337
 VERSION = 10
-CONNECT, GET_MODEL = 0, 11
+CONNECT, SET_LOAD, GET_MODEL = 0, 9, 11
 HEADER = struct.Struct("<III")
 _REQUEST, _ANSWER = struct.Struct("<HH"), struct.Struct("<BH")
+# Mass, centre of mass and inertia by columns.
+_LOAD = struct.Struct("<13d")
 
 # Name and count of the numbers of a state, in order, after its 64-bit number.
 FLOATS = (
@@ -143,8 +145,24 @@ def connect_reply(number: int, accepted: bool, version: int = VERSION) -> bytes:
     return encode_message(CONNECT, number, _ANSWER.pack(0 if accepted else 1, version))
 
 
+def load_request(
+    number: int, mass: float, centre: Float[Array, " 3"], inertia: Float[Array, "3 3"]
+) -> bytes:
+    """Encode the load at the flange: mass, centre [m], inertia about the centre [kg m^2]."""
+    body = _LOAD.pack(mass, *centre, *np.asarray(inertia).T.ravel())
+    return encode_message(SET_LOAD, number, body)
+
+
+def read_load_request(body: bytes) -> dict[str, list[float]]:
+    """Fields of the state that a load request sets."""
+    if len(body) < _LOAD.size:
+        raise WireError("a load that is cut short.")
+    values = list(_LOAD.unpack_from(body))
+    return {"m_load": values[:1], "F_x_Cload": values[1:4], "I_load": values[4:]}
+
+
 class FrankaState(ReconnectingSource):
-    """Source of states of a Franka robot; read only.
+    """Source of states of a Franka robot, which can be given its load.
 
     Args:
         host, port: Address of the robot's control interface.
@@ -190,9 +208,24 @@ class FrankaState(ReconnectingSource):
             return None
         values = {field: table[name][keep].astype(float) for field, name in FIELDS.items()}
         status = {
-            name: table[name][keep].astype(float) for name in ("robot_mode", "O_T_EE", "F_T_EE")
+            name: table[name][keep].astype(float)
+            for name in ("robot_mode", "O_T_EE", "F_T_EE", "F_x_Cload")
         }
+        status["m_load"] = table["m_load"][keep, 0].astype(float)
         return SampleBlock(stamps, values, status)
+
+    def set_load(
+        self, mass: float, centre: Float[Array, " 3"], inertia: Float[Array, "3 3"]
+    ) -> None:
+        """Tell the robot what it carries; WireError if it refuses."""
+        if self._connection is None:
+            raise WireError(f"{self.host} is not connected.")
+        self._connection.send(load_request(1, mass, centre, inertia))
+        answer = b""
+        while len(answer) <= HEADER.size:
+            answer += self._connection.receive(5.0)
+        if answer[HEADER.size] != 0:
+            raise WireError(f"{self.host} refuses a load of {mass:.3f} kg.")
 
     def close(self) -> None:
         """Close the connection."""

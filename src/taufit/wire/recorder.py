@@ -69,6 +69,7 @@ def record(  # noqa: PLR0913 - the public call has one keyword per choice
     callback: Callable[[float], None] | None = None,
     meta: dict[str, Any] | None = None,
     about: dict[str, Any] | None = None,
+    until: Callable[[SampleBlock], bool] | None = None,
 ) -> RecordingResult:
     """Record a source until `seconds` of samples were received, a player ends, or Ctrl-C.
 
@@ -86,6 +87,7 @@ def record(  # noqa: PLR0913 - the public call has one keyword per choice
         callback: Called several times per second with the time recorded so far [s].
         meta: Further metadata of the recording.
         about: Further fields of `Recording`: payload, gain, gain_std.
+        until: Called with every recorded block; the recording ends when it returns True.
     """
     source_description = source.connect() if description is None else description
     further_fields = [
@@ -100,7 +102,7 @@ def record(  # noqa: PLR0913 - the public call has one keyword per choice
         **(about or {}),
         meta={**source_description.meta, "effort": source_description.torque_kind, **(meta or {})},
     )
-    run = _RecordingRun(source, writer, source_description, seconds, player, guard)
+    run = _RecordingRun(source, writer, source_description, seconds, player, guard, until)
     try:
         if player is not None:
             player.prepare()
@@ -135,7 +137,9 @@ class _RecordingRun:
         seconds: float | None,
         player: Player | None,
         guard: PlaybackGuard | None,
+        until: Callable[[SampleBlock], bool] | None,
     ) -> None:
+        self.until = until
         self.source, self.writer, self.seconds, self.player = source, writer, seconds, player
         self.guard = guard
         self.fields = description.fields
@@ -161,6 +165,8 @@ class _RecordingRun:
             if excess is not None:
                 return f"{excess}, and was stopped"
             if self.seconds is not None and self.last - self.first >= self.seconds:
+                return ""
+            if self.until is not None and recorded is not None and self.until(recorded):
                 return ""
 
     def _write(self, block: SampleBlock) -> None:

@@ -39,6 +39,7 @@ STATUS = (
     "speed_scaling",
     "target_speed_fraction",
     "payload",
+    "payload_cog",
     "target_gravity",
     "actual_TCP_pose",
     "tcp_offset",

@@ -21,7 +21,7 @@ _MAX_MESSAGE_BYTES = 1 << 16
 
 
 class VirtualFranka:
-    """Simulated robot of seven joints with Franka's interface; read only.
+    """Simulated robot of seven joints with Franka's interface: its state is read, its load set.
 
     Args:
         arm: Moving simulated robot, at 1000 Hz.
@@ -49,6 +49,7 @@ class VirtualFranka:
         self._ticker = PeriodicThread(1000.0, self._tick, pace=pace)
         self._server: socket.socket | None = None
         self.ended = threading.Event()
+        self.load: dict[str, list[float]] = {}
 
     def __enter__(self) -> VirtualFranka:
         try:
@@ -100,6 +101,7 @@ class VirtualFranka:
                 "ddq_d": a.tolist(),
                 "O_T_EE": pose.tolist(),
                 "O_T_EE_d": pose.tolist(),
+                **self.load,
             },
         )
         for client_address in client_addresses:
@@ -153,7 +155,10 @@ class VirtualFranka:
             return franka.connect_reply(number, accepted)
         if kind == franka.GET_MODEL:
             return franka.encode_message(kind, number, b"\0" + self._model)
-        # Settings are accepted without effect; motion commands are rejected.
+        if kind == franka.SET_LOAD:
+            self.load = franka.read_load_request(body)
+            return franka.encode_message(kind, number, b"\0")
+        # Other settings are accepted without effect; motion commands are rejected.
         return franka.encode_message(kind, number, b"\0" if kind > 2 else b"\x02")
 
 
