@@ -215,28 +215,35 @@ def _write(path: Path, layout: Layout, columns: dict[str, np.ndarray]) -> Path:
 
 
 def judge(paths: list[Path], truth: Truth, layout: Layout) -> tuple[str, str]:
-    """Outcome of a draft: right, marked or wrong, with its reason."""
+    """Outcome of a draft with its reason: right, marked or wrong.
+
+    Right: exactly what no reader can know is marked, and all else is read as it was recorded. For a
+    log without one of the robot's joints: an error that names this joint and no other. Marked: the
+    draft is refused or asks for more than is unknown, but nothing is wrong unasked. Wrong: a value
+    differs although its key is not marked; a remark beside it does not help.
+    """
     from taufit.core.errors import TaufitError
     from taufit.recording import read_map, read_recordings, reorder_joints
     from taufit.workflow.draft import draft_files
 
+    unknown = set() if layout.clock or layout.velocity else {"rate_hz"}
     try:
         result = draft_files(paths, robot=truth.robot)
         assert result.draft is not None
-        page = result.draft.page
-        if result.draft.unknowns:
-            if layout.clock:
-                return "marked", f"unknown: {result.draft.unknowns}"
-            page = {**page, "rate_hz": RATE_HZ}
+        marked = dict(result.draft.unknowns)
+        page = {**result.draft.page, **({"rate_hz": RATE_HZ} if "rate_hz" in marked else {})}
         (recording,) = read_recordings(result.paths[0], column_map=read_map(page))
         recording = reorder_joints(recording, truth.robot.joint_names, robot=truth.robot.name)
     except TaufitError as error:
-        return "right" if layout.missing else "marked", str(error).splitlines()[0]
-    wrong = _differences(recording, truth)
-    if not wrong:
-        return "right", ""
-    is_said = bool(result.draft.open_questions)
-    return ("marked" if is_said else "wrong"), ", ".join(wrong)
+        text = str(error)
+        names = {name for name in truth.robot.joint_names if name in text}
+        is_right = layout.missing and names == {truth.robot.joint_names[-1]}
+        return "right" if is_right else "marked", text.splitlines()[0]
+    if wrong := _differences(recording, truth):
+        return "wrong", ", ".join(wrong)
+    if marked.keys() != unknown:
+        return "marked", f"marked {sorted(marked)}, unknown are {sorted(unknown)}"
+    return "right", ""
 
 
 def _differences(recording: object, truth: Truth) -> list[str]:

@@ -119,6 +119,7 @@ def command(
             request,
             sign_hints=model.hints(nominal.joint_names),
             ignore_contradictions=result.ignore_contradictions,
+            allow_standing_joints=True,
             allow_repeats=result.allow_repeats,
             provenance={**inputs, "arguments": list(fit_arguments.get())},
             cache=cache,

@@ -393,5 +393,6 @@ def _acceleration_bins(
     """
     if noise is None:
         return np.ones(len(max_change))
-    bins = np.ceil(np.sqrt(2.0) * noise / (_NOISE_FRACTION * max_change))
+    # A joint that stands throughout has neither noise nor changes.
+    bins = np.ceil(np.sqrt(2.0) * noise / (_NOISE_FRACTION * np.maximum(max_change, 1e-12)))
     return np.clip(bins, 1.0, float(_MAX_BINS))

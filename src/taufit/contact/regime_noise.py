@@ -77,8 +77,8 @@ def contact_rate(rate_hz: float) -> float:
 def standstill_speed(samples: Samples) -> float:
     """Speed below which a joint stands, from velocities at standstill [rad/s or m/s]."""
     # Breakaway of the joints is not simultaneous: leave out the time around starts.
-    kernel = np.ones(2 * round(_MOTION_MARGIN_S * samples.rate_hz) + 1)
-    near_motion = np.convolve(samples.in_motion, kernel, "same") > 0.5
+    margin = min(round(_MOTION_MARGIN_S * samples.rate_hz), (len(samples.in_motion) - 1) // 2)
+    near_motion = np.convolve(samples.in_motion, np.ones(2 * margin + 1), "same") > 0.5
     standing_velocity = samples.friction_velocity[~near_motion]
     if len(standing_velocity) < 50:
         return StateSettings().standstill

@@ -10,6 +10,7 @@ from taufit.core.arrays import Array, Float
 from taufit.core.errors import PoorExcitationError, RecordingError
 from taufit.model.torque_model import TorqueModel
 from taufit.recording import require_joints
+from taufit.recording.finding import Finding
 from taufit.signals.sample_source import SampleSource, as_source
 from taufit.signals.samples import Samples
 
@@ -113,8 +114,27 @@ class DataAmount:
         ]
 
 
+def standing_joint_findings(model: TorqueModel, source: SampleSource) -> list[Finding]:
+    """Finding on joints whose range of motion shows neither friction nor inertia."""
+    still = np.flatnonzero(source.summary.ranges["position"].width < _MIN_RANGE)
+    if not len(still):
+        return []
+    joint_text = ", ".join(f"{i + 1} ({model.robot.joint_names[i]})" for i in still)
+    text = (
+        f"joint {joint_text} does not move: neither its friction nor the inertia it turns can "
+        "be seen.\nAdd a recording in which every joint turns back and forth, or plan one with "
+        "`taufit design`."
+    )
+    return [Finding("standing_joints", "error", text)]
+
+
 def require_sufficient_data(
-    model: TorqueModel, samples: Samples | SampleSource, *, with_prior: bool = False
+    model: TorqueModel,
+    samples: Samples | SampleSource,
+    *,
+    with_prior: bool = False,
+    allow_standing_joints: bool = False,
+    allow_short_motion: bool = False,
 ) -> None:
     """Raise if the robot differs, joints do not move, or the recording is too short."""
     source = as_source(samples)
@@ -134,21 +154,17 @@ def require_sufficient_data(
             "noise or shaking.\n"
             "Look at the recording with `taufit convert RECORDING --report`, and move faster."
         )
-    still = np.flatnonzero(span < _MIN_RANGE)
-    if len(still):
-        joint_text = ", ".join(f"{i + 1} ({model.robot.joint_names[i]})" for i in still)
-        raise PoorExcitationError(
-            f"joint {joint_text} does not move: neither its friction nor the inertia it turns can "
-            "be seen.\n"
-            "Add a recording in which every joint turns back and forth, or plan one with "
-            "`taufit design`."
-        )
+    findings = standing_joint_findings(model, source)
+    is_still = float(span.max()) < _MIN_RANGE
+    if findings and (is_still or not allow_standing_joints):
+        raise PoorExcitationError(findings[0].message)
     amount = DataAmount.from_samples(model, source)
     has_masses = bool(np.any(model.robot.parameters))
     has_prior = with_prior and has_masses
-    if amount.seconds < _MIN_DURATION_S or amount.samples_per_parameter < (
+    is_short = amount.seconds < _MIN_DURATION_S or amount.samples_per_parameter < (
         _MIN_PER_PARAMETER_WITH_PRIOR if has_prior else _MIN_PER_PARAMETER
-    ):
+    )
+    if is_short and not (allow_short_motion and has_prior and amount.seconds > 0.0):
         raise RecordingError(
             f"{', '.join(dict.fromkeys(source.names))}: {amount.describe('are too short')}\n"
             f"Record at least {amount.sufficient_duration_s:.0f} s, raise --cutoff-hz, or choose "

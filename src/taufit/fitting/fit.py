@@ -153,6 +153,7 @@ def fit(  # noqa: PLR0913 - one parameter per setting
     friction_prior: FrictionPrior | None = None,
     load: Float[Array, " p"] | None = None,
     ignore_contradictions: bool = False,
+    allow_standing_joints: bool = False,
 ) -> Estimate:
     """Estimate the parameters of a model from samples, with their uncertainty.
 
@@ -173,7 +174,9 @@ def fit(  # noqa: PLR0913 - one parameter per setting
             terms dropped in it.
         load: Parameters whose rigid-body torque is the initial load of load-dependent friction, if
             known.
-        ignore_contradictions: Whether torque that the robot does not explain is a warning only.
+        ignore_contradictions: Whether torque that the robot does not explain is a warning only,
+            and motion too short for a fit no error.
+        allow_standing_joints: Whether joints that do not move are no error.
 
     Raises:
         RecordingError: If the recording is too short or contradicts the robot.
@@ -189,7 +192,13 @@ def fit(  # noqa: PLR0913 - one parameter per setting
     """
     automatic = estimator is None
     source = as_source(samples)
-    require_sufficient_data(model, source, with_prior=automatic)
+    require_sufficient_data(
+        model,
+        source,
+        with_prior=automatic,
+        allow_standing_joints=allow_standing_joints,
+        allow_short_motion=ignore_contradictions,
+    )
     amount = DataAmount.from_samples(model, source)
     confounded = confounded_terms(model, source.excerpt)
     dropped = (*dropped, *parameters_without_data(model, source))

@@ -91,10 +91,11 @@ def checksum(columns: dict[str, Float[Array, " n"]]) -> int:
 
 
 def has_canonical_names(names: tuple[str, ...] | list[str]) -> bool:
-    """Whether columns are named as in taufit's files."""
+    """Whether columns are named as in taufit's files, and none has another name for torque."""
     names = list(names)
     signal = any(f"{QUANTITIES[name].prefix}_1" in names for name in SIGNALS)
-    return "t" in names and "q_1" in names and signal
+    has_rival = any(name.startswith(("tau", "effort", "trq")) for name in names)
+    return "t" in names and "q_1" in names and signal and not has_rival
 
 
 def from_columns(

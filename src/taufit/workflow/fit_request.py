@@ -33,8 +33,9 @@ class FitRequest:
         friction, terms, rotor_inertia, offset, compensator, temperature: Terms of the model.
         joint_zeros, joint_zero_std, prismatic_zero_std: Joint zero offsets to estimate.
         estimator, sign_hints, sign_method: Estimation of parameters and signs.
-        ignore_contradictions, provenance: Tolerated contradictions, and data sources for the model
-            file.
+        ignore_contradictions, allow_standing_joints: Tolerated contradictions, and whether joints
+            that do not move make a poor model instead of an error.
+        provenance: Data sources for the model file.
         processes, cache, callback: Execution of the fit.
         allow_repeats: Whether files with equal contents count separately.
     """
@@ -57,6 +58,7 @@ class FitRequest:
     sign_hints: Sequence[SignHint] = ()
     sign_method: Literal["exact", "tree"] = "exact"
     ignore_contradictions: bool = False
+    allow_standing_joints: bool = False
     provenance: Mapping[str, Any] | None = None
     processes: int | None = 1
     cache: Cache | File | None = None
@@ -74,6 +76,11 @@ class FitRequest:
         from taufit.estimators import as_estimator
 
         return as_estimator(self.estimator)
+
+    @property
+    def allows_standing_joints(self) -> bool:
+        """Whether joints that do not move are no error."""
+        return self.allow_standing_joints or self.ignore_contradictions
 
     @property
     def selects_terms(self) -> bool:
@@ -104,6 +111,7 @@ class FitChoices(TypedDict, total=False):
     sign_hints: Sequence[SignHint]
     sign_method: Literal["exact", "tree"]
     ignore_contradictions: bool
+    allow_standing_joints: bool
     provenance: Mapping[str, Any] | None
     processes: int | None
     cache: Cache | File | None

@@ -85,6 +85,8 @@ def identify(
         provenance: Description of the data sources for the model file.
         ignore_contradictions: Whether to fit although the recording contradicts the robot or has
             invalid numbers.
+        allow_standing_joints: Whether joints that do not move make a poor model that names them,
+            instead of an error.
         processes: Number of processes that share the files; None for one per processor. Results do
             not depend on it.
         cache: Folder for cached results on files, so that a later fit reads only new files

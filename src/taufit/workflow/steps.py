@@ -25,7 +25,11 @@ from taufit.diagnosis.hypothesis_test import HypothesisTest
 from taufit.diagnosis.undescribed_load import load_finding, missing_links_finding, with_load
 from taufit.estimators import Estimator
 from taufit.fitting import automatic_model, fitted_model
-from taufit.fitting.data_sufficiency import DataAmount, require_sufficient_data
+from taufit.fitting.data_sufficiency import (
+    DataAmount,
+    require_sufficient_data,
+    standing_joint_findings,
+)
 from taufit.fitting.fit import fit
 from taufit.fitting.selection.ripple import with_ripple
 from taufit.fitting.unidirectional_joints import unidirectional_findings
@@ -159,7 +163,13 @@ def build_structure(request: FitRequest, data: TrainingData) -> FitState:
     """Requested model with joint zero offsets; raises for insufficient data."""
     robot, source = _with_compensators(data.robot, request.compensator), data.source
     model = model_from_request(request, robot)
-    require_sufficient_data(model, source, with_prior=request.fixed_estimator is None)
+    require_sufficient_data(
+        model,
+        source,
+        with_prior=request.fixed_estimator is None,
+        allow_standing_joints=request.allows_standing_joints,
+        allow_short_motion=request.ignore_contradictions,
+    )
     if not request.joint_zeros:
         return FitState(robot, model, source)
     from taufit.calibration.joint_zeros import estimate_requested_zeros
@@ -207,6 +217,7 @@ def diagnose(request: FitRequest, data: TrainingData, state: FitState) -> FitSta
     findings = [*channels, *(cause.finding for cause in causes), *data.findings]
     load = _find_undescribed_load(data, evidence, findings)
     findings += unidirectional_findings(excerpt) + load
+    findings += standing_joint_findings(state.model, source)
     model = state.model
     has_load = any(finding.kind == "undescribed_load" for finding in load)
     if has_load and evidence is not None and request.fixed_estimator is None:
@@ -310,6 +321,7 @@ def solve(request: FitRequest, state: FitState) -> Fit:
             load=state.load,
             friction_prior=friction_prior,
             ignore_contradictions=request.ignore_contradictions,
+            allow_standing_joints=request.allows_standing_joints,
         )
     thermal = None if state.temperature_fit is None else state.temperature_fit.thermal
     fitted = fitted_model(state.model, estimate, state.source, thermal=thermal, tilt=state.tilt)

@@ -74,7 +74,9 @@ def _parabola_minimum(losses: dict[float, float]) -> float:
     k = min(max(int(np.argmin([losses[w] for w in widths])), 1), len(widths) - 2)
     x = np.log(widths[k - 1 : k + 2])
     y = np.array([losses[w] for w in widths[k - 1 : k + 2]])
-    curve, slope, _ = np.polyfit(x - x[1], y, 2)
+    below, above = (y[0] - y[1]) / (x[0] - x[1]), (y[2] - y[1]) / (x[2] - x[1])
+    curve = (above - below) / (x[2] - x[0])
+    slope = below - curve * (x[0] - x[1])
     step = -0.5 * slope / curve if curve > 0.0 else 0.0
     return float(np.exp(np.clip(x[1] + step, x[0], x[2])))
 

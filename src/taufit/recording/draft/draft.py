@@ -12,6 +12,7 @@ from taufit.recording.draft.from_names import (
     COMPUTED,
     MEASURED,
     ColumnGroup,
+    is_command_name,
     name_groups,
     name_words,
     run_column,
@@ -72,10 +73,7 @@ def draft_map(
     run = run_column(names)
     time = time_column(names)
     skip = [*text_columns, *(i for i in (run, time and time[0]) if i is not None)]
-    groups = [_crop_group(group, joints) for group in name_groups(names, skip, joint_names)]
-    by_name = [_select_joints(group, joint_names, table) for group in groups]
-    position = _pick_group(by_name, "position", table, joints)
-    signals = _rank_signals(by_name, position, table)
+    by_name, position, signals = _groups_by_name(table, skip, joints, joint_names)
     reasons: list[str] = []
     rate: float | None = None
     if position is not None and signals:
@@ -89,12 +87,34 @@ def draft_map(
         if time_and_layout is None:
             raise recognition_error(table, False)
         time, value_layout = time_and_layout
-        column_groups, rate = list(value_layout.groups), value_layout.rate_hz
+        column_groups = _with_commands_by_name(list(value_layout.groups), names)
+        rate = value_layout.rate_hz
         count = len(next(g for g in column_groups if g.quantity == "position").columns)
         _require_joint_count(count, joints, table)
         reasons += value_layout.reasons
     robot = NominalRobot(tuple(joint_names), gravity, inertial)
     return MapWriter(table, column_groups, time, run, rate, robot, reasons).draft()
+
+
+def _groups_by_name(
+    table: Table, skip: Sequence[int], joints: int | None, joint_names: Sequence[str]
+) -> tuple[list[ColumnGroup], ColumnGroup | None, list[ColumnGroup]]:
+    """Groups by their names, the one of position, and torque channels, the one to use first.
+
+    A joint's name alone means its position if no other position but a torque is named.
+    """
+
+    def groups(bare_is_position: bool) -> list[ColumnGroup]:
+        out = name_groups(table.names, skip, joint_names, bare_is_position=bare_is_position)
+        out = [_crop_group(group, joints) for group in out]
+        return [_select_joints(group, joint_names, table) for group in out]
+
+    by_name = groups(False)
+    position = _pick_group(by_name, "position", table, joints)
+    if position is None and any(group.quantity in ("torque", "current") for group in by_name):
+        by_name = groups(True)
+        position = _pick_group(by_name, "position", table, joints)
+    return by_name, position, _rank_signals(by_name, position, table)
 
 
 def _without_text_columns(table: Table) -> tuple[Table, list[int]]:
@@ -255,6 +275,23 @@ def _target_groups(candidate_groups: list[ColumnGroup]) -> list[ColumnGroup]:
                     key=candidates[0].key,
                 )
             )
+    return out
+
+
+def _with_commands_by_name(groups: list[ColumnGroup], names: Sequence[str]) -> list[ColumnGroup]:
+    """Groups found by values, with measured and commanded motion as their names say."""
+    out = groups
+    for quantity in ("position", "velocity"):
+        measured = next((g for g in groups if g.quantity == quantity), None)
+        command = next((g for g in groups if g.quantity == f"commanded_{quantity}"), None)
+        if measured is None or command is None:
+            continue
+        if is_command_name(names[measured.columns[0]]) > is_command_name(names[command.columns[0]]):
+            exchanged = {
+                id(measured): replace(command, quantity=quantity, unit=measured.unit),
+                id(command): replace(measured, quantity=command.quantity, unit=command.unit),
+            }
+            out = [exchanged.get(id(group), group) for group in out]
     return out
 
 

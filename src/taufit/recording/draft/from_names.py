@@ -18,52 +18,64 @@ from taufit.recording.quantity import QUANTITIES
 _WORDS: dict[str, tuple[str, ...]] = {
     "position": (
         "q", "qs", "pos", "position", "positions", "angle", "angles", "theta", "ang", "jpos",
-        "jntpos", "qpos", "phi",
+        "jntpos", "qpos", "phi", "winkel", "achswinkel", "gelenkwinkel", "lage", "posizione",
+        "posicion",
     ),
     "velocity": (
         "dq", "qd", "qdot", "vel", "velocity", "velocities", "speed", "dtheta", "thetadot", "qp",
-        "qvel", "jvel", "omega", "rate", "dqs", "qds",
+        "qvel", "jvel", "omega", "rate", "dqs", "qds", "geschwindigkeit", "drehzahl", "vitesse",
+        "velocidad", "velocita",
     ),
     "acceleration": (
         "ddq", "qdd", "qddot", "acc", "acceleration", "accelerations", "accel", "ddtheta", "qpp",
-        "ddqs", "qdds",
+        "ddqs", "qdds", "beschleunigung", "qacc", "alpha",
     ),
     "torque": (
         "tau", "torque", "torques", "effort", "efforts", "trq", "moment", "moments", "tq", "taus",
-        "tauj", "jtrq", "jnttrq", "load", "qfrc", "eff", "jeff", "torq",
+        "tauj", "jtrq", "jnttrq", "load", "qfrc", "eff", "jeff", "torq", "drehmoment",
+        "drehmomente", "coppia", "m",
     ),
-    "current": ("cur", "current", "currents", "i", "amp", "amps", "curr", "iq", "imotor"),
-    "temperature": ("temp", "temperature", "temperatures"),
+    "current": (
+        "cur", "current", "currents", "i", "amp", "amps", "curr", "iq", "imotor", "strom",
+        "motorstrom", "courant", "corriente", "corrente",
+    ),
+    "temperature": ("temp", "temperature", "temperatures", "temperatur"),
 }  # fmt: skip
-_TIME = ("t", "time", "timestamp", "stamp", "seconds", "secs", "clock", "timestamps", "times")
+_TIME = (
+    "t", "time", "timestamp", "stamp", "seconds", "secs", "clock", "timestamps", "times",
+    "datetime", "zeit", "zeitstempel", "uhrzeit", "temps", "tiempo", "tempo",
+)  # fmt: skip
 _RUN = ("run", "episode", "trial", "run_id", "episode_index", "trajectory")
 # Words that change the meaning of a column, and words without meaning.
 _COMMANDED = (
     "target", "cmd", "command", "commanded", "desired", "des", "d", "ref", "reference", "goal",
     "set", "setpoint", "action", "planned", "nominal", "c", "ipo",
+    "soll", "sollwert", "consigne",
 )  # fmt: skip
 _QUALIFIERS = (
     "ext", "external", "hat", "filtered", "err", "error", "rel", "mot", "motor", "gravity", "g",
     "friction", "coriolis", "std", "max", "min", "limit", "safety", "output", "control", "tcp",
     "hat", "k", "o", "model", "residual", "predicted", "robot", "standard", "digital", "io",
     "momentum", "runtime", "scaling", "speed", "cmptd", "computed", "calc", "calculated", "est",
-    "estimated", "sim", "simulated", "feedforward", "ff", "virtual",
+    "estimated", "sim", "simulated", "feedforward", "ff", "virtual", "modell", "inverse",
 )  # fmt: skip
 # Words that mark values of a model instead of a sensor, and words that mark a sensor.
 COMPUTED = frozenset(
     ("cmptd", "computed", "calc", "calculated", "est", "estimated", "sim", "simulated", "model",
-     "predicted", "feedforward", "ff", "virtual", "hat")
+     "predicted", "feedforward", "ff", "virtual", "hat", "modell", "inverse")
 )  # fmt: skip
-MEASURED = frozenset(("measured", "meas", "msr", "actual", "sensor", "real"))
+MEASURED = frozenset(("measured", "meas", "msr", "actual", "act", "sensor", "real", "ist"))
 _FILLERS = (
     "actual", "measured", "meas", "msr", "real", "state", "states", "joint", "joints", "jnt",
     "axis", "a", "j", "fb", "feedback", "field", "observation", "msg", "data", "robot", "values",
     "value", "link", "sensor", "as", "motor",
+    "ist", "istwert", "achse", "gelenk", "act",
 )  # fmt: skip
 _UNITS = {
     "deg": "deg", "degree": "deg", "degrees": "deg", "rad": "rad", "mrad": "mrad", "turn": "turn",
-    "rpm": "rpm", "nm": "N m", "mnm": "mN m", "ma": "mA", "ampere": "A", "ms": "ms", "us": "us",
-    "ns": "ns", "nsec": "ns", "msec": "ms", "usec": "us", "nanosec": "ns", "millis": "ms",
+    "°": "deg", "grad": "deg", "rpm": "rpm", "nm": "N m", "mnm": "mN m", "ma": "mA",
+    "ampere": "A", "ms": "ms", "us": "us", "ns": "ns", "nsec": "ns", "msec": "ms", "usec": "us",
+    "nanosec": "ns", "millis": "ms",
     "micros": "us", "nanos": "ns", "sec": "s", "mm": "mm", "degps": "deg", "dps": "deg", "s": "s",
 }  # fmt: skip
 
@@ -139,16 +151,22 @@ def run_column(names: Sequence[str]) -> int | None:
 
 
 def name_groups(
-    names: Sequence[str], skip: Sequence[int] = (), joint_names: Sequence[str] = ()
+    names: Sequence[str],
+    skip: Sequence[int] = (),
+    joint_names: Sequence[str] = (),
+    *,
+    bare_is_position: bool = False,
 ) -> list[ColumnGroup]:
     """Groups of columns whose names give their quantity, in the order of the file.
 
-    Columns that contain one of the robot's `joint_names` belong to that joint.
+    Columns that contain one of the robot's `joint_names` belong to that joint. With
+    `bare_is_position`, a joint's name or number alone (J1, AXIS_ACT.A1) means its position.
     """
     columns = [
         column
         for index, name in enumerate(names)
-        if index not in skip and (column := _named_column(index, name, joint_names)) is not None
+        if index not in skip
+        and (column := _named_column(index, name, joint_names, bare_is_position)) is not None
     ]
     kinds: dict[tuple[object, ...], list[_Column]] = {}
     for column in columns:
@@ -166,13 +184,26 @@ def name_groups(
     return [group for members in by_layout.values() for group in _group_members(members)]
 
 
-def _named_column(index: int, name: str, joint_names: Sequence[str]) -> _Column | None:
+def _named_column(
+    index: int, name: str, joint_names: Sequence[str], bare_is_position: bool
+) -> _Column | None:
     """Column of a quantity, of one of the robot's joints if it has its name."""
     joint = _robot_joint(name, joint_names)
+    other_name = name if joint is None else name.replace(joint, " ", 1)
+    is_bare = bare_is_position and _is_bare_joint(other_name, joint is not None)
+    column = _column(index, other_name, "position" if is_bare else None)
     if joint is None:
-        return _column(index, name)
-    column = _column(index, name.replace(joint, " ", 1))
+        return column
     return None if column is None else replace(column, number=None, name=joint)
+
+
+def _is_bare_joint(name: str, has_joint: bool) -> bool:
+    """Whether a name is a joint's number or name, besides words without a quantity."""
+    words = [word for word, _, _ in name_words(name)]
+    is_numbered = bool(words) and words[-1].isdigit() and words[0] not in _TIME
+    return (has_joint or is_numbered) and all(
+        word.isdigit() or word in (*_FILLERS, *_COMMANDED) for word in words
+    )
 
 
 def _robot_joint(name: str, joint_names: Sequence[str]) -> str | None:
@@ -226,7 +257,8 @@ def _quantity(word_list: list[tuple[str, int, int]]) -> tuple[str | None, int]:
             # The last word that names a quantity decides (current_as_torque is a torque), but a
             # single letter does not override a word.
             beats = quantity is None or len(word) > 1 or len(word_list[word_index][0]) == 1
-            if word in spellings and beats:
+            # `m` is a moment as in M1, not a unit as in [m].
+            if word in spellings and beats and (word != "m" or index == 0):
                 quantity, word_index = candidate, index
     if quantity == "current":
         # TorqueCur is a torque computed from the current.
@@ -249,9 +281,11 @@ def _joint_number(
     return int(text), name[:start] + "{}" + name[end:] if is_plain else None
 
 
-def _column(index: int, name: str) -> _Column | None:
+def _column(index: int, name: str, bare_quantity: str | None = None) -> _Column | None:
     word_list = name_words(name)
-    quantity, quantity_index = _quantity(word_list)
+    quantity, quantity_index = (
+        _quantity(word_list) if bare_quantity is None else (bare_quantity, -1)
+    )
     if quantity is None:
         return None
     number, pattern = _joint_number(word_list, name)
@@ -281,6 +315,11 @@ def _joint_digit(
         if previous in ("joint", "axis", "jnt", "j", "a", "link") or _is_quantity(previous):
             return index, text
     return digits[-1]
+
+
+def is_command_name(name: str) -> bool:
+    """Whether a name contains a word for commanded values."""
+    return any(word in _COMMANDED for word, _, _ in name_words(name))
 
 
 def is_quantity_name(name: str) -> bool:

@@ -32,6 +32,10 @@ _MIN_ACCELERATION_CORRELATION = 0.85
 # Minimum fraction of the variance of a torque explained by gravity, friction and inertia.
 _MIN_TORQUE_FRACTION = 0.5
 _WINDOWS = 400
+# Lag of second differences of position [s].
+_LAG_S = 0.15
+# Smallest fraction of pairs of columns in which a torque is rougher than a position.
+_MIN_SMOOTHER_FRACTION = 0.75
 # Largest position that is taken for radians, and relative tolerance of a usual sampling rate.
 _LARGEST_RADIANS, _USUAL_RATE_TOLERANCE = 4 * np.pi, 0.03
 _MAX_JOINTS = 12
@@ -247,7 +251,11 @@ class _MotionBasis:
         scale = 1.0 if np.abs(q).max() < 4 * np.pi else np.pi / 180.0
         v = values[:, velocity] if velocity is not None else np.gradient(q, time, axis=0)
         self.width = width = max(1, len(values) // 2000)
-        a = (v[4:] - v[:-4]) / (time[4:] - time[:-4])[:, None]
+        # Coarse time stamps repeat.
+        step = (
+            np.median(np.diff(time)) if np.median(np.diff(time)) > 0 else np.ptp(time) / len(time)
+        )
+        a = (v[4:] - v[:-4]) / np.maximum(time[4:] - time[:-4], step)[:, None]
         a = np.vstack([a[:2], a, a[-2:]])
         self.q, self.v = q[self.rows], v[self.rows]
         self.a = _smooth(a, 4 * width)[self.rows]
@@ -396,28 +404,67 @@ def _layout_without_velocity(
     count = joints or (column_count // 2 if column_count % 2 == 0 else 0)
     if count < 1 or column_count < 2 * count or columns != list(range(start, start + column_count)):
         return None
-    log_roughness = np.log([_roughness(values[:, [c]]) + 1e-12 for c in range(values.shape[1])])
-    options = [(1, start, start + count), (1, start + count, start)]
-    if column_count == 2 * count:
-        options += [(2, start, start + 1), (2, start + 1, start)]
-    contrasts = [
-        float(
-            np.median(log_roughness[_block(b, k, count)])
-            - np.median(log_roughness[_block(a, k, count)])
-        )
-        for k, a, b in options
-    ]
-    if not max(contrasts) > 0.0:
-        return None
-    stride, first, _ = options[int(np.argmax(contrasts))]
+    stride, first = 1, _twice_integrated_block(values, time, columns[::count], count)
+    reason = "twice the integral of others: position and acceleration"
+    if first is None:
+        shape = _smoothest_block(values, start, column_count, count)
+        if shape is None:
+            return None
+        stride, first = shape
+        reason = "the smoothest: position; no column is their derivative"
     position = _block(first, stride, count)
     unit, _ = _angle_units(values[:, position], 1.0)
-    reasons = [
-        f"columns {position[0] + 1} to {position[-1] + 1} are the smoothest: position; no column "
-        "is their derivative"
-    ]
+    reasons = [f"columns {position[0] + 1} to {position[-1] + 1} are {reason}"]
     motion = _MotionBasis(values, position, None, time)
     used = {*position, *skip}
     column_groups = [ColumnGroup("position", tuple(position), unit=unit)]
     column_groups += _command_and_torque_groups(values, motion, used, stride, count, reasons)
     return TableLayout(tuple(column_groups), None, tuple(reasons))
+
+
+def _smoothest_block(
+    values: Float[Array, "n c"], start: int, columns: int, count: int
+) -> tuple[int, int] | None:
+    """Stride and first column of the positions among two quantities: those that change smoothly."""
+    log_roughness = np.log([_roughness(values[:, [c]]) + 1e-12 for c in range(values.shape[1])])
+    options = [(1, start, start + count), (1, start + count, start)]
+    if columns == 2 * count:
+        options += [(2, start, start + 1), (2, start + 1, start)]
+
+    def contrast(option: tuple[int, int, int]) -> tuple[float, float]:
+        """Fraction of pairs in which the torque is rougher, and by how much in the middle."""
+        stride, first, second = option
+        smooth = log_roughness[_block(first, stride, count)]
+        rough = log_roughness[_block(second, stride, count)]
+        fraction = float(np.mean(rough[:, None] > smooth[None, :]))
+        return fraction, float(np.median(rough) - np.median(smooth))
+
+    best = max(options, key=contrast)
+    return best[:2] if contrast(best)[0] > _MIN_SMOOTHER_FRACTION else None
+
+
+def _twice_integrated_block(
+    values: Float[Array, "n c"], time: Float[Array, " n"], starts: Sequence[int], count: int
+) -> int | None:
+    """First column of the block whose second derivative is another block; None without one.
+
+    With h a lag of rows, q(t + h) - 2 q(t) + q(t - h) is the acceleration, averaged by a triangle
+    of width 2 h, times the square of the lag.
+    """
+    lag = max(1, round(_LAG_S / max(float(np.median(np.diff(time))), 1e-9)))
+    if len(values) < 20 * lag:
+        return None
+    kernel = np.convolve(np.ones(lag), np.ones(lag)) / lag**2
+    rows = slice(lag, len(values) - lag, max(1, lag // 4))
+    blocks = [s for s in starts if s + count <= values.shape[1]]
+    seconds = values[2 * lag :] - 2.0 * values[lag:-lag] + values[: -2 * lag]
+    means = np.stack([np.convolve(c, kernel, "same") for c in values.T], axis=1)[lag:-lag]
+    for first, second in product(blocks, blocks):
+        if first != second:
+            a, b = (x[rows][:, s : s + count] for x, s in ((seconds, first), (means, second)))
+            a, b = a - a.mean(axis=0), b - b.mean(axis=0)
+            size = np.linalg.norm(a, axis=0) * np.linalg.norm(b, axis=0)
+            correlation = np.sum(a * b, axis=0)[size > 0] / size[size > 0]
+            if len(correlation) and np.median(correlation) > _MIN_INTEGRAL_CORRELATION:
+                return first
+    return None

@@ -11,7 +11,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import RecordingError
-from taufit.recording.draft.from_names import ColumnGroup, name_groups
+from taufit.recording.draft.from_names import COMPUTED, ColumnGroup, name_groups
 from taufit.recording.draft.from_values import (
     TableLayout,
     guess_time_unit,
@@ -153,6 +153,11 @@ class MapWriter:
             raise recognition_error(self.table, True)
         measured = min(signals, key=lambda g: g.commanded)
         kind = self._signal(position, measured)
+        if COMPUTED & set(measured.qualifiers):
+            self.open_questions.append(
+                f"{self._channel(measured)} is a computed torque by its name, and no measured one "
+                "was found: a model fitted to it repeats that computation"
+            )
         other_signals = [g for g in signals if g is not measured]
         self._add_measured(columns, other_signals, measured, kind)
         others = self._targets(columns, other_signals, position, kind)

@@ -48,11 +48,15 @@ def read_csv_table(path: Path, column_map: ColumnMap | None = None) -> Table:
     meta = {"page": pages[0].removeprefix(META_MARK)} if pages else {}
     if has_header:
         names = tuple(cell.strip().strip('"') for cell in first)
+        if len(set(names)) == 1:  # A line of units or dashes below names in a comment.
+            in_comment = _names_from_comment(comments, delimiter, len(first))
+            names = in_comment if any(in_comment) else names
         text = _without_units(text.lstrip("\n").partition("\n")[2], delimiter, decimal, findings)
         if not text.strip():
             raise RecordingError(f"{path} has a header and no rows.")
     else:
-        names = _names_from_comment(comments if not meta else [], delimiter, len(first))
+        count = len(first) - (len(first) > 2 and not first[-1].strip())
+        names = _names_from_comment(comments if not meta else [], delimiter, count)
 
     values, bad = _read_values(text, delimiter, decimal, names, findings)
     rows = np.arange(1, len(values) + 1)
@@ -119,16 +123,52 @@ def _read_values(
     text: str, delimiter: str, decimal: str, names: tuple[str, ...], findings: list[Finding]
 ) -> tuple[Float[Array, "n c"], list[tuple[int, int, str]]]:
     """Numbers of a table, NaN in text columns, and cells that are no numbers."""
+    text = _without_last_separators(_without_remarks(text), delimiter, len(names))
     texts = _text_columns(text, delimiter, decimal, len(names))
-    if texts:
+    values, bad = _read_with_arrow(text, delimiter, decimal, len(names), texts), []
+    if values is None:
+        values, bad = _read_by_cells(text, delimiter, decimal, len(names), texts)
+    if texts := texts - _fill_time_stamps(values, text, delimiter, texts):
         labels = ", ".join(names[i] or str(i + 1) for i in sorted(texts))
         findings.append(
             Finding("text_columns", "info", f"columns {labels} hold no numbers", "not read")
         )
-    values = _read_with_arrow(text, delimiter, decimal, len(names), texts)
-    if values is not None:
-        return values, []
-    return _read_by_cells(text, delimiter, decimal, len(names), texts)
+    return values, bad
+
+
+def _without_remarks(text: str) -> str:
+    """Text without lines that start with # or %."""
+    if "\n#" not in text and "\n%" not in text:
+        return text
+    return "\n".join(line for line in text.split("\n") if not line.startswith(("#", "%")))
+
+
+def _without_last_separators(text: str, delimiter: str, columns: int) -> str:
+    """Text without separators at the ends of lines, where every line has one too many."""
+    head = [line for line in text[:65536].split("\n")[:-1] if line.strip()][:_HEAD_LINES]
+    counts = [len(_cells(line, delimiter)) for line in head if line.rstrip(" ").endswith(delimiter)]
+    if delimiter == " " or counts != [columns + 1] * len(head) or not head:
+        return text
+    return "\n".join(line.rstrip(" ").removesuffix(delimiter) for line in text.split("\n"))
+
+
+def _fill_time_stamps(
+    values: Float[Array, "n c"], text: str, delimiter: str, texts: frozenset[int]
+) -> frozenset[int]:
+    """Fill columns of dates and times with their seconds; returns these columns."""
+    if not texts:
+        return frozenset()
+    from taufit.recording.readers.date_times import stamp_seconds
+
+    rows = [_cells(line, delimiter) for line in text.split("\n") if line.strip()]
+    filled = {
+        i: seconds
+        for i in texts
+        if (seconds := stamp_seconds([row[i] if i < len(row) else "" for row in rows])) is not None
+    }
+    for i, seconds in filled.items():
+        values[:, i] = seconds
+    return frozenset(filled)
 
 
 def _without_titles(text: str, column_map: ColumnMap | None, findings: list[Finding]) -> str:
@@ -155,9 +195,10 @@ def _without_titles(text: str, column_map: ColumnMap | None, findings: list[Find
     # The header, and names above a line of units.
     for tolerance in (1, 0):
         if above and width > 1 - tolerance:
-            if abs(len(_cells(lines[above[-1]], delimiter)) - width) > tolerance:
+            count = len(_cells(lines[above[-1]], delimiter))
+            if abs(count - width) > tolerance:
                 break
-            start = above.pop()
+            start, width = above.pop(), count
     if not above:
         return text
     message = f"{len(above)} lines before the table ({lines[above[0]].strip()[:60]!r})"
@@ -284,6 +325,9 @@ def _detect_delimiter(head: list[str]) -> str:
     best, score = ",", (0, 0)
     for delimiter in (",", ";", "\t", " "):
         counts = [len(_cells(line, delimiter)) for line in head]
+        # Blanks inside cells of a table with tabs or semicolons, as in dates with time.
+        if delimiter == " " and best != "," and score[0] >= len(head) - 1:
+            continue
         common_count = max(set(counts), key=counts.count)
         if common_count > 1 and (counts.count(common_count), common_count) > score:
             best, score = delimiter, (counts.count(common_count), common_count)
@@ -296,8 +340,10 @@ def _detect_delimiter(head: list[str]) -> str:
 def _detect_decimal(head: list[str], delimiter: str) -> str:
     if delimiter == ",":
         return "."
-    body = "".join(head[1:])
-    return "," if "," in body and "." not in body else "."
+    cells = [cell for line in head[1:] for cell in _cells(line, delimiter)]
+    # Points in other cells, as in times of day, do not count.
+    commas = sum("," in cell and _is_number(cell, ",") for cell in cells)
+    return "," if commas > sum("." in cell and _is_number(cell, ".") for cell in cells) else "."
 
 
 def _cells(line: str, delimiter: str) -> list[str]:
