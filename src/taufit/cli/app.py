@@ -166,7 +166,8 @@ def _run_command(arguments: list[str]) -> None:
     verb = arguments[0] if arguments else ""
     if verb not in VERBS:
         similar = difflib.get_close_matches(verb, VERBS, n=1)
-        hint = f" Did you mean `taufit {similar[0]}`?" if similar else ""
+        hint = f" Did you mean {similar[0]!r}? `taufit help {similar[0]}`" if similar else ""
+        hint += " describes it." if similar else ""
         _usage_error(
             f"there is no command {verb!r}.{hint} `taufit --help` lists all commands.", arguments
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,7 +11,8 @@ from typing import Annotated, Any
 import typer
 
 from taufit.cli.options import Json, RecordingOptions, require_mounting
-from taufit.cli.parts.next_step import next_step
+from taufit.cli.parts.next_step import complete_commands, next_step
+from taufit.cli.parts.robot_file import robot_beside
 from taufit.core.errors import RecordingError
 
 
@@ -104,7 +106,7 @@ def command(
         print_json({"file": str(path), **first, "runs": pages})
         return
     for page in pages if len(pages) <= 5 or report else pages[:1]:
-        print("\n".join(_wrap_lines(_run_lines(path, page))))
+        print(complete_commands("\n".join(_wrap_lines(_run_lines(path, page)))))
     if len(pages) > 5 and not report:
         print(f"... and {len(pages) - 1} more runs; --report shows them all")
     for target in [target for target in outputs if target is not None][:5]:
@@ -117,8 +119,13 @@ def command(
 def _next_line(robots: Sequence[str | None], files: Sequence[Path | None]) -> str:
     robot = next(filter(None, robots), None)
     file = next(filter(None, files))
+    found = robot_beside([file]) if robot is None else None
+    robot = robot or (None if found is None else str(found))
     if robot is None:
-        return "Next: `taufit fit` fits a model to it."
+        return (
+            "Next: `taufit inspect` lists bundled robots; a URDF is a ROBOT too. Then:\n"
+            f"  taufit fit ROBOT {shlex.quote(str(file))} --holdout 30%"
+        )
     return next_step("fit", robot, file, "--holdout", "30%", purpose="fits a model to it.")
 
 

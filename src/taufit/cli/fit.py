@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -205,6 +206,8 @@ def _report_contradiction(
         yield
     except ContradictionError as error:
         corrected = remedy(error.findings)
+        if result.apply_remedy and corrected is not None and corrected.arguments is not None:
+            _fit_again(corrected, error, result)
         if result.as_json:
             findings = [finding.to_dict() for finding in error.findings]
             page: dict[str, Any] = {"verdict": "REFUSED", "model": None, "findings": findings}
@@ -214,6 +217,23 @@ def _report_contradiction(
             text = f"Remedy: fit again with {corrected.description}.{corrected.next_line}"
             error.args = (f"{error}\n{text}",)
         raise
+
+
+def _fit_again(corrected: CorrectedMap, error: Exception, result: ResultOptions) -> None:
+    """Fit with the corrections of a refusal in place of the present command."""
+    from taufit.cli.app import run_typer_app
+    from taufit.cli.parts.repeated_fit import expand_again
+
+    print(f"{error}\nCorrected: {corrected.description}. Fitted again with it:", file=sys.stderr)
+    assert corrected.arguments is not None
+    words = [*corrected.arguments, "-o", str(result.output)]
+    words += [] if result.report is None else ["--report", str(result.report)]
+    words += ["--json"] if result.as_json else []
+    # A further fault is corrected in a file of its own, which must not be read and written at once.
+    if result.write_map is not None and corrected.map is not None:
+        name = f"{result.write_map.stem}_2{result.write_map.suffix}"
+        words += ["--write-map", str(result.write_map.with_name(name)), "--apply-remedy"]
+    run_typer_app("fit", expand_again(words))
 
 
 def _provenance(

@@ -182,7 +182,14 @@ def command(
     if as_json:
         print_json(result)
     else:
+        from taufit.excitation.stroke_motion import Strokes
+
         _show(result)
+        is_friction_test = isinstance(path(play.seed, play.periods), Strokes)
+        if is_friction_test:
+            print(next_step("friction", robot, files[0]["file"]))
+        else:
+            print(next_step("fit", robot, files[0]["file"], "--holdout", "30%"))
 
 
 def _list(as_json: bool) -> None:
@@ -211,7 +218,7 @@ def _twin(robot: str, options: TwinOptions) -> tuple[Twin, Any]:
             usage_error(
                 "--preset",
                 f"{options.preset!r} is a {twin.robot.name}, not {robot!r}: use `taufit simulate "
-                f"{twin.robot.name} ... --preset {options.preset}`.",
+                f"{twin.robot.name} --preset {options.preset}`.",
             )
     if options.model is not None:
         twin = _from_model(twin, options.model)
@@ -406,4 +413,3 @@ def _show(result: dict[str, Any]) -> None:
         for text in item["warnings"]:
             print(f"warning: {item['file']}: {text}.")
     print(f"Truth: {result['truth']}")
-    print(next_step("fit", result["robot"], result["files"][0]["file"], "--holdout", "30%"))

@@ -82,7 +82,7 @@ def _require_torque_kind(robot: Robot, recordings: Sequence[Recording]) -> None:
             f"{name} does not say what its effort is. Say it with --torque-kind torque (N m), "
             f"current (A) or torque_without_gravity (N m, gravity subtracted by the "
             f"controller).{hint} "
-            f"For example: `taufit fit {robot.name} {name} --torque-kind torque --holdout 30%`."
+            "For example: `taufit fit ROBOT RECORDING --torque-kind torque --holdout 30%`."
         )
 
 

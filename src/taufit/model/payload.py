@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -118,8 +119,8 @@ def parse_payload(text: str) -> Payload:
     if Path(text).suffix == ".json":
         if not Path(text).exists():
             raise TaufitError(
-                f"there is no payload file {text}. `taufit payload MODEL RECORDING -o {text}` "
-                "writes one."
+                f"there is no payload file {text}. `taufit payload MODEL RECORDING -o "
+                f"{shlex.quote(text)}` writes one."
             )
         return read_payload(text)
     try:

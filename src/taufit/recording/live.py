@@ -8,6 +8,7 @@ data are readable, by taufit and any Arrow reader; a truncated or changed batch 
 from __future__ import annotations
 
 import os
+import shlex
 import struct
 import threading
 import time as clock
@@ -117,7 +118,8 @@ class RecordingWriter:
         except FileExistsError:
             raise RecordingError(
                 f"{self.live_path} is a recording that was not finished. Save it first: "
-                f"`taufit convert {self.live_path} -o FILE.parquet`, then remove it."
+                f"`taufit convert {shlex.quote(str(self.live_path))} -o unfinished.parquet`, then "
+                "remove it."
             ) from None
         except OSError as error:
             raise RecordingError(

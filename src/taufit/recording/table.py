@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
@@ -64,9 +65,8 @@ def column_map_required(table: Table) -> ColumnMapRequiredError:
     label_text = ", ".join(labels[:40]) + (", ..." if len(labels) > 40 else "")
     return ColumnMapRequiredError(
         f"{table.source} does not say what its columns are ({label_text}). Give a column map with "
-        f"--map FILE.yaml (column_map=...). `taufit convert {table.source} --draft map.yaml` "
-        "writes one "
-        "from the names and numbers of the columns; then add --map map.yaml.",
+        f"--map FILE.yaml (column_map=...). `taufit convert {shlex.quote(table.source)} --draft "
+        "map.yaml` writes one from the names and numbers of the columns; then add --map map.yaml.",
         table,
     )
 

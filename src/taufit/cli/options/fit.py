@@ -277,6 +277,10 @@ class ResultOptions:
         ),
         FormerName("--mend"),
     ] = None
+    apply_remedy: Annotated[
+        bool,
+        typer.Option("--apply-remedy", help="With --write-map: fit again with the corrected map."),
+    ] = False
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Model file to write.", metavar="MODEL")
     ] = Path("model.json")

@@ -38,18 +38,26 @@ class CorrectedMap:
         return ", ".join(parts)
 
     @property
-    def next_line(self) -> str:
-        """Line with the corrected command; "" outside the command line."""
-        from taufit.cli.parts.next_step import corrected_fit, quoted_command
+    def arguments(self) -> list[str] | None:
+        """Arguments of the corrected fit; None outside the command line or without its map."""
+        from taufit.cli.parts.next_step import corrected_fit
         from taufit.cli.parts.repeated_fit import fit_arguments
 
         arguments = fit_arguments.get()
-        if not arguments:
+        return corrected_fit(arguments, self.remedy, self.map) if arguments else None
+
+    @property
+    def next_line(self) -> str:
+        """Line with the corrected command; "" outside the command line."""
+        from taufit.cli.parts.next_step import next_step
+        from taufit.cli.parts.repeated_fit import fit_arguments
+
+        if not fit_arguments.get():
             return ""
-        command = corrected_fit(arguments, self.remedy, self.map)
-        if command is None:
-            command = quoted_command("fit", *arguments, "--write-map", "corrected_map.yaml")
-        return f"\nNext: {command}"
+        if self.arguments is not None:
+            return "\n" + next_step("fit", *self.arguments)
+        options = ("--write-map", "corrected_map.yaml", "--apply-remedy")
+        return "\n" + next_step("fit", *fit_arguments.get(), *options)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""

@@ -70,7 +70,10 @@ class CommandError:
         if as_json and not has_printed_json():
             print_json(self.to_dict())
             sys.stdout.flush()
-        print(printable(f"{self.heading}{self.message}"), file=sys.stderr)
+        from taufit.cli.parts.next_step import complete_commands
+
+        text = complete_commands(f"{self.heading}{self.message}")
+        print(printable(text), file=sys.stderr)
         sys.exit(self.exit_code)
 
 

@@ -1,11 +1,100 @@
-"""Commands that a command prints for the user to run next, with quoting for the shell."""
+"""Commands that a command prints for the user to run next, with quoting for the shell.
+
+Messages of all rooms mention commands as `taufit design` or `taufit convert RECORDING --report`.
+Before they are printed, `complete_commands` puts the robot and the files of the running command in,
+so that everything between backticks can be pasted; mentions that need something else lose them.
+"""
 
 from __future__ import annotations
 
+import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from taufit.recording.map.remedy import Remedy
+if TYPE_CHECKING:
+    from taufit.recording.map.remedy import Remedy
+
+# Arguments and options of the running command.
+_arguments: ContextVar[Mapping[str, Any]] = ContextVar("arguments", default={})  # noqa: B039
+_COMMAND = re.compile(r"`taufit ([^`]+)`")
+# Arguments of commands that messages mention by their verb alone.
+_VERBS = {
+    "design": "design ROBOT -o motion.json",
+    "fit": "fit ROBOT RECORDING --holdout 30%",
+    "check": "check MODEL RECORDING",
+    "convert": "convert RECORDING --report",
+    "export": "export MODEL -o arm.urdf",
+    "payload": "payload MODEL RECORDING",
+    "contact": "contact MODEL RECORDING",
+    "report": "report MODEL -o report.html",
+    "servo": "servo ROBOT RECORDING",
+    "simulate": "simulate ROBOT -o run.parquet",
+}
+_WITHOUT_ARGUMENTS = ("inspect", "demo", "--help", "--version")
+# Options that belong to an argument wherever it is given.
+_OPTIONS = {
+    "ROBOT": {"mounting": "--mounting", "base": "--base", "tip": "--tip"},
+    "RECORDING": {"map": "--map", "topic": "--topic", "torque_kind": "--torque-kind"},
+}
+_PLACEHOLDER = re.compile(r"[A-Z]{2,}|\.\.\.|.*\.\.\.")
+
+
+def remember_arguments(values: Mapping[str, Any]) -> None:
+    """Keep the arguments of the running command for the commands it prints."""
+    _arguments.set(dict(values))
+
+
+def complete_commands(text: str) -> str:
+    """Text with commands that can be pasted between backticks, and no others."""
+    return _COMMAND.sub(_completed, text) if "`taufit " in text else text
+
+
+def _completed(match: re.Match[str]) -> str:
+    try:
+        words = shlex.split(match[1])
+    except ValueError:
+        return match[0]
+    if len(words) == 1 and words[0] in _VERBS:
+        words = _VERBS[words[0]].split()
+    elif len(words) == 1 and words[0] not in _WITHOUT_ARGUMENTS:
+        return match[0].strip("`")
+    known = _known_arguments()
+    options: list[str] = []
+    for name in ("ROBOT", "RECORDING"):
+        if name in words and name in known:
+            options += _given_options(name, words)
+    words = [known.get(word, word) for word in words]
+    if any(_PLACEHOLDER.fullmatch(word) for word in words):
+        return match[0].strip("`")
+    return quoted_command(*words, *options)
+
+
+def _known_arguments() -> dict[str, str]:
+    """Robot, first recording and model file of the running command, if they exist."""
+    values = _arguments.get()
+    known = {}
+    if values.get("robot"):
+        known["ROBOT"] = str(values["robot"])
+    recordings = next((values[n] for n in ("recording", "recordings") if values.get(n)), None)
+    if recordings:
+        first = recordings[0] if isinstance(recordings, (list, tuple)) else recordings
+        known["RECORDING"] = str(first)
+    model = values.get("model") or (values.get("output") if "robot" in values else None)
+    if isinstance(model, (str, Path)) and Path(model).is_file():
+        known["MODEL"] = str(model)
+    return known
+
+
+def _given_options(name: str, words: Sequence[str]) -> list[str]:
+    values = _arguments.get()
+    out: list[str] = []
+    for key, option in _OPTIONS[name].items():
+        if values.get(key) and option not in words and words[0] != "simulate":
+            out += [option, str(values[key])]
+    return out
 
 
 def quoted_command(*words: object) -> str:
@@ -18,8 +107,10 @@ def next_step(*words: object, purpose: str = "") -> str:
     return f"Next: {quoted_command(*words)}{f' {purpose}' if purpose else ''}"
 
 
-def corrected_fit(arguments: Sequence[str], remedy: Remedy, map_file: object | None) -> str | None:
-    """Command of a fit with the changes of a remedy; None if only a corrected map would help.
+def corrected_fit(
+    arguments: Sequence[str], remedy: Remedy, map_file: object | None
+) -> list[str] | None:
+    """Arguments of a fit with the changes of a remedy; None if only a corrected map would help.
 
     Args:
         arguments: Arguments of the fit, robot first.
@@ -37,4 +128,4 @@ def corrected_fit(arguments: Sequence[str], remedy: Remedy, map_file: object | N
             index = words.index(name)
             del words[index : index + 2]
         words += [name, value]
-    return quoted_command("fit", *words)
+    return words

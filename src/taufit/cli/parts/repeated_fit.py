@@ -18,6 +18,7 @@ _OUTPUTS = {
     "--report": True,
     "--write-map": True,
     "--mend": True,
+    "--apply-remedy": False,
     "--json": False,
 }
 _AGAIN = "--again"

@@ -8,6 +8,7 @@ from typing import IO, Any
 from rich.console import Console, ConsoleOptions
 from rich.segment import Segment
 
+from taufit.cli.parts.next_step import complete_commands
 from taufit.core.names import printable
 
 
@@ -18,6 +19,13 @@ class SafeConsole(Console):
         """Render segments; those without control function have control codes escaped."""
         for text, style, control in super().render(renderable, options):
             yield Segment(text if control else printable(text), style, control)
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Print objects; commands in texts can be pasted, so such texts are not wrapped."""
+        texts = [complete_commands(x) if isinstance(x, str) else x for x in objects]
+        if any(isinstance(text, str) and "`taufit " in text for text in texts):
+            options["soft_wrap"] = True
+        super().print(*texts, **options)
 
     @property
     def file(self) -> IO[str]:

@@ -44,6 +44,7 @@ class Draft:
         open_questions: Questions for the user: gains, meaning of the torque channel, zero offsets.
         rivals: Other channels that could be the torque, the likeliest first, with figures.
         unknowns: Keys of the map that only the user knows, marked ???, with an explanation.
+        is_reversed: Whether the torque has the other sign than gravity of the nominal robot.
     """
 
     page: dict[str, Any]
@@ -51,6 +52,7 @@ class Draft:
     open_questions: tuple[str, ...]
     rivals: tuple[str, ...] = ()
     unknowns: tuple[tuple[str, str], ...] = ()
+    is_reversed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +141,7 @@ class MapWriter:
         self.page: dict[str, Any] = {}
         self.rivals: list[str] = []
         self.unknowns: list[tuple[str, str]] = []
+        self.is_reversed = False
         self.motion = self._motion_layout()
 
     def draft(self) -> Draft:
@@ -175,6 +178,7 @@ class MapWriter:
             tuple(self.open_questions),
             tuple(self.rivals),
             tuple(self.unknowns),
+            self.is_reversed,
         )
 
     def _compare_with_gravity(self, position: ColumnGroup, measured: ColumnGroup) -> None:
@@ -184,6 +188,7 @@ class MapWriter:
             return
         self.reasons.append(f"the torque is {ratio:.2g} times gravity on the nominal arm")
         if -_GRAVITY_RATIO_RANGE[1] < ratio < -_GRAVITY_RATIO_RANGE[0]:
+            self.is_reversed = True
             self.open_questions.append(
                 "the torque has the other sign than gravity: if the robot is mounted as described, "
                 "write `sign: -1` beside it; the fit names the joints"
