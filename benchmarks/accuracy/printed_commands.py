@@ -187,9 +187,10 @@ def log_file(path: Path, recording: object) -> None:
     """A recording as a logger's table."""
     import numpy as np
 
+    torque = recording.signal * (1.0 if recording.gain is None else recording.gain)
     names = ["zeit"]
     blocks = [recording.time[:, None]]
-    for stem, values in (("Winkel", recording.position), ("Drehmoment", recording.signal)):
+    for stem, values in (("Winkel", recording.position), ("Drehmoment", torque)):
         names += [f"{stem}_A{j + 1}" for j in range(values.shape[1])]
         blocks.append(values)
     np.savetxt(path, np.hstack(blocks), "%.9g", ";", header=";".join(names), comments="")
@@ -217,6 +218,10 @@ def results(arms: Sequence[str] = ARMS, only: str = "") -> Iterator[PrintedComma
                     continue
                 trap.spoil(log)
                 arguments = [Path(w).name if "/" in w else w for w in write(log, folder)]
+                # As a user names files, so that commands of different faults differ.
+                file = f"{re.sub('[^a-z0-9]+', ' ', trap.name.lower()).strip()}.csv"
+                (folder / "log.csv").rename(folder / file)
+                arguments[0] = file
                 command = f"taufit fit {shlex.join([log.robot, *arguments])} --holdout 30%"
                 yield from printed_by(folder, command, set())
 

@@ -21,6 +21,7 @@ from taufit.cli.common import reset_printed_json
 from taufit.cli.parts import process
 from taufit.cli.parts.error_output import WRONG_USAGE, CommandError, command_error
 from taufit.cli.parts.existing_outputs import existing_outputs
+from taufit.cli.parts.next_step import set_arguments
 from taufit.core.decompression_limits import large_files
 from taufit.core.errors import TaufitError
 from taufit.core.threads import VARIABLES, keep_freed_memory, reserve_blas_memory
@@ -134,6 +135,7 @@ def main(arguments: list[str] | None = None) -> None:
     arguments = sys.argv[1:] if arguments is None else arguments
     process.configure_process()
     reset_printed_json()
+    set_arguments({})
     with process.handle_signals(wait_for_end=bool(arguments) and arguments[0] in _LONG_RUNNING):
         try:
             try:
@@ -166,8 +168,7 @@ def _run_command(arguments: list[str]) -> None:
     verb = arguments[0] if arguments else ""
     if verb not in VERBS:
         similar = difflib.get_close_matches(verb, VERBS, n=1)
-        hint = f" Did you mean {similar[0]!r}? `taufit help {similar[0]}`" if similar else ""
-        hint += " describes it." if similar else ""
+        hint = f" Did you mean `taufit {similar[0]}`?" if similar else ""
         _usage_error(
             f"there is no command {verb!r}.{hint} `taufit --help` lists all commands.", arguments
         )

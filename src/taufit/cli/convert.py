@@ -12,7 +12,7 @@ import typer
 
 from taufit.cli.options import Json, RecordingOptions, require_mounting
 from taufit.cli.parts.next_step import complete_commands, next_step
-from taufit.cli.parts.robot_file import robot_beside
+from taufit.cli.parts.robot_file import find_robot_file
 from taufit.core.errors import RecordingError
 
 
@@ -119,7 +119,7 @@ def command(
 def _next_line(robots: Sequence[str | None], files: Sequence[Path | None]) -> str:
     robot = next(filter(None, robots), None)
     file = next(filter(None, files))
-    found = robot_beside([file]) if robot is None else None
+    found = find_robot_file([file]) if robot is None else None
     robot = robot or (None if found is None else str(found))
     if robot is None:
         return (

@@ -327,8 +327,8 @@ def _show(
 
     console.print(
         f"Written: {output}\n"
-        + next_step("export", output, "-o", "arm.urdf", purpose="puts the model to use; ")
-        + "`taufit check` tests it on recordings it has not seen.",
+        + next_step("export", output, "-o", "arm.urdf", purpose="puts the model to use")
+        + ("." if identified.signs else "; `taufit check` tests it on recordings it has not seen."),
         soft_wrap=True,
     )
 

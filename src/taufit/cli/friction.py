@@ -191,6 +191,6 @@ def _show(result: FrictionIdentification, output: Path, report: Path | None) -> 
     console.print("Written: " + ", ".join(written))
     console.print(
         "Next: give `--friction " + str(output) + "` to `taufit fit` for the links; "
-        "`taufit payload` and `taufit export` read it as it is.",
+        "payload and export read it as it is.",
         soft_wrap=True,
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from taufit.cli.common import print_json
 from taufit.cli.parts.next_step import complete_commands, next_step
-from taufit.cli.parts.robot_file import robot_beside
+from taufit.cli.parts.robot_file import find_robot_file
 
 if TYPE_CHECKING:
     from taufit.recording.draft import Draft
@@ -25,7 +25,7 @@ def write_draft(
     from taufit.workflow.draft import draft_files, read_with_draft
 
     paths = find_recordings(recordings, allow_repeats=True).paths
-    found = None if robot else robot_beside(paths)
+    found = None if robot else find_robot_file(paths)
     robot = robot or (None if found is None else str(found))
     result = draft_files(paths, robot=robot, topic=topic)
     draft, runs = result.draft, read_with_draft(result, topic)
@@ -33,7 +33,7 @@ def write_draft(
     command += [] if draft is None else ["--map", str(output)]
     command += [] if topic is None else ["--topic", topic]
     command += ["--holdout", "30%"]
-    if draft is not None and draft.is_reversed:
+    if draft is not None and draft.contradicts_gravity:
         command += ["--write-map", "corrected_map.yaml", "--apply-remedy"]
     if draft is not None:
         write_text(output, draft_text(draft, ", ".join(path.name for path in paths)))

@@ -2,7 +2,8 @@
 
 Messages of all rooms mention commands as `taufit design` or `taufit convert RECORDING --report`.
 Before they are printed, `complete_commands` puts the robot and the files of the running command in,
-so that everything between backticks can be pasted; mentions that need something else lose them.
+so that every command line between backticks can be pasted. Lines that need something else lose
+their backticks; a verb alone may stay, as the name of a command.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _VERBS = {
     "servo": "servo ROBOT RECORDING",
     "simulate": "simulate ROBOT -o run.parquet",
 }
-_WITHOUT_ARGUMENTS = ("inspect", "demo", "--help", "--version")
+_NEED_MORE = (["health", "baseline"], ["health", "check"])
 # Options that belong to an argument wherever it is given.
 _OPTIONS = {
     "ROBOT": {"mounting": "--mounting", "base": "--base", "tip": "--tip"},
@@ -42,33 +43,34 @@ _OPTIONS = {
 _PLACEHOLDER = re.compile(r"[A-Z]{2,}|\.\.\.|.*\.\.\.")
 
 
-def remember_arguments(values: Mapping[str, Any]) -> None:
+def set_arguments(values: Mapping[str, Any]) -> None:
     """Keep the arguments of the running command for the commands it prints."""
     _arguments.set(dict(values))
 
 
 def complete_commands(text: str) -> str:
     """Text with commands that can be pasted between backticks, and no others."""
-    return _COMMAND.sub(_completed, text) if "`taufit " in text else text
+    return _COMMAND.sub(_complete_command, text) if "`taufit " in text else text
 
 
-def _completed(match: re.Match[str]) -> str:
+def _complete_command(match: re.Match[str]) -> str:
     try:
         words = shlex.split(match[1])
     except ValueError:
         return match[0]
     if len(words) == 1 and words[0] in _VERBS:
         words = _VERBS[words[0]].split()
-    elif len(words) == 1 and words[0] not in _WITHOUT_ARGUMENTS:
-        return match[0].strip("`")
+    elif len(words) == 1:
+        return match[0]
+    is_mention = len(shlex.split(match[1])) == 1
     known = _known_arguments()
     options: list[str] = []
     for name in ("ROBOT", "RECORDING"):
         if name in words and name in known:
             options += _given_options(name, words)
     words = [known.get(word, word) for word in words]
-    if any(_PLACEHOLDER.fullmatch(word) for word in words):
-        return match[0].strip("`")
+    if any(_PLACEHOLDER.fullmatch(word) for word in words) or words in _NEED_MORE:
+        return match[0] if is_mention else match[0].strip("`")
     return quoted_command(*words, *options)
 
 

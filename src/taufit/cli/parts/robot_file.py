@@ -8,7 +8,7 @@ from pathlib import Path
 _ENDINGS = (".urdf", ".xacro")
 
 
-def robot_beside(recordings: Sequence[Path]) -> Path | None:
+def find_robot_file(recordings: Sequence[Path]) -> Path | None:
     """The only description in the recordings' folder, else in the one above or the working one."""
     first = recordings[0]
     for folder in (first.parent, first.parent.parent, Path()):

@@ -44,7 +44,8 @@ class Draft:
         open_questions: Questions for the user: gains, meaning of the torque channel, zero offsets.
         rivals: Other channels that could be the torque, the likeliest first, with figures.
         unknowns: Keys of the map that only the user knows, marked ???, with an explanation.
-        is_reversed: Whether the torque has the other sign than gravity of the nominal robot.
+        contradicts_gravity: Whether the torque differs from gravity of the nominal robot in sign or
+            size.
     """
 
     page: dict[str, Any]
@@ -52,7 +53,7 @@ class Draft:
     open_questions: tuple[str, ...]
     rivals: tuple[str, ...] = ()
     unknowns: tuple[tuple[str, str], ...] = ()
-    is_reversed: bool = False
+    contradicts_gravity: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +142,7 @@ class MapWriter:
         self.page: dict[str, Any] = {}
         self.rivals: list[str] = []
         self.unknowns: list[tuple[str, str]] = []
-        self.is_reversed = False
+        self.contradicts_gravity = False
         self.motion = self._motion_layout()
 
     def draft(self) -> Draft:
@@ -178,7 +179,7 @@ class MapWriter:
             tuple(self.open_questions),
             tuple(self.rivals),
             tuple(self.unknowns),
-            self.is_reversed,
+            self.contradicts_gravity,
         )
 
     def _compare_with_gravity(self, position: ColumnGroup, measured: ColumnGroup) -> None:
@@ -187,8 +188,9 @@ class MapWriter:
         if ratio is None:
             return
         self.reasons.append(f"the torque is {ratio:.2g} times gravity on the nominal arm")
-        if -_GRAVITY_RATIO_RANGE[1] < ratio < -_GRAVITY_RATIO_RANGE[0]:
-            self.is_reversed = True
+        low, high = _GRAVITY_RATIO_RANGE
+        self.contradicts_gravity = not low < ratio < high
+        if -high < ratio < -low:
             self.open_questions.append(
                 "the torque has the other sign than gravity: if the robot is mounted as described, "
                 "write `sign: -1` beside it; the fit names the joints"
