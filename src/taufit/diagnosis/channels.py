@@ -216,8 +216,8 @@ def _missing_sign_findings(recording: Recording, moving: Bool[Array, " n"]) -> l
         Finding(
             "torque_sign",
             "error",
-            "no torque is ever negative: only magnitudes were recorded. Say so with --torque-signs "
-            "unknown (or `signed: false` in the column map)",
+            "no torque is ever negative: only magnitudes were recorded (sign not checked). Say so "
+            "with --torque-signs unknown (or `signed: false` in the column map)",
             remedy=Remedy(("--torque-signs", "unknown")),
         )
     ]
