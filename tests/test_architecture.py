@@ -133,7 +133,7 @@ def test_no_term_is_asked_for_by_class_outside_terms_and_model():
 
 # Names of parameters that code may be tempted to compare; pages and messages may spell them.
 _NAMES = r"(coulomb|viscous|static|presliding|load|ripple|rotor|offset|balance|stiffness)[a-z0-9_]*"
-_DISPLAY = ("cli/fit.py", "dynamics/base_expressions.py")
+_DISPLAY = ("cli/parts/fit_display.py", "dynamics/base_expressions.py")
 
 
 def _compares_names(tree: ast.AST) -> list[int]:

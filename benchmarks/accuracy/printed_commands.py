@@ -84,6 +84,7 @@ _DAYS = (
     "fit {arm} 'day 1.parquet' 'turned day.parquet' -o x.json",
     "fit {arm} standing.parquet -o s.json",
     "fit {arm} short.parquet -o s.json",
+    "export 'my {arm}.json' -o 'my arm/arm.urdf'",
     "fit 'my arm/arm.urdf' 'day 1.parquet' -o urdf.json",
     "inspect 'my arm/arm.urdf'",
     "convert 'my arm/log of it.csv' --draft 'my arm/map.yaml'",
@@ -179,7 +180,6 @@ def user_folder(folder: Path, arm: str) -> None:
         taufit.write_recording(recording, folder / f"{name}.parquet")
     log_file(folder / "day 1.csv", day)
     (folder / "my arm").mkdir()
-    taufit.write_robot(robot, folder / "my arm" / "arm.urdf")
     log_file(folder / "my arm" / "log of it.csv", day)
 
 

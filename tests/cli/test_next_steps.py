@@ -14,7 +14,8 @@ from benchmarks.accuracy.printed_commands import log_file
 
 import taufit
 from taufit.cli import main
-from taufit.cli.parts.next_step import complete_commands, set_arguments
+from taufit.cli.common import command_arguments
+from taufit.cli.parts.next_step import complete_commands
 
 # What a user does; the printed commands of all of it are run afterwards.
 COMMANDS = [
@@ -29,6 +30,7 @@ COMMANDS = [
     "check 'my model.json' 'day one.parquet'",
     "check 'my model.json' 'day one.parquet' --max-mean-nrmse 0.0001",
     "convert 'day one.csv' --draft 'a map.yaml' --robot ur3", "fit ur3 foreign.csv -o x.json",
+    "export 'my model.json' -o 'my arm/arm.urdf'",
     "convert 'my arm/run of it.csv' --draft x.yaml", "simulate ur3 -o again.parquet",
     "convert 'turned log.csv' --draft x.yaml --robot ur3",
 ]  # fmt: skip
@@ -45,7 +47,6 @@ def folder(tmp_path_factory):
     recording = taufit.read_recording(folder / "day one.parquet")
     turned = replace(recording, signal=-recording.signal)
     taufit.write_recording(turned, folder / "reversed.parquet")
-    taufit.write_robot(taufit.read_robot("ur3"), folder / "my arm" / "arm.urdf")
     log_file(folder / "foreign.csv", recording)
     log_file(folder / "my arm" / "run of it.csv", recording)
     log_file(folder / "turned log.csv", turned)
@@ -54,7 +55,7 @@ def folder(tmp_path_factory):
 
 def test_a_command_line_is_completed_or_loses_its_backticks(tmp_path):
     (tmp_path / "my model.json").touch()
-    set_arguments(
+    token = command_arguments.set(
         {"robot": "ur3", "recording": [Path("a b.csv")], "map": "m.yaml",
          "output": tmp_path / "my model.json"}
     )  # fmt: skip
@@ -71,7 +72,7 @@ def test_a_command_line_is_completed_or_loses_its_backticks(tmp_path):
         )
         assert complete_commands("`taufit record`, `taufit.fit`") == "`taufit record`, `taufit.fit`"
     finally:
-        set_arguments({})
+        command_arguments.reset(token)
 
 
 def run(folder, line):

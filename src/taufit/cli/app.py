@@ -17,11 +17,10 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import taufit
-from taufit.cli.common import reset_printed_json
+from taufit.cli.common import command_arguments, reset_printed_json
 from taufit.cli.parts import process
 from taufit.cli.parts.error_output import WRONG_USAGE, CommandError, command_error
 from taufit.cli.parts.existing_outputs import existing_outputs
-from taufit.cli.parts.next_step import set_arguments
 from taufit.core.decompression_limits import large_files
 from taufit.core.errors import TaufitError
 from taufit.core.threads import VARIABLES, keep_freed_memory, reserve_blas_memory
@@ -135,7 +134,7 @@ def main(arguments: list[str] | None = None) -> None:
     arguments = sys.argv[1:] if arguments is None else arguments
     process.configure_process()
     reset_printed_json()
-    set_arguments({})
+    command_arguments.set({})
     with process.handle_signals(wait_for_end=bool(arguments) and arguments[0] in _LONG_RUNNING):
         try:
             try:

@@ -25,6 +25,10 @@ LARGE_FILE = 20_000_000
 _printed_json: ContextVar[bool] = ContextVar("printed_json", default=False)
 
 
+# Arguments and options of the running command, for the commands it prints.
+command_arguments: ContextVar[dict[str, Any]] = ContextVar("arguments", default={})  # noqa: B039
+
+
 def has_printed_json() -> bool:
     """Whether this command has printed its JSON object."""
     return _printed_json.get()

@@ -12,10 +12,10 @@ from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 
+from taufit.cli.common import command_arguments
 from taufit.cli.options.grouped_help import set_metavar
 from taufit.cli.parts.argument_order import require_argument_order
 from taufit.cli.parts.existing_outputs import require_replaceable_outputs
-from taufit.cli.parts.next_step import set_arguments
 
 _MIN_NUMBER, _MAX_NUMBER = 1e-12, 1e12
 _HIDDEN = "former_"
@@ -72,7 +72,7 @@ def flatten_options(command: Callable[..., None]) -> Callable[..., None]:
                 print(f"taufit: {option} is now {_spelling(name)}.", file=sys.stderr)
                 values[name] = value
         require_argument_order(values)
-        set_arguments(values)
+        command_arguments.set(dict(values))
         require_replaceable_outputs(values)
         for name, value in values.items():
             reason = _range_error(value)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from taufit.cli.options import RecordingOptions
+    from taufit.cli.options.fit import ResultOptions
     from taufit.recording import Finding
     from taufit.recording.map.remedy import Remedy
 
@@ -58,6 +59,24 @@ class CorrectedMap:
             return "\n" + next_step("fit", *self.arguments)
         options = ("--write-map", "corrected_map.yaml", "--apply-remedy")
         return "\n" + next_step("fit", *fit_arguments.get(), *options)
+
+    def fit_again(self, error: Exception, result: ResultOptions) -> None:
+        """Fit with the corrections of a refusal in place of the present command."""
+        import sys
+
+        from taufit.cli.app import run_typer_app
+        from taufit.cli.parts.repeated_fit import expand_again
+
+        print(f"{error}\nCorrected: {self.description}. Fitted again with it:", file=sys.stderr)
+        assert self.arguments is not None
+        words = [*self.arguments, "-o", str(result.output)]
+        words += [] if result.report is None else ["--report", str(result.report)]
+        words += ["--json"] if result.as_json else []
+        # A further fault is corrected in another file: none is read and written at once.
+        if result.write_map is not None and self.map is not None:
+            name = f"{result.write_map.stem}_2{result.write_map.suffix}"
+            words += ["--write-map", str(result.write_map.with_name(name)), "--apply-remedy"]
+        run_typer_app("fit", expand_again(words))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""

@@ -10,16 +10,15 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
-from contextvars import ContextVar
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from taufit.cli.common import command_arguments
 
 if TYPE_CHECKING:
     from taufit.recording.map.remedy import Remedy
 
-# Arguments and options of the running command.
-_arguments: ContextVar[Mapping[str, Any]] = ContextVar("arguments", default={})  # noqa: B039
 _COMMAND = re.compile(r"`taufit ([^`]+)`")
 # Arguments of commands that messages mention by their verb alone.
 _VERBS = {
@@ -41,11 +40,6 @@ _OPTIONS = {
     "RECORDING": {"map": "--map", "topic": "--topic", "torque_kind": "--torque-kind"},
 }
 _PLACEHOLDER = re.compile(r"[A-Z]{2,}|\.\.\.|.*\.\.\.")
-
-
-def set_arguments(values: Mapping[str, Any]) -> None:
-    """Keep the arguments of the running command for the commands it prints."""
-    _arguments.set(dict(values))
 
 
 def complete_commands(text: str) -> str:
@@ -76,7 +70,7 @@ def _complete_command(match: re.Match[str]) -> str:
 
 def _known_arguments() -> dict[str, str]:
     """Robot, first recording and model file of the running command, if they exist."""
-    values = _arguments.get()
+    values = command_arguments.get()
     known = {}
     if values.get("robot"):
         known["ROBOT"] = str(values["robot"])
@@ -91,7 +85,7 @@ def _known_arguments() -> dict[str, str]:
 
 
 def _given_options(name: str, words: Sequence[str]) -> list[str]:
-    values = _arguments.get()
+    values = command_arguments.get()
     out: list[str] = []
     for key, option in _OPTIONS[name].items():
         if values.get(key) and option not in words and words[0] != "simulate":

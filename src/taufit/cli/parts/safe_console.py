@@ -8,7 +8,6 @@ from typing import IO, Any
 from rich.console import Console, ConsoleOptions
 from rich.segment import Segment
 
-from taufit.cli.parts.next_step import complete_commands
 from taufit.core.names import printable
 
 
@@ -22,10 +21,12 @@ class SafeConsole(Console):
 
     def print(self, *objects: Any, **options: Any) -> None:
         """Print objects; commands in texts can be pasted, so such texts are not wrapped."""
-        texts = [complete_commands(x) if isinstance(x, str) else x for x in objects]
-        if any(isinstance(text, str) and "`taufit " in text for text in texts):
+        if any(isinstance(x, str) and "`taufit " in x for x in objects):
+            from taufit.cli.parts.next_step import complete_commands
+
+            objects = tuple(complete_commands(x) if isinstance(x, str) else x for x in objects)
             options["soft_wrap"] = True
-        super().print(*texts, **options)
+        super().print(*objects, **options)
 
     @property
     def file(self) -> IO[str]:

@@ -157,11 +157,7 @@ class MapWriter:
             raise recognition_error(self.table, True)
         measured = min(signals, key=lambda g: g.commanded)
         kind = self._signal(position, measured)
-        if COMPUTED & set(measured.qualifiers):
-            self.open_questions.append(
-                f"{self._channel(measured)} is a computed torque by its name, and no measured one "
-                "was found: a model fitted to it repeats that computation"
-            )
+        self._ask_about_computed(measured)
         other_signals = [g for g in signals if g is not measured]
         self._add_measured(columns, other_signals, measured, kind)
         others = self._targets(columns, other_signals, position, kind)
@@ -181,6 +177,14 @@ class MapWriter:
             tuple(self.unknowns),
             self.contradicts_gravity,
         )
+
+    def _ask_about_computed(self, measured: ColumnGroup) -> None:
+        """Ask about a torque that is computed by its name."""
+        if COMPUTED & set(measured.qualifiers):
+            self.open_questions.append(
+                f"{self._channel(measured)} is a computed torque by its name, and no measured one "
+                "was found: a model fitted to it repeats that computation"
+            )
 
     def _compare_with_gravity(self, position: ColumnGroup, measured: ColumnGroup) -> None:
         """State the ratio of a torque to gravity of the nominal robot."""

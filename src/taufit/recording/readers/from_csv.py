@@ -7,7 +7,6 @@ reported with row, column and text.
 from __future__ import annotations
 
 import io
-import re
 import zlib
 from dataclasses import replace
 from pathlib import Path
@@ -39,18 +38,14 @@ def read_csv_table(path: Path, column_map: ColumnMap | None = None) -> Table:
     comments, text = _split_comments("\n".join(text.split("\n")[skip:]) if skip else text)
     if not text.strip():
         raise RecordingError(f"{path} has no rows.")
-    assigned = assigned_arrays(text)
-    if assigned is not None:
-        return replace(arrays_to_table(assigned, str(path)), findings=tuple(findings))
+    if "]" in text[:4096] and (dump := _dump_table(text, path, findings)) is not None:
+        return dump
     text = _without_titles(text, column_map, findings)
     delimiter, decimal, first, has_header = _text_layout(text, column_map)
     pages = [line for line in comments if line.startswith(META_MARK)]
     meta = {"page": pages[0].removeprefix(META_MARK)} if pages else {}
     if has_header:
-        names = tuple(cell.strip().strip('"') for cell in first)
-        if len(set(names)) == 1:  # A line of units or dashes below names in a comment.
-            in_comment = _names_from_comment(comments, delimiter, len(first))
-            names = in_comment if any(in_comment) else names
+        names = _header_names(first, comments, delimiter)
         text = _without_units(text.lstrip("\n").partition("\n")[2], delimiter, decimal, findings)
         if not text.strip():
             raise RecordingError(f"{path} has a header and no rows.")
@@ -73,6 +68,23 @@ def read_csv_table(path: Path, column_map: ColumnMap | None = None) -> Table:
         values, rows = values[:-1], rows[:-1]
         bad = [*filter(lambda cell: cell[0] <= rows[-1], bad)]
     return Table(str(path), names, values, rows, tuple(bad), meta, tuple(findings))
+
+
+def _dump_table(text: str, path: Path, findings: list[Finding]) -> Table | None:
+    """Table of a dump with lines such as `q[0]:=1.5`; None for other texts."""
+    from taufit.recording.readers.assignments import assigned_arrays
+
+    arrays = assigned_arrays(text)
+    if arrays is None:
+        return None
+    return replace(arrays_to_table(arrays, str(path)), findings=tuple(findings))
+
+
+def _header_names(first: list[str], comments: list[str], delimiter: str) -> tuple[str, ...]:
+    """Names in a header; those of a comment if it is a line of units or dashes."""
+    names = tuple(cell.strip().strip('"') for cell in first)
+    in_comment = _names_from_comment(comments, delimiter, len(first))
+    return in_comment if len(set(names)) == 1 and any(in_comment) else names
 
 
 def _names_from_comment(comments: list[str], delimiter: str, count: int) -> tuple[str, ...]:
@@ -220,34 +232,6 @@ def _text_columns(text: str, delimiter: str, decimal: str, columns: int) -> froz
         if any(cells[i].strip() for cells in rows)
         and not any(_is_number(cells[i], decimal) for cells in rows)
     )
-
-
-_ASSIGNMENT = re.compile(
-    r"^\s*([A-Za-z_][\w.]*)\s*\[\s*(\d+)\s*(?:[,\]]\s*\[?\s*(\d+)\s*)?\]\s*:?=\s*"
-    r"([-+]?[\d.]+(?:[eE][-+]?\d+)?)\s*[;,]?\s*$",
-    re.MULTILINE,
-)
-
-
-def assigned_arrays(text: str) -> dict[str, Float[Array, ...]] | None:
-    """Arrays of a controller's dump with lines such as `q[0]:=1.5`; None for other texts."""
-    head = [line for line in text[:4096].split("\n")[:-1] if line.strip()]
-    if not head or sum(bool(_ASSIGNMENT.match(line)) for line in head) < 0.8 * len(head):
-        return None
-    cells: dict[str, list[tuple[int, int, float]]] = {}
-    for name, row, column, value in _ASSIGNMENT.findall(text):
-        cells.setdefault(name, []).append((int(row), int(column or 0), float(value)))
-    arrays: dict[str, Float[Array, ...]] = {}
-    for name, items in cells.items():
-        index = np.array([item[:2] for item in items])
-        index -= index.min(axis=0)
-        shape = index.max(axis=0) + 1
-        if shape.prod() > 4 * len(items):
-            raise RecordingError(f"{name} of the dump has {len(items)} of {shape.prod()} values.")
-        array = np.full(shape, np.nan)
-        array[index[:, 0], index[:, 1]] = [item[2] for item in items]
-        arrays[name] = array
-    return arrays
 
 
 def _unpack(path: Path, findings: list[Finding]) -> bytes:
