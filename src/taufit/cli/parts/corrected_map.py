@@ -41,11 +41,11 @@ class CorrectedMap:
     @property
     def arguments(self) -> list[str] | None:
         """Arguments of the corrected fit; None outside the command line or without its map."""
-        from taufit.cli.parts.next_step import corrected_fit
+        from taufit.cli.parts.next_step import correct_arguments
         from taufit.cli.parts.repeated_fit import fit_arguments
 
         arguments = fit_arguments.get()
-        return corrected_fit(arguments, self.remedy, self.map) if arguments else None
+        return correct_arguments(arguments, self.remedy, self.map) if arguments else None
 
     @property
     def next_line(self) -> str:

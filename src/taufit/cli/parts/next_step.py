@@ -65,7 +65,7 @@ def _complete_command(match: re.Match[str]) -> str:
     words = [known.get(word, word) for word in words]
     if any(_PLACEHOLDER.fullmatch(word) for word in words) or words in _NEED_MORE:
         return match[0] if is_mention else match[0].strip("`")
-    return quoted_command(*words, *options)
+    return quote_command(*words, *options)
 
 
 def _known_arguments() -> dict[str, str]:
@@ -93,17 +93,17 @@ def _given_options(name: str, words: Sequence[str]) -> list[str]:
     return out
 
 
-def quoted_command(*words: object) -> str:
+def quote_command(*words: object) -> str:
     """`taufit ...` as it can be pasted into a shell, in backticks."""
     return f"`taufit {shlex.join(map(str, words))}`"
 
 
 def next_step(*words: object, purpose: str = "") -> str:
     """Line "Next: `taufit ...` purpose."."""
-    return f"Next: {quoted_command(*words)}{f' {purpose}' if purpose else ''}"
+    return f"Next: {quote_command(*words)}{f' {purpose}' if purpose else ''}"
 
 
-def corrected_fit(
+def correct_arguments(
     arguments: Sequence[str], remedy: Remedy, map_file: object | None
 ) -> list[str] | None:
     """Arguments of a fit with the changes of a remedy; None if only a corrected map would help.

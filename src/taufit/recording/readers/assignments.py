@@ -16,7 +16,7 @@ _ASSIGNMENT = re.compile(
 )
 
 
-def assigned_arrays(text: str) -> dict[str, Float[Array, ...]] | None:
+def read_assignments(text: str) -> dict[str, Float[Array, ...]] | None:
     """Arrays of a controller's dump with lines such as `q[0]:=1.5`; None for other texts."""
     head = [line for line in text[:4096].split("\n")[:-1] if line.strip()]
     if not head or sum(bool(_ASSIGNMENT.match(line)) for line in head) < 0.8 * len(head):

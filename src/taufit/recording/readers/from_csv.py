@@ -72,9 +72,9 @@ def read_csv_table(path: Path, column_map: ColumnMap | None = None) -> Table:
 
 def _dump_table(text: str, path: Path, findings: list[Finding]) -> Table | None:
     """Table of a dump with lines such as `q[0]:=1.5`; None for other texts."""
-    from taufit.recording.readers.assignments import assigned_arrays
+    from taufit.recording.readers.assignments import read_assignments
 
-    arrays = assigned_arrays(text)
+    arrays = read_assignments(text)
     if arrays is None:
         return None
     return replace(arrays_to_table(arrays, str(path)), findings=tuple(findings))
