@@ -23,6 +23,7 @@ from taufit.cli.parts.error_output import WRONG_USAGE, CommandError, command_err
 from taufit.cli.parts.existing_outputs import existing_outputs
 from taufit.core.decompression_limits import large_files
 from taufit.core.errors import TaufitError
+from taufit.core.lazy import defer_unused_imports
 from taufit.core.threads import VARIABLES, keep_freed_memory, reserve_blas_memory
 
 # By task, in order of use. A command has a module `cli/<command>.py` with either a function
@@ -176,6 +177,8 @@ def _run_command(arguments: list[str]) -> None:
     # settings of the user have priority.
     for variable in VARIABLES:
         os.environ.setdefault(variable, "1")
+    # typer checks options with pydantic, which would search all installed packages for plugins.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     keep_freed_memory()
     wants_help = bool({"--help", "-h"} & set(arguments))
     if verb in _COMPUTE_INTENSIVE and not wants_help:
@@ -217,6 +220,7 @@ def _no_numpy_warnings() -> Any:
     """Disable NumPy warnings; invalid numbers are reported with file and place instead."""
     import numpy as np
 
+    defer_unused_imports()
     return np.errstate(all="ignore")
 
 

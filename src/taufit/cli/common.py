@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -75,11 +77,34 @@ def joint_table(title: str, joints: int) -> Table:
     return table
 
 
+class _NoProgress(nullcontext[Any]):
+    """Progress bar that nobody sees."""
+
+    def __init__(self) -> None:
+        super().__init__(self)
+
+    def add_task(self, *_: Any, **__: Any) -> int:
+        return 0
+
+    def advance(self, *_: Any, **__: Any) -> None:
+        pass
+
+    update = advance
+
+
+def _may_be_terminal() -> bool:
+    """Whether stderr may be a terminal for rich, which takes a while to load."""
+    is_forced = any(name in os.environ for name in ("FORCE_COLOR", "TTY_COMPATIBLE"))
+    return is_forced or (sys.stderr is not None and sys.stderr.isatty())
+
+
 def progress(description: str) -> Any:
     """Progress bar on stderr; use as `with progress("...") as bar: task = bar.add_task(...)`.
 
     Silent if stderr is not a terminal.
     """
+    if not _may_be_terminal():
+        return _NoProgress()
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     screen = plain_console(stderr=True)
@@ -97,11 +122,14 @@ def progress(description: str) -> Any:
 @contextmanager
 def show_reading(path: Path) -> Iterator[None]:
     """Show on a terminal that a large file is being read, with the elapsed time."""
+    size = path.stat().st_size if path.is_file() else 0
+    if size < LARGE_FILE or not _may_be_terminal():
+        yield
+        return
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    size = path.stat().st_size if path.is_file() else 0
     screen = plain_console(stderr=True)
-    if size < LARGE_FILE or not screen.is_terminal:
+    if not screen.is_terminal:
         yield
         return
     spinner, elapsed = SpinnerColumn(), TimeElapsedColumn()

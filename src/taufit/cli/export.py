@@ -189,6 +189,8 @@ def _test_on_recordings(
     recordings: RecordingOptions,
 ) -> list[ExportAccuracy]:
     """Accuracy of the exported model on recordings, conditioned like the training data."""
+    if not files:
+        return []
     from taufit.export.export_accuracy import accuracy_on_samples
     from taufit.workflow import condition_for_model
 

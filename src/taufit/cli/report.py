@@ -44,9 +44,6 @@ def command(
     from taufit.core.files import write_text
     from taufit.model.model_file import read_model
     from taufit.report import ReportRun, model_page
-    from taufit.validation import score
-    from taufit.validation.score_breakdown import score_breakdown
-    from taufit.workflow import condition_for_model
 
     require_cutoff(cutoff_hz)
     require_ending(output, HTML_ENDINGS, "--output", HTML_REMEDY)
@@ -55,6 +52,10 @@ def command(
     with progress("report") as bar:
         task = bar.add_task("reading", total=len(recording or []) + 1)
         for path in recording or []:
+            from taufit.validation import score
+            from taufit.validation.score_breakdown import score_breakdown
+            from taufit.workflow import condition_for_model
+
             recordings = source.read(path)
             samples = condition_for_model(fitted, recordings, cutoff_hz=cutoff_hz, name=str(path))
             breakdown = score_breakdown(fitted, samples, score(fitted, samples, file=str(path)))

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator, Mapping, MutableMapping
 from importlib import import_module
 from importlib.abc import InspectLoader
+from importlib.util import LazyLoader, find_spec, module_from_spec
 from types import ModuleType
 from typing import Any, TypeVar, cast
 
@@ -61,6 +62,24 @@ def lazy_package(package: str) -> None:
     public = sorted([*modules, *room.__dict__.get("__all__", ())])
     room.__dict__.update(_modules=modules, __all__=public)
     room.__class__ = LazyPackage
+
+
+def defer_unused_imports() -> None:
+    """Load parts of NumPy that SciPy imports and does not use only if something uses them."""
+    for name in ("numpy.f2py", "numpy.testing"):
+        _defer_import(name)
+
+
+def _defer_import(name: str) -> None:
+    spec = None if name in sys.modules else find_spec(name)
+    if spec is None or spec.loader is None:
+        return
+    loader = spec.loader = LazyLoader(spec.loader)
+    module = sys.modules[name] = module_from_spec(spec)
+    loader.exec_module(module)
+    parent, _, child = name.rpartition(".")
+    if parent:
+        setattr(sys.modules[parent], child, module)
 
 
 class Registry(MutableMapping[str, T]):

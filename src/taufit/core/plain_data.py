@@ -169,7 +169,11 @@ def to_plain_data(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [to_plain_data(item) for item in value]
     if isinstance(value, np.ndarray):
-        return to_plain_data(value.tolist())
+        numbers = value.tolist()
+        is_plain = value.dtype.kind in "biu" or (
+            value.dtype.kind == "f" and np.isfinite(value).all()
+        )
+        return numbers if is_plain else to_plain_data(numbers)
     if isinstance(value, np.generic):
         return to_plain_data(value.item())
     if isinstance(value, float) and not math.isfinite(value):

@@ -20,7 +20,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.optimize
 
 from taufit.core.arrays import Array, Float, Int
 from taufit.diagnosis.correction import Correction, DiagnosisRows
@@ -236,8 +235,42 @@ class _Bounds:
         offset = np.append(np.zeros(len(size) - 1), limit)
         lower, upper = ((x * size)[used] for x in (self.lower - offset, self.upper + offset))
         x = columns[:, used] / size[used]
-        fit = scipy.optimize.lsq_linear(x, torque, (lower, upper), tol=1e-8, max_iter=60)
-        return np.asarray(torque - x @ fit.x)
+        return np.asarray(torque - x @ bounded_least_squares(x, torque, lower, upper))
+
+
+def bounded_least_squares(
+    columns: Float[Array, "n c"],
+    torque: Float[Array, " n"],
+    lower: Float[Array, " c"],
+    upper: Float[Array, " c"],
+) -> Float[Array, " c"]:
+    """Minimise |torque - columns x| over lower <= x <= upper, by active sets [Stark1995].
+
+    For a few columns: loading SciPy's optimisers would take longer than all of this.
+    """
+    q, r = np.linalg.qr(columns)
+    target = q.T @ torque
+    x = np.clip(np.linalg.lstsq(r, target, rcond=None)[0], lower, upper)
+    free = (x > lower) & (x < upper)
+    tolerance = 1e-10 * float(np.linalg.norm(target)) * float(np.abs(r).max(initial=1e-300))
+    for _ in range(10 * len(x)):
+        while free.any():
+            rest = target - r[:, ~free] @ x[~free]
+            step = np.linalg.lstsq(r[:, free], rest, rcond=None)[0] - x[free]
+            low, high = lower[free] - x[free], upper[free] - x[free]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                reach = np.where(step > 0.0, high / step, np.where(step < 0.0, low / step, np.inf))
+            fraction = float(min(reach.min(), 1.0))
+            x[free] = np.clip(x[free] + fraction * step, lower[free], upper[free])
+            if fraction >= 1.0:
+                break
+            free[np.flatnonzero(free)[reach <= fraction]] = False
+        slope = r.T @ (target - r @ x)
+        inward = ~free & np.where(x <= lower, slope > tolerance, slope < -tolerance)
+        if not inward.any():
+            break
+        free[np.argmax(np.where(inward, np.abs(slope), -1.0))] = True
+    return x
 
 
 def _independent_rows(residual: Float[Array, " n"], rate: float) -> float:

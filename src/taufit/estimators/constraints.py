@@ -205,7 +205,7 @@ def passivity_rows(
             for v, row, condition_text in conditions:
                 is_implied = np.all(row[is_nonnegative] >= 0.0) and not np.any(row[~is_nonnegative])
                 if is_implied or any(
-                    np.allclose(row, other, rtol=1e-9, atol=0.0) for other in unique_rows
+                    np.all(np.abs(row - other) <= 1e-9 * np.abs(other)) for other in unique_rows
                 ):
                     continue
                 unique_rows.append(row)

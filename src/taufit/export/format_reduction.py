@@ -14,16 +14,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.core.parameters import joint_parameter
-from taufit.estimators import ConsistentSdp
-from taufit.fitting.fit_samples import solve_rows
 from taufit.model.fitted_model import FittedModel
 from taufit.model.torque_model import TorqueModel
-from taufit.regression.simple_terms import TrainingRegression
 from taufit.terms import (
     CONSERVATIVE,
     DISSIPATIVE,
@@ -37,6 +35,9 @@ from taufit.terms import (
     typical_channels,
 )
 from taufit.terms.friction import Friction
+
+if TYPE_CHECKING:
+    from taufit.regression.simple_terms import TrainingRegression
 
 # Prior weights of the model's links in a refit, in squared noise levels: large if the format has
 # rotors and offsets, small if it lacks some, which links then compensate. Number of training rows
@@ -119,7 +120,11 @@ def reduce_to_format(model: FittedModel, terms: FormatTerms) -> ReducedModel:
     )
     reduced = structure.with_values(_copy_values(model, structure))
     record = model.training.simple_terms
-    rows = None if record is None else TrainingRegression(record, structure, model.terms)
+    rows = None
+    if record is not None:
+        from taufit.regression.simple_terms import TrainingRegression
+
+        rows = TrainingRegression(record, structure, model.terms)
     dropped = _dropped_parts(model, terms, rows)
     missing = [part for part in dropped if not part.startswith("the mounting")]
     refitted = bool(missing) and rows is not None
@@ -128,6 +133,9 @@ def reduce_to_format(model: FittedModel, terms: FormatTerms) -> ReducedModel:
             model.has(name) and not structure.has(name) for name in ("rotor", "offset")
         )
         speeds = _rated_speed(model)
+        from taufit.estimators import ConsistentSdp
+        from taufit.fitting.fit_samples import solve_rows
+
         # Simulators take friction that falls with speed for a drive.
         estimator = ConsistentSdp(
             prior_weight=WEAK_PRIOR_WEIGHT if lacks_terms else PRIOR_WEIGHT,

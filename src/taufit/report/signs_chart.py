@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import html
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.report.palette import INK, MODEL, OUTLINE, PAPER, RESIDUAL
-from taufit.signs.unknown_signs import RecoveredSigns, SignedSegment, UnsignedFit
+
+if TYPE_CHECKING:
+    from taufit.signs.unknown_signs import RecoveredSigns, SignedSegment, UnsignedFit
 
 _POSITIVE, _NEGATIVE, _CURVE, _INK = MODEL, RESIDUAL, OUTLINE, INK
 _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _ROW_GAP = 960.0, 92.0, 64.0, 12.0, 34.0, 14.0
@@ -20,6 +23,8 @@ def signs_chart(result: RecoveredSigns | UnsignedFit) -> str:
 
     Segments show their sign, joint, time and margin as tooltips.
     """
+    from taufit.signs.unknown_signs import UnsignedFit
+
     signs = result.recovery if isinstance(result, UnsignedFit) else result
     samples = signs.samples
     torque = samples.torque if samples.raw_torque is None else samples.raw_torque

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,9 +16,11 @@ from taufit.report.friction_map import friction_map
 from taufit.report.page import Section, cards, paragraph, render_page, table, verdict_box
 from taufit.report.palette import MEASURED, MODEL, RESIDUAL
 from taufit.signals.samples import Samples
-from taufit.temperature.runwise_fits import RunwiseFits, repeat_identification, single_runs
 from taufit.temperature.temperature_slopes import friction_at
 from taufit.temperature.warm_up import WarmUpChange, follows_temperature, torque_change, warm_up
+
+if TYPE_CHECKING:
+    from taufit.temperature.runwise_fits import RunwiseFits
 
 __all__ = ["run_by_run", "temperature_page", "torque_change"]
 
@@ -94,6 +96,8 @@ def run_by_run(model: FittedModel, samples: Samples, *, dropped: tuple[str, ...]
     single_model = replace(model.structure, friction=friction.model, shape=shape)
     names = single_model.names
     try:
+        from taufit.temperature.runwise_fits import repeat_identification, single_runs
+
         repeated = repeat_identification(
             single_model,
             single_runs(samples),

@@ -14,7 +14,6 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import PoorExcitationError, RecordingError, TaufitError
 from taufit.core.parameters import joint_parameter
-from taufit.fitting.selection.term_selection import select_friction_terms
 from taufit.model.fitted_model import FittedModel
 from taufit.model.torque_model import TorqueModel
 from taufit.model.training_record import ThermalState
@@ -125,6 +124,8 @@ def select_temperature_law(
     reference = float(np.round(np.mean(temperature[samples.in_motion][:, usable])))
     linear = replace(model, friction=_with_law(model.friction, "linear", reference, affected))
     slopes = tuple(f"{name}_per_degree" for name in affected)
+    from taufit.fitting.selection.term_selection import select_friction_terms
+
     rejected = select_friction_terms(
         linear, samples, groups=slopes, dropped=tuple(unusable), tolerance=_SLOPE_GAIN
     ).dropped
