@@ -84,6 +84,8 @@ def rows() -> Iterator[Row]:
         alone = _fit(folder, paths[:1], "--report", str(folder / "page.html"))
         shared = _fit(folder, paths, processes=2)
         single = _fit(folder, [_one_file(folder, paths)])
+        held = {k: _fit(folder, paths[:k], "--holdout", "30%") for k in (few, many)}
+        tested = {k: _check(folder, paths[:k]) for k in (few, many)}
     note = f"`taufit fit`, {many} files of {n:,} rows against {few}, one process"
     yield Row("fit, further rows", each, "us CPU", "<= 15", note)
     more = (page["cpu"] - used[many]["cpu"]) - (alone["cpu"] - used[1]["cpu"])
@@ -91,6 +93,12 @@ def rows() -> Iterator[Row]:
     growth = used[many]["mb"] / used[1]["mb"]
     yield Row("fit, memory", used[many]["mb"], "MB", "<= 450", f"{many} files")
     yield Row("fit, memory over that of one file", growth, "x", "<= 1.15", f"{many} files")
+    for name, measured in (("hold-out of 30 %", held), ("check", tested)):
+        yield Row(f"{name}, memory", measured[many]["mb"], "MB", "<= 600", f"{many} files")
+        rows_more = (many - few) * n
+        each = 1e6 * (measured[many]["mb"] - measured[few]["mb"]) / rows_more
+        note = f"{many} files of {n:,} rows against {few}"
+        yield Row(f"{name}, memory of a further row", each, "B", "<= 25", note)
     yield Row(
         "two processes, ideally", used[many]["cpu"] / _shared(shared), "x", ">= 1.6",
         f"{many} files: processor time of one process over that of the first and half its workers'",
@@ -176,6 +184,13 @@ def _fit(folder: Path, paths: list[Path], *more: str, processes: int = 1) -> dic
         sys.executable, "-m", "taufit", "fit", "ur10e", *map(str, paths),
         "--processes", str(processes), "-o", str(folder / "model.json"), "--json", *more,
     ]  # fmt: skip
+    found: dict[str, float] = json.loads(_python(MEASURED, *command))
+    return found
+
+
+def _check(folder: Path, paths: list[Path]) -> dict[str, float]:
+    command = [sys.executable, "-m", "taufit", "check", str(folder / "model.json")]
+    command += [*map(str, paths), "--allow-repeats", "--json"]
     found: dict[str, float] = json.loads(_python(MEASURED, *command))
     return found
 

@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 from benchmarks.accuracy.verdicts import first_joints
 from benchmarks.clean_runs import clean_run, loaded_run
+from scipy.optimize import lsq_linear
 
 import taufit
 from taufit.diagnosis import ContradictionError
 from taufit.diagnosis.hypothesis_test import HypothesisTest
 from taufit.diagnosis.nominal_contradiction import direction_warning, nominal_contradiction
 from taufit.diagnosis.nominal_torque import (
+    bounded_least_squares,
     gravity_factors,
     inertia_factors,
     shows_nominal_gravity,
@@ -152,3 +154,16 @@ def test_a_chain_that_is_cut_is_said_to_miss_links():
     kinds = {"missing_links", "undescribed_load"}
     assert kinds & {f.kind for f in result.findings}
     assert not kinds & {f.kind for f in whole.findings}
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_bounded_least_squares_is_that_of_scipy(seed):
+    rng = np.random.default_rng(seed)
+    n, c = 200, int(rng.integers(1, 8))
+    columns = rng.normal(size=(n, c))
+    torque = columns @ rng.normal(size=c) + rng.normal(size=n)
+    lower = np.where(rng.random(c) < 0.3, -np.inf, rng.normal(size=c) - 1.0)
+    upper = np.where(np.isinf(lower) | (rng.random(c) < 0.3), np.inf, lower + rng.random(c) + 0.01)
+    expected = lsq_linear(columns, torque, (lower, upper), method="bvls", tol=1e-14).x
+    found = bounded_least_squares(columns, torque, lower, upper)
+    np.testing.assert_allclose(found, expected, atol=1e-8)

@@ -23,10 +23,10 @@ from taufit.cli.parts.next_step import next_step
 
 if TYPE_CHECKING:
     from taufit.model.fitted_model import FittedModel
+    from taufit.recording import Finding
     from taufit.report.tracking_page import TrackedRun
     from taufit.signals import Samples
-    from taufit.validation import Grades, Score, Verdict
-    from taufit.workflow.check import CheckResult
+    from taufit.validation import Grades, RecordingEvidence, Score, Verdict
 
 
 def command(  # noqa: PLR0913 - one parameter per option
@@ -82,7 +82,8 @@ def command(  # noqa: PLR0913 - one parameter per option
     )
     tracked: list[TrackedRun] = []
     scores: list[Score] = []
-    checked: list[CheckResult] = []
+    facts: list[RecordingEvidence] = []
+    file_findings: list[Finding] = []
     files: list[dict[str, Any]] = []
     with progress("check") as bar:
         task = bar.add_task("checking", total=len(paths))
@@ -92,9 +93,10 @@ def command(  # noqa: PLR0913 - one parameter per option
             score, gravity = result.score, result.gravity
             spectrum = residual_spectrum(fitted, result.samples)
             if track:
-                tracked.append(_track_run(fitted, result.samples, path))
+                tracked.append(_track_run(fitted, result.samples, path, is_plotted=bool(report)))
             scores.append(score)
-            checked.append(result)
+            facts.append(result.evidence)
+            file_findings += result.findings
             files.append(
                 {
                     **score.to_dict(),
@@ -115,14 +117,8 @@ def command(  # noqa: PLR0913 - one parameter per option
         from taufit.report.tracking_page import tracking_page
 
         write_text(report, tracking_page(fitted, tracked))
-    findings = [*repeats, *(finding for result in checked for finding in result.findings)]
-    findings += unmeasured_findings(scores)
-    grades = grade(
-        scores,
-        [result.evidence for result in checked],
-        on_holdout=True,
-        findings=findings,
-    )
+    findings = [*repeats, *file_findings, *unmeasured_findings(scores)]
+    grades = grade(scores, facts, on_holdout=True, findings=findings)
     decision = verdict(scores, limits, grades)
     trained = fitted.training.score
     if as_json:
@@ -151,7 +147,9 @@ def command(  # noqa: PLR0913 - one parameter per option
         raise InfeasibleError(f"{reason}: {'; '.join(decision.reasons)}.")
 
 
-def _track_run(fitted: FittedModel, samples: Samples, path: Path) -> TrackedRun:
+def _track_run(
+    fitted: FittedModel, samples: Samples, path: Path, *, is_plotted: bool
+) -> TrackedRun:
     """Track the friction of one recording."""
     from taufit.health.tracker import score_tracking, track
     from taufit.model.predict import predicted_torque
@@ -159,7 +157,8 @@ def _track_run(fitted: FittedModel, samples: Samples, path: Path) -> TrackedRun:
 
     predicted = predicted_torque(fitted, samples)
     course = track(fitted, samples, predicted=predicted)
-    return TrackedRun(path.name, samples, course, score_tracking(samples, predicted, course))
+    score = score_tracking(samples, predicted, course)
+    return TrackedRun(path.name, samples if is_plotted else samples.head(), course, score)
 
 
 def _show_tracking(tracked: list[TrackedRun], report: Path | None) -> None:

@@ -156,9 +156,12 @@ class Samples(NotebookDisplay):
         channels = self.channels.rows(selection)
         return replace(self, channels=channels, column_cache=None, cached_motion=(), **values)
 
-    def head(self) -> Samples:
-        """Copy without rows: rate, cut-off, gains, names; holds no reference to arrays."""
-        empty = self.rows(slice(0, 0))
+    def head(self, rows: int = 0) -> Samples:
+        """Copy of the first rows, by default none, with rate, cut-off, gains, names.
+
+        Holds no reference to the arrays and their cached columns.
+        """
+        empty = self.rows(slice(0, rows))
         values: dict[str, Any] = {
             name: None if getattr(empty, name) is None else getattr(empty, name).copy()
             for name in _PER_SAMPLE

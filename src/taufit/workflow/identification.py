@@ -33,7 +33,8 @@ class IdentificationResult(NotebookDisplay):
         samples: Training samples, or an excerpt of at most 32,768 of them.
         training_score: Score on all training data.
         holdout_scores: Scores on hold-out recordings.
-        holdout_samples: Hold-out recordings, conditioned like the training data.
+        holdout_samples: Hold-out recordings, conditioned like the training data; beyond a hundred
+            thousand rows only the first rows of each.
         nominal_comparison: Nominal robot on the training data, or None if it has no inertial
             parameters.
         warnings: Messages for the user, most severe first.

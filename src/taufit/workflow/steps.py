@@ -58,6 +58,7 @@ from taufit.signals.sample_source import SamplesInMemory, SampleSource
 from taufit.terms import term_to_dict
 from taufit.validation.grades import (
     Grades,
+    RecordingEvidence,
     grade,
     nominal_rmse_findings,
     recording_evidence,
@@ -76,6 +77,9 @@ if TYPE_CHECKING:
     from taufit.calibration.joint_zeros import JointZeros
     from taufit.signs.unknown_signs import RecoveredSigns
     from taufit.temperature.law_by_parts import TemperatureLawFit
+
+# Rows of hold-out recordings stored whole for plots, and of each one beyond; the first is whole.
+_PLOTTED_ROWS, _PLOTTED_ROWS_OF_FURTHER = 100_000, 100
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -131,7 +135,7 @@ class Assessment:
         model: Fitted model with noise and residuals of its training.
         scores: Scores on the training data, file by file, and of the nominal robot.
         training_score: Detailed score on all training data.
-        holdout_scores, holdout_samples: Scores on hold-out recordings, and their samples.
+        holdout_scores, holdout_samples: Scores on hold-out recordings, and samples for plots.
         grades: Grades of the model.
         findings: Findings on recordings and fit.
     """
@@ -339,14 +343,11 @@ def assess(
     scores = training_scores(fitted.model, robot, source)
     model = _with_residuals(fitted.model, state, scores)
     training_score = score_breakdown(model, source.excerpt, scores.overall)
-    holdout_scores, samples = _score_holdout(model, state, holdout)
+    holdout_scores, facts, samples = _score_holdout(model, state, holdout)
     nominal = None if scores.nominal_comparison is None else scores.nominal_comparison.nominal.rmse
     outliers = outlier_file_findings(scores.files)
     raise_on_contradiction([Cause(finding) for finding in outliers], request.ignore_contradictions)
-    judged_scores, judged_samples = (
-        holdout_scores or (training_score,),
-        samples or (source.excerpt,),
-    )
+    judged_scores = holdout_scores or (training_score,)
     findings = (
         *state.findings,
         *nominal_rmse_findings(training_score.rmse, nominal, training_score.measured),
@@ -355,10 +356,7 @@ def assess(
     )
     grades = grade(
         judged_scores,
-        [
-            recording_evidence(robot, judged, judged_score)
-            for judged, judged_score in zip(judged_samples, judged_scores, strict=True)
-        ],
+        facts or [recording_evidence(robot, source.excerpt, training_score)],
         on_holdout=bool(holdout_scores),
         findings=findings,
     )
@@ -497,19 +495,28 @@ def _estimate_noise(
 
 def _score_holdout(
     model: FittedModel, state: FitState, holdout: Mapping[str, Sequence[Recording]]
-) -> tuple[tuple[Score, ...], tuple[Samples, ...]]:
-    """Scores on hold-out recordings, and their samples."""
+) -> tuple[tuple[Score, ...], tuple[RecordingEvidence, ...], tuple[Samples, ...]]:
+    """Scores on hold-out recordings, facts for their grades, and samples for plots."""
     scores: list[Score] = []
-    all_samples: list[Samples] = []
+    facts: list[RecordingEvidence] = []
+    plotted: list[Samples] = []
+    rows = 0
     for name, runs in holdout.items():
         if state.unsigned:
             from taufit.signs.samples import without_signs
 
             runs = [without_signs(recording) for recording in runs]
         samples = condition_for_model(model, runs, name=name)
-        all_samples.append(samples)
         scores.append(score_breakdown(model, samples, score(model, samples, file=name)))
-    return tuple(scores), tuple(all_samples)
+        facts.append(recording_evidence(state.robot, samples, scores[-1]))
+        rows += len(samples)
+        is_whole = not plotted or rows <= _PLOTTED_ROWS
+        plotted.append(
+            replace(samples, column_cache=None)
+            if is_whole
+            else samples.head(_PLOTTED_ROWS_OF_FURTHER)
+        )
+    return tuple(scores), tuple(facts), tuple(plotted)
 
 
 def _collect_warnings(

@@ -17,12 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from taufit.core.compute.cache.digest import code_digest, digest
-from taufit.core.compute.cache.user_folders import (
-    UntrustedFolderError,
-    private_folder,
-    user_folder,
-    user_secret,
-)
 
 MISSING: Any = object()
 # Largest total size [bytes]; the oldest entries are removed above it.
@@ -49,6 +43,13 @@ class Cache:
         self._contents: dict[str, dict[str, tuple[Any, ...]]] = {}
         self._changed: set[str] = set()
         self._secret: bytes | None = None
+        from taufit.core.compute.cache.user_folders import (
+            UntrustedFolderError,
+            private_folder,
+            user_folder,
+            user_secret,
+        )
+
         try:
             self.path = private_folder(path or user_folder("XDG_CACHE_HOME", ".cache"))
             self._secret, is_new = user_secret()
