@@ -12,6 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from make_pictures import compressed
 from playwright.sync_api import sync_playwright
 
 HERE = Path(__file__).parent
@@ -43,7 +44,7 @@ def main() -> None:
             late = f"parseFloat(document.querySelector('#state').textContent) >= {MOMENT}"
             while not page.evaluate(late):
                 page.wait_for_timeout(50)
-            page.screenshot(path=str(HERE / f"live_{name}.png"))
+            (HERE / f"live_{name}.png").write_bytes(compressed(page.screenshot()))
             page.close()
             shown.terminate()
             shown.communicate(timeout=60)

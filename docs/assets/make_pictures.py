@@ -63,7 +63,7 @@ PICTURES = (
     PagePicture("signs", "unsigned.html", "#torque-signs", "torque-signs", (1000, 700)),
     PagePicture("payload", "payload.html"),
     PagePicture("contact", "contact.html"),
-    PagePicture("motion", "motion.html", "#joints", size=(1100, 620)),
+    PagePicture("motion", "motion.html"),
     PagePicture("arm_in_motion", "motion.html", "figure.arm3d", size=(900, 700)),
     PagePicture("strokes", "friction.html", size=(1100, 700)),
     PagePicture("health", "health.html", size=(1100, 760)),

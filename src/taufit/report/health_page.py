@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
+from taufit.core.number_text import fixed, interval, quantity
 from taufit.core.statistics import NORMAL_95
 from taufit.health import HealthReport, History, assess_health
-from taufit.report.charts import Series, chart
-from taufit.report.page import Section, cards, paragraph, render_page, table, verdict_box
+from taufit.report.charts import Series, chart, chart_group
+from taufit.report.page import (
+    Number,
+    Section,
+    paragraph,
+    render_page,
+    statement,
+    statements,
+    table,
+)
 from taufit.report.palette import LIMIT, MEASURED, MODEL
 
 
@@ -16,29 +25,35 @@ def health_page(history: History) -> str:
     report = assess_health(history)
     later_runs = len(history.runs) - history.healthy
     largest_cusum = max(joint.cusum for joint in report.joints)
-    head = verdict_box(
-        "good" if report.healthy else "bad",
-        report.headline[0].upper() + report.headline[1:],
-        f"{later_runs} runs since the baseline of {history.healthy}. Temperature and load are "
-        f"compensated by the model; false alarms are below {report.rate:g} per healthy run.",
-    )
-    figures = cards(
-        [
-            ("runs since the baseline", str(later_runs)),
-            ("joints with an alarm", str(sum(joint.alarm for joint in report.joints))),
-            ("largest CUSUM", f"{largest_cusum:.1f} of {report.threshold:.1f}"),
-        ]
+    alarms = sum(joint.alarm for joint in report.joints)
+    head = statements(
+        statement(
+            "good" if report.healthy else "bad",
+            "Verdict",
+            "",
+            report.headline[0].upper() + report.headline[1:],
+            detail=[
+                f"{later_runs} runs since the baseline of {history.healthy}. Temperature and load "
+                "are compensated by the model."
+            ],
+        ),
+        statement(
+            "bad" if alarms else "good",
+            "Largest CUSUM",
+            f"{fixed(largest_cusum, 1)} of {fixed(report.threshold, 1)}",
+            f", {alarms} joints with an alarm",
+            detail=[f"False alarms are below {report.rate:g} per healthy run."],
+        ),
     )
     sections = [
-        Section("Verdict", head + figures + _table(report)),
-        Section("Friction index, compensated for temperature and load", _index(history, report)),
-        Section("CUSUM", _sums(history, report)),
-        Section("Temperature of the runs", _temperature(history)),
-        Section("Runs", _runs(history, report)),
+        Section("Verdict", head + _index(history, report) + _table(report)),
+        Section("CUSUM", _sums(history, report), f"alarm above {fixed(report.threshold, 1)}"),
+        Section("Temperature of the runs", _temperature(history), f"{len(history.runs)} runs"),
+        Section("Runs", _runs(history, report), f"{len(history.runs)} runs"),
     ]
     return render_page(
         f"Health of {history.model.robot.name}",
-        f"{len(history.runs)} runs, {history.runs[0].added[:10]} to {history.runs[-1].added[:10]}",
+        f"{len(history.runs)} runs · {history.runs[0].added[:10]} to {history.runs[-1].added[:10]}",
         sections,
     )
 
@@ -47,17 +62,21 @@ def _table(report: HealthReport) -> str:
     rows = [
         (
             joint.joint,
-            joint.change,
-            NORMAL_95 * joint.change_std,
-            joint.trend,
-            NORMAL_95 * joint.trend_std,
-            joint.cusum,
+            _with_interval(joint.change, joint.change_std),
+            _with_interval(joint.trend, joint.trend_std),
+            Number(joint.cusum, fixed(joint.cusum, 1)),
             joint.alarm_run,
         )
         for joint in report.joints
     ]
-    header = ("joint", "change %", "±", "trend % per run", "±", "CUSUM", "alarm at")
-    return table(header, rows, text=(6,))
+    header = ("joint", "change ± 95 % [%]", "trend ± 95 % [% per run]", "CUSUM", "alarm at")
+    return table(header, rows, text=(4,), name="Friction of the joints")
+
+
+def _with_interval(value: float | None, std: float | None) -> Number | None:
+    if value is None or std is None or not np.isfinite(value):
+        return None
+    return Number(float(value), interval(float(value), NORMAL_95 * float(std)))
 
 
 def _index(history: History, report: HealthReport) -> str:
@@ -88,13 +107,13 @@ def _index(history: History, report: HealthReport) -> str:
                         dash=(4, 4),
                     ),
                 ],
-                caption=f"Joint {j + 1}: {history.level[j]:.3g} N m expected",
+                caption=f"Joint {j + 1}: {quantity(float(history.level[j]), 'N m')} expected",
                 xlabel="run [number]",
                 ylabel="change [%]",
                 group="runs",
             )
         )
-    return f'{parts[0]}<div class="grid">{"".join(parts[1:])}</div>'
+    return chart_group(parts[1:], "Friction of the runs") + parts[0]
 
 
 def _sums(history: History, report: HealthReport) -> str:

@@ -9,9 +9,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from taufit.core.number_text import fixed, percent, significant, whole
 from taufit.dynamics import forward_kinematics, inverse_dynamics
-from taufit.report.charts import Series, chart
-from taufit.report.page import Section, cards, paragraph, render_page, table, verdict_box
+from taufit.report.charts import Panel, Series, chart_group, figure
+from taufit.report.page import (
+    Section,
+    numbers,
+    paragraph,
+    render_page,
+    statement,
+    statements,
+    table,
+)
 from taufit.robot import JointLimits, Robot
 from taufit.robot.mounting import rotation_rpy
 
@@ -46,70 +55,87 @@ def motion_page(
     robot: Robot, motion: Motion, limits: JointLimits, design: Design | None = None
 ) -> str:
     """Self-contained HTML page."""
-    sections = [Section("Verdict", _verdict(motion, design))]
-    sections.append(
-        Section(
-            "3-D view",
-            robot_animation(robot, motion, "Drag to turn; the line is the path of the tip."),
-        )
+    arm = robot_animation(robot, motion, "Path of the tip; drag to turn")
+    head = (
+        f'{_statements(motion, design)}<div class="beside wide"><div>'
+        f"{_joints(robot, motion, limits)}</div><aside>{arm}{_numbers(design)}</aside></div>"
     )
-    sections.append(Section("Joints", _joints(robot, motion, limits)))
+    sections = [Section("Verdict", head)]
     if design is not None:
-        sections.append(Section("Constraints", _constraints(design)))
-        sections.append(Section("Expected accuracy", _deviations(design)))
+        checks = len(design.certificate.checks)
+        sections.append(Section("Constraints", _constraints(design), f"{checks} checked"))
+        count = f"{len(design.names)} base parameters"
+        sections.append(Section("Expected accuracy", _deviations(design), count))
     return render_page(
-        f"Motion of {robot.name}", f"{motion.duration:.4g} s, {motion.joints} joints", sections
+        f"Motion of {robot.name}",
+        f"{significant(motion.duration)} s · {motion.joints} joints",
+        sections,
     )
 
 
-def _verdict(motion: Motion, design: Design | None) -> str:
+def _statements(motion: Motion, design: Design | None) -> str:
     if design is None:
-        return verdict_box("good", "Ready to play", f"{motion.duration:.4g} s.")
+        length = f", {significant(motion.duration)} s"
+        return statements(statement("good", "Motion", "Ready to play", length))
     tightest = design.worst
-    unit = " m" if tightest.unit == "m" else " of its limit"
-    text = f"Tightest: {tightest.name}, {tightest.margin:.3g}{unit} left at {tightest.time:.2f} s."
-    figures = cards(
+    left = (
+        f"{significant(1e3 * tightest.margin)} mm"
+        if tightest.unit == "m"
+        else f"{percent(tightest.margin)} of the limit"
+    )
+    points = whole(design.certificate.points)
+    return statements(
+        statement("good", "Motion", "Feasible", f" at {points} moments"),
+        statement(
+            "model", "Tightest constraint", left, f" left: {tightest.name}",
+            detail=[f"At {fixed(tightest.time, 2)} s."],
+        ),
+    )  # fmt: skip
+
+
+def _numbers(design: Design | None) -> str:
+    if design is None:
+        return ""
+    return numbers(
         [
-            ("base parameters", str(len(design.names))),
-            ("condition number", f"{design.condition_number:.4g}"),
-            ("with unit columns", f"{design.condition_number_scaled:.4g}"),
-            ("ln det W'W/N", f"{design.log_det:.4g}"),
-            ("CPU time", f"{design.cpu_seconds:.2f} s"),
+            (significant(design.condition_number), "", "condition number"),
+            (significant(design.condition_number_scaled), "", "condition number, unit columns"),
+            (significant(design.log_det), "", "ln det W'W/N"),
+            (fixed(design.cpu_seconds, 2), "s", "CPU time of the plan"),
         ]
     )
-    return verdict_box("good", f"Feasible at {design.certificate.points} moments", text) + figures
 
 
 def _joints(robot: Robot, motion: Motion, limits: JointLimits) -> str:
+    """Position, velocity, acceleration and torque, with the share of the limits used."""
     time = np.linspace(0.0, motion.duration, 600)
     q, v, a = motion.at(time)
     torque = inverse_dynamics(robot, q, v, a)
-    parts = []
     bounds = (
-        ("position", "rad", q, limits.lower, limits.upper),
-        ("velocity", "rad/s", v, -limits.velocity, limits.velocity),
-        ("acceleration", "rad/s²", a, -limits.acceleration, limits.acceleration),
-        ("torque of the nominal links", "N m", torque, -limits.torque, limits.torque),
+        ("Position", "rad", q, limits.lower, limits.upper),
+        ("Velocity", "rad/s", v, -limits.velocity, limits.velocity),
+        ("Acceleration", "rad/s²", a, -limits.acceleration, limits.acceleration),
+        ("Torque of the nominal links", "N m", torque, -limits.torque, limits.torque),
     )
+    charts: list[str] = []
     for name, unit, values, low, high in bounds:
-        series = [Series(f"joint {i + 1}", values[:, i]) for i in range(motion.joints)]
-        shares = ", ".join(
-            f"{100 * max(values[:, i].max() / high[i], values[:, i].min() / low[i]):.0f} %"
-            if np.isfinite(high[i]) and low[i] < 0 < high[i]
-            else "–"
+        shares = [
+            100 * max(values[:, i].max() / high[i], values[:, i].min() / low[i])
             for i in range(motion.joints)
-        )
-        parts.append(
-            chart(
-                time,
-                series,
-                caption=f"{name.capitalize()}; share of the limits used, joint by joint: {shares}",
-                xlabel="time [s]",
-                ylabel=f"{name.split()[0]} [{unit}]",
-                group="motion",
+            if np.isfinite(high[i]) and low[i] < 0 < high[i]
+        ]
+        note = f"uses {min(shares):.0f} to {max(shares):.0f} % of its limits" if shares else ""
+        series = [Series(f"joint {i + 1}", values[:, i]) for i in range(motion.joints)]
+        word = {"Acceleration": "accel."}.get(name, name.split()[0].lower())
+        panel = Panel(series, f"{word} [{unit}]")
+        last = name == bounds[-1][0]
+        charts.append(
+            figure(
+                time if not charts else None, [panel], caption=name, note=note,
+                xlabel="time [s]", show_xlabel=last, show_ticks=last, group="motion",
             )
-        )
-    return "".join(parts)
+        )  # fmt: skip
+    return chart_group(charts, f"Motion of {robot.name}", "rows tall")
 
 
 def _constraints(design: Design) -> str:

@@ -665,6 +665,8 @@ const taufitCharts = (() => {
       });
       return { ...settings, series, x, k };
     });
+    // Points at the ends would stand on the frame.
+    if (!group.roomy && all.some((s) => s.kind === "points")) { group.roomy = true; const room = 0.02 * (group.full[1] - group.full[0]); group.full = [group.full[0] - room, group.full[1] + room]; }
     // Bands about a curve that may come after them.
     for (const s of all) if (s.owed) {
       const { half, about } = s.owed, middle = s.owed.middle || all[about].y;
