@@ -218,7 +218,7 @@
     if (step) { e.preventDefault(); turn(...step); }
   });
   const drawArm = () => {
-    const { context: p, width, height } = pen(arm), reach = settings.chain.reach, s = (0.62 * Math.min(width, height * 1.25)) / reach;
+    const { context: p, width, height } = pen(arm), reach = settings.chain.reach, s = (0.5 * Math.min(width, height * 1.25)) / reach;
     const ca = Math.cos(yaw), sa = Math.sin(yaw), cp = Math.cos(pitch), sp = Math.sin(pitch);
     const project = ([x, y, z]) => {
       const a = ca * x - sa * y, b = sa * x + ca * y;
