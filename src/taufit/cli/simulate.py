@@ -10,6 +10,7 @@ import typer
 
 from taufit.cli.common import print_json, progress
 from taufit.cli.options import Json, RobotName, require_choice, require_mounting, usage_error
+from taufit.cli.parts.closed_loop import LoopOptions, compare_controllers
 from taufit.cli.parts.next_step import next_step
 from taufit.cli.parts.virtual_controller import (
     ServeOptions,
@@ -98,6 +99,7 @@ def command(
     arm: TwinOptions,
     play: RunOptions,
     server: ServeOptions,
+    loop: LoopOptions,
     motion: Annotated[
         str,
         typer.Argument(help="Motion file, recording to replay, `fourier` (random), or `preset`."),
@@ -112,7 +114,8 @@ def command(
     The recording has the format of a real one. The ground truth (parameters, friction, gains,
     payload) is written to NAME.truth.json beside it, which no other command reads. With --serve a
     virtual controller on this computer is started instead, for clients of the real one such as
-    `taufit record`.
+    `taufit record`. With --controller the robot is driven by torques, a position loop with
+    feed-forward by a fitted model, and tracking errors are printed.
 
     Next: `taufit fit ROBOT RECORDING` fits a model; compare it with the truth file.
     """
@@ -144,6 +147,9 @@ def command(
         )
         return
     path = _motion(twin, motion, preset)
+    if loop.controller:
+        compare_controllers(twin, path, loop, payloads, play.seed, arm.bandwidth_hz, as_json)
+        return
     files: list[dict[str, Any]] = []
     wall, cpu = 0.0, time.process_time()
     with progress("simulating") as bar:

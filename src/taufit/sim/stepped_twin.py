@@ -86,7 +86,7 @@ class SteppedTwin:
         self.sensors = Sensors(twin, seed)
         delay = round(twin.controller.delay / TICK_S)
         zeros = np.zeros((delay, robot.joints))
-        forward = self.plant.feedforward(home[None], zeros[:1] * 0, zeros[:1] * 0)
+        forward = self.plant.feedforward(home[None], 0.0 * home[None], 0.0 * home[None])
         self._delayed = [np.tile(home, (delay, 1)), zeros, np.repeat(forward, delay, 0)]
         settle = np.tile(home, (round(SETTLE_S / TICK_S), 1))
         self._keep = np.zeros(1, np.int64)
