@@ -168,15 +168,16 @@ def run_closed_loop(
     for name in ("stiffness", "damping", "integral_gain"):
         plant.arrays[name] = np.zeros_like(inertia)
     plant.arrays["integral"] = np.zeros_like(inertia)
-    led = [np.concatenate([x[1:], x[-1:]]) for x in (q, v, a)]
-    forward = feed_forward(controller, model, *led, step)
+    led_q, led_v, led_a = (np.concatenate([x[1:], x[-1:]]) for x in (q, v, a))
+    forward = feed_forward(controller, model, led_q, led_v, led_a, step)
     tracker = LevelTracker(q.shape[1], step)
     torque, error = np.zeros_like(q), np.zeros_like(q)
     keep, command = np.zeros(1, np.int64), plant.arrays["command"].copy()
     for k in range(len(time)):
         tick = plant.tick
         torque[k] = command
-        states = plant.advance(*(np.tile(x, (ticks, 1)) for x in (q[k], v[k], command)), keep)
+        given = np.tile(command, (ticks, 1))
+        states = plant.advance(np.zeros_like(given), np.zeros_like(given), given, keep)
         row = {name: values[0] for name, values in states.items()}
         error[k] = q[k] - row["position"]
         measured_q, measured_v, *_ = arm.sensors.read(tick, row)
