@@ -191,7 +191,7 @@ def public(module: Any) -> list[str]:
 
 def _entry(name: str, noun: Any, owner: str) -> str:
     if inspect.isclass(noun) or inspect.isroutine(noun):
-        words = f"```text\n{owner}.{name}{_signature(noun)}\n```\n\n{_docstring(noun)}\n"
+        words = f"```python\n{owner}.{name}{_signature(noun)}\n```\n\n{_docstring(noun)}\n"
         if inspect.isclass(noun):
             words += _members(noun)
     elif isinstance(noun, dict):
@@ -202,16 +202,39 @@ def _entry(name: str, noun: Any, owner: str) -> str:
 
 
 def _signature(noun: Any) -> str:
+    """Call with types, one parameter per line where it is long."""
     try:
         signature = inspect.signature(noun)
     except (TypeError, ValueError):
         return "(...)"
-    parameters = []
+    parts = []
+    keyword_only = False
     for one in signature.parameters.values():
-        default = one.default
-        long = default is not one.empty and len(repr(default)) > 30
-        parameters.append(one.replace(annotation=one.empty, default=... if long else default))
-    return str(signature.replace(parameters=parameters, return_annotation=signature.empty))
+        if one.kind is one.KEYWORD_ONLY and not keyword_only:
+            parts.append("*")
+            keyword_only = True
+        keyword_only = keyword_only or one.kind is one.VAR_POSITIONAL
+        stars = {one.VAR_POSITIONAL: "*", one.VAR_KEYWORD: "**"}.get(one.kind, "")
+        words = f"{stars}{one.name}"
+        if one.annotation is not one.empty:
+            words += f": {_annotation(one.annotation)}"
+        if one.default is not one.empty:
+            default = repr(one.default)
+            words += " = " + (default if len(default) <= 30 and " at 0x" not in default else "...")
+        parts.append(words)
+    result = ""
+    if signature.return_annotation is not signature.empty and not inspect.isclass(noun):
+        result = f" -> {_annotation(signature.return_annotation)}"
+    line = f"({', '.join(parts)}){result}"
+    if len(line) <= 70:
+        return line
+    return "(\n" + "".join(f"    {part},\n" for part in parts) + f"){result}"
+
+
+def _annotation(kind: Any) -> str:
+    """Type as it is written; shapes of arrays without their quotes."""
+    text = kind if isinstance(kind, str) else inspect.formatannotation(kind)
+    return re.sub(r"\b(?:taufit\.[\w.]+|collections\.abc|pathlib)\.(?=[A-Z])", "", text)
 
 
 def _members(noun: type) -> str:

@@ -181,3 +181,14 @@ def test_the_table_of_zeros_fits_the_page(zeros_page, browser, look):
             "h => h.scrollIntoView()"
         )
         photograph(page, f"report_zeros_{look}.png")
+
+
+def test_samples_of_hours_and_fourteen_joints_keep_every_extreme_on_one_time_axis():
+    from taufit.report.charts import extreme_samples
+
+    rng = np.random.default_rng(1)
+    values = rng.normal(size=(200_000, 28)).astype(np.float32)
+    index = extreme_samples(values, 2_000)
+    assert len(index) <= 2_000 and np.all(np.diff(index) > 0)
+    assert np.array_equal(values[index].max(axis=0), values.max(axis=0))
+    assert np.array_equal(values[index].min(axis=0), values.min(axis=0))

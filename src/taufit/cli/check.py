@@ -181,13 +181,14 @@ def _show(
     model: Path,
 ) -> None:
     from taufit.cli.common import headline, joint_table, plain_console
+    from taufit.core.number_text import percent
     from taufit.validation.score_breakdown import stiction_lines
 
     console = plain_console()
     console.print(
         headline(
             f"{decision.label} ({grades.overall})",
-            f"  {fitted.robot.name}: {100 * grades.unexplained:.1f} % of the torque is left "
+            f"  {fitted.robot.name}: {percent(grades.unexplained)} of the torque is left "
             f"unexplained on {len(scores)} recording(s).",
         )
     )

@@ -20,6 +20,7 @@ def show_fit(
 ) -> None:
     """Print verdict, scores, coverage, warnings and the next step of a fit."""
     from taufit.cli.common import headline, plain_console
+    from taufit.core.number_text import percent
     from taufit.model.fitted_zeros import zero_offsets_of_model
 
     console = plain_console()
@@ -35,7 +36,7 @@ def show_fit(
     console.print(
         headline(
             f"{decision.label} ({grades.overall})",
-            f"  {identified.model.robot.name}: {100 * grades.unexplained:.1f} % of the torque is "
+            f"  {identified.model.robot.name}: {percent(grades.unexplained)} of the torque is "
             f"left unexplained on {data_label}; the arm is {kind}.",
         )
     )

@@ -235,6 +235,7 @@ def show_planned_motion(
     from rich.table import Table
 
     from taufit.cli.common import plain_console
+    from taufit.core.number_text import fixed
 
     reach, slow = clearance.reach, planned.play.slow
     approach = clearance.approach
@@ -244,16 +245,16 @@ def show_planned_motion(
     for heading in ("joint", "now", *via_names, "start", "from", "to", "speed", "acceleration"):
         table.add_column(heading, justify="left" if heading == "joint" else "right")
     for i, name in enumerate(planned.robot.joint_names):
-        present = "" if pose is None else f"{pose[i]:.2f}"
+        present = "" if pose is None else fixed(pose[i], 2)
         table.add_row(
             name,
             present,
-            *(f"{via[i]:.2f}" for via in vias),
-            f"{reach.start[i]:.2f}",
-            f"{reach.lower[i]:.2f}",
-            f"{reach.upper[i]:.2f}",
-            f"{reach.speed[i]:.2f}",
-            f"{reach.acceleration[i]:.2f}",
+            *(fixed(via[i], 2) for via in vias),
+            fixed(reach.start[i], 2),
+            fixed(reach.lower[i], 2),
+            fixed(reach.upper[i], 2),
+            fixed(reach.speed[i], 2),
+            fixed(reach.acceleration[i], 2),
         )
     console = plain_console(stderr=True)
     console.print(table)

@@ -68,9 +68,12 @@ def _accuracy(view: ModelView, grades: Grades, judged: Sequence[ReportRun]) -> s
     )
     detail = [f"Mean over the measured joints, on {data}."]
     detail += [_as_sentence(text) for text in grades.reasons if text]
+    label = f"Accuracy: {decision.label} ({grades.overall})"
+    if not np.isfinite(grades.unexplained):
+        return statement(kind, label, "Not measured", ": no joint's torque", detail=detail)
     return statement(
         kind,
-        f"Accuracy: {decision.label} ({grades.overall})",
+        label,
         grades.overall.capitalize(),
         f": {percent(grades.unexplained)} of the torque is left unexplained",
         ruler=ruler(grades.unexplained, edges, [f"{100 * edge:g} %" for edge in edges[:-1]]),
