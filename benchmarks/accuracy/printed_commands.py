@@ -1,12 +1,13 @@
 """Commands that commands print, run as printed in a shell in the user's directory.
 
 A user's folder has recordings of several arms, spoilt in the ways of `benchmarks.traps`, and names
-with blanks. Every text between backticks that begins with `taufit` is a command; each is run once,
+with blanks. Every text between backticks that begins with `taufit` and goes on after the verb is a
+command; each is run once,
 in the folder and in the state in which it was printed. It fails if it ends with wrong usage,
 unusable input or an exception; a verdict FAIL (exit code 1) is an answer, and counted beside.
 
 python -m benchmarks printed_commands
-python -m benchmarks.accuracy.printed_commands FILE [PART OF A NAME]     table of all commands
+python -m benchmarks.accuracy.printed_commands FILE [ARM [PART OF A NAME]]     table of commands
 """
 
 from __future__ import annotations
@@ -139,8 +140,9 @@ def printed_by(folder: Path, command: str, known: set[str]) -> list[PrintedComma
     lines = [(command, run(folder, command)[1])]
     for origin, text in lines:
         for printed in dict.fromkeys(_PRINTED.findall(text)):
-            # Help explains commands with the names of their arguments.
-            if printed in known or _IS_HELP.search(origin):
+            # Help explains commands with the names of their arguments; a verb alone names a command.
+            is_name = len(printed.split()) == 2 and printed != "taufit inspect"
+            if printed in known or is_name or _IS_HELP.search(origin):
                 continue
             known.add(printed)
             code, words = run(folder, printed)
@@ -223,7 +225,7 @@ def results(arms: Sequence[str] = ARMS, only: str = "") -> Iterator[PrintedComma
                 (folder / "log.csv").rename(folder / file)
                 arguments[0] = file
                 command = f"taufit fit {shlex.join([log.robot, *arguments])} --holdout 30%"
-                yield from printed_by(folder, command, set())
+                yield from printed_by(folder, command, known)
 
 
 def rows() -> Iterator[Row]:
@@ -238,7 +240,8 @@ def rows() -> Iterator[Row]:
 
 if __name__ == "__main__":
     with open(sys.argv[1], "w") as file:
-        for item in results(only=sys.argv[2] if sys.argv[2:] else ""):
+        arms = sys.argv[2:3] or ARMS
+        for item in results(arms, only="".join(sys.argv[3:4])):
             file.write(f"{item.code}\t{item.command}\t<- {item.origin}\n")
             if item.code:
                 file.write(f"      {' '.join(item.text.split())[-300:]}\n")

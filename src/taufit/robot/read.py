@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 
@@ -38,6 +38,7 @@ def read_robot(
     tip: str | None = None,
     mounting: str | Sequence[float] | None = None,
     expand: bool = True,
+    hold: Mapping[str, float] | None = None,
 ) -> Robot:
     """Read a robot from a bundled name, a .urdf, a .xacro, an MJCF .xml or a .yaml.
 
@@ -49,6 +50,8 @@ def read_robot(
             radians; None keeps that of the description.
         expand: Whether xacro files, whose expressions are evaluated, may be read; False for names
             from a file.
+        hold: Joints that stand still, with their position [rad or m]: fixed joints of the chain
+            (URDF and xacro).
 
     Example:
         >>> import taufit
@@ -64,7 +67,7 @@ def read_robot(
                 f"{name} is named by a file, and a xacro evaluates what is in it: name it yourself "
                 "(ROBOT, --robot)."
             )
-        robot = _read_description(name, base, tip)
+        robot = _read_description(name, base, tip, hold or {})
     except MissingExtraError:
         raise
     except RobotError as error:
@@ -81,7 +84,14 @@ def write_robot(robot: Robot, path: str | os.PathLike[str]) -> None:
     write_text(path, to_yaml(robot))
 
 
-def _read_description(name: str, base: str | None, tip: str | None) -> Robot:
+def description_text(path: Path) -> str:
+    """Text of a URDF, MJCF or xacro file, expanded."""
+    return _expand_xacro(path) if path.suffix.lower() == ".xacro" else _read_text(path)
+
+
+def _read_description(
+    name: str, base: str | None, tip: str | None, held: Mapping[str, float]
+) -> Robot:
     path = Path(name)
     suffix = path.suffix.lower()
     bundled = bundled_robots()
@@ -99,13 +109,17 @@ def _read_description(name: str, base: str | None, tip: str | None) -> Robot:
     elif suffix in (".urdf", ".xml", ".xacro"):
         from taufit.robot.from_urdf import from_urdf
 
-        text = _expand_xacro(path) if suffix == ".xacro" else _read_text(path)
+        text = description_text(path)
         if suffix == ".xml" and re.search(r"<mujoco[\s>]", text):
             from taufit.robot.from_mjcf import from_mjcf
 
             if base is not None:
                 raise RobotError("--base is for URDF and xacro: an MJCF starts at its world.")
             return from_mjcf(text, tip=tip, source=f"MJCF {path.name}")
+        if held:
+            from taufit.robot.held_joints import hold_joints
+
+            text = hold_joints(text, held)
         kind = "xacro" if suffix == ".xacro" else "URDF"
         return from_urdf(text, base=base, tip=tip, source=f"{kind} {path.name}")
     elif suffix in (".yaml", ".yml"):
@@ -115,8 +129,10 @@ def _read_description(name: str, base: str | None, tip: str | None) -> Robot:
             f"{name}: a robot is read from .urdf, .xacro or .yaml, not from {suffix}. "
             f"Bundled are {', '.join(bundled)}."
         )
-    if base is not None or tip is not None:
-        raise RobotError(f"{name} is one chain already: --base and --tip are for URDF and xacro.")
+    if base is not None or tip is not None or held:
+        raise RobotError(
+            f"{name} is one chain already: --base, --tip and --hold are for URDF and xacro."
+        )
     from taufit.robot.from_yaml import from_yaml
 
     return from_yaml(text)

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from taufit.core.errors import RecordingError
+from taufit.core.errors import RecordingError, RobotError
 from taufit.dynamics import gravity_torque, inverse_dynamics
 from taufit.recording import Recording, read_map, read_recordings
 from taufit.recording.draft import Draft
 from taufit.recording.draft.draft import draft_map as draft_table_map
 from taufit.recording.draft.from_files import group_by_run, run_pattern, run_table
-from taufit.recording.draft.from_names import is_quantity_name
+from taufit.recording.draft.from_names import is_quantity_name, recorded_joints
 from taufit.recording.files import find_recordings
 from taufit.recording.read import read_table
 from taufit.recording.readers.from_frame import frame_table, is_frame
 from taufit.recording.run_files import run_paths
 from taufit.recording.table import Table
 from taufit.robot import Robot, read_robot
+
+if TYPE_CHECKING:
+    from taufit.robot.held_joints import RecordedChain
 
 File = str | os.PathLike[str]
 
@@ -150,6 +154,34 @@ def draft_with_robot(table: Table, robot: Robot | File | None) -> Draft:
         gravity=lambda q: gravity_torque(arm, q),
         inertial=lambda q, v, a: inverse_dynamics(arm, q, v, a) - gravity_torque(arm, q),
     )
+
+
+def chain_of_files(
+    robot: File, paths: Sequence[Path], topic: str | None = None
+) -> RecordedChain | None:
+    """Chain of a whole robot that a recording names; None if the description needs no choice."""
+    path = Path(robot)
+    if path.suffix.lower() not in (".urdf", ".xacro") or not path.is_file():
+        return None
+    from taufit.robot.held_joints import recorded_chain
+    from taufit.robot.read import description_text
+
+    table = read_table(paths[0], topic=topic)
+    if table is None:
+        return None
+    text = description_text(path)
+    names = re.findall(r"<joint\s[^>]*?name=\"([^\"]+)\"", text)
+    positions, torques = recorded_joints(table, names)
+    chain = recorded_chain(text, positions, torques)
+    if chain is None:
+        return None
+    try:
+        default = read_robot(path).joint_names
+    except RobotError:
+        return chain
+    chosen = read_robot(path, tip=chain.tip, hold=chain.held).joint_names
+    # One recorded joint more or less at the end is no reason to leave links out.
+    return None if set(default) == set(chosen) or set(default) <= positions.keys() else chain
 
 
 def read_with_draft(result: FilesDraft, topic: str | None = None) -> list[Recording]:

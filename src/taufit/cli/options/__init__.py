@@ -173,6 +173,10 @@ class RobotOptions:
     ] = None
     base: Annotated[str | None, typer.Option(help="First link of the URDF chain.")] = None
     tip: Annotated[str | None, typer.Option(help="Last link of the URDF chain.")] = None
+    hold: Annotated[
+        str | None,
+        typer.Option(help="Joints that stand still [rad or m].", metavar="NAME=POSITION,.."),
+    ] = None
 
     def read(self, name: str, recorded_mounting: str | Sequence[float] | None = None) -> Robot:
         """Read the robot; without --mounting, that of the recording or of the description."""
@@ -181,7 +185,12 @@ class RobotOptions:
         mounting = recorded_mounting
         if self.mounting is not None:
             mounting = require_mounting(self.mounting)
-        return read_robot(name, base=self.base, tip=self.tip, mounting=mounting)
+        held = None
+        if self.hold is not None:
+            from taufit.robot.held_joints import parse_held
+
+            held = parse_held(self.hold)
+        return read_robot(name, base=self.base, tip=self.tip, mounting=mounting, hold=held)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,8 @@ from taufit.cli.parts.robot_file import find_robot_file
 
 if TYPE_CHECKING:
     from taufit.recording.draft import Draft
+    from taufit.robot.held_joints import RecordedChain
+    from taufit.workflow.draft import FilesDraft
 
 
 def write_draft(
@@ -22,51 +24,73 @@ def write_draft(
     from taufit.core.files import write_text
     from taufit.recording.draft import draft_text
     from taufit.recording.files import find_recordings
-    from taufit.workflow.draft import draft_files, read_with_draft
+    from taufit.robot import read_robot
+    from taufit.workflow.draft import chain_of_files, draft_files, read_with_draft
 
     paths = find_recordings(recordings, allow_repeats=True).paths
     found = None if robot else find_robot_file(paths)
     robot = robot or (None if found is None else str(found))
-    result = draft_files(paths, robot=robot, topic=topic)
+    chain = None if robot is None else chain_of_files(robot, paths, topic)
+    arm = robot if chain is None else read_robot(str(robot), tip=chain.tip, hold=chain.held)
+    result = draft_files(paths, robot=arm, topic=topic)
     draft, runs = result.draft, read_with_draft(result, topic)
-    command = ["fit", robot or "ROBOT", *map(str, result.paths)]
-    command += [] if draft is None else ["--map", str(output)]
-    command += [] if topic is None else ["--topic", topic]
-    command += ["--holdout", "30%"]
-    if draft is not None and draft.contradicts_gravity:
-        command += ["--write-map", "corrected_map.yaml", "--apply-remedy"]
+    command = _fit_command(result, robot, output, topic, chain)
     if draft is not None:
         write_text(output, draft_text(draft, ", ".join(path.name for path in paths)))
     findings = [f for run in runs for f in run.findings if f.severity != "info"]
     if as_json:
-        about: dict[str, Any] = {"reasons": [], "open": [], "rivals": [], "unknowns": {}}
-        about |= {"draft": None, "map": None}
-        if draft is not None:
-            about = {
-                "reasons": list(draft.reasons),
-                "open": list(draft.open_questions),
-                "rivals": list(draft.rivals),
-                "unknowns": dict(draft.unknowns),
-                "draft": str(output),
-                "map": draft.page,
-            }
         files = {"file": str(recordings[0]), "files": [str(path) for path in paths]}
         shape = {"runs": len(runs), "joints": runs[0].joints if runs else None}
         next_command = f"taufit {shlex.join(command)}"
         texts = {"findings": [finding.to_dict() for finding in findings], "next": next_command}
-        print_json({**files, **about, **shape, **texts})
+        print_json({**files, **_draft_page(draft, output), **shape, **texts})
         return
+    if found is not None:
+        print(f"  the robot is {found}, which lies beside the recording (--robot: another)")
+    if chain is not None:
+        print(f"  {chain.description}")
     if draft is None:
         print(f"{paths[0]} says itself what its columns are: no map is needed.")
     else:
-        if found is not None:
-            print(f"  the robot is {found}, which lies beside the recording (--robot: another)")
         _print_draft(draft, [str(finding) for finding in findings], output)
     if robot is None:
         print("Next: `taufit inspect` lists bundled robots; a URDF is a ROBOT too. Then:")
         print(f"  taufit {shlex.join(command)}")
     else:
         print(next_step(*command))
+
+
+def _fit_command(
+    result: FilesDraft,
+    robot: str | None,
+    output: Path,
+    topic: str | None,
+    chain: RecordedChain | None,
+) -> list[str]:
+    """Arguments of the fit that follows a draft."""
+    command = ["fit", robot or "ROBOT", *map(str, result.paths)]
+    command += [] if result.draft is None else ["--map", str(output)]
+    command += [] if topic is None else ["--topic", topic]
+    command += [] if chain is None else chain.options
+    command += ["--holdout", "30%"]
+    if result.draft is not None and result.draft.contradicts_gravity:
+        command += ["--write-map", "corrected_map.yaml", "--apply-remedy"]
+    return command
+
+
+def _draft_page(draft: Draft | None, output: Path) -> dict[str, Any]:
+    """Draft as plain data for JSON."""
+    if draft is None:
+        empty: dict[str, Any] = {"reasons": [], "open": [], "rivals": [], "unknowns": {}}
+        return {**empty, "draft": None, "map": None}
+    return {
+        "reasons": list(draft.reasons),
+        "open": list(draft.open_questions),
+        "rivals": list(draft.rivals),
+        "unknowns": dict(draft.unknowns),
+        "draft": str(output),
+        "map": draft.page,
+    }
 
 
 def _print_draft(draft: Draft, warnings: list[str], output: Path) -> None:

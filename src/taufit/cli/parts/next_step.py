@@ -36,7 +36,7 @@ _VERBS = {
 _NEED_MORE = (["health", "baseline"], ["health", "check"])
 # Options that belong to an argument wherever it is given.
 _OPTIONS = {
-    "ROBOT": {"mounting": "--mounting", "base": "--base", "tip": "--tip"},
+    "ROBOT": {"mounting": "--mounting", "base": "--base", "tip": "--tip", "hold": "--hold"},
     "RECORDING": {"map": "--map", "topic": "--topic", "torque_kind": "--torque-kind"},
 }
 _PLACEHOLDER = re.compile(r"[A-Z]{2,}|\.\.\.|.*\.\.\.")

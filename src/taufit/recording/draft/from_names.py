@@ -13,7 +13,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
+from taufit.core.arrays import Array, Float
 from taufit.recording.quantity import QUANTITIES
+from taufit.recording.table import Table
 
 _WORDS: dict[str, tuple[str, ...]] = {
     "position": (
@@ -338,3 +342,26 @@ def _per_second(unit: str, quantity: str) -> str | None:
         if candidate in units:
             return candidate
     return None
+
+
+def recorded_joints(
+    table: Table, joint_names: Sequence[str]
+) -> tuple[dict[str, Float[Array, " n"]], set[str]]:
+    """Recorded positions by joint name, and joints whose torque or current varies."""
+    positions: dict[str, Float[Array, " n"]] = {}
+    varying: set[str] = set()
+    file_names = table.meta.get("joint_names")
+    for group in name_groups(table.names, joint_names=joint_names):
+        names = group.joints or (
+            file_names if isinstance(file_names, list) and group.key is not None else ()
+        )
+        for name, index in zip(names, group.columns, strict=False):
+            values = table.values[:, index]
+            if group.commanded or name not in joint_names or not np.isfinite(values).any():
+                continue
+            values = values[np.isfinite(values)]
+            if group.quantity == "position":
+                positions.setdefault(name, values)
+            elif group.quantity in ("torque", "current") and np.ptp(values) > 0.0:
+                varying.add(name)
+    return positions, varying
