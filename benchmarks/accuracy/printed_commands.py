@@ -140,7 +140,7 @@ def printed_by(folder: Path, command: str, known: set[str]) -> list[PrintedComma
     lines = [(command, run(folder, command)[1])]
     for origin, text in lines:
         for printed in dict.fromkeys(_PRINTED.findall(text)):
-            # Help explains commands with the names of their arguments; a verb alone names a command.
+            # Help names arguments in commands; a verb alone is the name of a command.
             is_name = len(printed.split()) == 2 and printed != "taufit inspect"
             if printed in known or is_name or _IS_HELP.search(origin):
                 continue

@@ -69,24 +69,31 @@ def recorded_chain(
         for name, values in positions.items()
         if tree.is_moving(name) and np.ptp(values) >= _MIN_RANGE
     }
-    paths = {name: tree.path(name) for name in moving}
-    counts = {name: len(moving.intersection(path)) for name, path in paths.items()}
-    ends = [path for name, path in paths.items() if counts[name] == max(counts.values())]
-    # Fingers that move alike: the last joint that is common to all.
-    shared = set.intersection(*map(set, ends)) & moving if ends else set()
+    chain, shared = _common_chain(tree, moving)
     if not shared:
         return None
-    last = max((ends[0].index(name) for name in shared), default=0)
-    chain = ends[0][: last + 1]
     first = min(chain.index(name) for name in shared)
+    standing = {name for name in chain[:first] if name not in torques}
     held = {
         name: float(np.mean(positions[name])) if name in positions else 0.0
         for name in chain
-        if tree.is_moving(name)
-        and (name not in positions or (name in chain[:first] and name not in torques))
+        if tree.is_moving(name) and (name not in positions or name in standing)
     }
     recorded = tuple(name for name in held if name in positions)
     return RecordedChain(_end(tree.joints[chain[-1]], "child"), held, recorded)
+
+
+def _common_chain(tree: _JointTree, moving: set[str]) -> tuple[list[str], set[str]]:
+    """Joints to the last one that is common to all chains with most moving joints, and these.
+
+    Fingers that move alike end several chains of equal length.
+    """
+    paths = [tree.path(name) for name in sorted(moving)]
+    most = max((len(moving.intersection(path)) for path in paths), default=0)
+    ends = [path for path in paths if len(moving.intersection(path)) == most]
+    shared = set.intersection(*map(set, ends)) & moving if ends else set()
+    last = max((ends[0].index(name) for name in shared), default=-1)
+    return (ends[0][: last + 1] if ends else []), shared
 
 
 @dataclass(frozen=True, slots=True)
