@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 # Periods of the motion at most; it stops earlier when accurate.
-_PERIODS = 12.0
+_PERIODS = 30.0
 
 
 def command(  # noqa: PLR0913 - one parameter per option
@@ -47,7 +47,7 @@ def command(  # noqa: PLR0913 - one parameter per option
     ] = 0.005,
     seconds: Annotated[
         float, typer.Option(help="Longest motion without the accuracy [s].", min=1)
-    ] = 120.0,
+    ] = 240.0,
     keep: Annotated[
         bool, typer.Option("--keep", help="Leave the payload of the controller as it is.")
     ] = False,
