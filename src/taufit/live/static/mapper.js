@@ -9,7 +9,7 @@
   const put = (element, text) => { if (element.textContent !== text) element.textContent = text; };
   const make = (tag, text, more) => Object.assign(document.createElement(tag), { textContent: text ?? "" }, more);
   const words = (name) => name.replace(/_/g, " ") || "not used";
-  const number = (x) => (x === null ? "–" : Math.abs(x) >= 1e5 || (x !== 0 && Math.abs(x) < 1e-3) ? x.toExponential(2) : String(+x.toPrecision(4)));
+  const number = (x) => (x === null ? "–" : taufitCharts.significant(x, 4));
   let state = null, choices = 0;
 
   const ask = async (path, body) => {
@@ -98,7 +98,7 @@
       line.className = j.explained > 0.5 && j.slope > 0 ? "good" : "bad";
       inner.style.width = `${Math.round(100 * j.explained)}%`;
       bar.append(inner);
-      line.append(make("span", `joint ${j.joint}`), bar, make("span", `${Math.round(100 * j.explained)} %, slope ${j.slope.toPrecision(3)}`));
+      line.append(make("span", `joint ${j.joint}`), bar, make("span", `${Math.round(100 * j.explained)} %, slope ${number(j.slope)}`));
       return line;
     }));
     rows.forEach((r, i) => {
