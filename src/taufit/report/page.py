@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import taufit
-from taufit.core.number_text import significant
+from taufit.core.number_text import fixed, significant
 from taufit.report.palette import style_variables
 
 # A torque curve twice, wide and pale, thin and strong on top: measured and predicted.
@@ -232,7 +232,9 @@ def to_text(value: Any) -> str:
     if isinstance(value, Number):
         return value.text
     if isinstance(value, (float, np.floating)):
-        return significant(float(value), 4)
+        number = float(value)
+        is_count = number.is_integer() and abs(number) < 1e5
+        return fixed(number, 0) if is_count else significant(number, 4)
     return str(value)
 
 
