@@ -12,6 +12,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+# Loaded with this module: in a control loop it would hold up one sample for a tenth of a second.
+from scipy.special import log_ndtr, ndtri_exp
+
 from taufit.core.arrays import Array, Float
 from taufit.core.statistics import NORMAL_95
 from taufit.payload.estimate import PayloadEstimate, interval
@@ -83,8 +86,6 @@ def no_load_estimate(time: float, mass: float, std: float, com_std: float) -> Pa
         std: Its standard deviation [kg].
         com_std: Prior standard deviation of the centre of mass [m].
     """
-    from scipy.special import log_ndtr, ndtri_exp
-
     value = max(mass, 0.0)
     upper_quantile = mass - std * float(ndtri_exp(np.log(0.025) + log_ndtr(mass / std)))
     high = max(upper_quantile, mass + NORMAL_95 * std)
