@@ -190,7 +190,7 @@ def _show(result: FrictionIdentification, output: Path, report: Path | None) -> 
     written = [str(output)] + ([str(report)] if report else [])
     console.print("Written: " + ", ".join(written))
     console.print(
-        "Next: give `--friction " + str(output) + "` to `taufit fit` for the links; "
+        "Next: give `--friction " + str(output) + "` to a fit of the links; "
         "payload and export read it as it is.",
         soft_wrap=True,
     )

@@ -37,7 +37,13 @@ _NEED_MORE = (["health", "baseline"], ["health", "check"])
 # Options that belong to an argument wherever it is given.
 _OPTIONS = {
     "ROBOT": {"mounting": "--mounting", "base": "--base", "tip": "--tip", "hold": "--hold"},
-    "RECORDING": {"map": "--map", "topic": "--topic", "torque_kind": "--torque-kind"},
+    "RECORDING": {
+        "map": "--map",
+        "topic": "--topic",
+        "torque_kind": "--torque-kind",
+        "start": "--from",
+        "end": "--to",
+    },
 }
 _PLACEHOLDER = re.compile(r"[A-Z]{2,}|\.\.\.|.*\.\.\.")
 
