@@ -62,6 +62,7 @@ def command(  # noqa: PLR0913 - one parameter per option
     from time import process_time
 
     from taufit.cli.parts.servo_verbs import check_servo
+    from taufit.cli.parts.training_files import is_training_file, training_file_finding
     from taufit.recording.files import find_recordings
     from taufit.servo.model import is_servo_file
     from taufit.validation import grade, residual_spectrum, verdict
@@ -117,8 +118,10 @@ def command(  # noqa: PLR0913 - one parameter per option
         from taufit.report.tracking_page import tracking_page
 
         write_text(report, tracking_page(fitted, tracked))
-    findings = [*repeats, *file_findings, *unmeasured_findings(scores)]
-    grades = grade(scores, facts, on_holdout=True, findings=findings)
+    seen = [path for path in paths if is_training_file(fitted, path)]
+    findings = [*repeats, *map(training_file_finding, seen), *file_findings]
+    findings += unmeasured_findings(scores)
+    grades = grade(scores, facts, on_holdout=len(seen) < len(paths), findings=findings)
     decision = verdict(scores, limits, grades)
     trained = fitted.training.score
     if as_json:

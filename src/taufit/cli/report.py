@@ -41,6 +41,7 @@ def command(
     Next: open the page in a browser.
     """
     from taufit.cli.parts.report_commands import model_commands
+    from taufit.cli.parts.training_files import is_training_file
     from taufit.core.files import write_text
     from taufit.model.model_file import read_model
     from taufit.report import ReportRun, model_page
@@ -59,7 +60,7 @@ def command(
             recordings = source.read(path)
             samples = condition_for_model(fitted, recordings, cutoff_hz=cutoff_hz, name=str(path))
             breakdown = score_breakdown(fitted, samples, score(fitted, samples, file=str(path)))
-            runs.append(ReportRun(path.name, samples, breakdown))
+            runs.append(ReportRun(path.name, samples, breakdown, is_training_file(fitted, path)))
             bar.advance(task)
         commands = model_commands(model, recording or [], source)
         text = model_page(fitted, runs, commands=commands, model_file=str(model))

@@ -1,0 +1,34 @@
+"""Recordings to which a model was fitted, found by their contents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from taufit.recording.finding import Finding
+
+if TYPE_CHECKING:
+    from taufit.model.fitted_model import FittedModel
+
+
+def is_training_file(model: FittedModel, path: Path) -> bool:
+    """Whether a file has the contents of one to which the model was fitted."""
+    provenance = model.training.provenance
+    sources = () if provenance is None else provenance.sources.get("recordings") or ()
+    hashes = {source.get("sha256") for source in sources if isinstance(source, Mapping)}
+    if not hashes or not path.is_file():
+        return False
+    from taufit.core.compute.cache.store import content_of
+
+    return content_of(path) in hashes
+
+
+def training_file_finding(path: Path) -> Finding:
+    """Finding that a score is one on training data."""
+    return Finding(
+        "training_file",
+        "warning",
+        f"{path} is a recording to which the model was fitted: its score proves little. Check the "
+        "model on another one",
+    )
