@@ -93,9 +93,11 @@ def on_a_terminal(*words):
 
 
 C_FUNCTIONS = (
-    "acceleration", "contact_start", "contact_threshold", "coriolis", "external_torque",
-    "forward_kinematics", "friction", "friction_step", "gravity", "inverse_dynamics",
-    "mass_matrix", "regressor", "residual", "start", "step", "torque",
+    "acceleration", "contact_start", "contact_threshold", "controller_payload", "controller_start",
+    "coriolis", "external_torque", "feed_forward", "forward_kinematics", "friction",
+    "friction_step", "gravity", "guide", "guiding_fraction", "inverse_dynamics", "jacobian",
+    "mass_matrix", "regressor", "residual", "smooth_torque", "start", "step", "torque",
+    "torque_gradient", "track_friction",
 )  # fmt: skip
 
 
