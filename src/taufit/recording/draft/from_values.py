@@ -101,6 +101,8 @@ def layout_from_values(
         skip: Columns to ignore.
     """
     is_finite = np.isfinite(values).all(axis=1)
+    if time is not None:
+        is_finite &= np.isfinite(time)
     if np.count_nonzero(is_finite) < 50:
         return None
     seconds = (np.arange(len(values), dtype=float) if time is None else time)[is_finite]
@@ -268,10 +270,12 @@ class _MotionBasis:
                     total = angle[:, first] + sign * angle[:, first + 1 : last + 1].sum(axis=1)
                     parts += [np.sin(total)[:, None], np.cos(total)[:, None]]
         basis = np.concatenate(parts, axis=1)
+        # Repeated time stamps have no difference quotient.
+        basis = basis[:, np.isfinite(basis).all(axis=0)]
         size = np.linalg.norm(basis, axis=0)
         basis = basis[:, size > 1e-9 * size.max()] / size[size > 1e-9 * size.max()]
         left_vectors, singular_values, _ = np.linalg.svd(basis, full_matrices=False)
-        self.basis = left_vectors[:, singular_values > 1e-6 * singular_values[0]]
+        self.basis = left_vectors[:, singular_values > 1e-6 * singular_values.max(initial=0.0)]
 
     def explained_fraction(self, block: Float[Array, "m j"]) -> float:
         """Median fraction of the variance of a block explained by the motion."""
