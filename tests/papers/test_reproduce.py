@@ -238,8 +238,9 @@ MODULES = {"luo2024": luo2024, "kr5": kr5, "xu2024": xu2024, "raviola2021": ravi
 
 
 def _independent(exhibits):
+    """Whether each independent number agrees; a preparation that is judged has no name here."""
     return {
-        (exhibit.label, entry.name): entry.agrees
+        (exhibit.label, re.sub("pi_a from [^:]*:", "pi_a:", entry.name)): entry.agrees
         for exhibit in exhibits
         for entry in exhibit.entries
         if entry.kind == "independent"

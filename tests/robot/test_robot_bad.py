@@ -216,7 +216,7 @@ def test_missing_file_is_named():
 
 
 def test_base_and_tip_belong_to_urdf():
-    with pytest.raises(RobotError, match="--base and --tip"):
+    with pytest.raises(RobotError, match="--base, --tip and --hold"):
         read_robot("ur10", tip="wrist_3_link")
 
 

@@ -72,11 +72,13 @@ def test_a_share_kept_out_is_predicted_with_friction_as_the_motion_before_left_i
     assert counted[0] >= border > done.samples.time[-1]
     # Nothing is lost to the low-pass where the part that counts begins.
     assert counted[0] - border < 2.0 / samples.rate_hz
-    np.testing.assert_array_equal(
+    np.testing.assert_allclose(
         taufit.predicted_torque(done.model, samples)[samples.in_motion],
         taufit.predicted_torque(done.model, condition_for_model(done.model, [whole]))[
             samples.in_motion
         ],
+        # Samples side by side in one register are grouped otherwise: rounding.
+        atol=1e-12,
     )
 
 

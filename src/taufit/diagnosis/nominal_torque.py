@@ -253,7 +253,7 @@ def bounded_least_squares(
     x = np.clip(np.linalg.lstsq(r, target, rcond=None)[0], lower, upper)
     free = (x > lower) & (x < upper)
     tolerance = 1e-10 * float(np.linalg.norm(target)) * float(np.abs(r).max(initial=1e-300))
-    for _ in range(10 * len(x)):
+    for _ in range(12 * len(x)):
         while free.any():
             rest = target - r[:, ~free] @ x[~free]
             step = np.linalg.lstsq(r[:, free], rest, rcond=None)[0] - x[free]

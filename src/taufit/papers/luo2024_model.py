@@ -413,7 +413,8 @@ def _curves(experiment: Luo2024, samples: Samples, group: str) -> tuple[str, ...
 
 def figure_4(experiment: Luo2024) -> Exhibit:
     """Torque of the identification."""
-    pictures = _curves(experiment, experiment.training[0], "luo-training")
+    first_run, *_ = experiment.training
+    pictures = _curves(experiment, first_run, "luo-training")
     return Exhibit("Figure 4", "Torque measured and estimated, identification", (), (), pictures)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from taufit.recording.finding import Finding
 
@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 def is_training_file(model: FittedModel, path: Path) -> bool:
     """Whether a file has the contents of one to which the model was fitted."""
     provenance = model.training.provenance
-    sources = () if provenance is None else provenance.sources.get("recordings") or ()
-    hashes = {source.get("sha256") for source in sources if isinstance(source, Mapping)}
+    sources: Mapping[str, Any] = {} if provenance is None else provenance.sources
+    recordings = sources.get("recordings") or ()
+    hashes = {entry.get("sha256") for entry in recordings if isinstance(entry, Mapping)}
     if not hashes or not path.is_file():
         return False
     from taufit.core.compute.cache.store import content_of
