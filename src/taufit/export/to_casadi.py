@@ -18,7 +18,7 @@ from taufit.core.extras import missing_extra
 from taufit.core.files import replace_file
 from taufit.export.c.friction_program import IN_C, require_compiled_inputs
 from taufit.export.c.names import c_name
-from taufit.export.c.smooth_friction import SMOOTH_WIDTH, smoothing_difference
+from taufit.export.c.smooth_friction import SMOOTH_WIDTH, no_memory, smoothing_difference
 from taufit.export.export_format import ExportResult
 from taufit.export.friction_parts import friction_coefficients, offsets
 from taufit.model.fitted_model import FittedModel
@@ -75,7 +75,7 @@ def _motor_torque(casadi: Any, model: FittedModel, q: Any, v: Any, degrees: Any,
         term = friction.of_joint(i)
         require_compiled_inputs(term)
         inputs = [v[i], q[i], load[i], degrees[i], casadi.SX(0.0)]
-        step = record(term, model.joint_shape[i], SymbolRecorder(casadi), inputs, _no_memory)
+        step = record(term, model.joint_shape[i], SymbolRecorder(casadi), inputs, no_memory)
         products = zip(coefficients[i], step.columns, strict=True)
         out.append(sum((float(c) * column for c, column in products), casadi.SX(0.0)))
     return casadi.vertcat(*out)
@@ -191,10 +191,6 @@ def _inertia_matrix(parameters: np.ndarray) -> np.ndarray:
     hat = np.array([[0.0, -h[2], h[1]], [h[2], 0.0, -h[0]], [-h[1], h[0], 0.0]])
     tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     return np.block([[tensor, hat], [-hat, m * np.eye(3)]])
-
-
-def _no_memory(index: int) -> Any:
-    raise AssertionError("friction of steady motion has no memory")
 
 
 def _notes(model: FittedModel) -> list[str]:

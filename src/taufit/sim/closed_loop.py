@@ -29,8 +29,8 @@ CONTROLLERS = (
 )  # fmt: skip
 # Duration after a reversal whose largest error is reported [s].
 REVERSAL_S = 0.1
-# Friction tracking as in the exported C: memory [s], weight of the model [s], bounds of the level,
-# and the speed below which nothing is learnt [rad/s].
+# Friction tracking with the memory [s], weight of the model [s] and bounds of the level of the
+# exported C. Nothing is learnt below a speed [rad/s]; the C takes that of `FrictionStates.slow`.
 _MEMORY_S, _PRIOR_S, _LEVELS, _SLOW = 3.0, 0.05, (0.5, 1.6), 0.02
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -22,8 +23,8 @@ from taufit.model.fitted_model import FittedModel
 from taufit.terms import Term
 from taufit.terms.tracing import record
 
-# Speed over which friction changes its sign [rad/s or m/s]. A sharper change costs a planner
-# iterations (1.5 times as many at 0.01 as at 0.05 in a predictive controller of a UR10e).
+# Speed over which friction changes its sign [rad/s or m/s]: a smaller value is closer to steady
+# friction and costs a planner iterations. Not tuned on any arm.
 SMOOTH_WIDTH = 0.05
 # Inputs with respect to which friction is differentiated.
 DIRECTIONS = ("velocity", "position", "load")
@@ -146,7 +147,7 @@ def _joint_lines(
         TracedValue(name, tuple("1.0" if name == x else None for x in DIRECTIONS))
         for name in INPUTS
     ]
-    step = record(friction, shape, body, inputs, _no_memory)
+    step = record(friction, shape, body, inputs, no_memory)
     total = body.constant(0.0)
     for coefficient, column in zip(coefficients, step.columns, strict=True):
         if coefficient != 0.0:
@@ -168,7 +169,8 @@ def _joint_lines(
     return [*lines, "  }"]
 
 
-def _no_memory(index: int) -> TracedValue:
+def no_memory(index: int) -> Any:
+    """Memory entry for the trace of a steady term, which has none."""
     raise AssertionError("friction of steady motion has no memory")
 
 
@@ -215,7 +217,7 @@ def smoothing_difference(
         for smooth in (True, False):
             recorder = ArrayRecorder(smooth)
             step = record(friction.of_joint(i), model.joint_shape[i], recorder,
-                          [*values, np.zeros(len(velocity))], _no_array_memory)  # fmt: skip
+                          [*values, np.zeros(len(velocity))], no_memory)  # fmt: skip
             total = sum(c * column for c, column in zip(coefficients[i], step.columns, strict=True))
             out[:, i] += total if smooth else -total
     return out @ coupling
@@ -237,7 +239,3 @@ class ArrayRecorder:
             return np.tanh(values[0] / SMOOTH_WIDTH)
         function: Callable[..., np.ndarray] = getattr(np, name)
         return function(*values)
-
-
-def _no_array_memory(index: int) -> np.ndarray:
-    raise AssertionError("friction of steady motion has no memory")
