@@ -25,6 +25,7 @@ _TEMPLATES = {
     "interface_plugins.xml": "interface_plugins.xml",
     "config/controller.yaml": "controller.yaml",
     "src/feed_forward_controller.cpp": "feed_forward_controller.cpp",
+    "src/inverse_dynamics.hpp": "inverse_dynamics.hpp",
     "src/solver_plugin.cpp": "solver_plugin.cpp",
     "src/interface_plugin.cpp": "interface_plugin.cpp",
 }
