@@ -46,8 +46,13 @@ def test_every_output_has_the_same_figure(arm, seed, tmp_path, capsys):
     assert (
         run(capsys, "report", model, tmp_path / "other.parquet", "-o", tmp_path / "r.html")[0] == 0
     )
+    code, out = run(capsys, "export", model, "-o", tmp_path / "model.urdf", "--json",
+                    "--holdout", tmp_path / "other.parquet")  # fmt: skip
+    assert code == 0
+    export = json.loads(out)["holdout"][0]
 
     figure = data["unexplained"]
+    assert export["model_mean_nrmse"] == pytest.approx(figure, rel=1e-9)
     assert figure == pytest.approx(np.mean([g["nrmse"] for g in data["grades"]]))
     assert figure == data["mean_holdout_nrmse"] == data["holdout"][0]["mean_nrmse"]
     record = taufit.read_model(model).training.accuracy

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 
 from taufit.cli import main
 from taufit.export import EXPORTS
+from taufit.export.export_accuracy import ExportAccuracy
+from taufit.model.score import Score
 
 
 def ended(*words):
@@ -75,3 +78,11 @@ def test_no_figure_is_printed_where_no_torque_varied(fitted, tmp_path, capsys):
     assert ended("export", tmp_path / "model.json", "-o", tmp_path / "arm.json") == 0
     out = capsys.readouterr().out
     assert "not known" in out and "nan" not in out
+
+
+def test_joints_whose_torque_is_noise_count_in_neither_mean():
+    nrmse, zeros = np.array([0.1, 0.9]), np.zeros(2)
+    noisy = Score("run", 100, 1.0, 10.0, nrmse, nrmse, zeros, zeros, zeros, 0.0,
+                  noise_share=np.array([0.05, 0.8]))  # fmt: skip
+    accuracy = ExportAccuracy(np.array([0.2, 0.9]), noisy)
+    assert (accuracy.mean_nrmse, accuracy.model_mean_nrmse) == (0.2, 0.1)

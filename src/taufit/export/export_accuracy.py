@@ -20,23 +20,28 @@ class ExportAccuracy:
     """nrmse of an export and of the original model, on the same samples.
 
     Attributes:
-        file: Name of the test data.
         nrmse: nrmse of the export, per joint.
-        model_nrmse: nrmse of the full model, per joint.
+        model_score: Score of the full model; its measured joints count in both means.
     """
 
-    file: str
     nrmse: Float[Array, " j"]
-    model_nrmse: Float[Array, " j"]
+    model_score: Score
+
+    @property
+    def file(self) -> str:
+        """Name of the test data."""
+        return self.model_score.file or "training"
 
     @property
     def mean_nrmse(self) -> float:
-        """Mean nrmse of the export, over the joints whose torque varies."""
-        return _mean(self.nrmse)
+        """Mean nrmse of the export, over the same joints as the model's."""
+        values = self.nrmse[self.model_score.measured]
+        return float(np.mean(values)) if len(values) else float("nan")
 
     @property
     def model_mean_nrmse(self) -> float:
-        return _mean(self.model_nrmse)
+        """The figure that `fit` and `check` state."""
+        return self.model_score.mean_nrmse
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
@@ -45,7 +50,7 @@ class ExportAccuracy:
             "mean_nrmse": self.mean_nrmse,
             "model_mean_nrmse": self.model_mean_nrmse,
             "nrmse": self.nrmse.tolist(),
-            "model_nrmse": self.model_nrmse.tolist(),
+            "model_nrmse": self.model_score.nrmse.tolist(),
         }
 
 
@@ -58,9 +63,7 @@ def accuracy_on_training(model: FittedModel, export_format: ExportFormat) -> Exp
     # Joints with constant torque have no nrmse.
     with np.errstate(divide="ignore", invalid="ignore"):
         torque_std = training_score.rmse / training_score.nrmse
-        return ExportAccuracy(
-            training_score.file or "training", rmse / torque_std, training_score.nrmse
-        )
+        return ExportAccuracy(rmse / torque_std, training_score)
 
 
 def accuracy_on_samples(
@@ -79,7 +82,7 @@ def accuracy_on_samples(
         export_score = samplewise_score(model, samples, file)
     else:
         export_score = model_score
-    return ExportAccuracy(file, export_score.nrmse, model_score.nrmse)
+    return ExportAccuracy(export_score.nrmse, model_score)
 
 
 def samplewise_score(model: FittedModel, samples: Samples, file: str) -> Score:
@@ -102,7 +105,3 @@ def samplewise_score(model: FittedModel, samples: Samples, file: str) -> Score:
         )
     return score(model, samples, predicted=lowpass(samples, torque), file=file)
 
-
-def _mean(nrmse: Float[Array, " j"]) -> float:
-    finite = nrmse[np.isfinite(nrmse)]
-    return float(np.mean(finite)) if len(finite) else float("nan")
