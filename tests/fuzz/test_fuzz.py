@@ -24,3 +24,10 @@ def test_a_slice_of_hostile_names_gets_into_no_text():
     counts, failures = fuzz_names(40, seed=7_000_000, every=20)
     assert failures == []
     assert counts["written"] > 20
+
+
+def test_cases_that_once_failed():
+    """An empty pair in an effects file; a check in which no joint has both motion and torque."""
+    cases = [("effects", 515151014593), ("traps", 515151014981)]
+    _, failures = fuzz(cases, jobs=1)
+    assert not failures, "\n".join(map(str, failures))

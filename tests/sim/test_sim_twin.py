@@ -337,6 +337,7 @@ def test_effects_survive_as_plain_data():
         ({"sensing": {"absolute": "maybe"}}, "true or false"),
         ({"sensing": {"side": 3}}, "a word"),
         ({"timing": {"intervals": 3}}, "needs a list"),
+        ({"timing": {"intervals": [[]]}}, "pairs of seconds and probability"),
         ({"timing": {"intervals": [[1, 2, 3]]}}, "pairs"),
         ({"pushes": 3}, "is a list"),
         ({"pushes": [{"start": "a"}]}, "needs numbers"),

@@ -144,7 +144,7 @@ class HypothesisTest:
         # Keyed by identity; references to the links prevent reuse of their addresses.
         self._priors: dict[int, Priors] = {}
         self._links: list[object] = []
-        self._rigid = _rigid_columns(self.rows) if len(indices) else np.zeros((0, 0, 0))
+        self._rigid = _rigid_columns(self.rows)
         self.unchanged_fit = self.fit()
 
     def thin(self, max_rows: int) -> HypothesisTest:

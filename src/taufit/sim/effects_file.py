@@ -128,11 +128,11 @@ def _setting(cls: Any, name: str, value: Any, source: str) -> Any:
 
 def _list_setting(name: str, numbers: Array, value: Any, source: str) -> tuple[Any, ...]:
     """Convert a setting that is a list, or a list of rows."""
-    if numbers.size and numbers.ndim != _LIST_SETTINGS[name]:
+    if (numbers.size or numbers.ndim != 1) and numbers.ndim != _LIST_SETTINGS[name]:
         raise TaufitError(f"{source}: {name} needs a list, found {value!r}.")
     if name in ("force", "moment") and numbers.shape != (3,):
         raise TaufitError(f"{source}: {name} has three numbers, found {value!r}.")
-    if name == "intervals" and numbers.size and numbers.shape[1] != 2:
+    if name == "intervals" and len(numbers) and numbers.shape[1] != 2:
         raise TaufitError(f"{source}: intervals are pairs of seconds and probability.")
     return tuple(tuple(row) if isinstance(row, list) else row for row in numbers.tolist())
 
