@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import Row
+from taufit.export.c.instruction_count import count_instructions
 
 CALLS = 300_000
 MAIN = """
@@ -51,49 +52,17 @@ int main(void) {
   return 0;
 }
 """
-# Instructions of one call, counted by callgrind: at rest, creeping, fast.
-COUNTED = """
-#include <stdlib.h>
-#include <valgrind/callgrind.h>
-#include "arm.h"
-int main(void) {
-  double q[UR10E_JOINTS], v[UR10E_JOINTS], a[UR10E_JOINTS], tau[UR10E_JOINTS];
-  ur10e_controller controller;
-  ur10e_controller_start(&controller);
-  srand(1);
-  for (int i = 0; i < STATES; i++) {
-    const double top = i % 3 == 0 ? 0.0 : i % 3 == 1 ? 1e-3 : 2.0;
-    for (int k = 0; k < UR10E_JOINTS; k++) {
-      q[k] = 6.0 * rand() / RAND_MAX - 3.0;
-      v[k] = top * (2.0 * rand() / RAND_MAX - 1.0);
-      a[k] = 10.0 * rand() / RAND_MAX - 5.0;
-    }
-    CALLGRIND_ZERO_STATS;
-    ur10e_feed_forward(&controller, q, v, a, 0, 0.002, tau);
-    CALLGRIND_DUMP_STATS;
-  }
-  return 0;
-}
-"""
-STATES = 600
+# Counted in parts: callgrind keeps every dump in one file.
+STATES, PARTS = 100_000, 10
 
 
-def instruction_counts(folder: Path) -> np.ndarray:
-    """Instructions of one feed-forward call at each of many states."""
-    (folder / "counted.c").write_text(COUNTED)
-    flags = [f"-DSTATES={STATES}", "-O2", "-std=c99", "counted.c", "arm.c", "-lm", "-o", "counted"]
-    subprocess.run(["gcc", *flags], cwd=folder, check=True)
-    subprocess.run(
-        ["valgrind", "--tool=callgrind", "--callgrind-out-file=out", "./counted"],
-        cwd=folder,
-        check=True,
-        capture_output=True,
-    )
-    counts = []
-    for number in range(1, STATES + 1):
-        text = (folder / f"out.{number}").read_text()
-        counts.append(next(int(x.split()[1]) for x in text.splitlines() if x.startswith("summary")))
-    return np.array(counts)
+def instruction_counts(model, function: str = "feed_forward") -> np.ndarray:
+    """Instructions of one call at each of many states at rest, creeping and fast."""
+    parts = [
+        count_instructions(model, STATES // PARTS, seed, (function,))[0].counts
+        for seed in range(PARTS)
+    ]
+    return np.concatenate(parts)
 
 
 def rows() -> Iterator[Row]:
@@ -129,8 +98,8 @@ def rows() -> Iterator[Row]:
             note = f"{compiler} -O2, torque and its 6 x 18 derivatives, best of 5 x {CALLS} calls"
             yield Row(f"C, gradient, six joints, {compiler}", float(slopes), "us", "<= 6", note)
             if compiler == "gcc" and shutil.which("valgrind"):
-                counts = instruction_counts(Path(folder))
-                note = f"{STATES} states at rest, creeping and fast, by callgrind, libm included"
+                counts = instruction_counts(model.with_values(values))
+                note = f"{STATES:,} states at rest, creeping and fast, by callgrind, libm included"
                 yield Row("C, instructions of feed-forward", float(np.median(counts)), "", "", note)
                 ratio = float(counts.max() / np.median(counts))
                 yield Row("C, instructions, worst over median", ratio, "", "<= 1.2", note)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from taufit.cli.common import print_json
+from taufit.cli.common import print_json, progress
 from taufit.cli.options import (
     Json,
     LoadedModel,
@@ -23,6 +23,7 @@ from taufit.core.endings import ending
 
 if TYPE_CHECKING:
     from taufit.export.export_accuracy import ExportAccuracy
+    from taufit.export.c.instruction_count import InstructionCount
     from taufit.export.export_format import ExportFormat
     from taufit.model.fitted_model import FittedModel
 
@@ -84,6 +85,13 @@ def command(
         typer.Option(help="Recording to test the exported model on. Repeatable."),
     ] = None,
     unit: UnitOptions = UnitOptions(),
+    count: Annotated[
+        bool,
+        typer.Option(
+            "--count-instructions",
+            help="Instructions of one call at random states, for C and ROS 2 (needs valgrind).",
+        ),
+    ] = False,
     recordings: RecordingOptions = RecordingOptions(),
     as_json: Json = False,
 ) -> None:
@@ -112,6 +120,8 @@ def command(
 
     format = _format_name(format, output)
     chosen_format = unit.export_format(format)
+    if count and format not in ("c", "ros2"):
+        usage_error("--count-instructions", "it goes with --format c or ros2.")
     fitted = arm.read()
     holdout_accuracy = _test_on_recordings(fitted, chosen_format, holdout or [], recordings)
     remounted = None
@@ -123,6 +133,7 @@ def command(
     result = write_export(fitted, chosen_format, output)
     training_accuracy = accuracy_on_training(fitted, chosen_format)
     refitted = chosen_format.reduce(fitted).refitted
+    instructions = _count_instructions(fitted) if count else ()
     files = [str(file) for file in result.files]
     if as_json:
         data: dict[str, Any] = {
@@ -134,6 +145,8 @@ def command(
             "training": None if training_accuracy is None else training_accuracy.to_dict(),
             "holdout": [accuracy.to_dict() for accuracy in holdout_accuracy],
         }
+        if count:
+            data["instructions"] = [entry.to_dict() for entry in instructions]
         if remounted is not None:
             data |= {"moved": remounted.statement, "unknown": list(remounted.unknown)}
         print_json(data)
@@ -152,7 +165,20 @@ def command(
         *((accuracy.file, accuracy) for accuracy in holdout_accuracy),
     ):
         print(f"Torque left unexplained on {label}: {_format_nrmse(accuracy)}.")
+    for entry in instructions:
+        print(
+            f"Instructions of one {entry.function} call: {entry.median:,} in the median, "
+            f"{entry.worst:,} at worst over {len(entry.counts)} states."
+        )
     print("Next: load it in your simulator or controller.")
+
+
+def _count_instructions(fitted: FittedModel) -> tuple[InstructionCount, ...]:
+    """Work per call of the exported C."""
+    from taufit.export.c.instruction_count import count_instructions
+
+    with progress("Counting instructions"):
+        return count_instructions(fitted)
 
 
 def _format_name(format: str | None, output: Path | None) -> str:
