@@ -78,12 +78,22 @@ def _require_torque_kind(robot: Robot, recordings: Sequence[Recording]) -> None:
                     f" It is {ratio:.2g} times the nominal robot's gravity: likely current, or "
                     "torque_without_gravity."
                 )
+        hint += _driver_hint(recording)
         raise RecordingError(
             f"{name} does not say what its effort is. Say it with --torque-kind torque (N m), "
             f"current (A) or torque_without_gravity (N m, gravity subtracted by the "
             f"controller).{hint} "
             "For example: `taufit fit ROBOT RECORDING --torque-kind torque --holdout 30%`."
         )
+
+
+def _driver_hint(recording: Recording) -> str:
+    """Likely kind of effort by the driver that recorded a bag."""
+    from taufit.recording.readers.bag_messages import effort_advice
+
+    start, names = recording.meta.get("start_time_ns"), recording.meta.get("joint_names") or ()
+    advice = effort_advice(tuple(names), start) if isinstance(start, int) else ""
+    return f" {advice}" if advice else ""
 
 
 def _gravity_ratio(robot: Robot, recording: Recording) -> float | None:

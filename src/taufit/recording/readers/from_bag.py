@@ -1,4 +1,4 @@
-"""ROS 1 and ROS 2 bags and MCAP with sensor_msgs/JointState, without a ROS installation.
+"""ROS 1 and ROS 2 bags and MCAP with joint states, without a ROS installation.
 
 `effort` may be N m, A or other; the message does not say. Without `torque_kind` it is kept as raw
 numbers, with a warning.
@@ -23,6 +23,11 @@ from taufit.recording.canonical import from_columns, metadata_from_text
 from taufit.recording.column_map import ColumnMap, read_map
 from taufit.recording.decompressed_size import require_bag_size
 from taufit.recording.finding import Finding
+from taufit.recording.readers.bag_messages import (
+    JOINT_STATE_MESSAGES,
+    effort_advice,
+    register_messages,
+)
 from taufit.recording.recording import Recording
 from taufit.recording.table import Table
 
@@ -98,11 +103,13 @@ def _without_map(table: Table, torque_kind: str | None) -> Recording:
     (recording,) = assemble_recordings(table, read_map(page))
     if torque_kind is not None:
         return recording
+    advice = effort_advice(tuple(table.meta["joint_names"]), table.meta["start_time_ns"])
     remark = Finding(
         "effort_unit",
         "warning",
         "nothing in a JointState says whether effort is N m, A or something else",
-        f"kept as raw numbers; say --torque-kind {'|'.join(TORQUE_KINDS)} (torque_kind=...)",
+        f"kept as raw numbers; say --torque-kind {'|'.join(TORQUE_KINDS)} (torque_kind=...)"
+        + (f". {advice.removesuffix('.')}" if advice else ""),
     )
     findings = tuple(f for f in recording.findings if f.kind != "gain_unknown")
     return replace(recording, findings=(*findings, remark))
@@ -111,7 +118,7 @@ def _without_map(table: Table, torque_kind: str | None) -> Recording:
 def _messages(
     path: Path, topic: str | None, allow_taufit: bool
 ) -> tuple[list[Any], Recording | None]:
-    """(time stamp [ns], JointState) of one topic; or the recording of a bag written by taufit."""
+    """(time stamp [ns], joint state) of one topic; or the recording of a bag written by taufit."""
     try:
         from rosbags.highlevel import AnyReader
         from rosbags.typesys import Stores, get_typestore
@@ -120,9 +127,11 @@ def _messages(
     store = get_typestore(Stores.ROS1_NOETIC if path.suffix == ".bag" else Stores.ROS2_HUMBLE)
     try:
         require_bag_size(path)
+        register_messages(store)
         with AnyReader([path], default_typestore=store) as reader:
             topics = {
-                c.topic for c in reader.connections if c.msgtype == "sensor_msgs/msg/JointState"
+                name: {c.topic for c in reader.connections if c.msgtype == name}
+                for name in JOINT_STATE_MESSAGES
             }
             if allow_taufit and META_TOPIC in {c.topic for c in reader.connections}:
                 return [], _read_taufit_bag(reader, path)
@@ -131,8 +140,8 @@ def _messages(
             )
             connections = [c for c in reader.connections if c.topic == selected_topic]
             return [
-                (stamp, reader.deserialize(raw, connection.msgtype))
-                for connection, stamp, raw in reader.messages(connections)
+                (stamp, JOINT_STATE_MESSAGES[c.msgtype](reader.deserialize(raw, c.msgtype)))
+                for c, stamp, raw in reader.messages(connections)
             ], None
     except RecordingError:
         raise
@@ -144,12 +153,17 @@ def _messages(
         ) from None
 
 
-def _choose_topic(topics: set[str], topic: str | None, path: Path, all_topics: set[str]) -> str:
+def _choose_topic(
+    topics_by_message: dict[str, set[str]], topic: str | None, path: Path, all_topics: set[str]
+) -> str:
+    """Named topic, or the only one of the first kind of message that the bag has."""
     if topic is not None:
-        if topic not in topics:
-            available = ", ".join(sorted(topics)) or "none"
+        known = set().union(*topics_by_message.values())
+        if topic not in known:
+            available = ", ".join(sorted(known)) or "none"
             raise RecordingError(f"{path} has no joint states on {topic}; it has {available}.")
         return topic
+    topics: set[str] = next(filter(None, topics_by_message.values()), set())
     if not topics:
         available = ", ".join(sorted(all_topics)[:20]) or "no topics"
         raise RecordingError(f"{path} has no sensor_msgs/JointState; it has {available}.")
@@ -275,7 +289,7 @@ def _joint_values(
     for row, (_, message) in zip(values, states, strict=True):
         numbers = getattr(message, name)
         if len(numbers) == len(message.name):
-            row[:] = numbers[indices_by_names[tuple(message.name)]]
+            row[:] = numbers[indices_by_names[message.name]]
     return values
 
 
@@ -306,12 +320,12 @@ def _table(states: list[Any], path: Path, order: tuple[str, ...] | None) -> Tabl
     """Table of joint states, joints assigned by name."""
     if not states:
         raise RecordingError(f"{path} has no joint states.")
-    name_sets = Counter(tuple(message.name) for _, message in states)
+    name_sets = Counter(message.name for _, message in states)
     joints = _joints(name_sets, path, order)
     all_names = sorted({*()}.union(*name_sets))
     complete = [names for names in name_sets if set(joints) <= set(names)]
     indices_by_names = {names: [names.index(joint) for joint in joints] for names in complete}
-    used = [state for state in states if tuple(state[1].name) in indices_by_names]
+    used = [state for state in states if state[1].name in indices_by_names]
     if not used:
         raise RecordingError(f"{path}: no joint state has all of {', '.join(joints)}.")
     dropped = len(states) - len(used)
