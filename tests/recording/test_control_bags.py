@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from taufit.core.errors import RecordingError
-from taufit.diagnosis.prepare import _require_torque_kind
+from taufit.diagnosis.prepare import apply_declared_torque_kind
 from taufit.recording import read_recording
 from taufit.recording.readers.bag_messages import effort_advice
 from taufit.robot import read_robot
@@ -116,7 +116,7 @@ def test_effort_of_universal_robots_is_proposed_by_its_date(year, kind, tmp_path
     (finding,) = (f for f in recording.findings if f.kind == "effort_unit")
     assert f"--torque-kind {kind}" in str(finding)
     with pytest.raises(RecordingError, match=f"likely --torque-kind {kind}"):
-        _require_torque_kind(read_robot("ur5e"), [recording])
+        apply_declared_torque_kind(read_robot("ur5e"), [recording])
 
 
 def test_other_arms_get_no_proposal():

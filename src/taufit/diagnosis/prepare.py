@@ -65,47 +65,10 @@ def apply_declared_torque_kind(
 
 def _require_torque_kind(robot: Robot, recordings: Sequence[Recording]) -> None:
     for recording in recordings:
-        if recording.signal_unit or recording.gain is not None:
-            continue
-        name = recording.meta.get("file", "the recording")
-        hint = ""
-        if np.any(robot.parameters) and recording.joints == robot.joints:
-            ratio = _gravity_ratio(robot, recording)
-            if ratio is not None and 0.4 < ratio < 2.5:
-                hint = f" It is {ratio:.2g} times the nominal robot's gravity: likely torque."
-            elif ratio is not None and abs(ratio) < 0.25:
-                hint = (
-                    f" It is {ratio:.2g} times the nominal robot's gravity: likely current, or "
-                    "torque_without_gravity."
-                )
-        hint += _driver_hint(recording)
-        raise RecordingError(
-            f"{name} does not say what its effort is. Say it with --torque-kind torque (N m), "
-            f"current (A) or torque_without_gravity (N m, gravity subtracted by the "
-            f"controller).{hint} "
-            "For example: `taufit fit ROBOT RECORDING --torque-kind torque --holdout 30%`."
-        )
+        if not recording.signal_unit and recording.gain is None:
+            from taufit.diagnosis.effort_kind import unknown_effort
 
-
-def _driver_hint(recording: Recording) -> str:
-    """Likely kind of effort by the driver that recorded a bag."""
-    from taufit.recording.readers.bag_messages import effort_advice
-
-    start, names = recording.meta.get("start_time_ns"), recording.meta.get("joint_names") or ()
-    advice = effort_advice(tuple(names), start) if isinstance(start, int) else ""
-    return f" {advice}" if advice else ""
-
-
-def _gravity_ratio(robot: Robot, recording: Recording) -> float | None:
-    """Ratio of the signal to the nominal gravity torque, median over loaded joints."""
-    rows = slice(None, None, max(1, len(recording) // 2000))
-    gravity = gravity_torque(robot, np.ascontiguousarray(recording.position[rows]))
-    spread = gravity.std(axis=0)
-    slopes = []
-    for j in np.flatnonzero(spread > max(0.3 * spread.max(), 1e-6)):
-        g = gravity[:, j] - gravity[:, j].mean()
-        slopes.append(float(recording.signal[rows][:, j] @ g / (g @ g)))
-    return float(np.median(slopes)) if slopes else None
+            raise unknown_effort(robot, recording)
 
 
 def _restore_removed_gravity(robot: Robot, recording: Recording) -> Recording:

@@ -434,7 +434,9 @@ def _residual_findings(
             f"{len(nrmse)} is unexplained. Is it the right robot, are columns, signs, units and "
             "drive gains right (--map), and is the robot mounted as declared (--mounting)?"
         )
-        if not ignore_contradictions:
+        if model.friction is None:
+            message = f"{nrmse_text} of the torque is unexplained: the model is without friction."
+        elif not ignore_contradictions:
             raise RecordingError(message)
         out.append(message)
     if not is_consistent(model, estimate.values):
