@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import numpy as np
 import pytest
 
 from taufit.cli import main
 from taufit.export import EXPORTS
+from taufit.export.c.instruction_count import count_instructions
 from taufit.export.export_accuracy import ExportAccuracy
+from taufit.model import read_model
 from taufit.model.score import Score
 
 
@@ -86,3 +89,16 @@ def test_joints_whose_torque_is_noise_count_in_neither_mean():
                   noise_share=np.array([0.05, 0.8]))  # fmt: skip
     accuracy = ExportAccuracy(np.array([0.2, 0.9]), noisy)
     assert (accuracy.mean_nrmse, accuracy.model_mean_nrmse) == (0.2, 0.1)
+
+
+def test_instructions_of_one_call_are_counted_on_request(fitted, tmp_path, capsys):
+    if shutil.which("valgrind") is None:
+        pytest.skip("valgrind is missing")
+    words = ["export", fitted / "model.json", "-o", tmp_path / "arm.c", "--count-instructions"]
+    assert ended(*words) == 0
+    assert "Instructions of one feed_forward call: " in capsys.readouterr().out
+    assert ended("export", fitted / "model.json", "-o", tmp_path / "a.urdf", *words[-1:]) == 2
+    (step,) = count_instructions(read_model(fitted / "model.json"), 12, functions=("step",))
+    # Six joints: thousands of floating-point operations, and the same ones at every state.
+    assert len(step.counts) == 12 and 3_000 < step.median < 40_000
+    assert step.worst < 1.2 * step.median

@@ -22,15 +22,15 @@ from taufit.cli.options import (
 from taufit.core.endings import ending
 
 if TYPE_CHECKING:
-    from taufit.export.export_accuracy import ExportAccuracy
     from taufit.export.c.instruction_count import InstructionCount
+    from taufit.export.export_accuracy import ExportAccuracy
     from taufit.export.export_format import ExportFormat
     from taufit.model.fitted_model import FittedModel
 
 
 @dataclass(frozen=True, slots=True)
-class UnitOptions:
-    """Kind of functional mock-up unit for --format fmu."""
+class FormatOptions:
+    """Options of single formats."""
 
     fmi: Annotated[
         str | None, typer.Option(help="FMI version of an FMU: 2 (default) or 3.", metavar="N")
@@ -43,12 +43,22 @@ class UnitOptions:
         ),
     ] = None
 
+    count: Annotated[
+        bool,
+        typer.Option(
+            "--count-instructions",
+            help="Instructions of one call at random states, for C and ROS 2 (needs valgrind).",
+        ),
+    ] = False
+
     def export_format(self, format: str) -> ExportFormat:
         """Entry of `EXPORTS`, for an FMU with the requested version and kind."""
         from taufit.export import EXPORTS
         from taufit.export.fmu import FMI_VERSIONS, KINDS, fmu_format
 
         require_choice(format, EXPORTS, "--format")
+        if self.count and format not in ("c", "ros2"):
+            usage_error("--count-instructions", "it goes with --format c or ros2.")
         if format != "fmu":
             if self.fmi is not None or self.kind is not None:
                 usage_error("--fmi, --kind", "they go with --format fmu.")
@@ -84,14 +94,7 @@ def command(
         list[Path] | None,
         typer.Option(help="Recording to test the exported model on. Repeatable."),
     ] = None,
-    unit: UnitOptions = UnitOptions(),
-    count: Annotated[
-        bool,
-        typer.Option(
-            "--count-instructions",
-            help="Instructions of one call at random states, for C and ROS 2 (needs valgrind).",
-        ),
-    ] = False,
+    unit: FormatOptions = FormatOptions(),
     recordings: RecordingOptions = RecordingOptions(),
     as_json: Json = False,
 ) -> None:
@@ -120,8 +123,6 @@ def command(
 
     format = _format_name(format, output)
     chosen_format = unit.export_format(format)
-    if count and format not in ("c", "ros2"):
-        usage_error("--count-instructions", "it goes with --format c or ros2.")
     fitted = arm.read()
     holdout_accuracy = _test_on_recordings(fitted, chosen_format, holdout or [], recordings)
     remounted = None
@@ -133,7 +134,7 @@ def command(
     result = write_export(fitted, chosen_format, output)
     training_accuracy = accuracy_on_training(fitted, chosen_format)
     refitted = chosen_format.reduce(fitted).refitted
-    instructions = _count_instructions(fitted) if count else ()
+    instructions = _count_instructions(fitted) if unit.count else ()
     files = [str(file) for file in result.files]
     if as_json:
         data: dict[str, Any] = {
@@ -145,7 +146,7 @@ def command(
             "training": None if training_accuracy is None else training_accuracy.to_dict(),
             "holdout": [accuracy.to_dict() for accuracy in holdout_accuracy],
         }
-        if count:
+        if instructions:
             data["instructions"] = [entry.to_dict() for entry in instructions]
         if remounted is not None:
             data |= {"moved": remounted.statement, "unknown": list(remounted.unknown)}
@@ -165,11 +166,7 @@ def command(
         *((accuracy.file, accuracy) for accuracy in holdout_accuracy),
     ):
         print(f"Torque left unexplained on {label}: {_format_nrmse(accuracy)}.")
-    for entry in instructions:
-        print(
-            f"Instructions of one {entry.function} call: {entry.median:,} in the median, "
-            f"{entry.worst:,} at worst over {len(entry.counts)} states."
-        )
+    _print_instructions(instructions)
     print("Next: load it in your simulator or controller.")
 
 
@@ -179,6 +176,14 @@ def _count_instructions(fitted: FittedModel) -> tuple[InstructionCount, ...]:
 
     with progress("Counting instructions"):
         return count_instructions(fitted)
+
+
+def _print_instructions(counts: tuple[InstructionCount, ...]) -> None:
+    for entry in counts:
+        print(
+            f"Instructions of one {entry.function} call: {entry.median:,} in the median, "
+            f"{entry.worst:,} at worst over {len(entry.counts)} states."
+        )
 
 
 def _format_name(format: str | None, output: Path | None) -> str:

@@ -104,4 +104,3 @@ def samplewise_score(model: FittedModel, samples: Samples, file: str) -> Score:
             step=1.0 / samples.rate_hz,
         )
     return score(model, samples, predicted=lowpass(samples, torque), file=file)
-
