@@ -74,16 +74,6 @@ def findings(page: Any) -> list[tuple[str, list[Any]]]:
     ]
 
 
-def serious_findings(page: Any) -> list[tuple[str, list[Any]]]:
-    """What axe calls serious or critical: (rule, the first elements)."""
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
-    return [
-        (found["id"], [node["target"] for node in found["nodes"]][:4])
-        for found in axe.Axe().run(page).response["violations"]
-        if found["impact"] in ("serious", "critical")
-    ]
-
-
 def too_wide(page: Any) -> int:
     """Pixels by which a page sticks out sideways."""
     return max(0, page.evaluate("document.documentElement.scrollWidth - window.innerWidth"))

@@ -28,14 +28,15 @@ def commands():
 COMMANDS = dict(commands())
 
 
+@pytest.mark.parametrize("width", [60, 80, 120])
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
-def test_help_fits_the_terminal_and_ends_with_the_next_step(words, capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
+def test_help_fits_the_terminal_and_ends_with_the_next_step(words, width, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(width))
     with pytest.raises(SystemExit) as stop:
         main([*words, "--help"])
     lines = capsys.readouterr().out.rstrip().splitlines()
     assert not stop.value.code
-    assert max(map(len, lines)) <= 80
+    assert max(map(len, lines)) <= width
     assert lines[0].startswith(f"Usage: taufit {' '.join(words)}")
     # The last paragraph.
     last = "\n".join(lines).split("\n\n")[-1].strip()

@@ -11,7 +11,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from tests.browser import LOOKS, opened, photograph, serious_findings, too_wide
+from tests.browser import LOOKS, findings, opened, photograph, too_wide
 
 ROOT = Path(__file__).parents[2]
 PAGES = (
@@ -77,7 +77,7 @@ def test_pages_are_accessible_quiet_and_ask_for_nothing_outside(look, address, b
             page.goto(f"{address}/{name}")
             page.wait_for_timeout(150)
             photograph(page, f"docs_{name.replace('/', '_').removesuffix('.html')}_{look}.png")
-            assert serious_findings(page) == [], name
+            assert findings(page) == [], name
             assert too_wide(page) <= 1, name
             assert page.evaluate("[...document.images].filter(i => !i.alt).length") == 0, name
         assert not page.trouble

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from pretended import Ticking
 from served import watched
-from tests.browser import LOOKS, opened, serious_findings, too_wide, until
+from tests.browser import LOOKS, findings, opened, too_wide, until
 
 from taufit.dynamics import forward_kinematics
 
@@ -50,11 +50,12 @@ def test_the_token_leaves_the_address_and_a_reload_works(browser):
         assert page.url == f"{served.place.address}/"
 
 
-def test_serious_findings_of_axe_are_none(browser):
+def test_findings_of_axe_are_none(browser):
     for look in LOOKS.values():
         with watched() as served, opened(browser, served.place.url, **look) as page:
             until(page, "taufit.count.received > 1500")
-            assert serious_findings(page) == []
+            page.evaluate("document.querySelectorAll('details').forEach(f => { f.open = true; })")
+            assert findings(page) == []
 
 
 @pytest.mark.parametrize("robot", ["ur10e", "panda"])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from test_mapper import in_newton_metres, opened_desk, write_log
-from tests.browser import opened, serious_findings, too_wide, until
+from tests.browser import findings, opened, too_wide, until
 
 from taufit.live.mapper.mapping_session import MappingSession
 from taufit.recording import read_recording
@@ -72,7 +72,7 @@ def test_units_and_roles_are_changed_by_hand(browser, tmp_path, empty):
 
 
 @pytest.mark.parametrize("look", ["light", "dark"])
-def test_serious_findings_of_axe_are_none(browser, tmp_path, empty, look):
+def test_findings_of_axe_are_none(browser, tmp_path, empty, look):
     path = write_log(in_newton_metres(empty), tmp_path / "log.csv")
     desk = MappingSession(path, tmp_path / "map.yaml", tmp_path / "model.json")
     desk.select_bundled_robot("ur10")
@@ -82,7 +82,7 @@ def test_serious_findings_of_axe_are_none(browser, tmp_path, empty, look):
         opened(browser, served.place.url, color_scheme=look, **wide) as page,
     ):
         until(page, READY)
-        assert serious_findings(page) == []
+        assert findings(page) == []
         assert too_wide(page) == 0
 
 

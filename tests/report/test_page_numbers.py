@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import html
 import json
-import re
-import shlex
-import subprocess
-import sys
 
 import pytest
 from tests.cli.test_headline import TWO_JOINTS, run, two_joint_recording
@@ -45,31 +40,3 @@ def test_wrong_numbers_are_noticed():
         "<p>-0.0 mm, 4.1e-02 kg</p>"
     )
     assert len(faults(page)) == 3
-
-
-def test_commands_of_a_page_run_as_pasted(tmp_path, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    twin = taufit.Twin.typical(taufit.read_robot("ur3e"))
-    from taufit.sim import random_fourier
-
-    write_recording(twin.run(random_fourier(twin.robot, seed=1), seed=1).recording, "a run.parquet")
-    words = ["fit", "ur3e", "a run.parquet", "--friction", "linear", "-o", "m.json"]
-    code, _ = run(capsys, *words, "--report", "page.html")
-    assert code == 0
-    page = (tmp_path / "page.html").read_text("utf-8")
-    shown = [html.unescape(t) for t in re.findall(r'class="command"><code>(.*?)</code>', page)]
-    verbs = {shlex.split(line)[1] for line in shown}
-    assert {"fit", "export", "live"} <= verbs | {"live"} and len(shown) >= 4
-    for line in shown:
-        name, verb, *rest = shlex.split(line)
-        assert name == "taufit"
-        if verb == "live":
-            command = [sys.executable, "-m", "taufit", verb, *rest]
-            with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as live:
-                assert any("http://" in line for line in iter(live.stdout.readline, ""))
-                live.terminate()
-        else:
-            if verb == "design":
-                rest += ["--seconds", "0.5"]
-            code, out = run(capsys, verb, *rest)
-            assert code == 0, (line, out)

@@ -117,10 +117,12 @@ def command(
         bar.advance(task)
     write_model(result.model, output)
     if report is not None:
+        from taufit.cli.parts.report_commands import model_commands
         from taufit.core.files import write_text
         from taufit.report.friction_page import friction_page
 
-        write_text(report, friction_page(arm, result))
+        commands = model_commands(output, (), source)
+        write_text(report, friction_page(arm, result, commands=commands))
     data = {
         "robot": arm.name,
         "model": result.name,

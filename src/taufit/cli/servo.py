@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -136,7 +137,8 @@ def command(  # noqa: PLR0913 - one parameter per option
         from taufit.core.files import write_text
         from taufit.report.servo_page import servo_page
 
-        write_text(report, servo_page(result))
+        purpose = "Use the actuators in MuJoCo."
+        write_text(report, servo_page(result, commands=[(purpose, _export_command(output))]))
     if as_json:
         print_json(servo_to_dict(result, output))
     else:
@@ -221,9 +223,11 @@ def _show(result: ServoIdentification, output: Path, report: Path | None) -> Non
     for warning in result.warnings:
         console.print(f"Warning: {warning}.", soft_wrap=True)
     console.print("Written: " + ", ".join([str(output)] + ([str(report)] if report else [])))
-    console.print(
-        f"Next: `taufit export {output} --format mjcf -o arm.xml` for MuJoCo.", soft_wrap=True
-    )
+    console.print(f"Next: `{_export_command(output)}` for MuJoCo.", soft_wrap=True)
+
+
+def _export_command(model: Path) -> str:
+    return shlex.join(["taufit", "export", str(model), "-o", str(model.with_name("arm.xml"))])
 
 
 _DISPLAY = {"s": (1e3, "ms"), "rad": (1e3, "mrad")}

@@ -179,7 +179,8 @@ def _arm(experiment: Kr5) -> Exhibit:
     return Exhibit(
         "Figure 1",
         "The arm and its frames",
-        missing="a drawing of the arm and its frames; `taufit report` draws the same arm.",
+        missing="a drawing of the arm and its frames; `taufit design kr5 --seconds 1 "
+        "-o motion.json --plot motion.html` draws the same arm.",
     )
 
 

@@ -233,7 +233,8 @@ def figure_5(experiment: Luo2024) -> Exhibit:
         "simulated arms: friction per unit of load "
         + " and ".join(f"{x:g} ({name})" for name, x in LOAD_FACTORS.items())
         + ". Joint 1 turns about the vertical and carries no gravity. `taufit design panda --kind "
-        "friction-test --minutes 20` plans such a test, `taufit friction` fits it.",
+        "friction-test --minutes 20 --free-space -o strokes.json` plans such a test, "
+        "`taufit friction` fits it.",
     )
     return Exhibit("Figure 5", "Friction over speed and load", tuple(rows), text, tuple(pictures))
 

@@ -41,7 +41,7 @@ def table_1(experiment: Luo2024) -> Exhibit:
     text = (
         "Stage 1 raises column norms (C3), stage 2 lowers the condition number (C2) below "
         f"{table['delta1']}, while information (C4) stays above its bound: `taufit design panda "
-        "--criterion three_stage`. Table III has what it gives.",
+        "--criterion three_stage -o motion.json`. Table III has what it gives.",
     )
     counts = experiment.paper["counts"]
     panda = experiment.robot
@@ -228,7 +228,8 @@ def table_3(experiment: Luo2024) -> Exhibit:
             float(reached),
             f"of {count}",
             reason=f"reached {reached} of {count}; unscaled SI columns here, {_EVALUATIONS} "
-            "evaluations each; `taufit design --criterion three_stage --delta1` says `reached`",
+            "evaluations each; `taufit design panda --criterion three_stage -o motion.json` "
+            "says `reached`",
         ),
     ]
     return Exhibit("Table III", "Criteria compared", tuple(rows))

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from taufit.papers.exhibit import (
-    KINDS,
     ComparedRow,
     ComparedValue,
     Exhibit,
@@ -19,52 +18,93 @@ from taufit.report.page import (
     Markup,
     Section,
     bullets,
-    cards,
+    count_text,
+    numbers,
     paragraph,
     render_page,
+    rich_text,
+    small_text,
+    statement,
+    statements,
     table,
     to_text,
-    verdict_box,
+    with_sidebar,
 )
 
-KIND_TITLES = {
-    "independent": "independent: computed here without the printed value",
-    "order": "order of methods as printed",
-    "given": "given to the simulated arm, and returned",
-}
+# Differences below this share of the printed value are rounding.
+_ROUNDING = 1e-9
 
 
 def paper_page(paper: Paper, exhibits: Sequence[Exhibit]) -> str:
-    """Self-contained HTML page."""
-    counts = count_kinds(exhibits)
-    differing = [kind for kind in KINDS if counts[kind][0] < counts[kind][1]]
-    head = verdict_box(
-        "warn" if differing else "good",
-        "; ".join(f"{kind} {counts[kind][0]} of {counts[kind][1]}" for kind in KINDS),
-        "Numbers and orders that come out as printed, counted apart: an independent number could "
-        "disagree, a given one was put into the simulated arm. Other numbers stand beside each "
-        "other; footnotes say why they differ.",
-    )
-    entries = [entry for exhibit in exhibits for entry in exhibit.entries]
-    missing = [exhibit for exhibit in exhibits if exhibit.missing]
-    figures = cards(
-        [(KIND_TITLES[kind], f"{counts[kind][0]} of {counts[kind][1]}") for kind in KINDS]
-        + [
-            ("numbers beside each other", str(sum(entry.kind is None for entry in entries))),
-            ("tables and figures", str(len(exhibits))),
-            ("not reproduced", str(len(missing))),
-        ]
-    )
+    """Self-contained HTML page: first figure on the first screen, the others folded."""
+    shown_first = next((exhibit for exhibit in exhibits if exhibit.figures), None)
+    first = "" if shown_first is None else _figures(shown_first)
     sections = [
-        Section("Summary", head + figures),
-        Section("Errata", bullets(list(paper.errata))),
-        *(Section(f"{e.label}: {e.title}", _body(e)) for e in exhibits),
+        Section("Verdict", _statements(exhibits) + with_sidebar(first, _counts(exhibits))),
+        *(Section(f"{e.label}: {e.title}", _body(e, shown_first), _gist(e)) for e in exhibits),
     ]
+    if paper.errata:
+        gist = f"{len(paper.errata)} found"
+        sections.append(Section("Errata of the paper", bullets(list(paper.errata)), gist))
     subtitle = ". ".join(text for text in (paper.authors, paper.journal) if text)
     return render_page(paper.title, f"{subtitle}.", sections)
 
 
-def _body(exhibit: Exhibit) -> str:
+def _statements(exhibits: Sequence[Exhibit]) -> str:
+    """Judged numbers by kind: those that could disagree, and those that were given."""
+    counts = count_kinds(exhibits)
+    independent, of_all = counts["independent"]
+    orders, all_orders = counts["order"]
+    returned, all_given = counts["given"]
+    order_text = f"Orders of methods as printed: {orders} of {all_orders}." if all_orders else ""
+    return statements(
+        statement(
+            "good" if independent == of_all and orders == all_orders else "warn",
+            "Independent: computed here without the printed value",
+            f"{independent} of {of_all}",
+            " numbers come out as printed",
+            detail=[f"Each could disagree. {order_text}".strip()],
+        ),
+        statement(
+            "model" if returned == all_given else "warn",
+            "Given to the simulated arm",
+            f"{returned} of {all_given}" if all_given else "None",
+            " numbers are returned" if all_given else " of the printed numbers",
+            detail=["They were put into the simulated arm; the identification finds them again."]
+            if all_given
+            else [],
+        ),
+    )
+
+
+def _counts(exhibits: Sequence[Exhibit]) -> str:
+    unjudged = sum(entry.kind is None for e in exhibits for entry in e.entries)
+    missing = sum(bool(exhibit.missing) for exhibit in exhibits)
+    return numbers(
+        [
+            (str(len(exhibits)), "", "tables and figures"),
+            (str(missing), "", "of them not reproduced; the page says why"),
+            (str(unjudged), "", "numbers beside each other, not judged; footnotes say why"),
+        ]
+    )
+
+
+def _gist(exhibit: Exhibit) -> str:
+    """Judged numbers of a table or figure."""
+    if exhibit.missing:
+        return "not reproduced"
+    counts = [f"{kind} {a} of {b}" for kind, (a, b) in count_kinds([exhibit]).items() if b]
+    return ", ".join(counts) or count_text(len(exhibit.entries), "number")
+
+
+def _figures(exhibit: Exhibit) -> str:
+    layout = "pairs" if len(exhibit.figures) > 1 else "rows tall"
+    charts = chart_group(exhibit.figures, exhibit.label, layout)
+    return charts + small_text(f"{exhibit.label}: {exhibit.title}")
+
+
+def _body(exhibit: Exhibit, shown_first: Exhibit | None) -> str:
+    """Text, tables and charts; those of `shown_first` stand on the first screen."""
     body = paragraph(f"Not reproduced: {exhibit.missing}") if exhibit.missing else ""
     body += "".join(paragraph(text) for text in exhibit.text)
     reasons = list(dict.fromkeys(row.reason for row in exhibit.rows if row.reason))
@@ -72,10 +112,12 @@ def _body(exhibit: Exhibit) -> str:
         make = _value_table if columns == ("",) else _column_table
         body += make(list(rows), reasons)
     body += "".join(
-        f'<p class="sub"><sup>{k}</sup> {html.escape(reason)}</p>'
+        f'<p class="sub"><sup>{k}</sup> {rich_text(reason)}</p>'
         for k, reason in enumerate(reasons, 1)
     )
-    return body + (chart_group(exhibit.figures, exhibit.label, "pairs") if exhibit.figures else "")
+    if exhibit is shown_first:
+        return body + small_text("Its charts are at the top of this page.")
+    return body + (_figures(exhibit) if exhibit.figures else "")
 
 
 def _name(row: ComparedRow, reasons: list[str]) -> Markup:
@@ -95,7 +137,10 @@ def _value(entry: ComparedValue) -> str:
 
 def _difference(entry: ComparedValue) -> Markup:
     """Difference; coloured and marked if it is judged."""
-    text = html.escape(to_text(entry.difference))
+    difference = entry.difference
+    if difference is not None and abs(difference) < _ROUNDING * max(1.0, abs(entry.printed or 0.0)):
+        difference = 0.0
+    text = html.escape(to_text(difference))
     if entry.agrees is None:
         return Markup(text)
     colour, mark = ("good", "") if entry.agrees else ("bad", " NO")
@@ -109,7 +154,7 @@ def _value_table(rows: Sequence[ComparedRow], reasons: list[str]) -> str:
         for row in rows
         for entry in row.entries
     ]
-    return table(("", "printed", "ours", "difference", "kind"), lines, text=(0, 4))
+    return table(("quantity", "printed", "ours", "difference", "kind"), lines, text=(0, 4))
 
 
 def _column_table(rows: Sequence[ComparedRow], reasons: list[str]) -> str:
@@ -131,4 +176,4 @@ def _column_table(rows: Sequence[ComparedRow], reasons: list[str]) -> str:
             if any(value is not None for value in values):
                 lines.append((name, label, *cells))
                 name = ""
-    return table(("", "", *rows[0].columns), lines, text=(0, 1))
+    return table(("quantity", "value", *rows[0].columns), lines, text=(0, 1))

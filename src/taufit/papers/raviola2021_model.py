@@ -135,10 +135,16 @@ def figure_1(experiment: Raviola2021) -> Exhibit:
             index_axis,
             curves,
             caption="Singular values of 25 stacked states",
-            xlabel="number",
-            ylabel="log10",
+            xlabel="number [-]",
+            ylabel="log10 [-]",
         ),
-        chart(index_axis, energies, caption="Cumulative energy", xlabel="number", ylabel="share"),
+        chart(
+            index_axis,
+            energies,
+            caption="Cumulative energy",
+            xlabel="number [-]",
+            ylabel="share [-]",
+        ),
     )
     return Exhibit(
         "Figure 1", "How many parameters a motion can show", tuple(entries), (), pictures
@@ -207,9 +213,11 @@ def figure_2(experiment: Raviola2021) -> Exhibit:
         [Series(f"joint {j + 1}", position[:, j]) for j in range(6)],
         caption="An excitation of the UR5",
         xlabel="time [s]",
-        ylabel="rad",
+        ylabel="position [rad]",
     )
-    text = ("Designed motions of any mounting: `taufit design ur5 --mounting ceiling`.",)
+    text = (
+        "Designed motions of any mounting: `taufit design ur5 --mounting ceiling -o motion.json`.",
+    )
     return Exhibit("Figure 2", "Excitation on ground and ceiling", entries, text, (picture,))
 
 
@@ -247,7 +255,7 @@ def figure_3(experiment: Raviola2021) -> Exhibit:
                 index,
                 [Series("weighted least squares", values, points=True)],
                 caption=f"{arm.name.upper()}: base parameters",
-                xlabel="number",
+                xlabel="number [-]",
                 ylabel="kg m^2, kg m, N m, N m s/rad",
             )
         )
@@ -282,7 +290,7 @@ def figure_4(experiment: Raviola2021) -> Exhibit:
             [Series(f"joint {j + 1}", arm.validation.position[:, j]) for j in range(6)],
             caption=f"{arm.name.upper()}: validation motion",
             xlabel="time [s]",
-            ylabel="rad",
+            ylabel="position [rad]",
         )
         for arm in experiment.arms
     )

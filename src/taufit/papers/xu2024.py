@@ -177,7 +177,8 @@ def paper_of(experiment: Xu2024) -> Paper:
             drawing(
                 "Figure 3",
                 "Frames of the arm",
-                "a drawing of the frames; `taufit report` draws the arm.",
+                "a drawing of the frames; `taufit design ur10 --seconds 1 -o motion.json --plot "
+                "motion.html` draws the arm.",
             ),
             ("Table III", lambda: model.table_3(experiment)),
             ("Table IV", lambda: model.table_4(experiment)),

@@ -60,7 +60,7 @@ def figure_1(experiment: Xu2024) -> Exhibit:
             ],
             caption=f"Acceleration of joint {j + 1}",
             xlabel="time [s]",
-            ylabel="rad/s^2",
+            ylabel="acceleration [rad/s²]",
             group="xu-acceleration",
         )
         for j in (1, 2)
@@ -193,7 +193,7 @@ def table_4(experiment: Xu2024) -> Exhibit:
             table["stated_condition_number"],
             [_condition_of_design(experiment, seed) for seed in range(3)],
             reason="`taufit design ur10 --criterion weighted_blocks --friction power_law "
-            "--rotor-inertia`, three seeds; unweighted rows",
+            "--rotor-inertia -o motion.json`, three seeds; unweighted rows",
         ),
     )
     return Exhibit("Table IV", "Coefficients of the excitation", entries)
@@ -225,9 +225,9 @@ def figure_4(experiment: Xu2024) -> Exhibit:
             group="xu-motion",
         )
         for name, values, unit in (
-            ("Position", q, "rad"),
-            ("Velocity", v, "rad/s"),
-            ("Acceleration", a, "rad/s^2"),
+            ("Position", q, "position [rad]"),
+            ("Velocity", v, "velocity [rad/s]"),
+            ("Acceleration", a, "acceleration [rad/s²]"),
         )
     )
     return Exhibit("Figure 4", "The excitation", (), (), pictures)

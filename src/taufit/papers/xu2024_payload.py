@@ -219,7 +219,7 @@ def _mass_chart(experiment: Xu2024) -> str:
     times = np.linspace(1.5, float(experiment.first_periods.time[-1]), 2)
     true_mass = float(experiment.payload.parameters[0])
     series.append(Series("true", np.full(2, true_mass), dash=(4, 4)))
-    return chart(times, series, caption="Mass over time", xlabel="time [s]", ylabel="kg")
+    return chart(times, series, caption="Mass over time", xlabel="time [s]", ylabel="mass [kg]")
 
 
 def table_7(experiment: Xu2024) -> Exhibit:

@@ -16,6 +16,7 @@ from taufit.report.page import (
     Number,
     Section,
     bullets,
+    count_text,
     paragraph,
     render_page,
     statement,
@@ -38,14 +39,20 @@ def fleet_page(result: FleetResult) -> str:
     sections = [
         Section("Verdict", _statements(result, outliers) + _strips(result, deviations)),
         Section("Every robot", _table(result, deviations)),
-        Section("Outliers", _outlier_table(outliers), f"{len(outliers)} robots"),
-        Section("Friction over days", _days(result), f"{with_days} robots with several days"),
+        Section("Outliers", _outlier_table(outliers), count_text(len(outliers), "robot")),
+        Section(
+            "Friction over days",
+            _days(result),
+            f"{count_text(with_days, 'robot')} with several days",
+        ),
         Section(
             "Typical parameters of this type",
             _typical_parameters(result),
             f"from {result.fleet_prior.robots} robots",
         ),
-        Section("Files not used", _list_failed_files(result), f"{len(result.failed)} files"),
+        Section(
+            "Files not used", _list_failed_files(result), count_text(len(result.failed), "file")
+        ),
     ]
     days = sorted({day.day for robot in result.robots for day in robot.days})
     facts = [f"{whole(result.rows)} rows"]

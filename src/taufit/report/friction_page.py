@@ -2,59 +2,148 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from taufit.calibration.friction_identification import FrictionIdentification, JointFriction
 from taufit.core.arrays import Array, Bool
-from taufit.report.charts import COLOURS, Series, chart
-from taufit.report.page import Section, bullets, paragraph, render_page, table
+from taufit.core.number_text import fixed, interval, percent, quantity, significant
+from taufit.core.statistics import NORMAL_95
+from taufit.report.charts import Panel, Series, chart, chart_group, figure
+from taufit.report.page import (
+    Number,
+    Section,
+    bullets,
+    commands as command_list,
+    count_text,
+    numbers,
+    paragraph,
+    render_page,
+    small_text,
+    statement,
+    statements,
+    table,
+    with_sidebar,
+)
+from taufit.report.palette import COLOURS, DASHES
 from taufit.robot import Robot
 
 
-def friction_page(robot: Robot, result: FrictionIdentification) -> str:
-    """Self-contained HTML page."""
+def friction_page(
+    robot: Robot, result: FrictionIdentification, *, commands: Sequence[tuple[str, str]] = ()
+) -> str:
+    """Self-contained HTML page.
+
+    Args:
+        robot: The robot.
+        result: Friction of its joints.
+        commands: Purposes and commands to run next.
+    """
+    charts = chart_group(
+        [_curves(friction, robot) for friction in result.joints], "Friction over speed"
+    ) + small_text(
+        "Dots are pairs of strokes to and fro, lines the fitted curves, by thirds of load."
+    )
+    sidebar = _figures(result) + (command_list("What to do next", commands) if commands else "")
+    count = sum(len(f.fit.coefficients) - len(f.fit.dropped) for f in result.joints)
     sections = [
+        Section("Verdict", _statements(result) + with_sidebar(charts, sidebar)),
         Section(
-            "Friction against speed and load",
-            "".join(_curves(friction) for friction in result.joints),
+            "Models compared",
+            _model_table(result) + _error_charts(result),
+            f"{min(result.scores, key=lambda name: result.scores[name])} has the smallest BIC",
         ),
-        Section("Models compared", _model_table(result) + _error_charts(result)),
-        Section("Coefficients", _coefficients(result)),
+        Section("Coefficients", _coefficients(result), f"{count} terms"),
     ]
     if result.warnings:
-        sections.append(Section("Warnings", bullets(list(result.warnings))))
-    return render_page(f"Friction of {robot.name}", f"model: {result.name}", sections)
+        title = f"Warnings ({len(result.warnings)})"
+        sections.append(Section(title, bullets(list(result.warnings)), "to look at"))
+    tested = count_text(len(result.joints), "joint")
+    return render_page(f"Friction of {robot.name}", f"model {result.name} · {tested}", sections)
 
 
-def _curves(friction: JointFriction) -> str:
+def _statements(result: FrictionIdentification) -> str:
+    worst = max(result.joints, key=lambda f: f.fit.rms / max(float(np.std(f.pairs.torque)), 1e-12))
+    share = worst.fit.rms / max(float(np.std(worst.pairs.torque)), 1e-12)
+    limited = [f for f in result.joints if f.fit.valid_to < f.fit.fastest]
+    fastest = max(f.fit.fastest for f in result.joints)
+    speed_statement = (
+        statement(
+            "warn",
+            "Speeds",
+            f"{count_text(len(limited), 'joint')}",
+            " with a curve that is not certain up to the fastest tested speed",
+            detail=[
+                f"Joint {f.joint}: certain within 15 % up to {quantity(f.fit.valid_to, 'rad/s')}."
+                for f in limited[:3]
+            ],
+        )
+        if limited
+        else statement(
+            "good",
+            "Speeds",
+            f"Up to {quantity(fastest, 'rad/s')}",
+            " every curve is certain within 15 %",
+            detail=["Above the tested speeds the curves are extrapolated."],
+        )
+    )
+    return statements(
+        statement(
+            "good" if share < 0.1 else "warn",
+            f"Friction model: {result.name}",
+            percent(share),
+            f" of the friction is left unexplained in the worst joint, {worst.joint}",
+            detail=["Over pairs of strokes to and fro, whose half difference is friction."],
+        ),
+        speed_statement,
+    )
+
+
+def _figures(result: FrictionIdentification) -> str:
+    rms = [f.fit.rms for f in result.joints]
+    speeds = np.concatenate([f.fit.tested_speeds for f in result.joints])
+    return numbers(
+        [
+            (
+                f"{significant(min(rms), 2)} to {significant(max(rms), 2)}",
+                "N m",
+                "RMS residual, best to worst joint",
+            ),
+            (
+                f"{significant(float(speeds.min()), 2)} to {significant(float(speeds.max()), 2)}",
+                "rad/s",
+                "tested speeds",
+            ),
+            (str(sum(len(f.pairs.torque) for f in result.joints)), "", "measured pairs"),
+        ]
+    )
+
+
+def _curves(friction: JointFriction, robot: Robot) -> str:
     """Measured pairs and fitted curves, by thirds of the load."""
     pairs, fit = friction.pairs, friction.fit
     load = np.abs(pairs.load)
     groups = _load_groups(load)
     grid = np.linspace(0.0, 1.02 * fit.fastest, 300)[1:]
+    names = ("low load", "middle load", "high load") if len(groups) == 3 else ("low load",)
     series = []
-    for k, rows in enumerate(groups):
+    for k, (name, rows) in enumerate(zip(names, groups, strict=False)):
         level = float(np.median(load[rows]))
-        name = f"|load| {level:.3g} N m"
         curve = fit.torque(
             grid, np.full_like(grid, level), _median_temperature(friction, rows, len(grid))
         )
         series += [
-            Series(
-                f"{name}, measured",
-                pairs.torque[rows],
-                pairs.velocity[rows],
-                colour=COLOURS[k],
-                points=True,
-            ),
-            Series(f"{name}, fitted", curve, grid, colour=COLOURS[k]),
+            Series("", pairs.torque[rows], pairs.velocity[rows], colour=COLOURS[k], points=True),
+            Series(name, curve, grid, colour=COLOURS[k], dash=DASHES[0]),
         ]
-    return chart(
+    label = robot.joint_names[friction.joint - 1].replace("_", " ").removesuffix(" joint")
+    return figure(
         grid,
-        series,
-        caption=f"Joint {friction.joint}: RMS residual {fit.rms:.3g} N m",
+        [Panel(series, "friction [N m]")],
+        caption=f"{friction.joint} {label}",
+        note=f"RMS {quantity(fit.rms, 'N m')}",
         xlabel="speed [rad/s]",
-        ylabel="friction [N m]",
     )
 
 
@@ -78,11 +167,15 @@ def _model_table(result: FrictionIdentification) -> str:
     """RMS residual of every joint for every compared model."""
     joints = [friction.joint for friction in result.joints]
     rows = [
-        [name, *(f"{rms:.3g}" for rms in result.rms_by_model[name]), f"{result.scores[name]:.0f}"]
+        [
+            name,
+            *(Number(rms, significant(rms)) for rms in result.rms_by_model[name]),
+            Number(result.scores[name], fixed(result.scores[name], 0)),
+        ]
         for name in sorted(result.scores, key=lambda name: result.scores[name])
     ]
     header = ["model", *(f"joint {joint}" for joint in joints), "BIC"]
-    text = "RMS of the residuals [N m] per joint; the model with the smallest BIC was chosen."
+    text = "RMS of the residuals [N m] per joint, the model with the smallest BIC first."
     return paragraph(text) + table(header, rows, text=(0,))
 
 
@@ -103,24 +196,35 @@ def _error_charts(result: FrictionIdentification) -> str:
             chart(
                 speeds,
                 series,
-                caption=f"Joint {friction.joint}: RMS residual of every model at the tested speeds",
+                caption=f"Joint {friction.joint}",
                 xlabel="speed [rad/s]",
                 ylabel="RMS residual [N m]",
             )
         )
-    return "".join(out)
+    return chart_group(out, "Residual over speed") + small_text(
+        "RMS residual of every model at the tested speeds."
+    )
 
 
 def _coefficients(result: FrictionIdentification) -> str:
     rows = []
     for friction in result.joints:
         fit = friction.fit
-        names = [term.name for term in fit.model.parameters] + [s.name for s in fit.model.shapes]
+        units = {term.name: term.unit for term in fit.model.parameters}
+        units |= {shape.name: shape.unit for shape in fit.model.shapes}
         values, deviations = (
             np.r_[fit.coefficients, fit.shape],
             np.r_[fit.coefficient_std, fit.shape_std],
         )
-        for name, value, std in zip(names, values, deviations, strict=True):
+        for name, value, std in zip(units, values, deviations, strict=True):
             if name not in fit.dropped:
-                rows.append([str(friction.joint), name, f"{value:.4g}", f"{std:.2g}"])
-    return table(["joint", "term", "value", "standard deviation"], rows, text=(0, 1))
+                half = NORMAL_95 * float(std)
+                rows.append(
+                    [
+                        friction.joint,
+                        name,
+                        Number(float(value), interval(float(value), half)),
+                        units[name],
+                    ]
+                )
+    return table(["joint", "term", "value ± 95 %", "unit"], rows, text=(1, 3), name="Coefficients")

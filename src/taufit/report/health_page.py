@@ -11,6 +11,7 @@ from taufit.report.charts import Series, chart, chart_group
 from taufit.report.page import (
     Number,
     Section,
+    count_text,
     paragraph,
     render_page,
     statement,
@@ -39,10 +40,14 @@ def health_page(history: History) -> str:
         ),
         statement(
             "bad" if alarms else "good",
-            "Largest CUSUM",
-            f"{fixed(largest_cusum, 1)} of {fixed(report.threshold, 1)}",
-            f", {alarms} joints with an alarm",
-            detail=[f"False alarms are below {report.rate:g} per healthy run."],
+            "Alarms",
+            count_text(alarms, "joint") if alarms else "No joint",
+            " with an alarm",
+            detail=[
+                f"Largest CUSUM now {fixed(largest_cusum, 1)}, alarm above "
+                f"{fixed(report.threshold, 1)}, where it restarts. False alarms are below "
+                f"{report.rate:g} per healthy run."
+            ],
         ),
     )
     sections = [
@@ -83,9 +88,8 @@ def _index(history: History, report: HealthReport) -> str:
     x = np.arange(len(history.runs), dtype=float)
     parts = [
         paragraph(
-            "Friction above the model's, in percent of the model friction. The band contains 95 "
-            "% of "
-            "healthy runs; runs left of the dashed line are the baseline."
+            "Friction above the model's, in percent of the model friction. The band contains 95 % "
+            "of healthy runs; runs left of the dashed line are the baseline."
         )
     ]
     for j in range(history.joints):

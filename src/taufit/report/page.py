@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -103,7 +104,7 @@ def statement(
         ruler: HTML of a ruler.
         detail: Sentences below; several become a list.
     """
-    small = "" if not detail else f"<p>{html.escape(detail[0])}</p>"
+    small = "" if not detail else paragraph(detail[0])
     if len(detail) > 1:
         small = bullets(detail)
     return (
@@ -161,23 +162,6 @@ def commands(title: str, items: Sequence[tuple[str, str]]) -> str:
 def code_block(text: str) -> str:
     """Text to copy."""
     return f'<div class="command"><code>{html.escape(text)}</code></div>'
-
-
-def verdict_box(kind: str, headline: str, detail: str) -> str:
-    """Verdict box at the top of a page; kind: good, warn or bad."""
-    return (
-        f'<div class="verdict {kind}"><strong>{html.escape(headline)}</strong>'
-        f"<br>{html.escape(detail)}</div>"
-    )
-
-
-def cards(items: Sequence[tuple[str, str]]) -> str:
-    """Large figures with captions."""
-    inner = "".join(
-        f'<div class="card"><b>{html.escape(value)}</b><span>{html.escape(name)}</span></div>'
-        for name, value in items
-    )
-    return f'<div class="cards">{inner}</div>'
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,9 +224,29 @@ def to_text(value: Any) -> str:
 
 def paragraph(text: str) -> str:
     """Text as a paragraph."""
-    return f"<p>{html.escape(text)}</p>"
+    return f"<p>{rich_text(text)}</p>"
+
+
+def small_text(text: str) -> str:
+    """Text as a paragraph in small letters, below charts and tables."""
+    return f'<p class="sub">{rich_text(text)}</p>'
 
 
 def bullets(lines: Sequence[str]) -> str:
     """Lines as a list."""
-    return "<ul>" + "".join(f"<li>{html.escape(line)}</li>" for line in lines) + "</ul>"
+    return "<ul>" + "".join(f"<li>{rich_text(line)}</li>" for line in lines) + "</ul>"
+
+
+def rich_text(text: str) -> str:
+    """Text as HTML; commands and names between backticks become code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))
+
+
+def with_sidebar(charts: str, sidebar: str) -> str:
+    """Charts with a column of figures and commands at their right."""
+    return f'<div class="beside"><div>{charts}</div><aside>{sidebar}</aside></div>'
+
+
+def count_text(count: int, noun: str) -> str:
+    """Number of things; the noun is in the singular."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

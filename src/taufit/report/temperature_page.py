@@ -9,11 +9,23 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import TaufitError
+from taufit.core.number_text import column, fixed, quantity
 from taufit.core.statistics import NORMAL_95
 from taufit.model.fitted_model import FittedModel
-from taufit.report.charts import Series, chart
+from taufit.report.charts import Series, chart, chart_group
 from taufit.report.friction_map import friction_map
-from taufit.report.page import Section, cards, paragraph, render_page, table, verdict_box
+from taufit.report.page import (
+    Number,
+    Section,
+    count_text,
+    numbers,
+    render_page,
+    small_text,
+    statement,
+    statements,
+    table,
+    with_sidebar,
+)
 from taufit.report.palette import MEASURED, MODEL, RESIDUAL
 from taufit.signals.samples import Samples
 from taufit.temperature.temperature_slopes import friction_at
@@ -48,24 +60,57 @@ def temperature_page(
             "(--temperature linear) to runs at several."
         )
     change_by_run = _change_by_run(repeated, changes)
-    head = verdict_box(
-        "good",
-        f"Viscous friction changes by {changes.viscous.mean():.0f} % on average from cold to warm",
-        f"One fit over {len(repeated.models)} runs with temperature-dependent friction. "
-        f"Identified run by run the value is {change_by_run.mean():.0f} %.",
+    largest = int(np.argmax(np.abs(changes.viscous)))
+    head = statements(
+        statement(
+            "model",
+            "Viscous friction, cold to warm",
+            f"{fixed(float(changes.viscous.mean()), 0)} %",
+            " on average over the joints",
+            detail=[
+                f"One fit over {count_text(len(repeated.models), 'run')}, friction with "
+                f"temperature. Identified run by run: {fixed(float(change_by_run.mean()), 0)} %."
+            ],
+        ),
+        statement(
+            "model",
+            "Torque",
+            quantity(float(changes.largest.max()), "N m"),
+            " of torque change at most",
+            detail=[
+                f"Joint {1 + int(np.argmax(changes.largest))}, on the recorded motion, from the "
+                "lowest to the highest temperature."
+            ],
+        ),
     )
-    largest_change = changes.viscous[np.argmax(np.abs(changes.viscous))]
-    figures = cards(
+    figures = numbers(
         [
-            ("largest change of viscous friction", f"{largest_change:.0f} %"),
-            ("largest change of torque", f"{changes.largest.max():.3g} N m"),
-            ("runs", str(len(repeated.models))),
+            (
+                f"{fixed(float(changes.viscous[largest]), 0)}",
+                "%",
+                f"largest, of joint {largest + 1}",
+            ),
+            (
+                f"{fixed(float(changes.cold.min()), 0)} to {fixed(float(changes.warm.max()), 0)}",
+                "°C",
+                "joint temperatures",
+            ),
+            (str(len(repeated.models)), "", "runs"),
         ]
     )
     sections = [
-        Section("Verdict", head + figures + _table(model, changes, change_by_run)),
-        Section("Friction against temperature", _friction_charts(model, repeated)),
-        Section("Friction maps", friction_map(model)),
+        Section("Verdict", head + with_sidebar(_friction_charts(model, repeated), figures)),
+        Section(
+            "Every joint",
+            _table(model, changes, change_by_run),
+            f"{fixed(float(changes.viscous.min()), 0)} to "
+            f"{fixed(float(changes.viscous.max()), 0)} % viscous friction",
+        ),
+        Section(
+            "Friction maps",
+            friction_map(model),
+            f"{count_text(model.robot.joints, 'joint')} over speed and temperature",
+        ),
     ]
     return render_page(
         f"Warm-up of {model.robot.name}", "viscous friction and temperature", sections
@@ -119,10 +164,10 @@ def _change_by_run(repeated: RunwiseFits, changes: WarmUpChange) -> Float[Array,
 
 
 def _table(model: FittedModel, changes: WarmUpChange, change_by_run: Float[Array, " j"]) -> str:
-    header = ("", *(f"J{j + 1}" for j in range(model.robot.joints)))
+    header = ("quantity", *(f"J{j + 1}" for j in range(model.robot.joints)))
     rows = [
-        ("cold [degC]", changes.cold),
-        ("warm [degC]", changes.warm),
+        ("cold [°C]", changes.cold),
+        ("warm [°C]", changes.warm),
         ("viscous friction, one fit [%]", changes.viscous),
         ("viscous friction, run by run [%]", change_by_run),
         ("mean change of torque [N m]", changes.mean),
@@ -130,12 +175,22 @@ def _table(model: FittedModel, changes: WarmUpChange, change_by_run: Float[Array
         ("change of torque at the speed limit [N m]", changes.at_speed_limit),
         ("change at the speed limit, % of the torque limit", changes.percent_of_torque_limit),
     ]
-    return table(header, [(name, *(float(x) for x in values)) for name, values in rows])
+    cells = [
+        (
+            name,
+            *(
+                Number(float(x), text)
+                for x, text in zip(values, column(values.tolist()), strict=True)
+            ),
+        )
+        for name, values in rows
+    ]
+    return table(header, cells, text=(0,), name="Warm-up")
 
 
 def _friction_charts(model: FittedModel, repeated: RunwiseFits) -> str:
-    explanation = paragraph(
-        "Points: viscous friction of each run, identified by itself. Dashed: the line through "
+    explanation = small_text(
+        "Points: viscous friction Fv of each run, identified by itself. Dashed: the line through "
         "them. Solid: one fit over all runs, with its 95 % band."
     )
     charts = []
@@ -160,9 +215,9 @@ def _friction_charts(model: FittedModel, repeated: RunwiseFits) -> str:
                     ),
                     Series("runs", repeated.viscous[:, j], x=t, colour=MEASURED, points=True),
                 ],
-                caption=f"Joint {j + 1}, {model.robot.joint_names[j]}",
+                caption=f"{j + 1} {model.robot.joint_names[j].replace('_', ' ')}",
                 xlabel="temperature [°C]",
-                ylabel="viscous friction [N m s/rad]",
+                ylabel="Fv [N m s/rad]",
             )
         )
-    return explanation + f'<div class="grid">{"".join(charts)}</div>'
+    return chart_group(charts, "Friction over temperature") + explanation

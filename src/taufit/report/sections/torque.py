@@ -8,7 +8,7 @@ from taufit.core.number_text import percent, quantity, significant
 from taufit.model.intervals import predict_interval
 from taufit.report.charts import Panel, Series, chart_group, extreme_samples, figure
 from taufit.report.model_view import ModelView
-from taufit.report.page import Section, paragraph
+from taufit.report.page import Section, paragraph, small_text
 from taufit.report.palette import MEASURED, MODEL, RESIDUAL
 from taufit.report.signs_chart import signs_chart
 from taufit.validation import residual_spectrum
@@ -63,10 +63,10 @@ def torque_charts(view: ModelView) -> str:
                 group="torque",
             )
         )
-    return chart_group(charts, f"Torque of {view.model.robot.name}", "joints") + paragraph(
+    return chart_group(charts, f"Torque of {view.model.robot.name}", "joints") + small_text(
         f"Torque over time [s] in {run.name}, one zoom and cursor for all joints; residuals in the "
         "strips, triangles where they leave it."
-    ).replace("<p>", '<p class="sub">')
+    )
 
 
 def torque_signs(view: ModelView) -> Section | None:

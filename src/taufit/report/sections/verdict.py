@@ -18,6 +18,7 @@ from taufit.report.page import (
     statement,
     statements,
     table,
+    with_sidebar,
 )
 from taufit.report.sections.torque import torque_charts
 from taufit.validation import verdict as judge
@@ -41,11 +42,11 @@ def verdict_section(view: ModelView) -> Section:
             ),
             _parameter_statement(view),
         )
-        return Section("Verdict", head + _aside(view, ()))
+        return Section("Verdict", f"{head}<aside>{_aside(view, ())}</aside>")
     head = statements(_accuracy(view, view.grades, judged), _headroom(view.grades))
     charts = torque_charts(view)
-    aside = _aside(view, judged)
-    return Section("Verdict", f'{head}<div class="beside"><div>{charts}</div>{aside}</div>')
+    sidebar = _aside(view, judged)
+    return Section("Verdict", head + with_sidebar(charts, sidebar))
 
 
 def judged_runs(view: ModelView) -> list[ReportRun]:
@@ -126,7 +127,7 @@ def _aside(view: ModelView, judged: Sequence[ReportRun]) -> str:
     body = numbers(_figures(view, judged))
     if view.commands:
         body += commands("What to do next", view.commands)
-    return f"<aside>{body}</aside>"
+    return body
 
 
 def _figures(view: ModelView, judged: Sequence[ReportRun]) -> list[tuple[str, str, str]]:
