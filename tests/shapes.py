@@ -28,7 +28,7 @@ _checked = beartype(conf=BeartypeConf(hint_overrides=_NUMBERS))
 
 # Checks of one function in one test, after which it is left alone until the next: loops over
 # samples call theirs a hundred thousand times with the same shapes.
-ENOUGH = 200
+ENOUGH = 40
 _calls: Counter[tuple[str, str]] = Counter()
 _left: list[Any] = []
 

@@ -18,13 +18,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float, Int
-from taufit.core.gaussian import Gaussian, inverse_at_unit_diagonal, unit_diagonal
+from taufit.core.gaussian import Gaussian, inverse_at_unit_diagonal
 
 _ROUNDS = 3
 # Nrmse below this is noise and no further evidence.
 NRMSE_FLOOR = 0.01
 # Drive columns of a joint (friction, rotor, offset), and the friction columns among them.
 DRIVE_COLUMNS, FRICTION_COLUMNS = 8, 6
+_RIDGE = 1e-9 * np.eye(DRIVE_COLUMNS)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -153,12 +154,12 @@ def solve(
 ) -> list[NormalSolution]:
     """Parameters of least cost, for each prior precision Q."""
     pooled = sums.pooled if len(sums.power) > 1 else sums
-    eliminated: dict[tuple[int, bytes], _EliminatedJoint] = {}
+    eliminated: dict[bytes, _EliminatedDrive] = {}
 
-    def eliminate(j: int, allowed: Bool[Array, " o"]) -> _EliminatedJoint:
-        key = (j, allowed.tobytes())
+    def eliminate(allowed: Bool[Array, "j o"]) -> _EliminatedDrive:
+        key = allowed.tobytes()
         if key not in eliminated:
-            eliminated[key] = _eliminate_drive(pooled, j, allowed, len(centre))
+            eliminated[key] = _eliminate_drive(pooled, allowed, len(centre))
         return eliminated[key]
 
     return [_solve_for_prior(pooled, independent, prior, centre, eliminate) for prior in priors]
@@ -169,7 +170,7 @@ def _solve_for_prior(
     independent: Float[Array, " j"],
     prior: Float[Array, "p p"],
     centre: Float[Array, " p"],
-    eliminate: Callable[[int, Bool[Array, " o"]], _EliminatedJoint],
+    eliminate: Callable[[Bool[Array, "j o"]], _EliminatedDrive],
 ) -> NormalSolution:
     spread = pooled.torque_variation
     squares = 0.05 * spread
@@ -177,8 +178,7 @@ def _solve_for_prior(
     allowed = np.ones((joints, DRIVE_COLUMNS), bool)
     theta, phi = centre, np.zeros((joints, DRIVE_COLUMNS))
     for _ in range(_ROUNDS):
-        eliminated = [eliminate(j, allowed[j]) for j in range(joints)]
-        theta, phi = _solve_weighted(eliminated, independent / squares, prior, centre)
+        theta, phi = _solve_weighted(eliminate(allowed), independent / squares, prior, centre)
         allowed[
             np.einsum("jd,jd->j", pooled.friction_power[0], phi[:, :FRICTION_COLUMNS]) < 0.0,
             :FRICTION_COLUMNS,
@@ -196,11 +196,8 @@ def covariance(
     fitted: NormalSolution,
 ) -> Float[Array, "p p"]:
     """Covariance of the links, with the accepted drive columns marginalised."""
-    pooled = sums.pooled
-    square = prior.copy()
-    for j, drive in enumerate(fitted.drive):
-        eliminated = _eliminate_drive(pooled, j, drive != 0.0, len(prior))
-        square += independent[j] / fitted.squares[j] * eliminated.square
+    eliminated = _eliminate_drive(sums.pooled, fitted.drive != 0.0, len(prior))
+    square = prior + np.tensordot(independent / fitted.squares, eliminated.square, 1)
     return inverse_at_unit_diagonal(square, 1e-10)
 
 
@@ -221,49 +218,45 @@ def residual_lower_bound(sums: NormalEquations) -> Float[Array, " j"]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _EliminatedJoint:
-    """Normal equations of a joint with its drive columns eliminated."""
+class _EliminatedDrive:
+    """Normal equations of every joint with its allowed drive columns eliminated."""
 
-    square: Float[Array, "p p"]
-    right: Float[Array, " p"]
-    columns: Array
-    inverse: Float[Array, "o o"]
-    coupling: Float[Array, "p o"]
-    target: Float[Array, " o"]
+    square: Float[Array, "j p p"]
+    right: Float[Array, "j p"]
+    inverse: Float[Array, "j o o"]
+    coupling: Float[Array, "j p o"]
+    target: Float[Array, "j o"]
 
 
 def _eliminate_drive(
-    pooled: NormalEquations, j: int, allowed: Bool[Array, " o"], p: int
-) -> _EliminatedJoint:
-    square, target = pooled.square[0, j], pooled.right[0, j]
-    columns = np.flatnonzero(allowed)
-    s_ff = square[p:, p:][np.ix_(columns, columns)]
-    scaled, size = unit_diagonal(s_ff, 1e-9)
-    inverse = np.linalg.pinv(scaled) / np.outer(size, size)
-    coupling, drive_target = square[:p, p:][:, columns], target[p:][columns]
+    pooled: NormalEquations, allowed: Bool[Array, "j o"], p: int
+) -> _EliminatedDrive:
+    square, right = pooled.square[0], pooled.right[0]
+    pairs = allowed[:, :, None] & allowed[:, None, :]
+    inner = np.where(pairs, square[:, p:, p:], 0.0)
+    size = np.sqrt(np.maximum(np.diagonal(inner, axis1=1, axis2=2), 0.0))
+    size[size == 0.0] = 1.0
+    outer = size[:, :, None] * size[:, None, :]
+    inverse = np.where(pairs, np.linalg.pinv(inner / outer + _RIDGE), 0.0) / outer
+    coupling, target = square[:, :p, p:], right[:, p:]
     gain = coupling @ inverse
-    return _EliminatedJoint(
-        square[:p, :p] - gain @ coupling.T,
-        target[:p] - gain @ drive_target,
-        columns,
+    return _EliminatedDrive(
+        square[:, :p, :p] - gain @ coupling.transpose(0, 2, 1),
+        right[:, :p] - np.einsum("jpo,jo->jp", gain, target),
         inverse,
         coupling,
-        drive_target,
+        target,
     )
 
 
 def _solve_weighted(
-    joints: list[_EliminatedJoint],
+    joints: _EliminatedDrive,
     weight: Float[Array, " j"],
     prior: Float[Array, "p p"],
     centre: Float[Array, " p"],
 ) -> tuple[Float[Array, " p"], Float[Array, "j o"]]:
-    """Solution theta and phi of the weighted least squares."""
-    total = Gaussian.from_precision(centre, prior)
-    for w, joint in zip(weight, joints, strict=True):
-        total = total + Gaussian(w * joint.square, w * joint.right)
-    theta = total.mean(1e-10)
-    phi = np.zeros((len(joints), DRIVE_COLUMNS))
-    for j, joint in enumerate(joints):
-        phi[j, joint.columns] = joint.inverse @ (joint.target - joint.coupling.T @ theta)
-    return theta, phi
+    """Solution theta and phi of the weighted least squares; phi of columns left out is zero."""
+    precision = prior + np.tensordot(weight, joints.square, 1)
+    theta = Gaussian(precision, prior @ centre + weight @ joints.right).mean(1e-10)
+    rest = joints.target - np.einsum("jpo,p->jo", joints.coupling, theta)
+    return theta, np.einsum("job,jb->jo", joints.inverse, rest)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -28,6 +29,10 @@ RULES = ("qr", "leftmost")
 # Order within one link: inertias, first moments, mass. Masses are then combined into inertias as in
 # textbooks, with lengths and their products as factors.
 _WITHIN_LINK = ("Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz", "hx", "hy", "hz", "m")
+
+# Results for the models asked for last, by their regressor at the random states.
+_MOST_RECENT = 32
+_RECENT: dict[tuple[object, ...], BaseParameters] = {}
 
 
 @runtime_checkable
@@ -127,14 +132,18 @@ def base_parameters(
         robot = model
     else:
         names, robot = model.names, model.robot
-    return base_from_regressor(
-        random_regressor(model, dropped=dropped, seed=seed),
-        names=names,
-        rule=rule,
-        order=readable_order(names, robot.joints) if order is None else order,
+    matrix = random_regressor(model, dropped=dropped, seed=seed)
+    order = readable_order(names, robot.joints) if order is None else order
+    # One fit asks a dozen times for few different models.
+    key = blake2b(matrix.tobytes()).digest(), tuple(names), rule, tuple(order)
+    if key not in _RECENT:
         # At these states real effects are of order one; a tilt of 1e-7 rad is not.
-        min_relative_norm=3e-6,
-    )
+        _RECENT[key] = base_from_regressor(
+            matrix, names=names, rule=rule, order=order, min_relative_norm=3e-6
+        )
+        while len(_RECENT) > _MOST_RECENT:
+            _RECENT.pop(next(iter(_RECENT)), None)
+    return _RECENT[key]
 
 
 def base_from_regressor(
@@ -196,6 +205,7 @@ def base_from_regressor(
     mapping = np.zeros((rank, count))
     mapping[np.arange(rank), columns] = 1.0
     mapping[:, alive[dependent]] = combination * scale[alive[dependent]] / scale[columns][:, None]
+    mapping.flags.writeable = columns.flags.writeable = False
     return BaseParameters(
         labels,
         columns,
@@ -325,16 +335,17 @@ def _select_columns(
     # Rounded descriptions give small nonzero components: increase the tolerance until the number of
     # columns agrees with the singular values.
     for tolerance in (1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-9, 1e-10):
-        basis = np.empty((upper.shape[0], 0))
-        selected = []
+        directions = np.empty((rank + 1, upper.shape[0]))
+        selected: list[int] = []
         for i in order:
             remainder = upper[:, i].copy()
+            basis = directions[: len(selected)]
             for _ in range(2):
-                remainder -= basis @ (basis.T @ remainder)
+                remainder -= (basis @ remainder) @ basis
             size = np.linalg.norm(remainder)
             if size > tolerance * np.linalg.norm(upper[:, i]):
+                directions[len(selected)] = remainder / size
                 selected.append(i)
-                basis = np.column_stack([basis, remainder / size])
                 if len(selected) > rank:
                     break
         if len(selected) == rank:
