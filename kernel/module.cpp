@@ -9,6 +9,7 @@ void bind_intake(nanobind::module_& m);
 void bind_interval(nanobind::module_& m);
 void bind_model_torque(nanobind::module_& m);
 void bind_payload_body(nanobind::module_& m);
+void bind_payload_rows(nanobind::module_& m);
 void bind_recursive_filter(nanobind::module_& m);
 void bind_regressor(nanobind::module_& m);
 void bind_servo(nanobind::module_& m);
@@ -28,6 +29,7 @@ NB_MODULE(_kernel, m) {
     bind_interval(m);
     bind_model_torque(m);
     bind_payload_body(m);
+    bind_payload_rows(m);
     bind_recursive_filter(m);
     bind_regressor(m);
     bind_servo(m);

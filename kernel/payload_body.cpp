@@ -291,35 +291,23 @@ double most_probable_body(Matrix information, Vector target, Vector box, double 
 // C = o' [s, g, y] plus what the prior says about o with s and about o alone. `rows` are the joint's
 // columns in the prior, the first `shared` of them s; these and `gain` are where s and g stand in the
 // total.
-void without_own(Matrix square, Matrix prior, Vector prior_target, Indices rows, size_t shared,
-                 Vector phi, double weight, size_t gain, WritableMatrix total,
-                 WritableVector target, WritableMatrix solved) {
-  const size_t all = square.shape(0), k = rows.shape(0), of_prior = prior.shape(0);
-  if (square.shape(1) != all || all != k + 1 || shared < kTen || shared > k)
-    throw std::invalid_argument("a joint's sum of squares holds its columns, then y");
-  const size_t own = k - shared, wide = shared + 2;
-  const size_t of_total = total.shape(0);
-  if (prior.shape(1) != of_prior || prior_target.shape(0) != of_prior || phi.shape(0) != kTen ||
-      total.shape(1) != of_total || target.shape(0) != of_total || gain >= of_total ||
-      solved.shape(0) != own || solved.shape(1) != wide)
-    throw std::invalid_argument("a joint's blocks do not agree with its sum of squares");
-  for (size_t i = 0; i < k; i++)
-    if (rows.data()[i] < 0 || size_t(rows.data()[i]) >= (i < shared ? of_total : of_prior) ||
-        size_t(rows.data()[i]) >= of_prior)
-      throw std::invalid_argument("a joint's columns are among those of the prior");
-  const double *q = square.data();
+void marginalise_joint(const double *q, size_t k, const int64_t *rows, size_t shared,
+                       const double *prior, size_t of_prior, const double *prior_target,
+                       const double *phi, double weight, size_t gain, double *total,
+                       size_t of_total, double *target, double *solved) {
+  const size_t all = k + 1, own = k - shared, wide = shared + 2;
   std::vector<double> line(all, 0.0), half(own * wide), lower(own * own);
   for (size_t i = 0; i < all; i++)
-    for (size_t c = 0; c < kTen; c++) line[i] += q[i * all + c] * phi.data()[c];
+    for (size_t c = 0; c < kTen; c++) line[i] += q[i * all + c] * phi[c];
   for (size_t o = 0; o < own; o++) {
-    const size_t mine = rows.data()[shared + o];
-    const double *from = q + (shared + o) * all, *known = prior.data() + mine * of_prior;
+    const size_t mine = rows[shared + o];
+    const double *from = q + (shared + o) * all, *known = prior + mine * of_prior;
     double *to = half.data() + o * wide;
-    for (size_t c = 0; c < shared; c++) to[c] = weight * from[c] + known[rows.data()[c]];
+    for (size_t c = 0; c < shared; c++) to[c] = weight * from[c] + known[rows[c]];
     to[shared] = weight * line[shared + o];
-    to[shared + 1] = weight * from[k] + prior_target.data()[mine];
+    to[shared + 1] = weight * from[k] + prior_target[mine];
     for (size_t c = 0; c <= o; c++)
-      lower[o * own + c] = weight * from[shared + c] + known[rows.data()[shared + c]];
+      lower[o * own + c] = weight * from[shared + c] + known[rows[shared + c]];
   }
   // With L L' = o'o + prior, half = L^-1 C, so C' S = half' half: symmetric, one half is enough.
   double *f = half.data();
@@ -336,8 +324,8 @@ void without_own(Matrix square, Matrix prior, Vector prior_target, Indices rows,
       for (size_t c = 0; c < wide; c++) f[o * wide + c] -= lower[o * own + r] * f[r * wide + c];
     for (size_t c = 0; c < wide; c++) f[o * wide + c] /= lower[o * own + o];
   }
-  std::copy(half.begin(), half.end(), solved.data());
-  double *s = solved.data();
+  std::copy(half.begin(), half.end(), solved);
+  double *s = solved;
   for (size_t o = own; o-- > 0;) {
     for (size_t r = o + 1; r < own; r++)
       for (size_t c = 0; c < wide; c++) s[o * wide + c] -= lower[r * own + o] * s[r * wide + c];
@@ -350,7 +338,7 @@ void without_own(Matrix square, Matrix prior, Vector prior_target, Indices rows,
     block[i * n + shared] = weight * line[i];
     right[i] = weight * q[i * all + k];
   }
-  for (size_t c = 0; c < kTen; c++) block[n * n - 1] += weight * phi.data()[c] * line[c];
+  for (size_t c = 0; c < kTen; c++) block[n * n - 1] += weight * phi[c] * line[c];
   right[shared] = weight * line[k];
   for (size_t o = 0; o < own; o++) {
     const double *row = half.data() + o * wide;
@@ -362,12 +350,173 @@ void without_own(Matrix square, Matrix prior, Vector prior_target, Indices rows,
   for (size_t i = 1; i < n; i++)
     for (size_t c = 0; c < i; c++) block[i * n + c] = block[c * n + i];
   for (size_t i = 0; i < n; i++) {
-    const size_t at = i < shared ? rows.data()[i] : gain;
-    double *to = total.data() + at * of_total;
-    for (size_t c = 0; c < shared; c++) to[rows.data()[c]] += block[i * n + c];
+    const size_t at = i < shared ? rows[i] : gain;
+    double *to = total + at * of_total;
+    for (size_t c = 0; c < shared; c++) to[rows[c]] += block[i * n + c];
     to[gain] += block[i * n + shared];
-    target.data()[at] += right[i];
+    target[at] += right[i];
   }
+}
+
+void without_own(Matrix square, Matrix prior, Vector prior_target, Indices rows, size_t shared,
+                 Vector phi, double weight, size_t gain, WritableMatrix total,
+                 WritableVector target, WritableMatrix solved) {
+  const size_t all = square.shape(0), k = rows.shape(0), of_prior = prior.shape(0);
+  if (square.shape(1) != all || all != k + 1 || shared < kTen || shared > k)
+    throw std::invalid_argument("a joint's sum of squares holds its columns, then y");
+  const size_t own = k - shared, wide = shared + 2;
+  const size_t of_total = total.shape(0);
+  if (prior.shape(1) != of_prior || prior_target.shape(0) != of_prior || phi.shape(0) != kTen ||
+      total.shape(1) != of_total || target.shape(0) != of_total || gain >= of_total ||
+      solved.shape(0) != own || solved.shape(1) != wide)
+    throw std::invalid_argument("a joint's blocks do not agree with its sum of squares");
+  for (size_t i = 0; i < k; i++)
+    if (rows.data()[i] < 0 || size_t(rows.data()[i]) >= (i < shared ? of_total : of_prior) ||
+        size_t(rows.data()[i]) >= of_prior)
+      throw std::invalid_argument("a joint's columns are among those of the prior");
+  marginalise_joint(square.data(), k, rows.data(), shared, prior.data(), of_prior,
+                    prior_target.data(), phi.data(), weight, gain, total.data(), of_total,
+                    target.data(), solved.data());
+}
+
+// Information on the payload with all other unknowns integrated out, its mean under a weak prior and
+// the other unknowns given that mean, as payload/filter/posterior.py has them; for priors in which
+// unknowns of different joints are independent. Returns the variance of the mass.
+double payload_read_out(Vector grams, Indices edges, Indices columns, Matrix prior,
+                        Vector prior_target, size_t shared, Vector phi, Vector scale,
+                        Matrix gain_information, double common_std, double inflation, Vector weak,
+                        WritableMatrix information, WritableVector target, WritableVector mean,
+                        WritableVector state, WritableVector gains) {
+  const size_t j = scale.shape(0), p = prior.shape(0), size = shared + j, n = size - kTen;
+  const int64_t *edge = edges.data();
+  if (prior.shape(1) != p || prior_target.shape(0) != p || shared < kTen || shared > p ||
+      phi.shape(0) != kTen || edges.shape(0) != j + 1 || j < 1 || edge[0] != 0 ||
+      gain_information.shape(0) != j || gain_information.shape(1) != j || weak.shape(0) != kTen ||
+      information.shape(0) != kTen || information.shape(1) != kTen || target.shape(0) != kTen ||
+      mean.shape(0) != kTen || state.shape(0) != p || gains.shape(0) != j)
+    throw std::invalid_argument("payload_read_out: shapes do not agree");
+  size_t all_grams = 0, all_solved = 0;
+  std::vector<size_t> split(j);
+  for (size_t i = 0; i < j; i++) {
+    const int64_t k = edge[i + 1] - edge[i] - 1;
+    if (k < kTen || size_t(edge[i + 1]) > columns.shape(0))
+      throw std::invalid_argument("payload_read_out: a joint has too few columns");
+    const int64_t *rows = columns.data() + edge[i];
+    for (int64_t r = 0; r < k; r++)
+      if (rows[r] < 0 || size_t(rows[r]) >= p || (r > 0 && rows[r] <= rows[r - 1]))
+        throw std::invalid_argument("payload_read_out: a joint's columns are in order");
+    split[i] = std::lower_bound(rows, rows + k, int64_t(shared)) - rows;
+    all_grams += size_t(k + 1) * size_t(k + 1);
+    all_solved += (k - split[i]) * (split[i] + 2);
+  }
+  if (grams.shape(0) != all_grams)
+    throw std::invalid_argument("payload_read_out: there are other sums of squares");
+  std::vector<double> total(size * size, 0.0), right(size, 0.0), solved(all_solved);
+  for (size_t i = 0; i < shared; i++) {
+    std::copy(prior.data() + i * p, prior.data() + i * p + shared, total.data() + i * size);
+    right[i] = prior_target.data()[i];
+  }
+  for (size_t i = 0; i < j; i++)
+    for (size_t k = 0; k < j; k++)
+      total[(shared + i) * size + shared + k] = gain_information.data()[i * j + k];
+  const double *gram = grams.data();
+  double *own = solved.data();
+  for (size_t i = 0; i < j; i++) {
+    const size_t k = edge[i + 1] - edge[i] - 1;
+    marginalise_joint(gram, k, columns.data() + edge[i], split[i], prior.data(), p,
+                      prior_target.data(), phi.data(), 1.0 / scale.data()[i], shared + i,
+                      total.data(), size, right.data(), own);
+    gram += (k + 1) * (k + 1);
+    own += (k - split[i]) * (split[i] + 2);
+  }
+  // Cholesky's factor of what is integrated out, at unit diagonal, and of [its products with the
+  // payload, its right-hand side].
+  constexpr size_t wide = kTen + 1;
+  std::vector<double> lower(n * n), half(n * wide), unit(n);
+  for (size_t i = 0; i < n; i++) unit[i] = 1.0 / std::sqrt(total[(kTen + i) * (size + 1)]);
+  for (size_t i = 0; i < n; i++) {
+    const double *from = total.data() + (kTen + i) * size;
+    double *l = lower.data() + i * n, *h = half.data() + i * wide;
+    for (size_t c = 0; c <= i; c++) l[c] = from[kTen + c] * unit[i] * unit[c];
+    for (size_t c = 0; c < kTen; c++) h[c] = from[c] * unit[i];
+    h[kTen] = right[kTen + i] * unit[i];
+    for (size_t r = 0; r < i; r++) {
+      const double *other = lower.data() + r * n, *g = half.data() + r * wide;
+      double sum = l[r];
+      for (size_t c = 0; c < r; c++) sum -= l[c] * other[c];
+      l[r] = sum / other[r];
+      l[i] -= l[r] * l[r];
+      for (size_t c = 0; c < wide; c++) h[c] -= l[r] * g[c];
+    }
+    if (!(l[i] > 0.0)) throw std::domain_error("unknowns of the arm have no prior");
+    l[i] = std::sqrt(l[i]);
+    for (size_t c = 0; c < wide; c++) h[c] /= l[i];
+  }
+  Square a;
+  Ten t;
+  for (int i = 0; i < kTen; i++) {
+    for (int c = 0; c < kTen; c++) a[i][c] = 0.5 * (total[i * size + c] + total[c * size + i]);
+    t[i] = right[i];
+  }
+  for (size_t r = 0; r < n; r++) {
+    const double *h = half.data() + r * wide;
+    for (int i = 0; i < kTen; i++) {
+      for (int c = 0; c < kTen; c++) a[i][c] -= h[i] * h[c];
+      t[i] -= h[i] * h[kTen];
+    }
+  }
+  // An error common to all drives is along phi.
+  Ten along;
+  double share = 1.0 / (common_std * common_std), push = 0.0;
+  for (int i = 0; i < kTen; i++) {
+    along[i] = 0.0;
+    for (int c = 0; c < kTen; c++) along[i] += a[i][c] * phi.data()[c];
+    share += phi.data()[i] * along[i];
+    push += phi.data()[i] * t[i];
+  }
+  double system[kTen * kTen], sides[kTen * 2];
+  for (int i = 0; i < kTen; i++) {
+    t[i] = (t[i] - along[i] * push / share) / inflation;
+    for (int c = 0; c < kTen; c++) a[i][c] = (a[i][c] - along[i] * along[c] / share) / inflation;
+  }
+  for (int i = 0; i < kTen; i++) {
+    target.data()[i] = t[i];
+    for (int c = 0; c < kTen; c++) {
+      information.data()[i * kTen + c] = a[i][c];
+      system[i * kTen + c] = (a[i][c] + (i == c ? weak.data()[i] : 0.0)) /
+                             std::sqrt((a[i][i] + weak.data()[i]) * (a[c][c] + weak.data()[c]));
+    }
+    sides[2 * i] = t[i] / std::sqrt(a[i][i] + weak.data()[i]);
+    sides[2 * i + 1] = i == 0;
+  }
+  if (!eliminate(system, sides, kTen, 2)) throw std::domain_error("the payload has no prior");
+  for (int i = 0; i < kTen; i++)
+    mean.data()[i] = sides[2 * i] / std::sqrt(a[i][i] + weak.data()[i]);
+  // The other unknowns given that mean, back through the factor.
+  std::vector<double> rest(size, 0.0);
+  std::copy(mean.data(), mean.data() + kTen, rest.data());
+  for (size_t i = n; i-- > 0;) {
+    const double *h = half.data() + i * wide;
+    double x = h[kTen];
+    for (int c = 0; c < kTen; c++) x -= h[c] * mean.data()[c];
+    for (size_t r = i + 1; r < n; r++) x -= lower[r * n + i] * rest[kTen + r];
+    rest[kTen + i] = x / lower[i * n + i];
+  }
+  for (size_t i = 0; i < n; i++) rest[kTen + i] *= unit[i];
+  std::fill(state.data(), state.data() + p, 0.0);
+  std::copy(rest.data(), rest.data() + shared, state.data());
+  std::copy(rest.data() + shared, rest.data() + size, gains.data());
+  own = solved.data();
+  for (size_t i = 0; i < j; i++) {
+    const int64_t *rows = columns.data() + edge[i];
+    const size_t k = edge[i + 1] - edge[i] - 1, common = split[i];
+    for (size_t o = common; o < k; o++, own += common + 2) {
+      double x = own[common + 1] - own[common] * rest[shared + i];
+      for (size_t c = 0; c < common; c++) x -= own[c] * rest[rows[c]];
+      state.data()[rows[o]] = x;
+    }
+  }
+  return sides[1] / (a[0][0] + weak.data()[0]);
 }
 
 }  // namespace
@@ -382,4 +531,11 @@ void bind_payload_body(nb::module_ &m) {
         nb::arg("prior_target").noconvert(), nb::arg("rows").noconvert(), nb::arg("shared"),
         nb::arg("phi").noconvert(), nb::arg("weight"), nb::arg("gain"),
         nb::arg("total").noconvert(), nb::arg("target").noconvert(), nb::arg("solved").noconvert());
+  m.def("payload_read_out", &payload_read_out, nb::arg("grams").noconvert(),
+        nb::arg("edges").noconvert(), nb::arg("columns").noconvert(), nb::arg("prior").noconvert(),
+        nb::arg("prior_target").noconvert(), nb::arg("shared"), nb::arg("phi").noconvert(),
+        nb::arg("scale").noconvert(), nb::arg("gain_information").noconvert(),
+        nb::arg("common_std"), nb::arg("inflation"), nb::arg("weak").noconvert(),
+        nb::arg("information").noconvert(), nb::arg("target").noconvert(),
+        nb::arg("mean").noconvert(), nb::arg("state").noconvert(), nb::arg("gains").noconvert());
 }

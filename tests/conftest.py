@@ -60,14 +60,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _leave_out_cases(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep one case in N of the families that tests/long.txt lists with their N."""
+    """Keep one case in N of what tests/long.txt lists with its N, and none where N is 0.
+
+    A line names a family or one of its cases.
+    """
     lines = (Path(__file__).parent / "long.txt").read_text("utf-8").splitlines()
-    shares = {name: int(n) for n, name in (x.split() for x in lines if not x.startswith("#"))}
+    listed = (x.split(maxsplit=1) for x in lines if not x.startswith("#"))
+    shares = {name: int(n) for n, name in listed}
     seen: Counter[str] = Counter()
     kept, left_out = [], []
     for item in items:
         family = item.nodeid.split("[")[0]
-        (kept if seen[family] % shares.get(family, 1) == 0 else left_out).append(item)
+        share = shares.get(item.nodeid, shares.get(family, 1))
+        (kept if share and seen[family] % share == 0 else left_out).append(item)
         seen[family] += 1
     items[:] = kept
     config.hook.pytest_deselected(items=left_out)

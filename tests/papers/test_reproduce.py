@@ -82,18 +82,23 @@ pickle.dump([make() for label, make in steps if label not in slow], sys.stdout.b
 """
 
 
+class _Reproduced(dict):
+    """Papers with one seed: paper and exhibits, each computed when a test first asks for it.
+
+    In a process of its own: long motions are slow where shapes are checked sample by sample.
+    """
+
+    def __missing__(self, name):
+        done = subprocess.run(
+            [sys.executable, "-c", _COMPUTE, name], capture_output=True, check=True
+        )
+        self[name] = read_paper(name), pickle.loads(done.stdout)
+        return self[name]
+
+
 @pytest.fixture(scope="module")
 def papers():
-    """Every paper with one seed: paper and exhibits, computed in processes of their own.
-
-    Long motions are slow where shapes are checked sample by sample.
-    """
-    out = {}
-    for name in PAPERS:
-        command = [sys.executable, "-c", _COMPUTE, name]
-        done = subprocess.run(command, capture_output=True, check=True)
-        out[name] = read_paper(name), pickle.loads(done.stdout)
-    return out
+    return _Reproduced()
 
 
 def _reproduce(paper, labels):

@@ -187,9 +187,9 @@ def test_what_is_taken_back_was_there(arm, model):
 def test_a_joint_that_turned_one_way_is_not_listened_to(model):
     live = PayloadFilter(model)
     live.filter_state.last_estimate = live.estimate()
-    for sums in live.filter_state.sums:
-        sums.forward = sums.backward = 1.0
-    live.filter_state.sums[4].backward = 0.0
+    forward_and_backward = live.filter_state.totals[:, 2:4]
+    forward_and_backward[:] = 1.0
+    forward_and_backward[4, 1] = 0.0
 
     density = live._reference().density
 

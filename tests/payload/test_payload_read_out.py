@@ -3,8 +3,17 @@
 import numpy as np
 import pytest
 
-from taufit.payload.filter import body_search, posterior
+from taufit.payload import PayloadFilter, stream
+from taufit.payload.filter import (
+    body_search,
+    change_detector,
+    joint_sums,
+    payload_rows,
+    posterior,
+    training_coverage,
+)
 from taufit.payload.filter.body_search import _parameters
+from taufit.workflow import identify
 
 _kernel = pytest.importorskip("taufit._kernel")
 
@@ -87,3 +96,43 @@ def test_bad_blocks_are_refused():
         _kernel.without_own(square[:12, :12].copy(), none, zero, rows, 10, phi, 1.0, *out)
     with pytest.raises(ValueError, match="do not agree"):
         _kernel.without_own(square, none, zero, rows, 10, phi, 1.0, 11, *out[1:])
+
+
+def _histories(live, samples):
+    """Estimates, evidence and sums of a run, every tenth of a second."""
+    out = []
+    for k, sample in enumerate(samples):
+        live.update(*sample)
+        if k % 25 == 24:
+            estimate = live.estimate()
+            out.append([
+                estimate.parameters, estimate.mass_std, estimate.centre_std,
+                live.filter_state.scale, live.filter_state.totals, live.filter_state.phi,
+                np.zeros((10, 10)) if estimate.covariance is None else estimate.covariance,
+            ])  # fmt: skip
+            tests = live.detector.chunks and live.filter_state.was_ready
+            if tests:
+                change = live.detector.test(live._reference(), (0.1, 0.4), 1.0)
+                out[-1].append(np.array([change.evidence, change.mass]))
+    return out
+
+
+@pytest.mark.parametrize("friction", ["presliding", "stribeck", "linear"])
+def test_a_compiled_run_is_the_run_in_numpy(arm, loaded, unloaded, friction, monkeypatch):
+    _, twin = arm
+    model = identify(twin.robot, [unloaded], friction=friction).model
+    samples = list(stream(model, loaded).samples())[:2500]
+    compiled = PayloadFilter(model)
+    assert compiled._arm._compiled is not None
+    fast = _histories(compiled, samples)
+    for module in (payload_rows, joint_sums, change_detector, training_coverage):
+        monkeypatch.setattr(module, "_kernel", None)
+    readable = PayloadFilter(model)
+    assert readable._arm._compiled is None
+    slow = _histories(readable, samples)
+    assert [e.kind for e in compiled.events] == [e.kind for e in readable.events]
+    assert len(fast) == len(slow) and any(len(row) > 7 for row in fast)
+    for row, other in zip(fast, slow, strict=True):
+        for value, expected in zip(row, other, strict=True):
+            size = np.abs(np.asarray(expected)).max(initial=1e-3)
+            np.testing.assert_allclose(value, expected, rtol=0.0, atol=1e-9 * size)

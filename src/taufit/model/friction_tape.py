@@ -90,6 +90,7 @@ class FrictionOperations:
         registers: Initial registers; the first are velocity, position, load, temperature and travel
             of every motor.
         results: Register of each motor's friction.
+        columns: Registers of its columns, per unit of each parameter.
         moves: Registers whose value another one has at the next sample.
         start: Value before the first sample, one per move.
         initial_travels: Pairs of a register and the motor whose first travel it has instead.
@@ -98,6 +99,7 @@ class FrictionOperations:
     operations: Int[Array, "o 5"]
     registers: Float[Array, " r"]
     results: Int[Array, " j"]
+    columns: Int[Array, "j k"]
     moves: Int[Array, "m 2"]
     start: Float[Array, " m"]
     initial_travels: Int[Array, " t"]
@@ -111,7 +113,7 @@ def record_friction(
         return None
     joints = columns.joints
     tape = _OperationTape(_INPUTS * joints)
-    results, moves, start, initial_travels = [], [], [], []
+    results, columns_by_joint, moves, start, initial_travels = [], [], [], [], []
     try:
         for j in range(joints):
             inputs = [k * joints + j for k in range(_INPUTS)]
@@ -127,6 +129,7 @@ def record_friction(
                 term = tape.apply("multiply", column, tape.constant(float(value)))
                 total = tape.apply("add", total, term)
             results.append(total)
+            columns_by_joint.append(step.columns)
             for register, initial, final in zip(step.before, step.start, step.memory, strict=True):
                 moves.append((final, register))
                 start.append(0.0 if initial is None else float(initial))
@@ -139,6 +142,7 @@ def record_friction(
         np.array(tape.steps, np.int32).reshape(-1, 5),
         np.array(tape.registers, float),
         np.array(results, np.int32),
+        np.array(columns_by_joint, np.int32).reshape(joints, -1),
         np.array(moves, np.int32).reshape(-1, 2),
         np.array(start, float),
         np.array(initial_travels, np.int32).reshape(-1),

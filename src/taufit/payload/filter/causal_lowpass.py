@@ -31,6 +31,13 @@ class CausalLowpass:
             self.delay = 2.613 / (2.0 * np.pi * cutoff_hz)
         self._state: Array | None = None
 
+    @property
+    def sections(self) -> tuple[Float[Array, "s 6"], Float[Array, "s 2"]]:
+        """Sections and their steady states for constant input 1; none without a low-pass."""
+        if self._sections is None:
+            return np.empty((0, 6)), np.empty((0, 2))
+        return np.ascontiguousarray(self._sections), np.ascontiguousarray(self._start)
+
     def __call__(self, values: Float[Array, "n c"]) -> Float[Array, "n c"]:
         """Filter the next values of every channel."""
         if self._sections is None or len(values) == 0:

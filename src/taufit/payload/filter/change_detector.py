@@ -18,13 +18,18 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Sequence
-from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.payload.filter.causal_lowpass import NOISE_BANDWIDTH
+from taufit.payload.filter.payload_rows import PayloadRows
+
+try:
+    from taufit import _kernel
+except ImportError:  # no compiler when this was installed
+    _kernel = None
 
 # Prior standard deviations of a payload change per kilogram of light payload: mass, moments [m].
 _CHANGE_STD = np.array([3.0, 0.3, 0.3, 0.3])
@@ -42,12 +47,14 @@ class RowBlock(NamedTuple):
         seconds: Duration [s].
         rows: Per joint, the columns with y last and the weight of each row in the test.
         weights: Per joint, the weight of each row in the sums.
+        packed: The same rows of all joints and their weights in the test, if they were built so.
     """
 
     time: float
     seconds: float
     rows: tuple[tuple[Float[Array, "n c"], Float[Array, " n"]], ...]
     weights: tuple[Float[Array, " n"], ...]
+    packed: tuple[PayloadRows, Float[Array, "n j"]] | None = None
 
 
 class ReferenceEstimate(NamedTuple):
@@ -92,12 +99,14 @@ class ChangeDetector:
         chunks: Row blocks within it, oldest first.
     """
 
-    __slots__ = ("_grams", "chunks", "window")
+    __slots__ = ("_grams", "_times", "chunks", "window")
 
     def __init__(self, window: float) -> None:
         self.window = window
         self.chunks: deque[RowBlock] = deque()
-        self._grams: deque[tuple[float, Float[Array, "j 7 7"]]] = deque()
+        # Times of tests and the squares that they added; older ones stay in front of the array.
+        self._times: list[float] = []
+        self._grams: Float[Array, "k j 7 7"] = np.empty((0, 0, 7, 7))
 
     def add(self, chunk: RowBlock) -> None:
         """Add the newest rows."""
@@ -108,7 +117,7 @@ class ChangeDetector:
     def clear(self) -> None:
         """Remove all rows."""
         self.chunks.clear()
-        self._grams.clear()
+        self._times.clear()
 
     def test(
         self, reference: ReferenceEstimate, windows: Sequence[float], light_mass: float
@@ -131,24 +140,65 @@ class ChangeDetector:
     ) -> list[PayloadChangeEvidence]:
         """Evidence of a change for each window, shortest first."""
         newest = self.chunks[-1]
-        self._grams.append((newest.time, weighted_gram(newest, reference)))
-        while newest.time - self._grams[0][0] > self.window:
-            self._grams.popleft()
-        ages = [newest.time - time for time, _ in reversed(self._grams)]
+        history = self._add_gram(newest.time, weighted_gram(newest, reference))
+        ages = [newest.time - time for time in reversed(self._times[-len(history) :])]
         lengths = sorted({bisect_left(ages, window) for window in windows})
-        sums = list(accumulate(square for _, square in reversed(self._grams)))
-        information = marginal_payload_information(
-            np.stack([sums[length - 1] for length in lengths]), reference
-        )
         variance = reference.std**2
-        evidence, change = log_evidence_gain(information, variance + change_variance(light_mass))
-        evidence = evidence - log_evidence_gain(information, variance)[0]
+        tests = _window_evidence(
+            history, lengths, reference, variance, variance + change_variance(light_mass)
+        )
         return [
-            PayloadChangeEvidence(
-                float(evidence[k]), float(change[k, 0]), ages[length - 1] + newest.seconds
-            )
-            for k, length in enumerate(lengths)
+            PayloadChangeEvidence(float(evidence), float(mass), ages[length - 1] + newest.seconds)
+            for length, (evidence, mass) in zip(lengths, tests.tolist(), strict=True)
         ]
+
+    def _add_gram(self, time: float, gram: Float[Array, "j 7 7"]) -> Float[Array, "k j 7 7"]:
+        """Add the newest squares; return those within the longest window, oldest first."""
+        count = len(self._times)
+        if count >= len(self._grams) or self._grams.shape[1:] != gram.shape:
+            first = bisect_left(self._times, time - self.window)
+            self._times = self._times[first:]
+            kept = self._grams[first:count]
+            count -= first
+            self._grams = np.empty((max(64, 2 * count), *gram.shape))
+            self._grams[:count] = kept if count else 0.0
+        self._grams[count] = gram
+        self._times.append(time)
+        first = count
+        while first > 0 and time - self._times[first - 1] <= self.window:
+            first -= 1
+        return self._grams[first : count + 1]
+
+
+def _window_evidence(
+    history: Float[Array, "m j 7 7"],
+    lengths: Sequence[int],
+    reference: ReferenceEstimate,
+    variance: Float[Array, " 4"],
+    changed: Float[Array, " 4"],
+) -> Float[Array, "k 2"]:
+    """Evidence of a change and its mass over the newest squares, for each number of them.
+
+    Args:
+        history: Squares, oldest first.
+        lengths: Numbers of squares, ascending.
+        reference: Newest estimate.
+        variance: Variances of the payload estimate.
+        changed: Variances after a change.
+    """
+    if _kernel is not None:
+        out = np.empty((len(lengths), 2))
+        _kernel.change_evidence(
+            history, np.array(lengths), _nuisance_information(reference), variance, changed, out
+        )
+        return out
+    sums = np.cumsum(history[::-1], axis=0)
+    information = marginal_payload_information(
+        np.stack([sums[length - 1] for length in lengths]), reference
+    )
+    evidence, change = log_evidence_gain(information, changed)
+    evidence = evidence - log_evidence_gain(information, variance)[0]
+    return np.stack([evidence, change[:, 0]], axis=1)
 
 
 def short_term_density(
@@ -184,12 +234,19 @@ def marginal_payload_information(
         reference: Estimate used for them.
     """
     inner = total[..., 5:, 5:].copy()
-    inner[..., 0, 0] += 1.0 / (_OFFSET_STD * reference.rms) ** 2
-    slow = np.maximum(_SLOW_FRICTION_STD * reference.level, 1e-6 * reference.rms)
-    inner[..., 1, 1] += 1.0 / slow**2
+    information = _nuisance_information(reference)
+    inner[..., 0, 0] += information[:, 0]
+    inner[..., 1, 1] += information[:, 1]
     cross = total[..., 5:, :5]
     marginalised = cross[..., :4].swapaxes(-1, -2) @ np.linalg.solve(inner, cross)
     out: Array = (total[..., :4, :5] - marginalised).sum(axis=-3)
+    return out
+
+
+def _nuisance_information(reference: ReferenceEstimate) -> Float[Array, "j 2"]:
+    """Prior information on each joint's constant and low-speed friction."""
+    slow = np.maximum(_SLOW_FRICTION_STD * reference.level, 1e-6 * reference.rms)
+    out: Array = np.stack([_OFFSET_STD * reference.rms, slow], axis=1) ** -2.0
     return out
 
 
@@ -208,13 +265,20 @@ def log_evidence_gain(
 
 def weighted_gram(chunk: RowBlock, reference: ReferenceEstimate) -> Float[Array, "j 7 7"]:
     """[W, r, 1, l]' [W, r, 1, l] of each joint, weighted by its noise; l: low-speed friction."""
+    if _kernel is not None and chunk.packed is not None:
+        rows, counted = chunk.packed
+        out = np.empty((len(reference.states), 7, 7))
+        factor = chunk.seconds / len(rows) / reference.density
+        states, slow = np.concatenate(reference.states), np.array(reference.slow)
+        _kernel.change_gram(rows.packed, rows.edges, counted, factor, states, slow, out)
+        return out
     weight = np.array([w for _, w in chunk.rows])
     weight *= (chunk.seconds / weight.shape[1] / reference.density)[:, None]
-    rows = np.ones((*weight.shape, 7))
+    row = np.ones((*weight.shape, 7))
     for j, ((columns, _), state) in enumerate(zip(chunk.rows, reference.states, strict=True)):
-        rows[j, :, :4] = columns[:, :4]
-        rows[j, :, 4] = columns @ state
-        rows[j, :, 6] = columns[:, reference.slow[j]]
-    rows[..., 4] *= -1.0
-    out: Array = rows.transpose(0, 2, 1) @ (rows * weight[..., None])
-    return out
+        row[j, :, :4] = columns[:, :4]
+        row[j, :, 4] = columns @ state
+        row[j, :, 6] = columns[:, reference.slow[j]]
+    row[..., 4] *= -1.0
+    gram: Array = row.transpose(0, 2, 1) @ (row * weight[..., None])
+    return gram

@@ -15,17 +15,25 @@ from dataclasses import replace
 
 import numpy as np
 
-from taufit.core.arrays import Array, Float
+from taufit.core.arrays import Array, Bool, Float
 from taufit.core.parameters import PER_LINK, parse_name
 from taufit.payload.estimate import PayloadEstimate
 from taufit.payload.filter.body import Body, most_probable_body
 from taufit.payload.filter.change_detector import RowBlock
 from taufit.payload.filter.gain_uncertainty import GainUncertainty
-from taufit.payload.filter.joint_sums import JointSums, joints_under_load
+from taufit.payload.filter.joint_sums import (
+    MIN_DIRECTION_S,
+    JointSums,
+    add_rows,
+    gram_powers,
+    joints_under_load,
+    lever_arms,
+)
 from taufit.payload.filter.nuisance_model import NuisanceModel
 from taufit.payload.filter.payload_event import PayloadEvent
 from taufit.payload.filter.payload_rows import PayloadRows
 from taufit.payload.filter.posterior import (
+    WEAK_PRIOR,
     FilterInformation,
     NuisancePosterior,
     Posterior,
@@ -42,6 +50,11 @@ from taufit.payload.filter.posterior_summary import (
 )
 from taufit.payload.filter.training_coverage import coverage_inflation, motion_coverage
 from taufit.payload.settings import PayloadSettings
+
+try:
+    from taufit import _kernel
+except ImportError:  # no compiler when this was installed
+    _kernel = None
 
 # Longest duration of a contact [s].
 _MAX_CONTACT_S = 1.0
@@ -106,6 +119,7 @@ class PayloadFilterState:
 
     Attributes:
         sums: Accumulated rows, one per joint.
+        totals: Durations and loads of every joint, as in `JointSums`.
         prior, prior_target: Prior of all parameters, in information form.
         phi: Payload parameters that columns may depend on.
         gains, gain_inflation: Errors of the drive gains, and factor on their covariance.
@@ -128,6 +142,10 @@ class PayloadFilterState:
         self.unknowns, self.settings, self.step = unknowns, settings, step
         self._gain_uncertainty = gains
         self.joints = len(unknowns.rows)
+        # Columns of one joint after the other with y last, and the joint of each.
+        self._edges = np.cumsum([0, *(len(rows) + 1 for rows in unknowns.rows)])
+        self._columns = np.concatenate([np.append(rows, 0) for rows in unknowns.rows])
+        self._payload_columns = (self._edges[:-1, None] + np.arange(PER_LINK)).ravel()
         self.prior, self.prior_target = unknowns.prior.copy(), unknowns.target.copy()
         self.scale = np.ones(self.joints)
         self.state = np.zeros(len(unknowns))
@@ -139,7 +157,15 @@ class PayloadFilterState:
     def _reset_payload(self) -> None:
         """Reset the information on the payload."""
         sizes = [len(rows) + 1 for rows in self.unknowns.rows]
-        self.sums = [JointSums(np.zeros((size, size))) for size in sizes]
+        # One array, of which every joint has a part.
+        ends = np.cumsum([size**2 for size in sizes])
+        self._grams = np.zeros(ends[-1])
+        parts = np.split(self._grams, ends[:-1])
+        self.totals = np.zeros((self.joints, 5))
+        self.sums = [
+            JointSums(part.reshape(size, size), totals)
+            for part, size, totals in zip(parts, sizes, self.totals, strict=True)
+        ]
         self.phi, self.gains = np.zeros(PER_LINK), np.zeros(self.joints)
         self.body: Body | None = None
         self.was_ready = False
@@ -155,7 +181,7 @@ class PayloadFilterState:
         successor._reset_payload()
         # Knowledge of friction remains: so do the durations in both directions.
         for sums, previous in zip(successor.sums, self.sums, strict=True):
-            sums.forward, sums.backward = previous.forward, previous.backward
+            sums.take_directions(previous)
         successor.is_correlated = True
         successor.scale = np.maximum(self.scale, 1.0)
         return successor
@@ -168,10 +194,7 @@ class PayloadFilterState:
             factor = float(np.exp(-len(rows) * self.step / self.settings.memory_s))
             for sums in self.sums:
                 sums.fade(factor)
-        for j, sums in enumerate(self.sums):
-            joint_rows, w, standing = rows.joint_rows(j), weight[:, j], rows.standing[:, j]
-            density = self.unknowns.density[j]
-            sums.add(joint_rows, w, standing, rows.velocity[:, j], self.step, density)
+        add_rows(rows, weight, self.unknowns.density, self.step, self._grams, self.totals)
 
     def remove_rows(self, chunks: Sequence[RowBlock]) -> None:
         """Remove the last row blocks added: they belong to the next payload."""
@@ -217,12 +240,18 @@ class PayloadFilterState:
     @property
     def has_rows(self) -> bool:
         """Whether any row was added."""
-        return sum(sums.seconds for sums in self.sums) > 0.0
+        return bool(self.totals[:, 0].sum() > 0.0)
+
+    @property
+    def has_both_directions(self) -> Bool[Array, " j"]:
+        """Joints that moved long enough in both directions to separate friction from load."""
+        out: Array = self.totals[:, 2:4].min(axis=1) >= MIN_DIRECTION_S
+        return out
 
     @property
     def coverage(self) -> float:
         """Fraction of the motion of the loaded joints within the training range."""
-        return motion_coverage(self.sums, self.step)
+        return motion_coverage(self.totals, self.step)
 
     def posterior(self, without: tuple[str, ...] = ()) -> Posterior:
         """Information on the payload; parameters of the sources `without` are fixed."""
@@ -232,11 +261,9 @@ class PayloadFilterState:
         """Payload estimate, without `warnings`."""
         settings = self.settings
         gains = self._gain_covariance()
-        posterior, nuisances = self._posterior(gains)
         has_rows = self.has_rows
-        linear, covariance = posterior.linear()
-        self._update_noise_scale(linear, nuisances, gains)
-        mass, std = float(linear[0]), float(np.sqrt(covariance[0, 0]))
+        posterior, mass, std = self._read_out(gains)
+        self._update_noise_scale(gains)
         if not has_rows or mass < _EMPTY_LIMIT * std:
             estimate = no_load_estimate(time, mass, std, settings.com_std)
         else:
@@ -280,10 +307,11 @@ class PayloadFilterState:
             return lighter_robot_warning(self._negative_mass)
         return contradiction_message(self.scale)
 
-    def residual_coefficients(self, j: int) -> Float[Array, " c"]:
-        """x such that [columns, y] x is the negative residual of joint j."""
-        x = np.append(self.state[self.unknowns.rows[j]], -1.0)
-        x[:PER_LINK] *= 1.0 + self.gains[j]
+    def residual_coefficients(self) -> Float[Array, " c"]:
+        """x of one joint after the other such that [columns, y] x is its negative residual."""
+        x = self.state[self._columns]
+        x[self._edges[1:] - 1] = -1.0
+        x[self._payload_columns] *= np.repeat(1.0 + self.gains, PER_LINK)
         return x
 
     def _posterior(
@@ -312,39 +340,53 @@ class PayloadFilterState:
 
     def _gain_covariance(self) -> Float[Array, "j j"]:
         """Covariance of the errors of the drive gains at the RMS lever arms of the run."""
-        pairs = zip(self.sums, self.unknowns.density, strict=True)
-        levers = np.array([sums.lever(self.phi, density) for sums, density in pairs])
+        payload = np.zeros(self._edges[-1])
+        payload[self._payload_columns] = np.tile(self.phi, self.joints)
+        powers = gram_powers(self._grams, self._edges, payload) * self.unknowns.density
+        levers = lever_arms(self.totals, np.maximum(powers, 0.0), float(self.phi[0]))
         return self._gain_uncertainty.covariance(levers)
 
-    def _update_noise_scale(
-        self, phi: Float[Array, " 10"], nuisances: NuisancePosterior, gains: Float[Array, "j j"]
-    ) -> None:
-        """Update gains and residual variances given payload phi."""
+    def _read_out(self, gains: Float[Array, "j j"]) -> tuple[Posterior, float, float]:
+        """Posterior of the payload, and mass and its standard deviation under a wide prior.
+
+        Parameters and gains given that payload are stored.
+        """
         u = self.unknowns
-        self.state, self.gains = nuisances.condition_on(phi, u.rows, len(u))
+        if _kernel is None or self.is_correlated:
+            posterior, nuisances = self._posterior(gains)
+            linear, covariance = posterior.linear()
+            self.state, self.gains = nuisances.condition_on(linear, u.rows, len(u))
+            return posterior, float(linear[0]), float(np.sqrt(covariance[0, 0]))
+        information, target, linear = np.empty((10, 10)), np.empty(10), np.empty(10)
+        state, gain_errors = np.empty(len(u)), np.empty(self.joints)
+        variance = _kernel.payload_read_out(
+            *(self._grams, self._edges, self._columns, self.prior, self.prior_target, u.shared),
+            *(self.phi, self.scale, np.linalg.inv(self.gain_inflation * gains)),
+            *(max(self.settings.gain_common, 1e-9), coverage_inflation(self.coverage)),
+            *(WEAK_PRIOR, information, target, linear, state, gain_errors),
+        )
+        posterior = Posterior(information, target, self.scale, self.gains)
+        self.state, self.gains = state, gain_errors
+        return posterior, float(linear[0]), float(np.sqrt(variance))
+
+    def _update_noise_scale(self, gains: Float[Array, "j j"]) -> None:
+        """Update residual variances and the covariance of the gains."""
+        u = self.unknowns
         # Joints that contradict each other beyond their gain errors widen the covariance of all
         # gains.
         self.gain_inflation = self._gain_uncertainty.inflation(self.gains, gains)
-        scale = np.empty(self.joints)
-        for j, sums in enumerate(self.sums):
-            x = self.residual_coefficients(j)
-            residual_power = max(float(x @ sums.gram @ x), 0.0)
-            expected = sums.seconds * u.rms[j] ** 2 / u.density[j]
-            scale[j] = max(
-                (_NOISE_PRIOR_WEIGHT + residual_power) / (_NOISE_PRIOR_WEIGHT + expected),
-                _MIN_VARIANCE_RATIO,
-            )
-        self.scale = scale
+        powers = gram_powers(self._grams, self._edges, self.residual_coefficients())
+        expected = self.totals[:, 0] * u.rms**2 / u.density
+        ratio = (_NOISE_PRIOR_WEIGHT + np.maximum(powers, 0.0)) / (_NOISE_PRIOR_WEIGHT + expected)
+        self.scale = np.maximum(ratio, _MIN_VARIANCE_RATIO)
 
     def _is_ready(self, mass: float, std: float) -> bool:
         """Whether the loaded joints moved both ways with small residuals and the mass is known."""
-        if not any(sums.load > 0.0 for sums in self.sums):
+        if not (self.totals[:, 4] > 0.0).any():
             return False
-        loaded = np.flatnonzero(joints_under_load(self.sums))
-        if not all(
-            self.sums[j].has_both_directions and self.scale[j] <= SUSPICIOUS_VARIANCE_RATIO
-            for j in loaded
-        ):
+        loaded = joints_under_load(self.totals)
+        ready = self.has_both_directions & (self.scale <= SUSPICIOUS_VARIANCE_RATIO)
+        if not ready[loaded].all():
             return False
         return std <= self.settings.ready_mass * max(mass, self.settings.light_mass)
 

@@ -89,6 +89,7 @@ class PayloadFilter:
         columns = nuisance_model(model, settings)
         self.joints = model.robot.joints
         # Per joint, the index of the column of low-speed friction.
+        self._edges = np.cumsum([len(rows) + 1 for rows in columns.rows])[:-1]
         self._slow = [
             int(np.argmax(rows == columns.names.index(joint_parameter(j, EXTRAS[0]))))
             for j, rows in enumerate(columns.rows)
@@ -119,6 +120,8 @@ class PayloadFilter:
         self.residual_log: list[tuple[Array, Array, Array]] | None = None
         self.detector = ChangeDetector(max(settings.change_windows))
         self._hypothesis: ContactHypothesis | None = None
+        # Reference of the change detection and the estimate that it was made of.
+        self._reference_of: tuple[PayloadEstimate, ReferenceEstimate] | None = None
         # Event of a payload change of unknown size, and the mass before it.
         self._open_change: tuple[int, float] | None = None
         self._restart_stream()
@@ -257,19 +260,18 @@ class PayloadFilter:
         """Weight of each row: at standstill friction lies anywhere within its stiction band."""
         u = self.unknowns
         band = (0.5 * u.level + 2.0 * u.rms) ** 2 * 2.0
-        weight = 1.0 / (1.0 + band * rows.standing / u.density)
-        return self._coverage.reduce_weights(weight, rows.position, rows.velocity)
+        return self._coverage.row_weights(rows, band / u.density)
 
     def _chunk(self, rows: PayloadRows, weight: Float[Array, "n j"]) -> RowBlock:
         """Rows for change detection: in motion only, at standstill friction is unknown."""
-        joint_rows = [(rows.joint_rows(j), weight[:, j]) for j in range(self.joints)]
+        counted = np.where(weight > 0.5, weight, 0.0)
+        joint_rows = [rows.joint_rows(j) for j in range(self.joints)]
         return RowBlock(
             float(rows.time[-1]),
             len(rows) * self.step,
-            tuple(
-                (rows_j, np.where(weight_j > 0.5, weight_j, 0.0)) for rows_j, weight_j in joint_rows
-            ),
-            tuple(weight_j for _, weight_j in joint_rows),
+            tuple(zip(joint_rows, counted.T, strict=True)),
+            tuple(weight.T),
+            (rows, counted),
         )
 
     # ---- payload changes -----------------------------------------------------------------------
@@ -323,19 +325,25 @@ class PayloadFilter:
 
     def _reference(self) -> ReferenceEstimate:
         """Newest estimate as reference of the change detection."""
-        u, state = self.unknowns, self.filter_state
+        state = self.filter_state
         estimate = state.last_estimate
         assert estimate is not None
+        if self._reference_of is None or self._reference_of[0] is not estimate:
+            self._reference_of = estimate, self._make_reference(estimate)
+        reference = self._reference_of[1]
+        # Friction of a joint without motion in both directions is not separable from load.
+        density = np.where(state.has_both_directions, reference.density, np.inf)
+        return reference._replace(density=density)
+
+    def _make_reference(self, estimate: PayloadEstimate) -> ReferenceEstimate:
+        u, state = self.unknowns, self.filter_state
         noise_scale = np.maximum(state.scale, 1.0)
         density = short_term_density(u.density / self.settings.noise_factor, u.rms, self.cutoff_hz)
-        density = density * noise_scale * _DETECTION_NOISE_FACTOR
-        # Friction of a joint without motion in both directions is not separable from load.
-        unidirectional = [not sums.has_both_directions for sums in state.sums]
         mass, std = estimate.mass, estimate.mass_std
         moments = np.hypot(max(mass, std) * estimate.centre_std, estimate.centre * std)
         return ReferenceEstimate(
-            [state.residual_coefficients(j) for j in range(self.joints)],
-            np.where(unidirectional, np.inf, density),
+            np.split(state.residual_coefficients(), self._edges),
+            density * noise_scale * _DETECTION_NOISE_FACTOR,
             u.rms * np.sqrt(noise_scale),
             u.level,
             self._slow,

@@ -11,6 +11,7 @@ low-pass and friction keep their state between calls.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -18,17 +19,30 @@ from taufit.core.arrays import Array, Float, Int
 from taufit.core.parameters import PER_LINK
 from taufit.dynamics import RegressorEngine
 from taufit.model.fitted_model import FittedModel
+from taufit.model.friction_tape import record_friction
 from taufit.payload.filter.causal_lowpass import CausalLowpass
 from taufit.payload.filter.nuisance_model import NuisanceModel
 from taufit.payload.filter.sliding_direction import SlidingDirection
-from taufit.regression.residual_structure import EXTRAS, extra_columns
+from taufit.regression.residual_structure import (
+    EXTRAS,
+    LOW_SPEEDS,
+    RIPPLE_CYCLES,
+    extra_columns,
+)
 from taufit.terms import TermInput, needs
 from taufit.terms.term import State
+
+try:
+    from taufit import _kernel
+except ImportError:  # no compiler when this was installed
+    _kernel = None
 
 # Step of the difference quotient: far below relevant loads, far above rounding [N m].
 _LOAD_STEP = 1e-3
 # Loads below this have no sign [N m].
 _ZERO_LOAD = 1e-9
+# Sources of packed columns, in the order of the kernel's codes.
+_KINDS = ("payload", "link", "rotor", "drive", "offset", "extra", "residual", "absent")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -129,10 +143,13 @@ class PayloadRowBuilder:
         self._tip, links = layout.link(-1), layout.links.stop
         self._base_links = columns.base[columns.base < links]
         self._base_rest = columns.base[columns.base >= links] - links
+        self._compiled = self._compile()
         self.clear()
 
     def clear(self) -> None:
         """Reset all states; the next bins start a new run."""
+        if self._compiled is not None:
+            self._compiled.clear()
         self._lowpass.clear()
         self._sliding.clear()
         self._state = self._model_columns.start()
@@ -150,6 +167,27 @@ class PayloadRowBuilder:
             self._last_bins = time, cells
             return None
         self._last_bins = time[-2:], cells[-2:]
+        return self.rows_between(time, cells, phi)
+
+    def rows_between(
+        self, time: Float[Array, " m"], cells: Float[Array, "m c"], phi: Float[Array, " 10"]
+    ) -> PayloadRows:
+        """Rows of all bins but the first and the last, by the kernel where it can."""
+        joints = self.model.robot.joints
+        if self._compiled is None:
+            packed = self._numpy_rows(cells, phi)
+        else:
+            packed = np.empty((len(cells) - 2, len(self._packed_index) + joints))
+            self._compiled.advance(self._engine.kernel, cells, phi, packed)
+        position, velocity = (
+            np.ascontiguousarray(cells[1:-1, k * joints : (k + 1) * joints]) for k in range(2)
+        )
+        return PayloadRows(time[1:-1], position, velocity, packed, self._edges)
+
+    def _numpy_rows(
+        self, cells: Float[Array, "m c"], phi: Float[Array, " 10"]
+    ) -> Float[Array, "n c"]:
+        """Packed rows of `rows_between`, evaluated by NumPy."""
         joints = self.model.robot.joints
         velocities = cells[:, joints : 2 * joints]
         q = np.ascontiguousarray(cells[1:-1, :joints])
@@ -160,7 +198,58 @@ class PayloadRowBuilder:
         columns = self._all_columns(q, v, a, torque, temperature, phi)
         standing = np.abs(v) < self._standstill
         packed = np.concatenate([columns.reshape(len(q), -1)[:, self._packed_index], standing], 1)
-        return PayloadRows(time[1:-1], q, v, self._lowpass(packed), self._edges)
+        return np.ascontiguousarray(self._lowpass(packed))
+
+    def _compile(self) -> Any:
+        """Rows by the kernel; None for models that it cannot evaluate."""
+        columns, term = self._model_columns, self.model.term_sum
+        proportional = columns.term.by_load if needs(term, "load") else ()
+        if _kernel is None or columns.coupling is not None or proportional is None:
+            return None
+        recorded = record_friction(columns, self._coefficients)
+        if recorded is None:
+            return None
+        parts = self.model.layout.split(np.asarray(self.model.values, float))
+        sections, rest = self._lowpass.sections
+        return _kernel.PayloadRows(
+            *(recorded.operations, recorded.registers, recorded.columns.ravel(), recorded.moves),
+            *(recorded.start, recorded.initial_travels, np.ascontiguousarray(self._coefficients)),
+            *(np.array(proportional, np.int32), np.stack([parts.rotors, parts.offsets])),
+            *(self._inertial_values, self._column_sources(), self._fading, self._sliding.widths),
+            *(self._sliding.has_memory, np.array(LOW_SPEEDS), np.array(RIPPLE_CYCLES)),
+            *(sections, rest, self._step, self._standstill),
+        )
+
+    def _column_sources(self) -> Int[Array, "c 3"]:
+        """Joint, kind and index among that kind of every packed column."""
+        layout, joints = self.model.layout, self.model.robot.joints
+        base_end = PER_LINK + len(self._base_links)
+        extras_start = base_end + len(self._base_rest)
+        extras = len(EXTRAS) + 1 + self._fading.shape[1]
+        drives, rotors = len(layout.drive_entries), layout.drive.start - layout.after_links.start
+
+        def source(joint: int, column: int) -> tuple[str, int]:
+            if column == self._columns:
+                return "residual", 0
+            if column < PER_LINK:
+                return "payload", column
+            if column < base_end:
+                return "link", int(self._base_links[column - PER_LINK])
+            if column >= extras_start:
+                owner, index = divmod(column - extras_start, extras)
+                return ("extra", index) if owner == joint else ("absent", 0)
+            rest = int(self._base_rest[column - base_end])
+            if rest < rotors:
+                return ("rotor" if rest == joint else "absent"), 0
+            owner, index = divmod(rest - rotors, drives) if drives else (joints, 0)
+            if owner >= joints:
+                offset = rest - rotors - joints * drives
+                return ("offset" if offset == joint else "absent"), 0
+            return ("drive", index) if owner == joint else ("absent", 0)
+
+        places = [divmod(int(flat), self._columns + 1) for flat in self._packed_index]
+        sources = [(joint, *source(joint, column)) for joint, column in places]
+        return np.array([(j, _KINDS.index(kind), i) for j, kind, i in sources], np.int32)
 
     def _all_columns(
         self, q: Array, v: Array, a: Array, torque: Array, temperature: Array | None, phi: Array

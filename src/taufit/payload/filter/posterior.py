@@ -80,7 +80,7 @@ marginalise_joint = _marginalise_joint if _kernel is None else _kernel.without_o
 
 
 # Information of a weak normal prior on the ten parameters, far wider than any payload.
-_WEAK_PRIOR = np.diag([1e-4, *[4.0] * 3, *[25.0] * 6])
+WEAK_PRIOR = np.array([1e-4, *[4.0] * 3, *[25.0] * 6])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,7 +100,7 @@ class Posterior:
 
     def linear(self) -> tuple[Float[Array, " 10"], Float[Array, "10 10"]]:
         """Mean and covariance of the ten parameters under a wide normal prior."""
-        return Gaussian(self.information + _WEAK_PRIOR, self.target).solve()
+        return Gaussian(self.information + np.diag(WEAK_PRIOR), self.target).solve()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -302,7 +302,7 @@ def marginalise_payload(
         weighted = gram / scale
         total[np.ix_(rows, rows)] += weighted[:k, :k]
         target[rows] += weighted[:k, k]
-    inner = total[:PER_LINK, :PER_LINK] + _WEAK_PRIOR
+    inner = total[:PER_LINK, :PER_LINK] + np.diag(WEAK_PRIOR)
     solution = np.linalg.solve(
         inner, np.column_stack([total[:PER_LINK, PER_LINK:], target[:PER_LINK]])
     )

@@ -21,7 +21,7 @@ from taufit.payload.estimate import PayloadEstimate, interval
 from taufit.payload.filter.body import TENSOR_INDEX, TYPICAL_DENSITY, Body
 from taufit.payload.filter.payload_event import PayloadEvent
 from taufit.payload.filter.training_coverage import MIN_COVERAGE
-from taufit.robot.inertia import from_centre_of_mass, tensor_entries
+from taufit.robot.inertia import tensor_entries
 
 # Inertia with a larger fraction of prior information is marked `from_prior`.
 _MAX_PRIOR_SHARE = 0.7
@@ -31,6 +31,9 @@ SUSPICIOUS_VARIANCE_RATIO = 9.0
 # Ratio above which the model does not describe this robot and the result is refused. Between
 # a valid simulated run without signs (3^2) and an inverted sign of one joint (493^2).
 REFUSED_VARIANCE_RATIO = 100.0
+# Six entries of the unit tensor; rows of the tensor's entries and of the centre among ten.
+_UNIT_TENSOR = np.array([1.0, 0.0, 1.0, 0.0, 0.0, 1.0])
+_ENTRIES, _AXES = np.arange(4, 10), np.arange(1, 4)
 # Density that bounds the inertia of a payload that may be zero [kg/m^3].
 _BOUNDING_DENSITY = 1000.0
 
@@ -60,20 +63,19 @@ def body_estimate(time: float, body: Body) -> PayloadEstimate:
 
 
 def _parameter_covariance(body: Body) -> Float[Array, "10 10"]:
-    """Covariance of the ten parameters, from that of mass, centre and inertia about the centre."""
+    """Covariance of the ten parameters, from that of mass, centre and inertia about the centre.
 
-    def parameters(x: Float[Array, " 10"]) -> Float[Array, " 10"]:
-        tensor = np.zeros((3, 3))
-        tensor[TENSOR_INDEX] = x[4:]
-        tensor[TENSOR_INDEX[::-1]] = x[4:]
-        return from_centre_of_mass(x[0], x[1:4], tensor)
-
-    # The parameters are polynomials of degree three at most: central differences are accurate.
-    x = np.concatenate([[body.mass], body.centre, tensor_entries(body.inertia)])
-    step = 1e-4
-    jacobian = np.stack(
-        [(parameters(x + e) - parameters(x - e)) / (2.0 * step) for e in step * np.eye(10)], axis=1
-    )
+    The parameters are m, m c and I + m (c'c 1 - c c').
+    """
+    mass, c = body.mass, body.centre
+    row, column = TENSOR_INDEX
+    jacobian = np.eye(10)
+    jacobian[1:4, 0] = c
+    jacobian[_AXES, _AXES] = mass
+    jacobian[4:, 0] = _UNIT_TENSOR * (c @ c) - c[row] * c[column]
+    jacobian[4:, 1:4] = 2.0 * mass * np.outer(_UNIT_TENSOR, c)
+    jacobian[_ENTRIES, 1 + row] -= mass * c[column]
+    jacobian[_ENTRIES, 1 + column] -= mass * c[row]
     return np.asarray(jacobian @ body.covariance @ jacobian.T)
 
 
@@ -92,7 +94,7 @@ def no_load_estimate(time: float, mass: float, std: float, com_std: float) -> Pa
     centre_std = np.full(3, com_std)
     zero = np.zeros(3)
     largest = (max(high, 1e-3) / _BOUNDING_DENSITY) ** (2.0 / 3.0) * max(high, 1e-3)
-    diagonal = np.array([1.0, 0.0, 1.0, 0.0, 0.0, 1.0])
+    diagonal = _UNIT_TENSOR
     # Inertia of a cube.
     inertia = max(value, 0.0) * (max(value, 1e-6) / TYPICAL_DENSITY) ** (2.0 / 3.0) / 6.0
     parameters = np.zeros(10)

@@ -10,14 +10,19 @@ the weight is one half at the scales a and b.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.model.fitted_model import FittedModel
-from taufit.payload.filter.joint_sums import JointSums, joints_under_load
+from taufit.payload.filter.joint_sums import joints_under_load
+from taufit.payload.filter.payload_rows import PayloadRows
+
+try:
+    from taufit import _kernel
+except ImportError:  # no compiler when this was installed
+    _kernel = None
 
 # Relative excess speed at which the weight is one half.
 _SPEED_SCALE = 0.1
@@ -61,6 +66,24 @@ class TrainingCoverage:
             lowest[[0, -1]], highest[[0, -1]] = -np.inf, np.inf
         return cls(lowest, highest, fastest)
 
+    def row_weights(self, rows: PayloadRows, band: Float[Array, " j"]) -> Float[Array, "n j"]:
+        """Weight of each row: less at standstill and outside the training range.
+
+        Args:
+            rows: Rows of the joints.
+            band: Squared stiction band over noise density of each joint, within which friction
+                lies anywhere at standstill.
+        """
+        if _kernel is None:
+            weight = 1.0 / (1.0 + band * rows.standing)
+            return self.reduce_weights(weight, rows.position, rows.velocity)
+        out = np.empty(rows.velocity.shape)
+        limits = np.stack([band, self.lowest, self.highest, self.fastest])
+        _kernel.payload_weights(
+            *(rows.packed, rows.position, rows.velocity, limits, _SPEED_SCALE, _POSITION_SCALE, out)
+        )
+        return out
+
     def reduce_weights(
         self,
         weight: Float[Array, "n j"],
@@ -77,14 +100,11 @@ class TrainingCoverage:
         return weight / (1.0 + (excess_position.max(axis=1) / _POSITION_SCALE) ** 2)[:, None]
 
 
-def motion_coverage(sums: Sequence[JointSums], step: float) -> float:
+def motion_coverage(totals: Float[Array, "j 5"], step: float) -> float:
     """Fraction of the motion of the loaded joints within the training range."""
-    shares = [
-        s.seconds / s.moving
-        for s, is_loaded in zip(sums, joints_under_load(sums), strict=True)
-        if is_loaded and s.moving > step
-    ]
-    return float(min([1.0, *shares]))
+    seconds, moving = totals[:, 0], totals[:, 1]
+    counted = joints_under_load(totals) & (moving > step)
+    return float(np.min(seconds[counted] / moving[counted], initial=1.0))
 
 
 def coverage_inflation(share: float) -> float:
