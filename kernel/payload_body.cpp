@@ -19,6 +19,12 @@ using Indices = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device
 using WritableMatrix = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using WritableVector = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
+#if defined(TAUFIT_X86) && defined(__GNUC__) && !defined(__clang__)
+#define TAUFIT_CLONES __attribute__((target_clones("avx2", "default")))
+#else
+#define TAUFIT_CLONES
+#endif
+
 constexpr int kTen = 10, kRounds = 25;
 // A step smaller than this in standard deviations changes nothing.
 constexpr double kConverged = 1e-2;
@@ -291,6 +297,7 @@ double most_probable_body(Matrix information, Vector target, Vector box, double 
 // C = o' [s, g, y] plus what the prior says about o with s and about o alone. `rows` are the joint's
 // columns in the prior, the first `shared` of them s; these and `gain` are where s and g stand in the
 // total.
+TAUFIT_CLONES
 void marginalise_joint(const double *q, size_t k, const int64_t *rows, size_t shared,
                        const double *prior, size_t of_prior, const double *prior_target,
                        const double *phi, double weight, size_t gain, double *total,
