@@ -297,8 +297,9 @@ double most_probable_body(Matrix information, Vector target, Vector box, double 
 // C = o' [s, g, y] plus what the prior says about o with s and about o alone. `rows` are the joint's
 // columns in the prior, the first `shared` of them s; these and `gain` are where s and g stand in the
 // total.
+// False if the joint's own unknowns have no prior: a copy per instruction set cannot throw.
 TAUFIT_CLONES
-void marginalise_joint(const double *q, size_t k, const int64_t *rows, size_t shared,
+bool marginalise_joint(const double *q, size_t k, const int64_t *rows, size_t shared,
                        const double *prior, size_t of_prior, const double *prior_target,
                        const double *phi, double weight, size_t gain, double *total,
                        size_t of_total, double *target, double *solved) {
@@ -324,8 +325,7 @@ void marginalise_joint(const double *q, size_t k, const int64_t *rows, size_t sh
       lower[o * own + r] /= lower[r * own + r];
       lower[o * own + o] -= lower[o * own + r] * lower[o * own + r];
     }
-    if (!(lower[o * own + o] > 0.0))
-      throw std::domain_error("a joint's own unknowns have no prior");
+    if (!(lower[o * own + o] > 0.0)) return false;
     lower[o * own + o] = std::sqrt(lower[o * own + o]);
     for (size_t r = 0; r < o; r++)
       for (size_t c = 0; c < wide; c++) f[o * wide + c] -= lower[o * own + r] * f[r * wide + c];
@@ -363,6 +363,7 @@ void marginalise_joint(const double *q, size_t k, const int64_t *rows, size_t sh
     to[gain] += block[i * n + shared];
     target[at] += right[i];
   }
+  return true;
 }
 
 void without_own(Matrix square, Matrix prior, Vector prior_target, Indices rows, size_t shared,
@@ -381,9 +382,10 @@ void without_own(Matrix square, Matrix prior, Vector prior_target, Indices rows,
     if (rows.data()[i] < 0 || size_t(rows.data()[i]) >= (i < shared ? of_total : of_prior) ||
         size_t(rows.data()[i]) >= of_prior)
       throw std::invalid_argument("a joint's columns are among those of the prior");
-  marginalise_joint(square.data(), k, rows.data(), shared, prior.data(), of_prior,
-                    prior_target.data(), phi.data(), weight, gain, total.data(), of_total,
-                    target.data(), solved.data());
+  if (!marginalise_joint(square.data(), k, rows.data(), shared, prior.data(), of_prior,
+                         prior_target.data(), phi.data(), weight, gain, total.data(), of_total,
+                         target.data(), solved.data()))
+    throw std::domain_error("a joint's own unknowns have no prior");
 }
 
 // Information on the payload with all other unknowns integrated out, its mean under a weak prior and
@@ -430,9 +432,10 @@ double payload_read_out(Vector grams, Indices edges, Indices columns, Matrix pri
   double *own = solved.data();
   for (size_t i = 0; i < j; i++) {
     const size_t k = edge[i + 1] - edge[i] - 1;
-    marginalise_joint(gram, k, columns.data() + edge[i], split[i], prior.data(), p,
-                      prior_target.data(), phi.data(), 1.0 / scale.data()[i], shared + i,
-                      total.data(), size, right.data(), own);
+    if (!marginalise_joint(gram, k, columns.data() + edge[i], split[i], prior.data(), p,
+                           prior_target.data(), phi.data(), 1.0 / scale.data()[i], shared + i,
+                           total.data(), size, right.data(), own))
+      throw std::domain_error("a joint's own unknowns have no prior");
     gram += (k + 1) * (k + 1);
     own += (k - split[i]) * (split[i] + 2);
   }
