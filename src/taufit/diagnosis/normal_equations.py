@@ -258,5 +258,5 @@ def _solve_weighted(
     """Solution theta and phi of the weighted least squares; phi of columns left out is zero."""
     precision = prior + np.tensordot(weight, joints.square, 1)
     theta = Gaussian(precision, prior @ centre + weight @ joints.right).mean(1e-10)
-    rest = joints.target - np.einsum("jpo,p->jo", joints.coupling, theta)
-    return theta, np.einsum("job,jb->jo", joints.inverse, rest)
+    drive_target = joints.target - np.einsum("jpo,p->jo", joints.coupling, theta)
+    return theta, np.einsum("job,jb->jo", joints.inverse, drive_target)

@@ -158,10 +158,10 @@ class ChangeDetector:
         if count >= len(self._grams) or self._grams.shape[1:] != gram.shape:
             first = bisect_left(self._times, time - self.window)
             self._times = self._times[first:]
-            kept = self._grams[first:count]
+            recent = self._grams[first:count]
             count -= first
             self._grams = np.empty((max(64, 2 * count), *gram.shape))
-            self._grams[:count] = kept if count else 0.0
+            self._grams[:count] = recent if count else 0.0
         self._grams[count] = gram
         self._times.append(time)
         first = count

@@ -385,8 +385,8 @@ class PayloadFilterState:
         if not (self.totals[:, 4] > 0.0).any():
             return False
         loaded = joints_under_load(self.totals)
-        ready = self.has_both_directions & (self.scale <= SUSPICIOUS_VARIANCE_RATIO)
-        if not ready[loaded].all():
+        is_separable = self.has_both_directions & (self.scale <= SUSPICIOUS_VARIANCE_RATIO)
+        if not is_separable[loaded].all():
             return False
         return std <= self.settings.ready_mass * max(mass, self.settings.light_mass)
 

@@ -210,14 +210,14 @@ class PayloadRowBuilder:
         if recorded is None:
             return None
         parts = self.model.layout.split(np.asarray(self.model.values, float))
-        sections, rest = self._lowpass.sections
+        sections, steady_state = self._lowpass.sections
         return _kernel.PayloadRows(
             *(recorded.operations, recorded.registers, recorded.columns.ravel(), recorded.moves),
             *(recorded.start, recorded.initial_travels, np.ascontiguousarray(self._coefficients)),
             *(np.array(proportional, np.int32), np.stack([parts.rotors, parts.offsets])),
             *(self._inertial_values, self._column_sources(), self._fading, self._sliding.widths),
             *(self._sliding.has_memory, np.array(LOW_SPEEDS), np.array(RIPPLE_CYCLES)),
-            *(sections, rest, self._step, self._standstill),
+            *(sections, steady_state, self._step, self._standstill),
         )
 
     def _column_sources(self) -> Int[Array, "c 3"]:
@@ -238,12 +238,12 @@ class PayloadRowBuilder:
             if column >= extras_start:
                 owner, index = divmod(column - extras_start, extras)
                 return ("extra", index) if owner == joint else ("absent", 0)
-            rest = int(self._base_rest[column - base_end])
-            if rest < rotors:
-                return ("rotor" if rest == joint else "absent"), 0
-            owner, index = divmod(rest - rotors, drives) if drives else (joints, 0)
+            drive_column = int(self._base_rest[column - base_end])
+            if drive_column < rotors:
+                return ("rotor" if drive_column == joint else "absent"), 0
+            owner, index = divmod(drive_column - rotors, drives) if drives else (joints, 0)
             if owner >= joints:
-                offset = rest - rotors - joints * drives
+                offset = drive_column - rotors - joints * drives
                 return ("offset" if offset == joint else "absent"), 0
             return ("drive", index) if owner == joint else ("absent", 0)
 
