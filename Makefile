@@ -6,7 +6,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
 SOURCES := $(wildcard kernel/*) CMakeLists.txt pyproject.toml
 
-.PHONY: demo test long quick coverage bench docs check lint setup lock clean fuzz sanitize dist wheel-check docs-check
+.PHONY: demo test long quick coverage bench docs check lint setup lock clean fuzz sanitize dist wheel-check wheel-check-all docs-check
 
 setup: .venv/.installed
 
@@ -59,8 +59,15 @@ sanitize: setup
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.fuzz.sanitized
 
 # The same bytes from the same commit: times are the commit's, paths are not in it.
+# Wheels: one for the Python of .venv and, where there is one, one by ABI3_PYTHON for it and all later.
+ABI3_PYTHON ?= python3.12
+PYTHONS ?= $(PYTHON)
+
 dist: setup
 	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/uv build -q --no-build-isolation --python $(BIN)/python --out-dir dist
+	if $(ABI3_PYTHON) -c "" 2>/dev/null; then SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/uv build -q --wheel \
+	  --python $$($(ABI3_PYTHON) -c "import sys; print(sys.executable)") --build-constraints requirements/test.txt --out-dir dist; \
+	  else echo "$(ABI3_PYTHON) does not run: no wheel for it and later versions"; fi
 	sha256sum dist/*
 
 docs: setup
@@ -94,6 +101,10 @@ lock:
 # The wheel in an empty environment outside the checkout, as somebody else has it.
 wheel-check: dist
 	$(BIN)/python tests/packaging/wheel_check.py dist
+
+# The same with other interpreters: make wheel-check-all PYTHONS="python3.11 python3.12 python3.13"
+wheel-check-all: dist
+	for python in $(PYTHONS); do $$python tests/packaging/wheel_check.py dist || exit 1; done
 
 clean:
 	rm -rf .venv build site
