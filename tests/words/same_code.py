@@ -1,12 +1,14 @@
 """Prove that two commits differ only in names, docstrings and comments.
 
     python -m tests.words.same_code OLD [NEW] [--source src/taufit]
+    python -m tests.words.same_code --listed     every commit of .git-blame-ignore-revs
 
 Every file is reduced to a list of tokens. A local name becomes the number of its binding, so local
 renames vanish and a captured variable does not. Other names (module level, attributes, keywords)
 are compared as pairs: a file must rename a module-level name everywhere, and an imported name must
 be the new name of the same definition. Numbers, operators and the order of
-statements must be equal.
+statements must be equal. Entries that keep former names working (`RenamedAttribute`,
+`renamed_keywords`, the table `_RENAMED` and its look-up) belong to a rename and are left out.
 
 Exit code 0: names and docstrings only; 1: further strings differ or an attribute has two new names,
 each listed to be looked at; 2: the code differs.
@@ -23,12 +25,15 @@ import tarfile
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 PACKAGE = "taufit"
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+# Imports that only serve former names.
+_FORMER_IMPORTS = {"RenamedAttribute", "renamed_keywords", "warn"}
 
 Token = tuple[str, ...]
 
@@ -74,8 +79,10 @@ class CodeTokens(ast.NodeVisitor):
             body = body[1:]
         imports = 0
         for statement in body:
+            if _keeps_former_name(statement):
+                continue
             if isinstance(statement, ast.Import | ast.ImportFrom):
-                imports += len(statement.names)
+                imports += sum(alias.name not in _FORMER_IMPORTS for alias in statement.names)
                 self._import(statement)
             elif _is_all(statement):
                 self._add("__all__", str(sum(1 for _ in ast.walk(statement))))
@@ -86,6 +93,8 @@ class CodeTokens(ast.NodeVisitor):
     def _import(self, node: ast.Import | ast.ImportFrom) -> None:
         module = (node.module or "") if isinstance(node, ast.ImportFrom) else ""
         for alias in node.names:
+            if alias.name in _FORMER_IMPORTS:
+                continue
             bound = alias.asname or alias.name
             if module.split(".")[0] == PACKAGE:
                 self.imports[bound] = (module, alias.name)
@@ -100,6 +109,8 @@ class CodeTokens(ast.NodeVisitor):
 
     def visit(self, node: ast.AST) -> None:
         self._line = getattr(node, "lineno", self._line)
+        if isinstance(node, ast.Tuple | ast.List):
+            node.elts = [part for element in node.elts for part in _unpacked(element)]
         self._add("<", type(node).__name__)
         if isinstance(node, ast.Name):
             self._name(node.id)
@@ -134,7 +145,8 @@ class CodeTokens(ast.NodeVisitor):
                 self.visit(default)
         if not isinstance(node, ast.Lambda):
             for decorator in node.decorator_list:
-                self.visit(decorator)
+                if not _calls(decorator, "renamed_keywords"):
+                    self.visit(decorator)
         self._inside(node, _bound(node))
         arguments = node.args
         for kind in ("posonlyargs", "args", "kwonlyargs"):
@@ -152,13 +164,16 @@ class CodeTokens(ast.NodeVisitor):
 
     def _statements(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         body = node.body[1:] if _is_docstring(node.body[0]) else node.body
-        self._add("statements", str(len([s for s in body if not isinstance(s, ast.Import)])))
+        counted = [s for s in body if not isinstance(s, ast.Import) and not _keeps_former_name(s)]
+        self._add("statements", str(len(counted)))
         self._body(node.body)
 
     def _class(self, node: ast.ClassDef) -> None:
         for part in (*node.decorator_list, *node.bases, *node.keywords):
             self.visit(part)
         for part in node.body:
+            if _keeps_former_name(part):
+                continue
             if isinstance(part, _DEFINITIONS):
                 self._add("ATTRIBUTE", part.name)
                 self.visit(part)
@@ -202,6 +217,33 @@ def _is_docstring(node: ast.stmt) -> bool:
         isinstance(node, ast.Expr)
         and isinstance(node.value, ast.Constant)
         and isinstance(node.value.value, str)
+    )
+
+
+def _unpacked(node: ast.expr) -> list[ast.expr]:
+    """Elements of a literal that is unpacked in place, `*(a, b)`; else the node itself."""
+    if isinstance(node, ast.Starred) and isinstance(node.value, ast.Tuple | ast.List):
+        return node.value.elts
+    return [node]
+
+
+def _calls(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
+
+
+def _keeps_former_name(node: ast.stmt) -> bool:
+    """Whether a statement only makes a former name work: an alias, their table, its look-up."""
+    if isinstance(node, ast.Assign):
+        return _calls(node.value, "RenamedAttribute") or _targets(node.targets) == {"_RENAMED"}
+    if not isinstance(node, ast.If) or node.orelse or ast.unparse(node.test) != "name in _RENAMED":
+        return False
+    look_up, warning, new_name = [*node.body, None, None, None][:3]
+    return (
+        len(node.body) == 3
+        and ast.unparse(look_up) == "new = _RENAMED[name]"
+        and isinstance(warning, ast.Expr)
+        and _calls(warning.value, "warn")
+        and ast.unparse(new_name) == "name = new"
     )
 
 
@@ -347,11 +389,23 @@ def moves(old: str, new: str, source: str) -> Iterator[tuple[str, str]]:
             yield paths[0], paths[1]
 
 
+def _is_same_code(old: str, new: str) -> bool:
+    comparison = Comparison()
+    comparison.add("", old, new)
+    return not comparison.differences
+
+
 def compare_revisions(old: str, new: str, source: str) -> Comparison:
     """Compare the Python files under `source` of two commits."""
     before, after = archive(old, source), archive(new, source)
     moved = dict(moves(old, new, source))
     result = Comparison()
+    for path in [p for p in before if moved.get(p, p) not in after]:
+        # A short file with many new names: git sees no move, the code does.
+        candidates = (new for new in after if new not in before and new not in moved.values())
+        same = [new for new in candidates if _is_same_code(before[path], after[new])]
+        if same:
+            moved[path] = same[0]
     for path, text in sorted(before.items()):
         now = moved.get(path, path)
         if now not in after:
@@ -364,14 +418,34 @@ def compare_revisions(old: str, new: str, source: str) -> Comparison:
     return result
 
 
+def _compare_listed(source: str) -> int:
+    """Compare every commit of .git-blame-ignore-revs with the one before it."""
+    lines = Path(".git-blame-ignore-revs").read_text().splitlines()
+    commits = [line for line in lines if line and not line.startswith("#")]
+    different = 0
+    for commit in commits:
+        result = compare_revisions(f"{commit}^", commit, source)
+        different += bool(result.differences)
+        print(f"{commit[:9]} {result.files} files, {len(result.differences)} differ in code")
+        for line in result.differences:
+            print(f"  {line}")
+    print(f"{len(commits)} commits, {different} differ in code")
+    return 2 if different else 0
+
+
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("old", help="commit before the renames")
+    parser.add_argument("old", nargs="?", help="commit before the renames")
     parser.add_argument("new", nargs="?", default="HEAD", help="commit after them [HEAD]")
     parser.add_argument("--source", default=f"src/{PACKAGE}", help="folder [src/taufit]")
+    parser.add_argument("--listed", action="store_true", help="every commit that only renames")
     options = parser.parse_args(arguments)
+    if options.listed:
+        return _compare_listed(options.source)
+    if options.old is None:
+        parser.error("give a commit, or --listed")
     result = compare_revisions(options.old, options.new, options.source)
     print(f"{result.files} changed files compared, {len(result.differences)} differ in code")
     for line in result.differences:

@@ -160,3 +160,41 @@ def test_a_sheet_has_every_kind_and_repeats_by_seed():
         sheet = draw(items, proportions, 60, seed=3)
         assert {item.kind for item in sheet} == set(proportions) and len(sheet) == 60
         assert sheet == draw(items, proportions, 60, seed=3) != draw(items, proportions, 60, seed=4)
+
+
+FORMER = """
+from warnings import warn
+_RENAMED = {"Old": "New"}
+def __getattr__(name):
+    if name in _RENAMED:
+        new = _RENAMED[name]
+        warn("renamed", DeprecationWarning, stacklevel=2)
+        name = new
+    return load(name)
+class Result:
+    outliers: int
+    surprises = RenamedAttribute("outliers")
+"""
+BEFORE = """
+def __getattr__(key):
+    return load(key)
+class Result:
+    surprises: int
+"""
+
+
+def test_entries_that_keep_former_names_are_part_of_a_rename():
+    assert verdict(BEFORE, FORMER) == 0
+    assert verdict('X = ("a", "b", "c")', 'Y = (*("a", "b"), "c")') == 0
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("        name = new\n", "        name = new\n        stop()\n"),
+     ("name in _RENAMED:", "name not in _RENAMED:"),
+     ('RenamedAttribute("outliers")', 'compute("outliers")'),
+     ("return load(name)", "return load(name, 1)")],
+)  # fmt: skip
+def test_code_that_looks_like_a_former_name_is_found(old, new):
+    assert old in FORMER
+    assert verdict(BEFORE, FORMER.replace(old, new)) == 2
