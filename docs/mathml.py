@@ -1,4 +1,4 @@
-"""Formulas as MathML when the documentation is built: no script, no font service in the page.
+"""Formulas as MathML, and corners of tables as cells, when the documentation is built: no script, no font service in the page.
 
 `pymdownx.arithmatex` finds formulas outside code; latex2mathml translates them. A command that it
 does not know stops the build with the name of the page.
@@ -13,6 +13,7 @@ from typing import Any
 _FORMULA = re.compile(
     r'<(?P<tag>span|div) class="arithmatex">\\[(\[](?P<latex>.*?)\\[)\]]</(?P=tag)>', re.S
 )
+_EMPTY_HEAD = re.compile(r"<th([^>]*)></th>")
 # latex2mathml hands unknown commands and stray alignment marks through as text.
 _UNKNOWN = re.compile(r"<m(?:i|o|text)>(\\\w+|&amp;|&)</m(?:i|o|text)>")
 
@@ -43,4 +44,6 @@ def on_page_content(content: str, page: Any, config: Any, files: Any) -> str:
             raise PluginError(f"{page.file.src_uri}: {error}") from error
         return f'<div class="formula" tabindex="0">{text}</div>' if block else text
 
+    # Corners of tables are no heads of a column.
+    content = _EMPTY_HEAD.sub(r"<td\1></td>", content)
     return _FORMULA.sub(replace, content)
