@@ -40,7 +40,7 @@ def written(folder: Path, model, stem: str = "arm") -> Path:
 class Compiled:
     """A model's C functions on arrays, one sample a call."""
 
-    def __init__(self, folder: Path, model, optimise: str = "-O2", cc: str = "cc") -> None:
+    def __init__(self, folder: Path, model, optimise: str = "-O0", cc: str = "cc") -> None:
         source = written(folder, model)
         library = folder / "libarm.so"
         command = [compiler(cc), *STRICT, optimise, "-shared", "-fPIC", "-o", str(library)]
