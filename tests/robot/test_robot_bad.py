@@ -40,7 +40,7 @@ URDF = {
     "axis of two numbers": (GOOD.replace('axis xyz="0 0 1"', 'axis xyz="0 1"', 1), "three numbers"),
     "axis of words": (GOOD.replace('axis xyz="0 0 1"', 'axis xyz="0 0 up"', 1), "must be a number"),
     "mimic joint": (
-        GOOD.replace('<axis xyz="0 0 1"/>', '<axis xyz="0 0 1"/><mimic joint="lift"/>', 1),
+        GOOD.replace('<axis xyz="0 0 1"/>', '<axis xyz="0 0 1"/><mimic joint="hand"/>', 1),
         "mimics another joint",
     ),
     "floating joint": (GOOD.replace('type="revolute"', 'type="floating"', 1), "is floating"),

@@ -130,10 +130,11 @@ def estimate_joint_zeros(
         RecordingError: Too little motion, or zeros too large for a local search.
     """
     robot = model.robot
+    robot.require_serial("an estimate of joint zeros")
     requested_joints = np.arange(robot.joints) if joints is None else np.array(sorted(joints), int)
     if not (expected_std > 0.0 and expected_slide_std > 0.0):
         raise RobotError("the expected standard deviation of joint zeros must be above 0.")
-    is_prismatic = np.array([link.is_prismatic for link in robot.links])
+    is_prismatic = robot.is_prismatic
     prior_std = np.where(is_prismatic, expected_slide_std, expected_std)
     moving = int(np.count_nonzero(samples.in_motion & samples.keep.any(axis=1)))
     if moving < 20 * robot.joints:

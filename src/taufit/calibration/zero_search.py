@@ -301,7 +301,7 @@ class ZeroSearch:
 
 def _require_small_zeros(robot: Robot, zero_change: Float[Array, " j"]) -> None:
     """RecordingError if a zero exceeds the largest misalignment."""
-    is_prismatic = [link.is_prismatic for link in robot.links]
+    is_prismatic = robot.is_prismatic
     relative = np.abs(zero_change) / np.where(is_prismatic, _MAXIMUM_PRISMATIC_ZERO, _MAXIMUM_ZERO)
     worst = int(np.argmax(relative))
     if relative[worst] <= 1.0:

@@ -238,7 +238,7 @@ class ClearanceCheck:
         path = approaches.find(current_pose, goal)
         if path is not None:
             return self.motion, path
-        revolute = ~np.array([link.is_prismatic for link in self.robot.links])
+        revolute = ~self.robot.is_prismatic
         turns = turns_towards(self.motion, current_pose, limits, revolute)
         if np.any(turns):
             shifted = shift_by_turns(self.motion, turns)

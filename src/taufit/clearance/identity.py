@@ -109,7 +109,7 @@ def pose_gap(first: Robot, second: Robot, *, freedom: str = "yaw", flange: bool 
 @lru_cache(maxsize=32)
 def _points(robot: Robot) -> Float[Array, "n 2 3"]:
     """Wrist (point of the last axis nearest to the one before) and flange."""
-    is_prismatic = np.array([link.is_prismatic for link in robot.links])
+    is_prismatic = robot.is_prismatic
     q = np.random.default_rng(0).uniform(-np.pi, np.pi, (_POSE_COUNT, robot.joints))
     q = np.where(is_prismatic, q / np.pi, q)
     frames = forward_kinematics(robot, q)

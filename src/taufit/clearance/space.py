@@ -83,7 +83,7 @@ class _LinkReach:
     """Largest distances between joint axes and points of the links in any pose."""
 
     def __init__(self, robot: Robot, limits: JointLimits) -> None:
-        self.is_prismatic = np.array([link.is_prismatic for link in robot.links])
+        self.is_prismatic = robot.is_prismatic
         w, u = robot.screws[:, :3], robot.screws[:, 3:]
         self.foot = np.where(self.is_prismatic[:, None], 0.0, np.cross(w, u))
         travel = np.maximum(np.abs(limits.lower), np.abs(limits.upper))

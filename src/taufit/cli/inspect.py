@@ -174,11 +174,12 @@ def _show(
     for column in (f"torque\n{torque_unit}", "mass\nkg"):
         table.add_column(column, justify="right", no_wrap=True)
     limits = arm.limits
-    for i, link in enumerate(arm.links):
+    for i, name in enumerate(arm.joint_names):
+        link = arm.links[arm.carriers[i]]
         unit_factor = 1.0 if link.is_prismatic else 180.0 / np.pi
         table.add_row(
             str(i + 1),
-            link.joint,
+            name,
             *(("prismatic" if link.is_prismatic else "revolute",) if has_prismatic else ()),
             f"{_format_number(limits.lower[i] * unit_factor)} .. "
             f"{_format_number(limits.upper[i] * unit_factor)}",

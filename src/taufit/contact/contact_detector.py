@@ -79,6 +79,7 @@ class ContactDetector:
         settings: ContactSettings | None = None,
     ) -> None:
         self.model = require_fitted(model, "watch for contact")
+        model.robot.require_serial("contact detection")
         settings = settings or ContactSettings()
         if alarms_per_hour is not None:
             settings = replace(settings, alarms_per_hour=alarms_per_hour)

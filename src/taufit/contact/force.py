@@ -95,6 +95,7 @@ def _levers(
     robot: Robot, poses: Float[Array, "k 4 4"], points: Float[Array, "n 3"]
 ) -> Float[Array, "n 3 j"]:
     """Linear Jacobians of points that move with all joints, in base axes."""
+    robot.require_serial("a force at a link")
     joints, screws = robot.joints, robot.screws
     rotation, origin = poses[:joints, :3, :3], poses[:joints, :3, 3]
     rotation_axis = (rotation @ screws[:, :3, None])[..., 0]
@@ -201,6 +202,7 @@ def candidate_links(
         position: Joint positions.
         joint_evidence: Evidence of a change at each joint.
     """
+    robot.require_serial("the place of a contact")
     cumulative = np.cumsum(joint_evidence)
     last = int(cumulative.argmax())
     links = [k + 1 for k in range(last, robot.joints) if cumulative[k] > cumulative[last] - 6.0]

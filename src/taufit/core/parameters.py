@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+from taufit.core.errors import RobotError
+
 LINK_PARAMETERS = ("m", "hx", "hy", "hz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
 PER_LINK = len(LINK_PARAMETERS)
 
@@ -61,15 +63,24 @@ class LinkLayout:
     """Layout of ten parameters per link, link after link.
 
     Attributes:
-        joints: Number of joints; a joint moves one link.
+        joints: Number of joints.
+        support: Links that each joint moves, of a tree; empty if it moves its link and all later.
+        tip: Number of the link at the tip; None if a tree has several.
     """
 
     joints: int
+    support: tuple[tuple[bool, ...], ...] = ()
+    tip: int | None = -1
+
+    @cached_property
+    def bodies(self) -> int:
+        """Number of links."""
+        return len(self.support[0]) if self.support else self.joints
 
     @cached_property
     def links(self) -> slice:
         """Slice of the inertial parameters of all links."""
-        return slice(0, PER_LINK * self.joints)
+        return slice(0, PER_LINK * self.bodies)
 
     @cached_property
     def masses(self) -> slice:
@@ -79,22 +90,28 @@ class LinkLayout:
     @cached_property
     def size(self) -> int:
         """Number of parameters."""
-        return PER_LINK * self.joints
+        return PER_LINK * self.bodies
 
     def link(self, link: int) -> slice:
-        """Slice of one link; negative numbers count from the tip."""
-        start = PER_LINK * (link % self.joints)
+        """Slice of one link; -1 is the link at the tip, others count back from it."""
+        if link == -1 and self.support:
+            if self.tip is None:
+                raise RobotError("the robot has several tips: choose one (`with_tip`, --at TIP).")
+            link = self.tip
+        start = PER_LINK * (link % self.bodies)
         return slice(start, start + PER_LINK)
 
-    def from_link(self, link: int) -> slice:
-        """Slice of a link and all later ones, which its joint moves."""
-        return slice(PER_LINK * link, self.links.stop)
+    def columns_of_joint(self, joint: int) -> list[int]:
+        """Indices of the parameters of all links that a joint moves."""
+        if not self.support:
+            return list(range(PER_LINK * joint, self.links.stop))
+        return [c for c in range(self.links.stop) if self.support[joint][c // PER_LINK]]
 
     @cached_property
     def names(self) -> tuple[str, ...]:
         """Parameter names: link_1.m, link_1.hx, ..."""
         return tuple(
-            link_parameter(i, quantity) for i in range(self.joints) for quantity in LINK_PARAMETERS
+            link_parameter(i, quantity) for i in range(self.bodies) for quantity in LINK_PARAMETERS
         )
 
     @cached_property

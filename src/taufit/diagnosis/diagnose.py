@@ -303,7 +303,7 @@ def _limit_findings(
         if not outside.any():
             continue
         j = int(np.flatnonzero(outside)[0])
-        k, unit = (1.0, "m") if robot.links[j].is_prismatic else (180.0 / np.pi, "deg")
+        k, unit = (1.0, "m") if robot.is_prismatic[j] else (180.0 / np.pi, "deg")
         range_text = (
             f"joint {j + 1} goes {k * q[:, j].min():.0f} .. {k * q[:, j].max():.0f} {unit}, its "
             f"limits are {k * low[j]:.0f} .. {k * high[j]:.0f}"
@@ -349,7 +349,7 @@ def _explain_limits_by_robot(
 def _explain_limits(robot: Robot, recording: Recording, j: int) -> tuple[str, str, Remedy | None]:
     """Kind, cause and remedy of positions outside the limits of joint j."""
     q, low, high = recording.position, robot.limits.lower, robot.limits.upper
-    turning = np.array([not link.is_prismatic for link in robot.links])
+    turning = ~robot.is_prismatic
     if turning[j]:
         degrees = np.radians(q[:, turning])
         inside = (degrees > low[turning] - LIMIT_MARGIN) & (degrees < high[turning] + LIMIT_MARGIN)

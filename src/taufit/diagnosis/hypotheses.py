@@ -62,7 +62,7 @@ def hypotheses(evidence: HypothesisTest, gravity: GravityEstimate | None) -> Ite
             evidence.unchanged_fit.nrmse,
         )
     for j in range(joints):
-        if not robot.links[j].is_prismatic:
+        if not robot.is_prismatic[j]:
             for angle in _ANGLES_DEG:
                 yield zero_offset(j, np.radians(angle), joints)
     for factor in _CLOCK_SCALES:

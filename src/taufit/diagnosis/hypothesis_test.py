@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float, Int
-from taufit.core.parameters import PER_LINK
 from taufit.diagnosis.correction import Correction, DiagnosisRows
 from taufit.diagnosis.normal_equations import (
     NRMSE_FLOOR,
@@ -275,7 +274,7 @@ class HypothesisTest:
         """
         rows, priors = self.rows, self._prior(self.rows.robot)
         sums, independent = self._sums(rows, 1), self._independent(rows)
-        last = slice(-PER_LINK, None)
+        last = rows.robot.layout.link(-1)
         prior = NOMINAL_WEIGHT * priors.loaded
         prior[last, last] = priors.loaded[last, last]
         (fitted,) = solve(sums, independent, (prior,), priors.centre)
@@ -325,6 +324,7 @@ class HypothesisTest:
             rows.keep,
             self.fold if fold is None else fold,
             folds,
+            rows.robot.layout,
         )
 
     def _has_recorded_motion(self, rows: DiagnosisRows) -> bool:

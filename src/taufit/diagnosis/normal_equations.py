@@ -19,6 +19,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float, Int
 from taufit.core.gaussian import Gaussian, inverse_at_unit_diagonal
+from taufit.core.parameters import LinkLayout
 
 _ROUNDS = 3
 # Nrmse below this is noise and no further evidence.
@@ -106,6 +107,7 @@ def normal_equations(
     keep: Bool[Array, "n j"],
     fold: Int[Array, " n"],
     folds: int,
+    layout: LinkLayout,
 ) -> NormalEquations:
     """Sums of rows; rows with keep = False are excluded."""
     joints, p = torque.shape[1], rigid.shape[2]
@@ -114,14 +116,14 @@ def normal_equations(
     power, total, count = (np.zeros((folds, joints)) for _ in range(3))
     friction_power = np.zeros((folds, joints, FRICTION_COLUMNS))
     for j in range(joints):
-        # Links before a joint do not load it.
-        first = p * j // joints
-        live = np.arange(first, c)
+        # Links that a joint does not move do not load it.
+        links = layout.columns_of_joint(j)
+        live = np.r_[links, p:c].astype(int)
         for f in range(folds):
             rows = np.flatnonzero(keep[:, j] & (fold == f) if folds > 1 else keep[:, j])
-            block = np.concatenate([rigid[rows, j, first:], drive[rows, j]], axis=1)
+            block = np.concatenate([rigid[rows, j][:, links], drive[rows, j]], axis=1)
             y = torque[rows, j]
-            square[f, j, first:, first:], right[f, j, live] = block.T @ block, block.T @ y
+            square[f, j][np.ix_(live, live)], right[f, j, live] = block.T @ block, block.T @ y
             power[f, j], total[f, j], count[f, j] = float(y @ y), float(y.sum()), len(y)
             friction_power[f, j] = velocity[rows, j] @ drive[rows, j, :FRICTION_COLUMNS]
     return NormalEquations(square, right, power, total, friction_power, count)

@@ -11,7 +11,7 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 from taufit.diagnosis.correction import Correction, DiagnosisRows, replace_robot
 from taufit.diagnosis.hypothesis_test import HypothesisComparison, HypothesisTest
-from taufit.dynamics import forward_kinematics, gravity_torque
+from taufit.dynamics import engine, gravity_torque
 from taufit.robot import Robot, bundled_robots, read_robot
 
 # Relative tolerance of tip distances within which two robots have the same kinematics.
@@ -60,10 +60,13 @@ def candidate_robots(rows: DiagnosisRows) -> list[Correction]:
     They have as many joints but different lengths or axes, reach the recorded positions, and their
     gravity has the size of that in the torque.
     """
+    if rows.robot.is_tree:
+        return []
     return [
         replace_robot(other)
         for other in _read_bundled_robots()
         if other.joints == rows.robot.joints
+        and not other.is_tree
         and not _has_same_kinematics(rows.robot, other)
         and _reaches(other, rows)
         and _has_gravity_of(replace(other, mounting=rows.robot.mounting), rows)
@@ -203,7 +206,8 @@ def _has_same_kinematics(robot: Robot, other: Robot) -> bool:
     """Whether two robots move equally, wherever their bases are (e.g. UR10 and UR10e)."""
     q = np.random.default_rng(0).uniform(-1.5, 1.5, (20, robot.joints))
     first, second = (
-        _distances(forward_kinematics(candidate, q)[:, -1, :3, 3]) for candidate in (robot, other)
+        _distances(engine(candidate).forward_kinematics(q)[:, -1, :3, 3])
+        for candidate in (robot, other)
     )
     return bool(np.abs(first - second).max() < _KINEMATIC_TOLERANCE * first.max())
 

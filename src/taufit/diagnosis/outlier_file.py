@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from taufit.core.arrays import Array, Float
-from taufit.core.parameters import LinkLayout
 from taufit.diagnosis.correction import Cause, DiagnosisRows, zero_offset
 from taufit.diagnosis.hypothesis_test import HypothesisTest, residual
 from taufit.diagnosis.normal_equations import NormalSolution
@@ -104,9 +103,7 @@ def _zero_offset_cause(part: _FileFit) -> Cause | None:
     """Cause if the zero offset of one joint explains the file."""
     rows, excess, own_sum = part.rows, part.excess, float(part.own_nrmse_squared.sum())
     offsets = sorted(
-        (*_best_offset(part, j), j)
-        for j, link in enumerate(rows.robot.links)
-        if not link.is_prismatic
+        (*_best_offset(part, j), j) for j in np.flatnonzero(~rows.robot.is_prismatic).tolist()
     )
     if not offsets:
         return None
@@ -153,7 +150,9 @@ def _best_offset(part: _FileFit, joint: int) -> tuple[float, float]:
 def _load_cause(part: _FileFit) -> Cause | None:
     """Cause if a different load of the last link explains the file."""
     rows = part.rows
-    layout = LinkLayout(rows.robot.joints)
+    layout = rows.robot.layout
+    if layout.tip is None:
+        return None
     columns_of_links = regressor(rows.robot, rows.position, rows.velocity, rows.acceleration)
     columns = columns_of_links[:, :, layout.link(-1)]
     weight = rows.keep / part.torque_std / np.sqrt(np.maximum(rows.keep.sum(axis=0), 1))

@@ -11,9 +11,9 @@ from itertools import product
 
 import numpy as np
 
-from taufit.core.arrays import Array, Float
+from taufit.core.arrays import Array, Float, Int
 from taufit.core.parameters import PER_LINK
-from taufit.dynamics import forward_kinematics
+from taufit.dynamics import engine
 from taufit.fitting.selection.friction_terms import gaussian_prior
 from taufit.model.torque_model import TorqueModel
 from taufit.robot import Robot
@@ -36,33 +36,38 @@ class Priors:
         described: Precision of links as described.
         loaded: Precision if the last link carries a load.
         centre: Mean, the nominal links.
+        load_columns: Parameters of the links that may carry a load.
     """
 
     described: Float[Array, "p p"]
     loaded: Float[Array, "p p"]
     centre: Float[Array, " p"]
+    load_columns: Int[Array, " l"]
 
     def load_distance(self, links: Float[Array, " p"]) -> float:
         """Squared distance of the last link from its description under the load prior."""
-        difference = (links - self.centre)[-PER_LINK:]
-        return float(difference @ self.loaded[-PER_LINK:, -PER_LINK:] @ difference)
+        difference = (links - self.centre)[self.load_columns]
+        return float(difference @ self.loaded[np.ix_(*[self.load_columns] * 2)] @ difference)
 
 
 def link_priors(robot: Robot) -> Priors:
     """Priors of the links; independent of mounting and motion."""
     model = TorqueModel(robot, None, rotor_inertia=False, offset=False)
     described, centre, is_guessed = gaussian_prior(model)
-    last = model.layout.link(-1)
-    described[last, last] *= _LAST_LINK_WEIGHT
-    loaded = described.copy()
-    extra_covariance = load_covariance(robot, model.layout.split(centre).links)
-    loaded[last, last] = _add_covariance(described[last, last], extra_covariance)
+    loaded, columns = described.copy(), np.arange(model.layout.size)
+    tips = robot.tip_robots
+    for tip in tips:
+        last = tip.layout.link(-1)
+        described[last, last] *= _LAST_LINK_WEIGHT
+        extra_covariance = load_covariance(tip, model.layout.split(centre).links)
+        loaded[last, last] = _add_covariance(described[last, last], extra_covariance)
     weight = _GUESSED_WEIGHT if is_guessed else 1.0
-    return Priors(weight * described, weight * loaded, centre)
+    load_columns = np.concatenate([columns[tip.layout.link(-1)] for tip in tips])
+    return Priors(weight * described, weight * loaded, centre, load_columns)
 
 
-def load_covariance(robot: Robot, links: Float[Array, "j 10"]) -> Float[Array, "10 10"]:
-    """Second moments of the ten parameters of a point mass that the last link may carry.
+def load_covariance(robot: Robot, links: Float[Array, "b 10"]) -> Float[Array, "10 10"]:
+    """Second moments of the ten parameters of a point mass that the link at the tip may carry.
 
     With phi(c) the parameters of 1 kg at c, E[m^2 phi(c) phi(c)'] for a mass m and, independent of
     it, c normal about the link's centre; an extended body is a sum of points.
@@ -71,8 +76,9 @@ def load_covariance(robot: Robot, links: Float[Array, "j 10"]) -> Float[Array, "
         robot: Robot; only its kinematics matter.
         links: Link parameters, with masses.
     """
-    centre = links[-1, 1:4] / links[-1, 0]
-    off = _LOAD_OFFSET_STD * load_reach(robot, links[-1])
+    last = links.ravel()[robot.layout.link(-1)]
+    centre = last[1:4] / last[0]
+    off = _LOAD_OFFSET_STD * load_reach(robot, last)
     # Three nodes on each axis are exact up to the fifth degree; phi phi' has the fourth.
     nodes, weights = np.sqrt(3.0) * np.array([-1.0, 0.0, 1.0]), np.array([1.0, 4.0, 1.0]) / 6.0
     out = np.zeros((PER_LINK, PER_LINK))
@@ -88,12 +94,12 @@ def load_reach(robot: Robot, link: Float[Array, " 10"]) -> float:
     Independent of the choice of link frames.
     """
     centre = link[1:4] / link[0]
-    is_prismatic = np.array([joint_link.is_prismatic for joint_link in robot.links])
+    is_prismatic = robot.is_prismatic
     limits = robot.limits
     low = np.where(is_prismatic & np.isfinite(limits.lower), limits.lower, -_UNLIMITED_RANGE)
     high = np.where(is_prismatic & np.isfinite(limits.upper), limits.upper, _UNLIMITED_RANGE)
     fraction = np.random.default_rng(0).uniform(0.0, 1.0, (_POSES, robot.joints))
-    pose = forward_kinematics(robot, low + fraction * (high - low))[:, -1]
+    pose = engine(robot).forward_kinematics(low + fraction * (high - low))[:, -1]
     points = pose[:, :3, :3] @ centre + pose[:, :3, 3]
     largest_distance = np.linalg.norm(points[:, None] - points[None], axis=2).max()
     second_moment: Array = pseudo_inertia(link)[:3, :3] / link[0] - np.outer(centre, centre)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from taufit.core.parameters import PER_LINK
 from taufit.diagnosis.hypothesis_test import HypothesisTest
 from taufit.diagnosis.nominal_torque import gravity_factors
 from taufit.diagnosis.priors import load_reach
@@ -26,15 +25,16 @@ _RADIUS_RATIO = 0.3
 
 def load_finding(evidence: HypothesisTest) -> Finding | None:
     """Finding on an undescribed load of the last link, or None if none is visible."""
-    if not evidence.has_enough_data:
+    layout = evidence.rows.robot.layout
+    if not evidence.has_enough_data or layout.tip is None:
         return None
     values, covariance = evidence.estimate_load()
     mass, std = float(values[0]), np.sqrt(np.diag(covariance))
-    nominal_masses = evidence.rows.robot.parameters[evidence.rows.robot.layout.masses]
+    nominal_masses = evidence.rows.robot.parameters[layout.masses]
     if mass > max(
         _SIGMAS * std[0],
         _ROBOT_MASS_FRACTION * nominal_masses.sum(),
-        _LINK_MASS_FRACTION * nominal_masses[-1],
+        _LINK_MASS_FRACTION * nominal_masses[layout.tip],
     ):
         description = f"about {mass:.1f} kg (+- {2.0 * std[0]:.1f} kg)"
     elif evidence.load_log_odds > _MIN_LOG_ODDS:
@@ -81,12 +81,13 @@ def with_load(robot: Robot, evidence: HypothesisTest) -> Robot:
     if values[0] <= 0.0:
         return robot
     # If only the first moment is identifiable, the load is assumed within the robot's reach.
-    nominal_link = robot.parameters[-PER_LINK:]
+    last = robot.layout.link(-1)
+    nominal_link = robot.parameters[last]
     point = from_centre_of_mass(1.0, np.zeros(3), np.zeros((3, 3)))
     far = load_reach(robot, nominal_link if nominal_link[0] > 0.0 else point)
     mass = max(float(values[0]), float(np.linalg.norm(values[1:4])) / far)
     centre = values[1:4] / mass
     inertia = mass * (_RADIUS_RATIO * float(np.linalg.norm(centre))) ** 2
     links = robot.parameters.copy()
-    links[-PER_LINK:] += from_centre_of_mass(mass, centre, 2.0 * inertia * np.eye(3))
+    links[last] += from_centre_of_mass(mass, centre, 2.0 * inertia * np.eye(3))
     return robot.with_parameters(links)

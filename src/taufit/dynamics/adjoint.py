@@ -22,10 +22,12 @@ from taufit.dynamics.recursion import (
     _to_child,
     joint_transforms,
     link_wrench_matrix,
+    with_trees,
 )
 from taufit.robot import Robot
 
 
+@with_trees
 def regressor_adjoint(
     robot: Robot,
     q: Float[Array, "n j"],

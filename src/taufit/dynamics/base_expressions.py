@@ -165,7 +165,7 @@ def _degrees(model: RegressorModel | Robot, names: Sequence[str]) -> dict[int, i
         if kind == "link":
             out[i] = 0 if quantity == "m" else 1 if quantity.startswith("h") else 2
         elif quantity == "rotor":
-            out[i] = 0 if robot.links[joint].is_prismatic else 2
+            out[i] = 0 if robot.is_prismatic[joint] else 2
     return out
 
 

@@ -137,9 +137,16 @@ def base_parameters(
     # One fit asks a dozen times for few different models.
     key = blake2b(matrix.tobytes()).digest(), tuple(names), rule, tuple(order)
     if key not in _RECENT:
-        # At these states real effects are of order one; a tilt of 1e-7 rad is not.
+        # At these states real effects are of order one; a tilt of 1e-7 rad is not. Branches of a
+        # tree may be of very different size (5e-7 in one of 40 random trees).
+        smallest, row_groups = (2e-7, robot.joints) if robot.is_tree else (3e-6, 1)
         _RECENT[key] = base_from_regressor(
-            matrix, names=names, rule=rule, order=order, min_relative_norm=3e-6
+            matrix,
+            names=names,
+            rule=rule,
+            order=order,
+            min_relative_norm=smallest,
+            row_groups=row_groups,
         )
         while len(_RECENT) > _MOST_RECENT:
             _RECENT.pop(next(iter(_RECENT)), None)
@@ -153,6 +160,7 @@ def base_from_regressor(
     rule: str = "qr",
     order: Sequence[int] | Sequence[str] | None = None,
     min_relative_norm: float = 1e-9,
+    row_groups: int = 1,
 ) -> BaseParameters:
     """Base parameters identifiable from the rows of W.
 
@@ -164,6 +172,7 @@ def base_from_regressor(
         rule: Selection rule as in `base_parameters`.
         order: Order of columns for "leftmost"; None for left to right.
         min_relative_norm: Columns shorter than this fraction of the longest count as zero.
+        row_groups: Number of alternating rows with a longest column each, as those of joints.
     """
     w = np.asarray(matrix, float)
     if w.ndim != 2 or w.shape[0] == 0 or w.shape[1] == 0:
@@ -180,7 +189,8 @@ def base_from_regressor(
 
     norms = np.linalg.norm(w, axis=0)
     # Columns of rounding errors count as zero.
-    present = norms > min_relative_norm * norms.max()
+    lengths = np.linalg.norm(w.reshape(-1, row_groups, count), axis=0)
+    present = np.any(lengths > min_relative_norm * lengths.max(axis=1, keepdims=True), axis=0)
     scale = np.where(present, norms, 1.0)
     alive = np.flatnonzero(present)
     if len(alive) == 0:
@@ -261,7 +271,7 @@ def random_states(
     Joint limits are ignored, since identifiability does not depend on them.
     """
     rng = np.random.default_rng(seed)
-    half_range = np.where([link.is_prismatic for link in robot.links], 1.0, np.pi)
+    half_range = np.where(robot.is_prismatic, 1.0, np.pi)
     q = rng.uniform(-1.0, 1.0, (n, robot.joints)) * half_range
     v = rng.uniform(-2.5, 2.5, (n, robot.joints))
     slow = np.sign(v) * 10.0 ** rng.uniform(-2.0, 0.4, v.shape)

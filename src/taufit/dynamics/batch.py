@@ -7,13 +7,13 @@ Results equal those of `recursion`, the reference implementation; tests compare 
 from __future__ import annotations
 
 from functools import lru_cache
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float, Int
 from taufit.core.parameters import PER_LINK
-from taufit.dynamics import recursion
 from taufit.robot import Robot
 
 try:
@@ -21,6 +21,8 @@ try:
 except ImportError:  # no compiler when this was installed
     _kernel = None
 
+# Loaded only where the kernel does not do the work.
+_RECURSION = "taufit.dynamics.recursion"
 _CACHE_BYTES = 16 << 20  # size above which output bypasses the caches [bytes]
 
 
@@ -51,6 +53,7 @@ class RegressorEngine:
         self.robot = robot
         self.gravity = np.array(robot.gravity if gravity is None else gravity, float)
         self.compiled = _kernel is not None if compiled is None else compiled
+        self.compiled &= not robot.is_tree
         self.kernel: Any = None
         self._shape = (robot.joints, robot.layout.size)
         if self.compiled:
@@ -82,7 +85,7 @@ class RegressorEngine:
         """
         q, v, a = self._check_states(q, v, a)
         if not self.compiled:
-            rows = recursion.regressor(self.robot, q, v, a, gravity=self.gravity)
+            rows = import_module(_RECURSION).regressor(self.robot, q, v, a, gravity=self.gravity)
             if out is None:
                 return rows
             out[:] = rows
@@ -122,7 +125,9 @@ class RegressorEngine:
         """Joint torques of the rigid links."""
         q, v, a = self._check_states(q, v, a)
         if not self.compiled:
-            return recursion.inverse_dynamics(self.robot, q, v, a, gravity=self.gravity)
+            return import_module(_RECURSION).inverse_dynamics(
+                self.robot, q, v, a, gravity=self.gravity
+            )
         out = np.empty_like(q)
         self.kernel.torque(q, v, a, out, threads)
         return out
@@ -130,7 +135,7 @@ class RegressorEngine:
     def forward_kinematics(self, q: Float[Array, "n j"]) -> Float[Array, "n k 4 4"]:
         """Poses in the base frame of the j link frames and, last, the tip."""
         if not self.compiled:
-            return recursion.forward_kinematics(self.robot, q)
+            return np.asarray(import_module(_RECURSION).forward_kinematics(self.robot, q))
         links = np.empty((len(q), self.robot.joints, 4, 4))
         self.kernel.poses(np.ascontiguousarray(q, float), links)
         return np.concatenate([links, links[:, -1:] @ self.robot.tip], axis=1)
@@ -170,18 +175,20 @@ class RegressorEngine:
         """Write columns of Y for samples first <= s < last, each contiguous over samples.
 
         Y[s, i, c] * weights[s, i] goes to out[place[i, c] + s - first] where place is not negative
-        and c belongs to link i or a later one; the other entries of Y are zero. Arrays must be
+        and joint i moves the link of c; the other entries of Y are zero. Arrays must be
         contiguous doubles.
         """
         if self.compiled:
             self.kernel.columns(q, v, a, first, last, place, weights, out)
             return
         part = slice(first, last)
-        rows = recursion.regressor(self.robot, q[part], v[part], a[part], gravity=self.gravity)
+        rows = import_module(_RECURSION).regressor(
+            self.robot, q[part], v[part], a[part], gravity=self.gravity
+        )
         if weights is not None:
             rows *= weights[part, :, None]
         for i in range(self.robot.joints):
-            for c in range(*self.robot.layout.from_link(i).indices(self.robot.layout.size)):
+            for c in self.robot.layout.columns_of_joint(i):
                 if place[i, c] >= 0:
                     out[place[i, c] : place[i, c] + last - first] = rows[:, i, c]
 
@@ -236,10 +243,10 @@ def regressor_tiles(
     a: Float[Array, "n j"],
     columns: Int[Array, " b"] | None = None,
 ) -> list[tuple[Int[Array, " c"], Float[Array, "c n"]]]:
-    """Regressor Y joint by joint and column by column, without the zeros of a serial chain.
+    """Regressor Y joint by joint and column by column, without columns that are zero.
 
     Entry i is (indices, tile) with Y[:, i, indices] = tile.T and all other selected columns zero:
-    joint i moves links i and later only.
+    those of links that joint i does not move.
 
     Args:
         robot: Robot with its mounting.
@@ -251,7 +258,7 @@ def regressor_tiles(
     n, joints = q.shape
     layout = robot.layout
     selected = np.arange(layout.size) if columns is None else np.asarray(columns, int)
-    indices = [selected[selected >= layout.from_link(i).start] for i in range(joints)]
+    indices = [selected[np.isin(selected, layout.columns_of_joint(i))] for i in range(joints)]
     flat = np.empty(n * sum(len(joint_indices) for joint_indices in indices))
     offsets = np.full((joints, layout.size), -1, dtype=np.int64)
     tiles = []

@@ -12,11 +12,31 @@ The engine in `batch` is the compiled form of `regressor`; tests compare the two
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
+from importlib import import_module
+from typing import Any, TypeVar, cast
+
 import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.core.parameters import PER_LINK
-from taufit.robot import Robot
+from taufit.robot import Link, Robot
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def with_trees(function: F) -> F:
+    """Function of serial chains, replaced by its namesake in `dynamics.tree` for trees."""
+
+    @wraps(function)
+    def call(robot: Robot, *arguments: Any, **options: Any) -> Any:
+        if robot.is_tree:
+            of_trees = getattr(import_module("taufit.dynamics.tree"), function.__name__)
+            return of_trees(robot, *arguments, **options)
+        return function(robot, *arguments, **options)
+
+    return cast(F, call)
 
 
 def _cross(a: Float[Array, "... 3"], b: Float[Array, "... 3"]) -> Float[Array, "... 3"]:
@@ -31,12 +51,12 @@ def _cross(a: Float[Array, "... 3"], b: Float[Array, "... 3"]) -> Float[Array, "
 
 
 def joint_transforms(
-    robot: Robot, q: Float[Array, "n j"]
-) -> tuple[Float[Array, "n j 3 3"], Float[Array, "n j 3"]]:
+    robot: Robot, q: Float[Array, "n b"]
+) -> tuple[Float[Array, "n b 3 3"], Float[Array, "n b 3"]]:
     """Rotation and position of every link frame in the previous one: M exp([S] q)."""
     n = len(q)
-    rotations = np.empty((n, robot.joints, 3, 3))
-    positions = np.empty((n, robot.joints, 3))
+    rotations = np.empty((n, robot.bodies, 3, 3))
+    positions = np.empty((n, robot.bodies, 3))
     for i, link in enumerate(robot.links):
         w, u = link.screw[:3], link.screw[3:]
         base, origin = link.placement[:3, :3], link.placement[:3, 3]
@@ -73,18 +93,28 @@ def _motion(
         inverse_rotation = np.swapaxes(rotations[:, i], -1, -2)
         twist = _to_child(inverse_rotation, positions[:, i], twist)
         acceleration = _to_child(inverse_rotation, positions[:, i], acceleration)
-        step = link.screw * v[:, i, None]
-        bracket = np.concatenate(
-            [
-                _cross(twist[:, :3], step[:, :3]),
-                _cross(twist[:, 3:], step[:, :3]) + _cross(twist[:, :3], step[:, 3:]),
-            ],
-            -1,
-        )
-        acceleration = acceleration + bracket + link.screw * a[:, i, None]
-        twist = twist + step
+        twist, acceleration = _link_motion(link, twist, acceleration, v[:, i], a[:, i])
         twists[:, i], accelerations[:, i] = twist, acceleration
     return twists, accelerations
+
+
+def _link_motion(
+    link: Link,
+    twist: Float[Array, "n 6"],
+    acceleration: Float[Array, "n 6"],
+    v: Float[Array, " n"],
+    a: Float[Array, " n"],
+) -> tuple[Float[Array, "n 6"], Float[Array, "n 6"]]:
+    """Twist and acceleration behind a joint from those before it, both in the link's frame."""
+    step = link.screw * v[:, None]
+    bracket = np.concatenate(
+        [
+            _cross(twist[:, :3], step[:, :3]),
+            _cross(twist[:, 3:], step[:, :3]) + _cross(twist[:, :3], step[:, 3:]),
+        ],
+        -1,
+    )
+    return twist + step, acceleration + bracket + link.screw * a[:, None]
 
 
 def _to_child(
@@ -132,6 +162,7 @@ def _inertia_map(x: Float[Array, "n 3"]) -> Float[Array, "n 3 6"]:
     return out
 
 
+@with_trees
 def regressor(
     robot: Robot,
     q: Float[Array, "n j"],
@@ -162,6 +193,7 @@ def regressor(
     return out
 
 
+@with_trees
 def inverse_dynamics(
     robot: Robot,
     q: Float[Array, "n j"],
@@ -195,32 +227,7 @@ def inverse_dynamics(
     return torque
 
 
-def gravity_torque(robot: Robot, q: Float[Array, "n j"]) -> Float[Array, "n j"]:
-    """Gravity torque g(q)."""
-    zero = np.zeros_like(np.asarray(q, float))
-    return inverse_dynamics(robot, q, zero, zero)
-
-
-def coriolis_torque(
-    robot: Robot, q: Float[Array, "n j"], v: Float[Array, "n j"]
-) -> Float[Array, "n j"]:
-    """Coriolis and centrifugal torque C(q, v) v."""
-    return inverse_dynamics(robot, q, v, np.zeros_like(np.asarray(v, float)), gravity=np.zeros(3))
-
-
-def mass_matrix(robot: Robot, q: Float[Array, "n j"]) -> Float[Array, "n j j"]:
-    """Mass matrix M(q) of the links, column by column from unit accelerations without gravity."""
-    q = np.asarray(q, float)
-    zero = np.zeros_like(q)
-    columns = []
-    for i in range(robot.joints):
-        unit = zero.copy()
-        unit[:, i] = 1.0
-        columns.append(inverse_dynamics(robot, q, zero, unit, gravity=np.zeros(3)))
-    matrix = np.stack(columns, -1)
-    return np.asarray(0.5 * (matrix + np.swapaxes(matrix, -1, -2)))
-
-
+@with_trees
 def forward_kinematics(robot: Robot, q: Float[Array, "n j"]) -> Float[Array, "n k 4 4"]:
     """Poses in the base frame of the j link frames and, last, the tip."""
     q = np.asarray(q, float)
@@ -236,6 +243,7 @@ def forward_kinematics(robot: Robot, q: Float[Array, "n j"]) -> Float[Array, "n 
     return out
 
 
+@with_trees
 def jacobian(robot: Robot, q: Float[Array, "n j"]) -> Float[Array, "n 6 j"]:
     """Tip twist (angular; linear velocity of the tip's origin) in base axes, per joint velocity."""
     poses = forward_kinematics(robot, q)

@@ -82,7 +82,7 @@ def make_constraints(
             by default.
         rising: Whether friction must not decrease with speed up to there.
     """
-    layout, joints = model.layout, model.robot.joints
+    layout, bodies = model.layout, model.robot.bodies
     rows = _LinearInequalities(len(model.names))
     for i in np.flatnonzero(model.nonnegative):
         rows.add({int(i): 1.0}, 0.0, f"{model.names[i]} >= 0")
@@ -97,12 +97,12 @@ def make_constraints(
             label = f"centre of mass of {name} along {'xyz'[axis]}"
             rows.between({mass_index + 1 + axis: 1.0}, limits, label, per_mass=mass_index)
     if total_mass is not None:
-        masses = {layout.link(k).start: 1.0 for k in range(joints)}
+        masses = {layout.link(k).start: 1.0 for k in range(bodies)}
         rows.between(masses, total_mass, "total mass")
 
-    maps = [UNIT] * joints
-    links = list(range(joints))
-    floors = [margin * np.eye(4)] * joints
+    maps = [UNIT] * bodies
+    links = list(range(bodies))
+    floors = [margin * np.eye(4)] * bodies
     for name, (middle, axes) in (ellipsoid or {}).items():
         links.append(_link_index(model, name))
         maps.append(_ellipsoid_block(name, middle, axes))
@@ -225,7 +225,7 @@ def project_to_feasible(
     if signs:
         negative = model.nonnegative & (theta < 0.0)
         theta[negative] = 0.0
-    for k in range(model.robot.joints):
+    for k in range(model.robot.bodies):
         link_slice = model.layout.link(k)
         values, vectors = np.linalg.eigh(pseudo_inertia(theta[link_slice]))
         if values[0] < margin:
@@ -236,7 +236,7 @@ def project_to_feasible(
     return theta
 
 
-def smallest_eigenvalues(model: TorqueModel, theta: Float[Array, " p"]) -> Float[Array, " j"]:
+def smallest_eigenvalues(model: TorqueModel, theta: Float[Array, " p"]) -> Float[Array, " b"]:
     """Smallest eigenvalue of each link's pseudo-inertia; negative if not consistent."""
     links = model.layout.split(theta).links
     return np.linalg.eigvalsh(pseudo_inertia(links))[:, 0]

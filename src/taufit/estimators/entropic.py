@@ -28,7 +28,7 @@ from taufit.robot.inertia import from_pseudo_inertia, pseudo_inertia
 GRID = tuple(float(x) for x in 10.0 ** np.arange(-2.0, 5.0, 1.0))
 
 
-def prior_links(problem: EstimationProblem) -> tuple[Float[Array, "j 10"], tuple[int, ...]]:
+def prior_links(problem: EstimationProblem) -> tuple[Float[Array, "b 10"], tuple[int, ...]]:
     """Nominal links usable as a prior, and the indices of guessed ones.
 
     A link without mass, or one that is not consistent, becomes a ball of the mean mass of the
@@ -95,7 +95,7 @@ def entropic_least_squares(
 
     # If the data outweigh the prior by far, Newton steps from the nominal robot would be tiny:
     # follow the minimum from a prior weight equal to the data's down to the actual one.
-    weight = np.broadcast_to(np.asarray(weight, float), (layout.joints,))
+    weight = np.broadcast_to(np.asarray(weight, float), (layout.bodies,))
     largest_weight = float(weight.max())
     final_barrier = 1e-9 * max(largest_weight, 1.0)
     gap = information.cost(theta) / (2.0 * noise**2)
@@ -180,10 +180,10 @@ def _newton(
 ) -> Float[Array, " p"]:
     """Newton's method with back-tracking for one value of the barrier; to convergence if final."""
     # The prior weight is at least the barrier, so it decreases step by step.
-    layout, joints = limits.layout, limits.layout.joints
+    layout, bodies = limits.layout, limits.layout.bodies
     link_weight = np.maximum(weight, barrier)
     linear_term = linear.copy()
-    for k in range(joints):
+    for k in range(bodies):
         linear_term[layout.link(k)] *= link_weight[k]
     hessian0 = rows.T @ rows
     tolerance = 1e-9 * max(float(weight.max()), 1e-6) if is_final else 0.1 * barrier
@@ -201,8 +201,8 @@ def _newton(
         return float(
             0.5 * np.sum((rows @ x - target) ** 2)
             + linear_term @ x
-            - link_weight @ logs[:joints]
-            - barrier * (np.log(slack).sum() + logs[joints:].sum())
+            - link_weight @ logs[:bodies]
+            - barrier * (np.log(slack).sum() + logs[bodies:].sum())
         )
 
     current = value(theta)
@@ -214,7 +214,7 @@ def _newton(
         hessian = hessian0 + 1e-10 * np.diag(np.diag(hessian0) <= 0)
         for c, k in enumerate(limits.links):
             link_slice = layout.link(k)
-            link_force = link_weight[c] if c < joints else barrier
+            link_force = link_weight[c] if c < bodies else barrier
             product = inverse[c] @ limits.maps[c]
             gradient[link_slice] -= link_force * np.einsum("imm->i", product)
             hessian[link_slice, link_slice] += link_force * np.einsum(

@@ -109,7 +109,7 @@ def default_limits(robot: Robot) -> JointLimits:
     Prismatic joints without limits get half a metre either way, 1 m/s and 10 m/s^2.
     """
     limits = robot.limits
-    is_prismatic = np.array([link.is_prismatic for link in robot.links])
+    is_prismatic = robot.is_prismatic
     travel, speed = np.where(is_prismatic, 0.5, np.pi), np.where(is_prismatic, 1.0, 2.0)
     return JointLimits(
         np.where(np.isfinite(limits.lower), limits.lower, -travel),

@@ -30,6 +30,9 @@ EXPORTS: dict[str, ExportFormat] = {
     "casadi": ExportFormat(".casadi", write_casadi, predict=smooth_torque),
 }
 
+# Formats that hold trees and bound joints.
+_TREE_ENDINGS = (".json",)
+
 
 def export_model(
     model: FittedModel, path: str | os.PathLike[str], *, format: str | None = None
@@ -73,4 +76,6 @@ def write_export(
             raise TaufitError(f"format {format!r} is not known: use {', '.join(EXPORTS)}.")
         format = EXPORTS[format]
     require_fitted(model, "export")
+    if format.ending not in _TREE_ENDINGS:
+        model.robot.require_serial(f"export as {format.ending}")
     return format.write(model, Path(c_name(model) + format.ending if path is None else path))

@@ -311,11 +311,7 @@ def fitted_model(
     ).with_values(estimate.values)
     if model.has("rotor"):
         rotors = estimate.values[model.layout.block_slice("rotor")]
-        links = tuple(
-            replace(link, rotor_inertia=float(rotor))
-            for link, rotor in zip(fitted.robot.links, rotors, strict=True)
-        )
-        fitted = fitted.with_robot(replace(fitted.robot, links=links))
+        fitted = fitted.with_robot(fitted.robot.with_rotor_inertias(rotors))
     correlation = estimate.settings.get("correlation_samples")
     # Initially equal for all friction states.
     residuals = Residuals(by_state=np.tile(estimate.torque_rms, (len(STATES), 1)))
@@ -361,8 +357,8 @@ def identifiable_from_data(
     """
     base = estimate.base
     prior, _, _ = gaussian_prior(model)
-    link_weight = np.broadcast_to(np.asarray(link_weight, float), (model.layout.joints,))
-    for k in range(model.layout.joints):
+    link_weight = np.broadcast_to(np.asarray(link_weight, float), (model.layout.bodies,))
+    for k in range(model.layout.bodies):
         link_slice = model.layout.link(k)
         prior[link_slice, link_slice] *= max(float(link_weight[k]), 1e-6)
     links = np.flatnonzero(np.diag(prior) > 0.0)

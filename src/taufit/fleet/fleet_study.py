@@ -99,6 +99,7 @@ def study_fleet(  # noqa: PLR0913 - the public call has one keyword per choice
         >>> [one.robot for one in found.robots if one.is_outlier]  # doctest: +SKIP
         ['cell_17']
     """
+    robot.require_serial("a fleet study")
     files, repeats = without_repeats(find_fleet_files(path, by), allow=allow_repeats)
     engine = engine or Processes()
     accumulate = _make_accumulator(robot, files, cutoff_hz, reader or Reader())

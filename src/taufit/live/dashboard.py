@@ -37,7 +37,7 @@ def dashboard(session: Session, robot: Robot, endpoint: Endpoint, *, about: str)
             "token": endpoint.token,
             "fields": SAMPLE_FIELDS,
             "joints": robot.joint_names,
-            "prismatic": [link.is_prismatic for link in robot.links],
+            "prismatic": robot.is_prismatic.tolist(),
             "chain": kinematic_chain(robot),
             "playback": session.playback,
         }

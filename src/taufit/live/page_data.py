@@ -100,6 +100,7 @@ def kinematic_chain(robot: Robot) -> dict[str, Any]:
     from taufit.dynamics import forward_kinematics
     from taufit.robot.mounting import rotation_rpy
 
+    robot.require_serial("the live page")
     poses = forward_kinematics(robot, np.zeros((1, robot.joints)))[0, :, :3, 3]
     steps = np.diff(np.vstack([np.zeros(3), poses]), axis=0)
     reach = float(np.linalg.norm(steps, axis=1).sum())

@@ -43,7 +43,8 @@ class CompiledTorque:
         self._joints = model.robot.joints
         self._needs_temperature = needs(model.term_sum, "temperature")
         self._by_memory: Any = None
-        self._steady = self._program(model.steady_state()) if _kernel is not None else None
+        has_kernel = _kernel is not None and not model.robot.is_tree
+        self._steady = self._program(model.steady_state()) if has_kernel else None
         if self._steady is None:
             return
         links = model.values[model.layout.links]

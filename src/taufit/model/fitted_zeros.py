@@ -61,13 +61,9 @@ def zero_offsets_of_model(model: FittedModel) -> tuple[FittedZero, ...]:
     values = robot.joint_zeros or (0.0,) * robot.joints
     unobservable = model.training.hidden_zeros
     return tuple(
-        FittedZero(
-            link.joint,
-            float(value),
-            float(joint_std),
-            link.is_prismatic,
-            link.joint not in unobservable,
+        FittedZero(name, float(value), float(joint_std), bool(slides), name not in unobservable)
+        for name, slides, value, joint_std in zip(
+            robot.joint_names, robot.is_prismatic, values, std, strict=True
         )
-        for link, value, joint_std in zip(robot.links, values, std, strict=True)
         if joint_std > 0.0
     )

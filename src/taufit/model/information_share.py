@@ -28,7 +28,7 @@ class InformationShare:
         terms: Share of each friction term of each joint; 0 where it is fixed at zero.
     """
 
-    links: Annotated[Float[Array, " j"], Limits(low=0.0)]
+    links: Annotated[Float[Array, " l"], Limits(low=0.0)]
     terms: Annotated[Float[Array, "j k"], Limits(low=0.0)]
 
     def to_dict(self) -> dict[str, Any]:
@@ -80,5 +80,5 @@ def measured_speed_range(model: FittedModel) -> MeasuredSpeedRange | None:
         return None
     rated = np.asarray(model.robot.limits.velocity, float)
     rated = np.where(np.isfinite(rated) & (rated > 0.0), rated, np.inf)
-    units = tuple("m/s" if link.is_prismatic else "rad/s" for link in model.robot.links)
+    units = tuple("m/s" if slides else "rad/s" for slides in model.robot.is_prismatic)
     return MeasuredSpeedRange(np.asarray(measured.largest, float), rated, units)

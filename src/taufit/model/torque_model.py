@@ -85,7 +85,7 @@ class TorqueModel:
     @cached_property
     def layout(self) -> ParameterLayout:
         """Layout of the parameter vector theta."""
-        return ParameterLayout.from_terms(self.robot.joints, self.all_terms)
+        return ParameterLayout.from_terms(self.robot.layout, self.all_terms)
 
     @property
     def all_terms(self) -> tuple[Term, ...]:

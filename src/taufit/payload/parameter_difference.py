@@ -143,7 +143,7 @@ def paper_relations(
         f"the relations printed in [Xu2024] hold for arms built like a UR10, in modified DH "
         f"frames; {model.robot.name} is not one. Use the method difference: it holds for any."
     )
-    if model.robot.joints != 6:
+    if model.robot.joints != 6 or model.robot.is_tree:
         raise not_ur_error
     origin = model.robot.placements[:, :3, 3]
     lengths = {"a3": origin[2, 0], "a4": origin[3, 0], "d5": origin[4, 1], "d6": -origin[5, 1]}

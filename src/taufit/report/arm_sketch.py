@@ -9,9 +9,11 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 from taufit.core.number_text import fixed
 from taufit.dynamics import forward_kinematics
+from taufit.dynamics.tree import link_poses
 from taufit.report.palette import css
 from taufit.robot import Robot
 from taufit.robot.mounting import rotation_rpy
+from taufit.robot.tree import TreeRobot
 
 _WIDTH, _HEIGHT, _MARGIN = 320.0, 300.0, 26.0
 _YAW, _PITCH = -0.7, 0.35
@@ -35,9 +37,10 @@ def arm_sketch(
         point: Point in base axes [m].
     """
     base = rotation_rpy(*robot.mounting)
-    poses = forward_kinematics(robot, position[None])[0]
-    joints = np.vstack([np.zeros(3), poses[:, :3, 3]]) @ base.T
-    reach = max(float(np.linalg.norm(np.diff(joints, axis=0), axis=1).sum()), 0.1)
+    chains = [points @ base.T for points in _branches(robot, position[None])]
+    joints = np.concatenate(chains)
+    steps = [np.linalg.norm(np.diff(chain, axis=0), axis=1).sum() for chain in chains]
+    reach = max(float(max(steps)), 0.1)
     size = 0.0 if force is None else float(np.linalg.norm(force))
     arrow = None
     if force is not None and point is not None and size > 0.0:
@@ -57,7 +60,7 @@ def arm_sketch(
             [_WIDTH / 2 + flat_points[:, 0], (_HEIGHT - 24) / 2 - flat_points[:, 1]]
         )
 
-    parts = [_floor(pixels, reach), _capsules(pixels(joints))]
+    parts = [_floor(pixels, reach), *(_capsules(pixels(chain)) for chain in chains)]
     if arrow is not None:
         parts.append(_arrow(pixels(arrow), size))
     bar = _round_length(0.35 * reach)
@@ -67,6 +70,15 @@ def arm_sketch(
         f'aria-label="{html.escape(label, quote=True)}" style="width:100%;max-width:360px;'
         f'display:block;background:{css("card")};border-radius:8px">{"".join(parts)}</svg>'
     )
+
+
+def _branches(robot: Robot, position: Float[Array, "1 j"]) -> list[Float[Array, "k 3"]]:
+    """Points from the base to the tip, or to every end of a tree, in base axes."""
+    if not isinstance(robot, TreeRobot):
+        return [np.vstack([np.zeros(3), forward_kinematics(robot, position)[0, :, :3, 3]])]
+    origins = link_poses(robot, position)[0, :, :3, 3]
+    ends = [b for b in range(robot.bodies) if b not in robot.parents]
+    return [np.vstack([np.zeros(3), origins[robot.path(b)]]) for b in ends]
 
 
 def _project(points: Float[Array, "k 3"]) -> Float[Array, "k 2"]:

@@ -207,7 +207,7 @@ def _torque_charts(result: ContactRun, model: FittedModel) -> list[str]:
     marks = _marks(result)
     charts = []
     for j in range(joints):
-        unit = "N" if model.robot.links[j].is_prismatic else "N m"
+        unit = "N" if model.robot.is_prismatic[j] else "N m"
         largest = float(np.abs(result.torque[:, j]).max()) if len(result.torque) else 0.0
         series = [
             Series(

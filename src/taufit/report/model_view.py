@@ -151,11 +151,11 @@ class ModelView:
 
     def torque_unit(self, joint: int) -> str:
         """Unit of the generalised force of a joint."""
-        return "N" if self.model.robot.links[joint].is_prismatic else "N m"
+        return "N" if self.model.robot.is_prismatic[joint] else "N m"
 
     def speed_unit(self, joint: int) -> str:
         """Unit of the velocity of a joint."""
-        return "m/s" if self.model.robot.links[joint].is_prismatic else "rad/s"
+        return "m/s" if self.model.robot.is_prismatic[joint] else "rad/s"
 
     @staticmethod
     def command(*words: object) -> str:

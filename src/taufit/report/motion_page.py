@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 def robot_animation(robot: Robot, motion: Motion, caption: str, frames: int = 240) -> str:
     """HTML of an animation: base, joints and tip in world axes, with the path of the tip."""
+    robot.require_serial("the animation of a motion")
     time = np.linspace(0.0, motion.duration, frames)
     q, _, _ = motion.at(time)
     poses = forward_kinematics(robot, q)

@@ -68,9 +68,10 @@ def validate_robot(robot: Robot) -> Robot:
             raise RobotError(
                 f"{robot.name} has two {kind} called {duplicate!r}: give each its own name."
             )
-    for i, link in enumerate(robot.links):
+    for link in robot.links:
         _check_link(link)
-        _check_limits(robot, i, f"joint {link.joint!r}")
+    for i, name in enumerate(robot.joint_names):
+        _check_limits(robot, i, f"joint {name!r}")
     _check_drives(robot.drives)
     return robot
 
@@ -127,9 +128,9 @@ def description_warnings(robot: Robot) -> tuple[str, ...]:
     if impossible:
         warnings.append("nominal inertia is physically impossible for " + ", ".join(impossible))
     unlimited = [
-        link.joint
-        for i, link in enumerate(robot.links)
-        if not np.isfinite(robot.limits.velocity[i])
+        name
+        for name, limit in zip(robot.joint_names, robot.limits.velocity, strict=True)
+        if not np.isfinite(limit)
     ]
     if unlimited:
         warnings.append("no velocity limit for " + ", ".join(unlimited))

@@ -21,11 +21,12 @@ _LARGEST = 1e12
 def robot_from_field(data: Field) -> Robot:
     """Inverse of `Robot.to_dict`."""
     links = tuple(_link(item) for item in data["links"].required().items())
-    joints = len(links)
-    if not 1 <= joints <= MAX_JOINTS:
+    bodies, is_tree = len(links), not data["binding"].missing
+    if not 1 <= bodies <= MAX_JOINTS:
         data["links"].fail(f"1 to {MAX_JOINTS} links")
+    joints = len(list(data["coordinates"].required().items())) if is_tree else bodies
     for key, names in (("joint", [x.joint for x in links]), ("name", [x.name for x in links])):
-        if len(set(names)) < joints:
+        if len(set(names)) < bodies:
             data["links"].fail(f"links that each have their own {key}")
     limits, slopes = data["limits"].required(), data["length_slopes"]
     lengths = tuple(_length(item) for item in data["lengths"].items())
@@ -41,15 +42,19 @@ def robot_from_field(data: Field) -> Robot:
         ),
         drives=_drives(data["drives"].required(), joints),
         mounting=_triple(data["mounting"]),
-        tip=_pose(data["tip"]),
+        tip=read_pose(data["tip"]),
         lengths=lengths,
         source=data["source"].text(""),
         urdf=None if data["urdf"].missing else _urdf(data["urdf"], links),
-        length_slopes=_length_slopes(slopes, len(lengths), joints),
+        length_slopes=_length_slopes(slopes, len(lengths), bodies),
         joint_zeros=_joint_zeros(data["joint_zeros"], joints),
         compensators=read_compensators(data["compensators"], joints),
     )
     _require_ordered_limits(robot.limits, limits)
+    if is_tree:
+        from taufit.robot.tree import tree_from_field
+
+        return tree_from_field(robot, data)
     return robot
 
 
@@ -95,7 +100,7 @@ def _link(data: Field) -> Link:
         return Link(
             data["name"].text(),
             data["joint"].text(),
-            _pose(data["placement"]),
+            read_pose(data["placement"]),
             screw,
             parameters,
             rotor_inertia,
@@ -104,7 +109,8 @@ def _link(data: Field) -> Link:
         raise RobotError(f"{data.source}: {data.path}: {error}") from None
 
 
-def _pose(data: Field) -> Float[Array, "4 4"]:
+def read_pose(data: Field) -> Float[Array, "4 4"]:
+    """Homogeneous matrix of a pose."""
     pose = data.required().matrix(4, 4)
     rotation = np.clip(pose[:3, :3], -2.0, 2.0)
     if (

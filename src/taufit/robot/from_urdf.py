@@ -5,6 +5,7 @@ Meshes are not opened and may be missing.
 
 from __future__ import annotations
 
+from collections.abc import Container
 from contextlib import suppress
 from dataclasses import dataclass
 from xml.etree import ElementTree
@@ -50,7 +51,8 @@ def from_urdf(
     Default `base` is the root; default `tip` ends the chain with most moving joints, and a tie is
     an
     error. Link frames are the child frames of the joints. The inertia of links connected by fixed
-    joints, or by joints outside the chain (at zero), is added.
+    joints, or by joints outside the chain (at zero), is added. A joint that mimics another one of
+    the chain is bound to it (`TreeRobot`).
 
     Angles within 1e-5 of a multiple of 45 degrees are rounded to it.
     """
@@ -66,6 +68,10 @@ def from_urdf(
     if len(moving) > MAX_JOINTS:
         raise RobotError(f"{len(moving)} joints are more than a serial arm has ({MAX_JOINTS}).")
     for joint in moving:
+        if _mimics_one_of(joint, moving):
+            from taufit.robot.urdf_tree import tree_from_urdf
+
+            return tree_from_urdf(text, tips=(tip_link,), base=base, source=source)
         _require_single_axis(joint)
 
     on_chain = {joint.name for joint in chain}
@@ -289,13 +295,18 @@ def _joint_limits(joint: _Joint) -> tuple[float, float, float, float, float]:
     return lower, upper, velocity, acceleration, effort
 
 
-def _require_single_axis(joint: _Joint) -> None:
+def _mimics_one_of(joint: _Joint, others: list[_Joint]) -> bool:
+    mimic = joint.element.find("mimic")
+    return mimic is not None and mimic.get("joint") in {x.name for x in others if x is not joint}
+
+
+def _require_single_axis(joint: _Joint, bound: Container[str] = ()) -> None:
     if joint.kind in ("floating", "planar"):
         raise RobotError(
             f"joint {joint.name!r} is {joint.kind}: taufit needs joints with one axis. Start the "
             "chain behind it with --base."
         )
-    if joint.element.find("mimic") is not None:
+    if joint.element.find("mimic") is not None and joint.name not in bound:
         raise RobotError(
             f"joint {joint.name!r} mimics another joint: taufit needs independent joints. End the "
             f"chain before it, for example with --tip {joint.parent}."

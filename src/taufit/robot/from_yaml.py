@@ -24,8 +24,13 @@ from taufit.robot.pose import pose_from_rpy
 from taufit.robot.robot import Drives, JointLimits, Link, Robot
 
 CONVENTIONS = ("standard", "modified", "screws", "frames")
-_TOP_KEYS = ("name", "source", "convention", "angles", "mounting", "tip", "drives", "joints")
+_TREE_KEYS = ("parent", "moves_with", "coordinates", "tips")
+_TOP_KEYS = (
+    *("name", "source", "convention", "angles", "mounting", "tip", "drives", "joints"),
+    *_TREE_KEYS[2:],
+)
 _JOINT_KEYS = (
+    *_TREE_KEYS[:2],
     *("name", "link", "type", "lower", "upper", "velocity", "acceleration", "torque"),
     *("mass", "com", "inertia", "parameters", "rotor_inertia"),
     *("gear_ratio", "torque_constant", "gain", "gain_std", "zero", "compensator"),
@@ -64,6 +69,12 @@ def from_yaml(text: str) -> Robot:
 
     is_prismatic = tuple(_is_prismatic(row, i) for i, row in enumerate(rows))
     robot = _geometry(data, rows, is_prismatic, convention, scale)
+    if any(key in part for part in (data, *rows) for key in _TREE_KEYS):
+        from taufit.robot.yaml_tree import tree_from_rows
+
+        robot, rows = tree_from_rows(robot, data, rows, scale)
+        is_prismatic = tuple(robot.is_prismatic.tolist())
+        robot = replace(robot, limits=_limits(rows, is_prismatic, scale))
     zeros = [
         _angle(row.get("zero", 0.0), f"zero of joint {i + 1}", 1.0 if is_prismatic[i] else scale)
         for i, row in enumerate(rows)
@@ -94,7 +105,7 @@ def _geometry(
     common: dict[str, Any] = {
         "name": str(data.get("name", "arm")),
         "source": str(data.get("source", "")).strip(),
-        "tip": _pose(data.get("tip"), scale),
+        "tip": read_tip(data.get("tip"), scale),
         "limits": _limits(rows, is_prismatic, scale),
     }
     rotors = np.array([_joint_number(row, "rotor_inertia", i, 0.0) for i, row in enumerate(rows)])
@@ -276,7 +287,8 @@ def _mounting(value: Any, scale: float) -> tuple[float, float, float]:
     return tuple(_angle(x, "mounting", scale) for x in value)  # type: ignore[return-value]
 
 
-def _pose(value: Any, scale: float) -> Float[Array, "4 4"]:
+def read_tip(value: Any, scale: float) -> Float[Array, "4 4"]:
+    """Pose of a tip in its link's frame."""
     if value is None:
         return np.eye(4)
     if not isinstance(value, dict):

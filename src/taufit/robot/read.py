@@ -39,19 +39,22 @@ def read_robot(
     mounting: str | Sequence[float] | None = None,
     expand: bool = True,
     hold: Mapping[str, float] | None = None,
+    joints: Sequence[str] = (),
 ) -> Robot:
     """Read a robot from a bundled name, a .urdf, a .xacro, an MJCF .xml or a .yaml.
 
     Args:
         path_or_name: File, or one of `bundled_robots()`.
         base: First link of the chain (URDF and xacro).
-        tip: Last link of the chain (URDF and xacro).
+        tip: Last link of the chain (URDF and xacro); several for a tree, separated by commas.
         mounting: "ground", "ceiling", "wall", "ROLL,PITCH,YAW" in degrees, or three angles in
             radians; None keeps that of the description.
         expand: Whether xacro files, whose expressions are evaluated, may be read; False for names
             from a file.
         hold: Joints that stand still, with their position [rad or m]: fixed joints of the chain
             (URDF and xacro).
+        joints: Recorded joints, in recorded order: the part of a whole robot that they move (URDF
+            and xacro), in place of `tip`.
 
     Example:
         >>> import taufit
@@ -67,7 +70,7 @@ def read_robot(
                 f"{name} is named by a file, and a xacro evaluates what is in it: name it yourself "
                 "(ROBOT, --robot)."
             )
-        robot = _read_description(name, base, tip, hold or {})
+        robot = _read_description(name, base, tip, hold or {}, joints)
     except MissingExtraError:
         raise
     except RobotError as error:
@@ -90,7 +93,11 @@ def description_text(path: Path) -> str:
 
 
 def _read_description(
-    name: str, base: str | None, tip: str | None, held: Mapping[str, float]
+    name: str,
+    base: str | None,
+    tip: str | None,
+    held: Mapping[str, float],
+    joints: Sequence[str] = (),
 ) -> Robot:
     path = Path(name)
     suffix = path.suffix.lower()
@@ -121,6 +128,12 @@ def _read_description(
 
             text = hold_joints(text, held)
         kind = "xacro" if suffix == ".xacro" else "URDF"
+        if joints or (tip is not None and "," in tip):
+            from taufit.robot.urdf_tree import tree_from_urdf
+
+            tips = tuple(part.strip() for part in tip.split(",")) if tip and not joints else ()
+            source = f"{kind} {path.name}"
+            return tree_from_urdf(text, recorded=joints, tips=tips, base=base, source=source)
         return from_urdf(text, base=base, tip=tip, source=f"{kind} {path.name}")
     elif suffix in (".yaml", ".yml"):
         text = _read_text(path)
@@ -129,7 +142,7 @@ def _read_description(
             f"{name}: a robot is read from .urdf, .xacro or .yaml, not from {suffix}. "
             f"Bundled are {', '.join(bundled)}."
         )
-    if base is not None or tip is not None or held:
+    if base is not None or tip is not None or held or joints:
         raise RobotError(
             f"{name} is one chain already: --base, --tip and --hold are for URDF and xacro."
         )

@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from taufit.core.arrays import Array, Float
+from taufit.core.arrays import Array, Bool, Float
 from taufit.core.errors import RobotError
 from taufit.core.names import clean_name, printable
 from taufit.core.notebook_display import NotebookDisplay
 from taufit.core.parameters import PER_LINK, LinkLayout
 from taufit.robot.compensator import Compensator
 from taufit.robot.mounting import MOUNTINGS, gravity_in_base
-from taufit.robot.pose import screw_motion
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -138,7 +137,7 @@ class Robot(NotebookDisplay):
     lengths: tuple[tuple[str, float], ...] = ()
     source: str = ""
     urdf: str | None = None
-    length_slopes: Float[Array, "l j 9"] = field(default_factory=lambda: np.zeros((0, 0, 9)))
+    length_slopes: Float[Array, "l k 9"] = field(default_factory=lambda: np.zeros((0, 0, 9)))
     joint_zeros: tuple[float, ...] = ()
     compensators: tuple[Compensator, ...] = ()
 
@@ -152,8 +151,26 @@ class Robot(NotebookDisplay):
 
     @property
     def joints(self) -> int:
-        """Number of joints."""
+        """Number of recorded joints; a tree may have more links (`bodies`)."""
         return len(self.links)
+
+    @property
+    def bodies(self) -> int:
+        """Number of moving links."""
+        return len(self.links)
+
+    @property
+    def is_tree(self) -> bool:
+        """Whether links branch or joints are bound to others (`TreeRobot`)."""
+        return False
+
+    def require_serial(self, task: str) -> None:
+        """Raise for a tree, which `task` does not cover."""
+
+    @property
+    def is_prismatic(self) -> Bool[Array, " j"]:
+        """Mask of joints that slide."""
+        return np.array([self.links[b].is_prismatic for b in self.carriers])
 
     @property
     def joint_names(self) -> tuple[str, ...]:
@@ -182,13 +199,27 @@ class Robot(NotebookDisplay):
         return np.concatenate([link.parameters for link in self.links])
 
     @property
+    def carriers(self) -> Sequence[int]:
+        """Link that has the rotor inertia and unit of each joint."""
+        return range(self.joints)
+
+    @property
     def rotor_inertias(self) -> Float[Array, " j"]:
-        return np.array([link.rotor_inertia for link in self.links])
+        return np.array([self.links[b].rotor_inertia for b in self.carriers])
 
     @property
     def parameter_names(self) -> tuple[str, ...]:
         """Names of the inertial parameters: link_1.m, link_1.hx, ..."""
         return self.layout.names
+
+    @property
+    def tip_robots(self) -> tuple[Robot, ...]:
+        """Robot for every tip that may carry a load, with that tip in use."""
+        return (self,)
+
+    def bind(self, motion: Float[Array, "*n j"]) -> Float[Array, "*n b"]:
+        """Velocity, or change of position, of every link's joint from that of the recorded ones."""
+        return motion
 
     @property
     def layout(self) -> LinkLayout:
@@ -206,76 +237,38 @@ class Robot(NotebookDisplay):
             return self
         return replace(self, mounting=(roll, pitch, yaw))
 
-    def with_parameters(self, parameters: Float[Array, " p"] | Float[Array, "j 10"]) -> Robot:
+    def with_parameters(self, parameters: Float[Array, " p"] | Float[Array, "b 10"]) -> Robot:
         """Copy with other inertial parameters (10 j, link after link)."""
-        rows = np.asarray(parameters, float).reshape(self.joints, PER_LINK)
+        rows = np.asarray(parameters, float).reshape(self.bodies, PER_LINK)
         links = tuple(
             replace(link, parameters=row.copy()) for link, row in zip(self.links, rows, strict=True)
         )
         return replace(self, links=links)
 
+    def with_rotor_inertias(self, rotors: Float[Array, " j"]) -> Robot:
+        """Copy with other rotor inertias [kg m^2 or kg]."""
+        links = list(self.links)
+        for b, rotor in zip(self.carriers, rotors, strict=True):
+            links[b] = replace(links[b], rotor_inertia=float(rotor))
+        return replace(self, links=tuple(links))
+
     def with_joint_zeros(self, zeros: Sequence[float] | Float[Array, " j"]) -> Robot:
         """Copy with other joint zero offsets: joint position = recorded + zero.
 
-        M exp([S] (q + zero)) = (M exp([S] zero)) exp([S] q), so only placements change, and
-        recorded
-        positions can be used unchanged. Limits refer to recorded positions.
+        Limits refer to recorded positions.
 
         Args:
             zeros: Offset per joint [rad or m], replacing the existing ones.
         """
-        zeros = tuple(float(zero) for zero in zeros)
-        if len(zeros) not in (0, self.joints) or not np.all(np.isfinite(zeros)):
-            raise RobotError(
-                f"{self.name} has {self.joints} joints; joint zeros are as many numbers, or none."
-            )
-        offsets = np.zeros(self.joints) if not zeros else np.array(zeros)
-        change = offsets - (np.array(self.joint_zeros) if self.joint_zeros else 0.0)
-        links = tuple(
-            replace(link, placement=link.placement @ screw_motion(link.screw, float(step)))
-            if step
-            else link
-            for link, step in zip(self.links, change, strict=True)
-        )
-        compensators = tuple(
-            replace(compensator, angle=compensator.angle + float(change[compensator.joint]))
-            for compensator in self.compensators
-        )
-        zeros = zeros if np.any(offsets) else ()
-        return replace(self, links=links, joint_zeros=zeros, compensators=compensators)
+        from taufit.robot.geometry import change_joint_zeros
+
+        return change_joint_zeros(self, zeros)
 
     def with_lengths(self, values: Mapping[str, float]) -> Robot:
-        """Copy with some of its named lengths changed [m].
+        """Copy with some of its named lengths changed [m]."""
+        from taufit.robot.geometry import change_lengths
 
-        Rotations do not depend on lengths and positions do so linearly, hence
-        geometry(l + dl) = geometry(l) + slopes dl.
-        """
-        if self.joint_zeros:
-            return self.with_joint_zeros(()).with_lengths(values).with_joint_zeros(self.joint_zeros)
-        length_names = [name for name, _ in self.lengths]
-        unknown = [name for name in values if name not in length_names]
-        if unknown or len(self.length_slopes) != len(length_names):
-            available = (
-                ", ".join(length_names) if len(self.length_slopes) == len(length_names) else "none"
-            )
-            raise RobotError(
-                f"{self.name} has no length {unknown[0] if unknown else length_names[0]!r} that "
-                "can be "
-                f"changed; it has {available}."
-            )
-        change = np.array([values.get(name, value) - value for name, value in self.lengths])
-        geometry_change = (
-            np.einsum("l,ljk->jk", change, self.length_slopes) if length_names else None
-        )
-        if geometry_change is None:
-            return self
-        links = []
-        for link, step in zip(self.links, geometry_change, strict=True):
-            placement = link.placement.copy()
-            placement[:3, 3] += step[:3]
-            links.append(replace(link, placement=placement, screw=link.screw + step[3:]))
-        lengths = tuple((name, float(values.get(name, value))) for name, value in self.lengths)
-        return replace(self, links=tuple(links), lengths=lengths)
+        return change_lengths(self, values)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON; inverse of `from_dict`."""

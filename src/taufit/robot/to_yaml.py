@@ -9,6 +9,8 @@ import yaml
 
 from taufit.robot.compensator import COMPENSATOR_KEYS
 from taufit.robot.robot import Link, Robot
+from taufit.robot.tree import TreeRobot
+from taufit.robot.yaml_tree import tree_rows
 
 
 def _joint_row(robot: Robot, link: Link, i: int) -> dict[str, Any]:
@@ -50,7 +52,11 @@ def to_yaml(robot: Robot) -> str:
     """YAML in frames, from which `from_yaml` creates an equal robot."""
     drives = robot.drives
     as_written = robot.with_joint_zeros(())
-    joints = [_joint_row(robot, link, i) for i, link in enumerate(as_written.links)]
+    tree_data: dict[str, Any] = {}
+    if isinstance(as_written, TreeRobot):
+        joints, tree_data = tree_rows(as_written, lambda link, i: _joint_row(robot, link, i))
+    else:
+        joints = [_joint_row(robot, link, i) for i, link in enumerate(as_written.links)]
     data = {
         "name": robot.name,
         "source": robot.source,
@@ -58,6 +64,7 @@ def to_yaml(robot: Robot) -> str:
         "mounting": [float(x) for x in robot.mounting],
         "tip": {"xyz": robot.tip[:3, 3].tolist(), "rotation": robot.tip[:3, :3].tolist()},
         "drives": {"side": drives.side, "coupling": drives.coupling.tolist()},
+        **tree_data,
         "joints": joints,
     }
     return str(yaml.safe_dump(data, sort_keys=False, width=120, allow_unicode=True))

@@ -96,6 +96,7 @@ def _axis_pose(screw: Float[Array, " 6"]) -> Float[Array, "4 4"]:
 
 
 def _require_revolute(robot: Robot) -> None:
+    robot.require_serial("a servo model")
     prismatic = [link.joint for link in robot.links if link.is_prismatic]
     if prismatic:
         raise RobotError(

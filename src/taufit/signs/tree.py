@@ -62,7 +62,7 @@ def nominal_bounds(model: TorqueModel) -> tuple[Float[Array, " p"], Float[Array,
     if not np.any(nominal[layout.links]):
         return None
     lower, upper = np.full(layout.size, -np.inf), np.full(layout.size, np.inf)
-    for k in range(layout.joints):
+    for k in range(layout.bodies):
         link_values = nominal[layout.link(k)]
         mass, inertia = link_values[0], link_values[4:].max()
         if mass <= 0.0 or inertia <= 0.0:
@@ -229,7 +229,7 @@ class FeasibleDistance:
                 lower_bounds.append(np.asarray(values)[finite])
         linear, bound = np.vstack(lower_rows), np.concatenate(lower_bounds)
         cones = np.zeros((model.layout.links.stop, width))
-        for link in range(model.robot.joints):
+        for link in range(model.robot.bodies):
             link_slice = model.layout.link(link)
             cones[link_slice, link_slice] = (
                 limits.maps[link][:, _ROW, _COLUMN] * _TRIANGLE_SCALE

@@ -146,6 +146,7 @@ def build_arm(
         payload: Ten parameters in the frame of the last link, rigidly attached to it.
     """
     mujoco = import_mujoco()
+    robot.require_serial("simulation")
     require_consistent_links(robot)
     spec = mujoco.MjSpec()
     spec.option.gravity = robot.gravity

@@ -149,14 +149,11 @@ def _robot(page: Field) -> Robot:
         flat = bool(rows.value) and not isinstance(rows.value[0], list)
         size = len(robot.parameters)
         robot = robot.with_parameters(
-            rows.numbers(size) if flat else rows.matrix(joints, size // joints).ravel()
+            rows.numbers(size) if flat else rows.matrix(robot.bodies, 10).ravel()
         )
     if not page["rotor"].missing:
         rotors = page["rotor"].numbers(joints, low=0.0).tolist()
-        links = tuple(
-            replace(link, rotor_inertia=x) for link, x in zip(robot.links, rotors, strict=True)
-        )
-        robot = replace(robot, links=links)
+        robot = robot.with_rotor_inertias(np.array(rotors))
     if not page["gain"].missing:
         gain = page["gain"].numbers(joints, above=0.0)
         robot = replace(robot, drives=replace(robot.drives, gain=gain))
@@ -187,12 +184,7 @@ def typical_rotor(robot: Robot) -> Robot:
     """Robot with rotor inertias if it has none: 0.3 % of the rated torque of each joint."""
     if np.any(robot.rotor_inertias > 0.0):
         return robot
-    rated_torque = _rated_torque(robot)
-    links = tuple(
-        replace(link, rotor_inertia=float(0.003 * x))
-        for link, x in zip(robot.links, rated_torque, strict=True)
-    )
-    return replace(robot, links=links)
+    return robot.with_rotor_inertias(0.003 * np.asarray(_rated_torque(robot), float))
 
 
 def _rated_torque(robot: Robot) -> Any:

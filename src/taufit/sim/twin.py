@@ -109,11 +109,7 @@ class Twin:
         parts = model.layout.split(np.asarray(model.values, float))
         robot = model.robot.with_parameters(parts.links)
         if model.has("rotor"):
-            links = tuple(
-                replace(link, rotor_inertia=float(x))
-                for link, x in zip(robot.links, parts.rotors, strict=True)
-            )
-            robot = replace(robot, links=links)
+            robot = robot.with_rotor_inertias(parts.rotors)
         effects = effects or Effects()
         effects = replace(
             effects,

@@ -41,7 +41,7 @@ class Block(NamedTuple):
 class Parts(NamedTuple):
     """Parameter vector by block; rotor inertias and offsets are zero if the model has none."""
 
-    links: Float[Array, "j 10"]
+    links: Float[Array, "b 10"]
     rotors: Float[Array, " j"]
     drive: Float[Array, "j k"]
     offsets: Float[Array, " j"]
@@ -52,19 +52,20 @@ class ParameterLayout(LinkLayout):
     """Positions of a torque model's parameters.
 
     Attributes:
-        joints: Number of joints; a joint moves one link.
+        joints, support, tip: As in `LinkLayout`.
         blocks: Blocks after the links, in order.
     """
 
     blocks: tuple[Block, ...] = ()
 
     @staticmethod
-    def from_terms(joints: int, terms: tuple[Term, ...] = ()) -> ParameterLayout:
-        """Derive the layout from terms; cached for equal terms."""
+    def from_terms(links: LinkLayout | int, terms: tuple[Term, ...] = ()) -> ParameterLayout:
+        """Derive the layout from links, or their number, and terms; cached for equal terms."""
+        links = LinkLayout(links) if isinstance(links, int) else links
         try:
-            return _build_layout(joints, terms)
+            return _build_layout(links, terms)
         except TypeError:  # a term that cannot be hashed
-            return _build_layout.__wrapped__(joints, terms)
+            return _build_layout.__wrapped__(links, terms)
 
     @cached_property
     def _slices(self) -> dict[str, slice]:
@@ -115,7 +116,7 @@ class ParameterLayout(LinkLayout):
     @cached_property
     def size(self) -> int:
         """Number of parameters."""
-        return PER_LINK * self.joints + self.joints * sum(len(b.entries) for b in self.blocks)
+        return PER_LINK * self.bodies + self.joints * sum(len(b.entries) for b in self.blocks)
 
     @cached_property
     def _entries(self) -> tuple[tuple[int, LayoutEntry], ...]:
@@ -130,7 +131,7 @@ class ParameterLayout(LinkLayout):
     @cached_property
     def names(self) -> tuple[str, ...]:
         """Parameter names: link_1.m, ..., joint_1.rotor, ..., joint_1.coulomb, joint_1.offset."""
-        links = LinkLayout(self.joints).names
+        links = LinkLayout(self.joints, self.support).names
         return (*links, *(joint_parameter(j, entry.parameter.name) for j, entry in self._entries))
 
     @cached_property
@@ -162,11 +163,11 @@ class ParameterLayout(LinkLayout):
     def active(self, joint: int, coupling: Float[Array, "j j"] | None = None) -> Bool[Array, " p"]:
         """Mask of columns of W that can be nonzero in a joint's rows.
 
-        A joint carries its link and all later ones; terms at the motors reach the joint through the
+        A joint carries the links it moves; terms at the motors reach the joint through the
         coupling C (v_motor = C v); all others act on their own joint.
         """
         out = np.zeros(self.size, bool)
-        out[self.from_link(joint)] = True
+        out[self.columns_of_joint(joint)] = True
         joint_index = np.arange(self.joints)
         is_driven = (
             joint_index == joint if coupling is None else np.asarray(coupling)[:, joint] != 0.0
@@ -187,7 +188,7 @@ class ParameterLayout(LinkLayout):
         theta = np.asarray(theta)
         zeros = np.zeros(self.joints, theta.dtype)
         return Parts(
-            theta[self.links].reshape(self.joints, PER_LINK),
+            theta[self.links].reshape(self.bodies, PER_LINK),
             theta[self.block_slice("rotor")] if self.has("rotor") else zeros,
             theta[self.drive].reshape(self.joints, len(self.drive_entries)),
             theta[self.block_slice("offset")] if self.has("offset") else zeros,
@@ -195,10 +196,11 @@ class ParameterLayout(LinkLayout):
 
 
 @lru_cache(maxsize=512)
-def _build_layout(joints: int, terms: tuple[Term, ...]) -> ParameterLayout:
+def _build_layout(links: LinkLayout, terms: tuple[Term, ...]) -> ParameterLayout:
     blocks: dict[str, list[LayoutEntry]] = {}
     for term in terms:
         block_entries = blocks.setdefault(term.block, [])
         block_entries += map(LayoutEntry, term.parameters, term.kinds, term.at_motors)
     nonempty = {name: entries for name, entries in blocks.items() if entries}
-    return ParameterLayout(joints, tuple(Block(n, tuple(e)) for n, e in nonempty.items()))
+    layout_blocks = tuple(Block(n, tuple(e)) for n, e in nonempty.items())
+    return ParameterLayout(links.joints, links.support, links.tip, layout_blocks)

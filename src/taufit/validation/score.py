@@ -46,7 +46,7 @@ def range_findings(model: FittedModel, samples: Samples) -> tuple[str, ...]:
         if len(outside_joints) == 0:
             continue
         worst = int(outside_joints[np.argmax(fraction[outside_joints])])
-        is_prismatic = model.robot.links[worst].is_prismatic
+        is_prismatic = model.robot.is_prismatic[worst]
         k, label = (1.0, slide_unit) if is_prismatic else (scale, unit)
         joint_values = values[moving, worst]
         numbers = ", ".join(str(j + 1) for j in outside_joints)

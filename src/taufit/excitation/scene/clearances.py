@@ -275,6 +275,7 @@ class ChainKinematics:
     """Forward kinematics prepared for many poses: R = A + sin(q) B + (1 - cos(q)) C."""
 
     def __init__(self, robot: Robot) -> None:
+        robot.require_serial("the distance of bodies")
         self.joints = robot.joints
         self.screws = robot.screws
         base = robot.placements[:, :3, :3]
@@ -287,7 +288,7 @@ class ChainKinematics:
         self.origin = robot.placements[:, :3, 3]
         self.shift_sine = -(self.sine @ shift)[..., 0]
         self.shift_versine = -(self.versine @ shift)[..., 0]
-        is_prismatic = np.array([link.is_prismatic for link in robot.links])
+        is_prismatic = robot.is_prismatic
         translation = np.where(is_prismatic[:, None], u, w * np.sum(w * u, -1, keepdims=True))
         self.slide = (base @ translation[..., None])[..., 0]
 

@@ -72,6 +72,7 @@ def scene_for(
 
     Links with meshes get fitted capsules, as do all links if a `radius` is given.
     """
+    robot.require_serial("a scene with bodies around the links")
     fitted = fit_capsules(robot, radius)
     urdf_capsules = capsules_from_urdf(robot) if radius is None else ()
     described_links = {capsule.link for capsule in urdf_capsules}

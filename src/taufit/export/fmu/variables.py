@@ -117,9 +117,7 @@ class Variables:
 
 def _variables_of_model(model: FittedModel, groups: list[VariableGroup]) -> Variables:
     robot = model.robot
-    return Variables(
-        tuple(groups), tuple(robot.joint_names), tuple(link.is_prismatic for link in robot.links)
-    )
+    return Variables(tuple(groups), tuple(robot.joint_names), tuple(robot.is_prismatic.tolist()))
 
 
 def _temperature_group(model: FittedModel) -> list[VariableGroup]:

@@ -38,14 +38,14 @@ def gaussian_prior(
     """
     problem = EstimationProblem.from_model(model)
     links, guessed = prior_links(problem)
-    p, joints = len(model.names), model.robot.joints
+    p = len(model.names)
     square, centre = np.zeros((p, p)), model.nominal.copy()
     centre[model.layout.links] = links.ravel()
     for k, link in enumerate(links):
         step = np.linalg.inv(pseudo_inertia(link)) @ UNIT
         link_slice = model.layout.link(k)
         square[link_slice, link_slice] = np.einsum("imn,jnm->ij", step, step)
-    return square, centre, len(guessed) == joints
+    return square, centre, len(guessed) == len(links)
 
 
 def correlation_samples(

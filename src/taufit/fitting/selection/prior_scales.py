@@ -256,9 +256,9 @@ def _scales(
         elif parameter.group == MEMORY:
             presliding[i] = 1.0 / friction_level[j] ** 2
     assert len(friction_std) == joints
-    return _Scales(
-        viscous, load, coulomb, presliding, offset, ripple, friction_std, np.asarray(layout.owner)
-    )
+    # Links have no scale of a joint's terms; a tree has more links than joints.
+    owner = np.minimum(layout.owner, joints - 1)
+    return _Scales(viscous, load, coulomb, presliding, offset, ripple, friction_std, owner)
 
 
 def _restrict_unidirectional(
@@ -339,7 +339,7 @@ class EvidenceMaximisation:
     def run(self) -> None:
         """Iterate to the fixed point."""
         joints = self.model.layout.joints
-        self.link_weight = np.full(joints, self.nominal_weight)
+        self.link_weight = np.full(self.model.layout.bodies, self.nominal_weight)
         self.viscous, self.load = np.ones(joints), np.ones(joints)
         self.ripple = np.full(joints, 0.01)
         self.presliding = np.full(joints, _PRESLIDING_SCALE**2)
@@ -356,7 +356,7 @@ class EvidenceMaximisation:
         """Precision of the prior of the nominal links."""
         layout = self.model.layout
         links = np.zeros_like(self.prior)
-        for k in range(layout.joints):
+        for k in range(layout.bodies):
             link_slice = layout.link(k)
             links[link_slice, link_slice] = self.link_weight[k] * self.prior[link_slice, link_slice]
         return links
@@ -384,7 +384,7 @@ class EvidenceMaximisation:
         free = self.free & (np.diag(total) > 0.0)
         covariance = inverse_on_subset(total, free, 1e-9)
         term_shares = np.where(free, 1.0 - precision * np.diag(covariance), 0.0)
-        link_slices = [layout.link(k) for k in range(layout.joints)]
+        link_slices = [layout.link(k) for k in range(layout.bodies)]
         prior_shares = [
             np.trace(links[link_slice, link_slice] @ covariance[link_slice, link_slice])
             / (link_slice.stop - link_slice.start)
@@ -408,7 +408,7 @@ class EvidenceMaximisation:
         self.offset = _scale(
             s.offset, all_parameters, theta, data_share, _NU_OFFSET, _OFFSET_SCALE**2
         )
-        for k in range(layout.joints):
+        for k in range(layout.bodies):
             link_slice = layout.link(k)
             q = self.prior[link_slice, link_slice]
             deviation = theta[link_slice] - self.centre[link_slice]
@@ -421,6 +421,7 @@ class EvidenceMaximisation:
                 deviation @ q @ deviation + _NU_LINK / self.nominal_weight
             )
             self.link_weight[k] = max(trust, _MIN_LINK_WEIGHT * self.nominal_weight)
+        for k in range(layout.joints):
             joint_terms = s.owner == k, theta, data_share
             self.viscous[k] = _scale(s.viscous, *joint_terms, _NU_VISCOUS, 1.0)
             self.load[k] = _scale(s.load, *joint_terms, _NU_VISCOUS, 1.0)

@@ -51,7 +51,7 @@ def _robot(robot: Robot) -> str:
             limits.torque[j],
             float(link.parameters[0]),
         ]
-        for j, link in enumerate(robot.links)
+        for j, link in enumerate(robot.links[b] for b in robot.carriers)
     ]
     joints = Section("Joints", table(header, rows, (0, 1, 2)))
     return render_page(robot.name, f"{robot.joints} joints", [joints])

@@ -22,6 +22,7 @@ def dh_table(
     last
     frame has the flange's z and origin if those lie on the last axis, else the nearest ones.
     """
+    robot.require_serial("a DH table")
     joints = robot.joints
     if any(link.is_prismatic for link in robot.links):
         raise RobotError(f"{robot.name} has a sliding joint; no such table for it.")

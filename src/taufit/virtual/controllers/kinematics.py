@@ -22,6 +22,7 @@ class Kinematics:
     """
 
     def __init__(self, robot: Robot) -> None:
+        robot.require_serial("a simulated controller")
         self.robot = robot
         self._links = []
         for link in robot.links:
