@@ -85,7 +85,9 @@ class RegressorEngine:
         """
         q, v, a = self._check_states(q, v, a)
         if not self.compiled:
-            rows = import_module(_RECURSION).regressor(self.robot, q, v, a, gravity=self.gravity)
+            rows: Array = import_module(_RECURSION).regressor(
+                self.robot, q, v, a, gravity=self.gravity
+            )
             if out is None:
                 return rows
             out[:] = rows
@@ -125,9 +127,8 @@ class RegressorEngine:
         """Joint torques of the rigid links."""
         q, v, a = self._check_states(q, v, a)
         if not self.compiled:
-            return import_module(_RECURSION).inverse_dynamics(
-                self.robot, q, v, a, gravity=self.gravity
-            )
+            of_links = import_module(_RECURSION).inverse_dynamics
+            return np.asarray(of_links(self.robot, q, v, a, gravity=self.gravity))
         out = np.empty_like(q)
         self.kernel.torque(q, v, a, out, threads)
         return out

@@ -31,7 +31,7 @@ EXPORTS: dict[str, ExportFormat] = {
 }
 
 # Formats that hold trees and bound joints.
-_TREE_ENDINGS = (".json",)
+_TREE_ENDINGS = (".json", ".c", ".fmu", ".ros2")
 
 
 def export_model(

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define N ARM_JOINTS
+@BODIES@
 
 @TABLES@
 
@@ -21,7 +22,7 @@ static void add_cross(const double *a, const double *b, double *c) {
   c[2] += a[0] * b[1] - a[1] * b[0];
 }
 
-/* Pose of link i in the one before it: R = R0 + s R1 + (1 - c) R2, p likewise and + q p3. */
+/* Pose of link i in its parent: R = R0 + s R1 + (1 - c) R2, p likewise and + q p3. */
 static void pose(int i, double q, double *r, double *p) {
   const double s = sin(q), c = 1.0 - cos(q);
   for (int k = 0; k < 9; k++) r[k] = turn[i][k] + s * turn[i][9 + k] + c * turn[i][18 + k];
@@ -63,16 +64,17 @@ static void times_inertia(const double *m, const double *x, double *y) {
 
 /* Twists and accelerations of all links; the base accelerates upwards in the place of gravity. */
 static void motion(const double *q, const double *v, const double *a, const double *gravity,
-                   double r[N][9], double p[N][3], double twist[N][6], double acc[N][6]) {
+                   double r[B][9], double p[B][3], double twist[B][6], double acc[B][6]) {
   double still[6] = {0}, base[6] = {0};
   if (gravity)
     for (int k = 0; k < 3; k++) base[3 + k] = -gravity[k];
-  for (int i = 0; i < N; i++) {
+  for (int i = 0; i < B; i++) {
+    const int before = BEFORE(i);
     pose(i, q[i], r[i], p[i]);
-    to_child(r[i], p[i], i ? acc[i - 1] : base, acc[i]);
+    to_child(r[i], p[i], before >= 0 ? acc[before] : base, acc[i]);
     if (v) {
       double own[6];
-      to_child(r[i], p[i], i ? twist[i - 1] : still, twist[i]);
+      to_child(r[i], p[i], before >= 0 ? twist[before] : still, twist[i]);
       for (int k = 0; k < 6; k++) own[k] = screw[i][k] * v[i];
       add_cross(twist[i], own, acc[i]);
       add_cross(twist[i] + 3, own, acc[i] + 3);
@@ -85,11 +87,11 @@ static void motion(const double *q, const double *v, const double *a, const doub
 }
 
 /* Torque of the links and their poses; v, a and gravity may be NULL for none. */
-static void links_posed(const double *q, const double *v, const double *a, const double *gravity,
-                        double r[N][9], double p[N][3], double *tau) {
-  double twist[N][6], acc[N][6], wrench[N][6];
+static void bodies_posed(const double *q, const double *v, const double *a, const double *gravity,
+                         double r[B][9], double p[B][3], double *tau) {
+  double twist[B][6], acc[B][6], wrench[B][6];
   motion(q, v, a, gravity, r, p, twist, acc);
-  for (int i = 0; i < N; i++) {
+  for (int i = 0; i < B; i++) {
     times_inertia(link[i], acc[i], wrench[i]);
     if (v) {
       double h[6];
@@ -99,32 +101,12 @@ static void links_posed(const double *q, const double *v, const double *a, const
       add_cross(twist[i], h + 3, wrench[i] + 3);
     }
   }
-  for (int i = N - 1; i >= 0; i--) {
+  for (int i = B - 1; i >= 0; i--) {
     tau[i] = 0.0;
     for (int k = 0; k < 6; k++) tau[i] += wrench[i][k] * screw[i][k];
-    if (i) add_to_parent(r[i], p[i], wrench[i], wrench[i - 1]);
+    if (BEFORE(i) >= 0) add_to_parent(r[i], p[i], wrench[i], wrench[BEFORE(i)]);
   }
 }
-
-static void links(const double *q, const double *v, const double *a, const double *gravity,
-                  double *tau) {
-  double r[N][9], p[N][3];
-  links_posed(q, v, a, gravity, r, p, tau);
-}
-
-static void add_rotors(const double *a, double *tau) {
-  for (int i = 0; i < N; i++)
-    for (int k = 0; k < N; k++) tau[i] += rotor[N * i + k] * a[k];
-}
-
-void arm_inverse_dynamics(const double *q, const double *v, const double *a, double *tau) {
-  links(q, v, a, pull, tau);
-  add_rotors(a, tau);
-}
-
-void arm_gravity(const double *q, double *tau) { links(q, NULL, NULL, pull, tau); }
-
-void arm_coriolis(const double *q, const double *v, double *tau) { links(q, v, NULL, NULL, tau); }
 
 /* Adds the ten parameters of a rigid body, seen from the frame before its own: turned, then shifted
    by p, about that frame's origin. */
@@ -156,19 +138,19 @@ static void add_body(const double *r, const double *p, const double *x, double *
 }
 
 /* M by composite bodies: what joint i moves, as one body, and the wrench that its screw needs. */
-static void composite_mass(double r[N][9], double p[N][3], double *m) {
-  double body[N][10];
+static void bodies_mass(double r[B][9], double p[B][3], double *m) {
+  double body[B][10];
   memcpy(body, link, sizeof body);
-  for (int i = N - 1; i >= 0; i--) {
+  for (int i = B - 1; i >= 0; i--) {
     double wrench[6];
-    if (i) add_body(r[i], p[i], body[i], body[i - 1]);
+    if (BEFORE(i) >= 0) add_body(r[i], p[i], body[i], body[BEFORE(i)]);
     times_inertia(body[i], screw[i], wrench);
-    for (int k = i; k >= 0; k--) {
-      double sum = rotor[N * i + k];
+    for (int k = i; k >= 0; k = BEFORE(k)) {
+      double sum = ROTOR(i, k);
       for (int c = 0; c < 6; c++) sum += wrench[c] * screw[k][c];
-      m[N * i + k] = sum;
-      m[N * k + i] = sum;
-      if (k) {
+      m[B * i + k] = sum;
+      m[B * k + i] = sum;
+      if (BEFORE(k) >= 0) {
         double next[6] = {0};
         add_to_parent(r[k], p[k], wrench, next);
         memcpy(wrench, next, sizeof next);
@@ -177,9 +159,31 @@ static void composite_mass(double r[N][9], double p[N][3], double *m) {
   }
 }
 
+@BINDING@
+
+static void links(const double *q, const double *v, const double *a, const double *gravity,
+                  double *tau) {
+  double r[B][9], p[B][3];
+  links_posed(q, v, a, gravity, r, p, tau);
+}
+
+static void add_rotors(const double *a, double *tau) {
+  for (int i = 0; i < N; i++)
+    for (int k = 0; k < N; k++) tau[i] += rotor[N * i + k] * a[k];
+}
+
+void arm_inverse_dynamics(const double *q, const double *v, const double *a, double *tau) {
+  links(q, v, a, pull, tau);
+  add_rotors(a, tau);
+}
+
+void arm_gravity(const double *q, double *tau) { links(q, NULL, NULL, pull, tau); }
+
+void arm_coriolis(const double *q, const double *v, double *tau) { links(q, v, NULL, NULL, tau); }
+
 void arm_mass_matrix(const double *q, double *m) {
-  double r[N][9], p[N][3];
-  for (int i = 0; i < N; i++) pose(i, q[i], r[i], p[i]);
+  double r[B][9], p[B][3];
+  poses(q, r, p);
   composite_mass(r, p, m);
 }
 
@@ -202,37 +206,11 @@ static void solve(double *m, double *tau) {
 }
 
 void arm_acceleration(const double *q, const double *v, const double *tau, double *a) {
-  double m[N * N], bias[N], r[N][9], p[N][3];
+  double m[N * N], bias[N], r[B][9], p[B][3];
   links_posed(q, v, NULL, pull, r, p, bias);
   for (int i = 0; i < N; i++) a[i] = tau[i] - bias[i];
   composite_mass(r, p, m);
   solve(m, a);
-}
-
-void arm_forward_kinematics(const double *q, double *flange) {
-  double r[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1}, p[3] = {0};
-  for (int i = 0; i <= N; i++) {
-    double own_r[9], own_p[3], next_r[9];
-    if (i < N) {
-      pose(i, q[i], own_r, own_p);
-    } else {
-      memcpy(own_r, tip_r, sizeof own_r);
-      memcpy(own_p, tip_p, sizeof own_p);
-    }
-    for (int j = 0; j < 3; j++)
-      for (int k = 0; k < 3; k++) {
-        p[j] += r[3 * j + k] * own_p[k];
-        next_r[3 * j + k] =
-            r[3 * j] * own_r[k] + r[3 * j + 1] * own_r[3 + k] + r[3 * j + 2] * own_r[6 + k];
-      }
-    memcpy(r, next_r, sizeof r);
-  }
-  for (int j = 0; j < 3; j++) {
-    for (int k = 0; k < 3; k++) flange[4 * j + k] = r[3 * j + k];
-    flange[4 * j + 3] = p[j];
-    flange[12 + j] = 0.0;
-  }
-  flange[15] = 1.0;
 }
 
 @FRICTION@
@@ -378,24 +356,5 @@ static void wrench_columns(const double *twist, const double *acc6, double out[6
     }
     cross(w, iw, g);
     for (int k = 0; k < 3; k++) out[k][4 + c] = ia[k] + g[k];
-  }
-}
-
-void arm_regressor(const double *q, const double *v, const double *a, double *y) {
-  double r[N][9], p[N][3], twist[N][6], acc[N][6], carried[N][6];
-  motion(q, v, a, pull, r, p, twist, acc);
-  memset(y, 0, sizeof(double) * N * 10 * N);
-  for (int b = 0; b < N; b++) {
-    double columns[6][10];
-    for (int i = 0; i < b; i++) {
-      double moved[6];
-      to_child(r[b], p[b], carried[i], moved);
-      memcpy(carried[i], moved, sizeof moved);
-    }
-    memcpy(carried[b], screw[b], sizeof carried[b]);
-    wrench_columns(twist[b], acc[b], columns);
-    for (int i = 0; i <= b; i++)
-      for (int c = 0; c < 10; c++)
-        for (int k = 0; k < 6; k++) y[i * 10 * N + 10 * b + c] += carried[i][k] * columns[k][c];
   }
 }

@@ -78,7 +78,7 @@ void arm_forward_kinematics(const double *q, double *pose);
 /* Twist of the flange (angular; linear velocity of its origin) in base axes per joint velocity,
    6 x JOINTS, row by row. */
 void arm_jacobian(const double *q, double *jacobian);
-/* Y(q, v, a), JOINTS x 10 JOINTS, row by row: Y times the link parameters (m, hx, hy, hz, Ixx, Ixy,
+/* Y(q, v, a), JOINTS x 10 @LINKS@, row by row: Y times the link parameters (m, hx, hy, hz, Ixx, Ixy,
    Iyy, Ixz, Iyz, Izz per link, about the link's origin) is the torque of the links. */
 void arm_regressor(const double *q, const double *v, const double *a, double *y);
 

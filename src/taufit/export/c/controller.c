@@ -1,24 +1,4 @@
 
-/* Torque of a body at the last link, ten parameters in its frame; v and a may be NULL for none. */
-static void payload_torque(const double *m, const double *q, const double *v, const double *a,
-                           double *tau) {
-  double r[N][9], p[N][3], twist[N][6], acc[N][6], wrench[6];
-  motion(q, v, a, pull, r, p, twist, acc);
-  times_inertia(m, acc[N - 1], wrench);
-  if (v) {
-    double h[6], turned[6];
-    times_inertia(m, twist[N - 1], h);
-    cross_wrench(twist[N - 1], h, turned);
-    for (int k = 0; k < 6; k++) wrench[k] += turned[k];
-  }
-  for (int i = N - 1; i >= 0; i--) {
-    double next[6] = {0};
-    tau[i] = dot6(wrench, screw[i]);
-    add_to_parent(r[i], p[i], wrench, next);
-    memcpy(wrench, next, sizeof next);
-  }
-}
-
 static double bounded(double x, double low, double high) {
   return x < low ? low : x > high ? high : x;
 }

@@ -48,22 +48,29 @@ static void add_gyroscopic(const double *m, const double *v, const double *momen
     for (int c = 0; c < 6; c++) k[j][c] -= x[j][c] + x[c][j];
 }
 
-static void links_gradient(const double *q, const double *v, const double *a, double *tau,
-                           double *dq, double *dv, double *da) {
-  double r[N][9], p[N][3], J[N][6], c[N][6], g[N][6], f[N][6], body[N][10], K[N][6][6];
-  double twist[6] = {0}, acc[6] = {0, 0, 0, -pull[0], -pull[1], -pull[2]};
-  for (int i = 0; i < N; i++) {
-    double own[9], moved[3], bias[6], momentum[6];
-    if (i == 0) {
-      pose(0, q[0], r[0], p[0]);
+static void bodies_gradient(const double *q, const double *v, const double *a, double *tau,
+                            double *dq, double *dv, double *da) {
+  double r[B][9], p[B][3], J[B][6], c[B][6], g[B][6], f[B][6], body[B][10], K[B][6][6];
+  double twists[B][6], accs[B][6];
+  for (int i = 0; i < B; i++) {
+    const int before = BEFORE(i);
+    double own[9], moved[3], bias[6], momentum[6], *twist = twists[i], *acc = accs[i];
+    if (before < 0) {
+      pose(i, q[i], r[i], p[i]);
+      for (int k = 0; k < 6; k++) {
+        twist[k] = 0.0;
+        acc[k] = k < 3 ? 0.0 : -pull[k - 3];
+      }
     } else {
+      memcpy(twist, twists[before], sizeof twists[i]);
+      memcpy(acc, accs[before], sizeof accs[i]);
       pose(i, q[i], own, moved);
       for (int j = 0; j < 3; j++) {
-        p[i][j] = p[i - 1][j];
+        p[i][j] = p[before][j];
         for (int k = 0; k < 3; k++) {
-          p[i][j] += r[i - 1][3 * j + k] * moved[k];
-          r[i][3 * j + k] = r[i - 1][3 * j] * own[k] + r[i - 1][3 * j + 1] * own[3 + k] +
-                            r[i - 1][3 * j + 2] * own[6 + k];
+          p[i][j] += r[before][3 * j + k] * moved[k];
+          r[i][3 * j + k] = r[before][3 * j] * own[k] + r[before][3 * j + 1] * own[3 + k] +
+                            r[before][3 * j + 2] * own[6 + k];
         }
       }
     }
@@ -85,13 +92,14 @@ static void links_gradient(const double *q, const double *v, const double *a, do
     memset(K[i], 0, sizeof K[i]);
     add_gyroscopic(body[i], twist, momentum, K[i]);
   }
-  for (int i = N - 1; i >= 0; i--) {
+  for (int i = B - 1; i >= 0; i--) {
+    const int before = BEFORE(i);
     double inertia[6], slope_q[6], slope_v[6], turned[6], back[6], twice[6];
-    if (i < N - 1) {
-      for (int k = 0; k < 10; k++) body[i][k] += body[i + 1][k];
-      for (int k = 0; k < 6; k++) f[i][k] += f[i + 1][k];
+    if (before >= 0) {
+      for (int k = 0; k < 10; k++) body[before][k] += body[i][k];
+      for (int k = 0; k < 6; k++) f[before][k] += f[i][k];
       for (int j = 0; j < 6; j++)
-        for (int k = 0; k < 6; k++) K[i][j][k] += K[i + 1][j][k];
+        for (int k = 0; k < 6; k++) K[before][j][k] += K[i][j][k];
     }
     tau[i] = dot6(J[i], f[i]);
     times_inertia(body[i], J[i], inertia);
@@ -104,19 +112,21 @@ static void links_gradient(const double *q, const double *v, const double *a, do
       back[k] = 0.0;
       for (int j = 0; j < 6; j++) back[k] += K[i][j][k] * J[i][j];
     }
-    for (int k = 0; k <= i; k++) {
-      const double mass = dot6(J[k], inertia) + rotor[N * i + k];
-      da[N * k + i] = mass;
-      da[N * i + k] = mass;
-      dq[N * i + k] = dot6(inertia, g[k]) + dot6(back, c[k]);
-      dv[N * i + k] = 2.0 * dot6(inertia, c[k]) + dot6(back, J[k]);
+    for (int k = i; k >= 0; k = BEFORE(k)) {
+      const double mass = dot6(J[k], inertia) + ROTOR(i, k);
+      da[B * k + i] = mass;
+      da[B * i + k] = mass;
+      dq[B * i + k] = dot6(inertia, g[k]) + dot6(back, c[k]);
+      dv[B * i + k] = 2.0 * dot6(inertia, c[k]) + dot6(back, J[k]);
       if (k < i) {
-        dq[N * k + i] = dot6(J[k], slope_q);
-        dv[N * k + i] = dot6(J[k], slope_v);
+        dq[B * k + i] = dot6(J[k], slope_q);
+        dv[B * k + i] = dot6(J[k], slope_v);
       }
     }
   }
 }
+
+@GRADIENT@
 
 @SMOOTH@
 
@@ -142,25 +152,5 @@ void arm_torque_gradient(const double *q, const double *v, const double *a,
   for (int k = 0; k < N * N; k++) {
     dq[k] += by_q[k];
     dv[k] += by_v[k];
-  }
-}
-
-void arm_jacobian(const double *q, double *jacobian) {
-  double r[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1}, p[3] = {0}, J[N][6], flange[16];
-  arm_forward_kinematics(q, flange);
-  const double tip[3] = {flange[3], flange[7], flange[11]};
-  for (int i = 0; i < N; i++) {
-    double own[9], moved[3], next[9];
-    pose(i, q[i], own, moved);
-    for (int j = 0; j < 3; j++)
-      for (int k = 0; k < 3; k++) {
-        p[j] += r[3 * j + k] * moved[k];
-        next[3 * j + k] = r[3 * j] * own[k] + r[3 * j + 1] * own[3 + k] + r[3 * j + 2] * own[6 + k];
-      }
-    memcpy(r, next, sizeof r);
-    to_base(r, p, screw[i], J[i]);
-    /* Linear velocity of the flange's origin in the place of that of the base's. */
-    add_cross(J[i], tip, J[i] + 3);
-    for (int k = 0; k < 6; k++) jacobian[N * k + i] = J[i][k];
   }
 }

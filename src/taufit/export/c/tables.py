@@ -8,16 +8,20 @@ import numpy as np
 
 from taufit.contact.external_torque import observer_gain
 from taufit.contact.regime_noise import default_noise
+from taufit.core.names import c_comment
 from taufit.core.parameters import PER_LINK
 from taufit.export.friction_parts import offsets
 from taufit.model.fitted_model import FittedModel
 from taufit.model.noise_by_state import NoiseByState
 from taufit.robot import Link
+from taufit.robot.tree import TreeRobot
 
 
 def tables(model: FittedModel) -> str:
     """All constants as C definitions."""
     robot = model.robot
+    if isinstance(robot, TreeRobot) and robot.tip_link is None:
+        robot = robot.with_tip(robot.tips[0].name)
     coupling = robot.drives.coupling
     rotor = model.layout.split(model.values).rotors
     return "\n".join(
@@ -33,8 +37,21 @@ def tables(model: FittedModel) -> str:
             vector("pull", robot.gravity),
             vector("usual_temperature", model.typical_temperature),
             *_contact(model),
+            *(_tree(robot) if isinstance(robot, TreeRobot) else ()),
         ]
     )
+
+
+def _tree(robot: TreeRobot) -> list[str]:
+    """Parents of the links, binding of their joints, and link of the tip."""
+    parents = ", ".join(map(str, robot.parents))
+    return [
+        f"static const int parent[{robot.bodies}] = {{{parents}}};",
+        f"/* Flange and payload are at the tip {c_comment(robot.tip_name)}. */",
+        f"static const int tip_link = {robot.tip_link};",
+        table("binding", robot.binding, robot.joints),
+        vector("binding_offset", robot.binding_offset),
+    ]
 
 
 def contact_noise(model: FittedModel) -> NoiseByState:

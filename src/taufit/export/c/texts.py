@@ -30,6 +30,20 @@ _LOAD_SLOPES = """\
   for (int k = 0; k < N * N; k++) da[k] += by_a[k];"""
 
 
+# A serial arm has one link per joint, behind the one before it.
+_CHAIN = {
+    "BODIES": "#define B N\n#define BEFORE(i) ((i) - 1)\n#define ROTOR(i, k) rotor[N * (i) + (k)]",
+    "BINDING": """\
+#define links_posed bodies_posed
+#define composite_mass bodies_mass
+
+static void poses(const double *q, double r[B][9], double p[B][3]) {
+  for (int i = 0; i < B; i++) pose(i, q[i], r[i], p[i]);
+}""",
+    "GRADIENT": "#define links_gradient bodies_gradient",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class CTexts:
     """C texts of a model.
@@ -59,6 +73,7 @@ def c_texts(model: FittedModel, stem: str | None = None) -> CTexts:
         "TITLE": c_comment(robot.name),
         "ORIGIN": c_comment(robot.source or "no source given"),
         "JOINTS": str(robot.joints),
+        "LINKS": str(robot.bodies),
         "MEMORY": f"  double memory[{name.upper()}_JOINTS][{entries}];" if entries else "",
         "TEMPERATURE": f"then {typical_temperatures}"
         if uses_temperature
@@ -70,7 +85,11 @@ def c_texts(model: FittedModel, stem: str | None = None) -> CTexts:
         "SMOOTH": smooth_friction_function(model),
         "LOADED": _LOAD_SLOPES if needs(model.term_sum, "load") else "  (void)by_load;",
         "PARTS": set_prefix(friction_parts_function(model), name),
+        **_CHAIN,
     }
+    if robot.is_tree:
+        sizes = f"#define B {robot.bodies}\n#define BEFORE(i) parent[i]\n#define ROTOR(i, k) 0.0"
+        marks |= {"BODIES": sizes, "BINDING": read_template("tree_binding.c"), "GRADIENT": ""}
 
     def fill_template(file: str) -> str:
         text = set_prefix(read_template(file), name)
@@ -80,7 +99,7 @@ def c_texts(model: FittedModel, stem: str | None = None) -> CTexts:
     source, *others = (
         "".join(fill_template(part) for part in parts)
         for parts in (
-            ("arm.c", "gradient.c", "controller.c"),
+            ("arm.c", "gradient.c", "tree.c" if robot.is_tree else "chain.c", "controller.c"),
             ("arm.h",),
             ("arm.hpp",),
             ("arm.cmake",),
