@@ -174,7 +174,8 @@ class ExternalTorque:
         if self._coupling is not None:
             self.rotor_matrix = self._coupling.T @ self.rotor_matrix @ self._coupling
         self._last_bin: Array | None = None
-        self.is_compiled = self.engine.compiled and self._friction.compiled
+        is_available = _kernel is not None and self.engine.compiled
+        self.is_compiled = is_available and self._friction.compiled
         if self.is_compiled:
             self._loop = _kernel.ExternalTorque(
                 *self._friction.parts,

@@ -53,7 +53,7 @@ class LivePredictionInterval:
         self._payload = np.zeros(10)
         self._mass_relative_std = 0.0
         self._compiled = None
-        if self._engine.compiled:
+        if _kernel is not None and self._engine.compiled:
             self._compiled = _kernel.Interval(
                 self._covariance_root,
                 self._noise,
