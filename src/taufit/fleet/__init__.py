@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING
 from taufit.core.lazy import lazy_package
 
 if TYPE_CHECKING:
-    from taufit.fleet.fleet_study import study_fleet as study_fleet
+    from taufit.fleet.fleet_study import (
+        prepare_reduction as prepare_reduction,
+        study_fleet as study_fleet,
+    )
     from taufit.fleet.result import FleetResult as FleetResult
 
 lazy_package(__name__)

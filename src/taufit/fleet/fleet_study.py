@@ -113,6 +113,31 @@ def study_fleet(  # noqa: PLR0913 - the public call has one keyword per choice
     return _study(accumulate, days, failed, tuple(getattr(engine, "incidents", ())))
 
 
+def prepare_reduction(
+    robot: Robot,
+    path: str,
+    *,
+    by: Sequence[str] = KEYS,
+    cutoff_hz: float = 10.0,
+    reader: FileReader | None = None,
+) -> tuple[AccumulateFiles, list[FleetFile]]:
+    """Prepare the reduction of files to triangular factors, for any system that runs functions.
+
+    The first result is picklable: called with a tuple of files it returns their
+    `RobotInformation`, or None, and the files that could not be used. Information of the same
+    robot is added with +, in any grouping.
+
+    Args:
+        robot: Robot of the type, with its nominal links and mounting.
+        path: Folder or pattern of the recordings, local or an address for fsspec.
+        by: Keys that distinguish recordings: "robot", or "robot" and "day".
+        cutoff_hz: Cut-off of the low-pass on motion and torque [Hz].
+        reader: Reader of files.
+    """
+    files = list(find_fleet_files(path, by))
+    return _make_accumulator(robot, files, cutoff_hz, reader or Reader()), files
+
+
 def _make_accumulator(
     robot: Robot, files: Sequence[FleetFile], cutoff_hz: float, reader: FileReader
 ) -> AccumulateFiles:
