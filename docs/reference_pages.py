@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import taufit
-from taufit.core import errors
 from taufit.cli.app import VERBS, typer_app
+from taufit.core import errors
 
 SOURCE = Path(taufit.__file__).parent
 # Rooms in the order in which data goes through them.
@@ -111,7 +111,8 @@ def command_page() -> str:
     parts = [
         "# Commands\n",
         "Results go to stdout, progress to stderr. `--json` prints one JSON object and nothing "
-        "else. Exit codes: 0 done, 1 the input is wrong or the result refused, 2 wrong usage. "
+        "else. Exit codes: 0 done, 1 verdict FAIL or result refused, 2 wrong usage, 3 the input cannot "
+        "be used, 130 interrupted. "
         "`--large`, which goes with any verb, lifts the size limits of files.\n",
     ]
     parts += [f"## taufit {verb}\n\n{_command(verb)}" for verb in VERBS]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float, Int
-from taufit.core.names import RenamedAttribute
+from taufit.core.names import RenamedAttribute, renamed_keywords
 from taufit.core.notebook_display import NotebookDisplay, draw
 from taufit.recording.channels import Channels
 from taufit.signals.storage.column_cache import ColumnCache
@@ -147,6 +147,7 @@ class Samples(NotebookDisplay):
         edges = np.concatenate([[0], np.flatnonzero(np.diff(self.run)) + 1, [len(self)]])
         return tuple(slice(int(a), int(b)) for a, b in pairwise(edges))
 
+    @renamed_keywords(chosen="selection")
     def rows(self, selection: Any) -> Samples:
         """Samples at an index, slice or mask; whole runs only if they are to be filtered again."""
         values: dict[str, Any] = {
