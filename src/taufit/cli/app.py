@@ -8,7 +8,10 @@ from __future__ import annotations
 import difflib
 import inspect
 import os
+import re
+import shutil
 import sys
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, redirect_stdout
 from importlib import import_module
@@ -107,7 +110,15 @@ def _help() -> str:
         "",
         "Next: `taufit inspect` lists the bundled robots.",
     ]
-    return "\n".join(lines)
+    return "\n".join(wrapped for line in lines for wrapped in _wrap(line))
+
+
+def _wrap(line: str) -> list[str]:
+    """Line broken at the width of the terminal, continued below its text."""
+    hanging = re.match(r"  (\S+(, --\S+)?) +", line)
+    indent = " " * (hanging.end() if hanging else 0)
+    width = min(shutil.get_terminal_size().columns, 80)
+    return textwrap.wrap(line, width, subsequent_indent=indent) or [""]
 
 
 def engine() -> str:

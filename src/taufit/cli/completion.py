@@ -37,9 +37,13 @@ def command(
 ) -> None:
     """Print the completion script of a shell.
 
-    bash: `taufit completion bash > ~/.local/share/bash-completion/completions/taufit`; zsh: add
-    `eval "$(taufit completion zsh)"` to ~/.zshrc after compinit; fish: `taufit completion fish >
-    ~/.config/fish/completions/taufit.fish`.
+    \b
+    bash: taufit completion bash > \\
+            ~/.local/share/bash-completion/completions/taufit
+    zsh:  eval "$(taufit completion zsh)"
+            as a line of ~/.zshrc, after compinit
+    fish: taufit completion fish > \\
+            ~/.config/fish/completions/taufit.fish
 
     Next: open a new shell and type `taufit fi`, then the Tab key.
     """

@@ -54,7 +54,7 @@ def command(
     detection: DetectionOptions,
     recording: Annotated[
         Path | None,
-        typer.Argument(help="Recording to search for contacts.", metavar="[RECORDING]"),
+        typer.Argument(help="Recording to search for contacts.", metavar="RECORDING"),
     ] = None,
     contact_free: Annotated[
         list[Path] | None,

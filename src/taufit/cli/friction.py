@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CurveOptions:
-    """Joints, friction model and known links."""
+    """Friction curves: model, joints and known links."""
 
     friction: Annotated[
         str,
@@ -60,7 +60,7 @@ def command(
         list[Path],
         typer.Argument(
             help="Friction tests; several payloads and days are fitted together.",
-            metavar="RECORDING...",
+            metavar="RECORDING",
         ),
     ],
     robot_options: RobotOptions,

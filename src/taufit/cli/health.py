@@ -46,7 +46,7 @@ def baseline(
     report: Report = None,
     as_json: Json = False,
 ) -> None:
-    """Start a health history from recordings of a healthy robot.
+    """Start a history from runs of a healthy robot.
 
     The runs should cover the temperatures, loads and speeds of daily work; one repeated motion is
     best. The model predicts friction; fit it to cold and warm recordings so that its friction
@@ -134,7 +134,7 @@ def check(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Add runs to a history and test for increased friction of the joints.
+    """Add runs and test for increased friction.
 
     The model compensates temperature and load. A lasting increase accumulates in a CUSUM, whose
     threshold keeps false alarms below the rate of the baseline.

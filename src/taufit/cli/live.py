@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class MonitorOptions:
-    """Source, duration and outputs of the monitoring."""
+    """Monitoring: source, duration and outputs."""
 
     publish: Annotated[
         str | None,

@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ServoOptions:
-    """Assumptions about arm, servos and surroundings."""
+    """Assumptions about arm and servos; surroundings."""
 
     floor: Annotated[
         str, typer.Option(help="Floor: auto, none, or its height above the base [m].")
     ] = "auto"
     mass: Annotated[
         list[str] | None,
-        typer.Option(help="Mass of a link, or of all together: LINK=KG or KG. Repeatable."),
+        typer.Option(help="Mass of a link, or of all together. Repeatable.", metavar="LINK=KG|KG"),
     ] = None
     servo_type: Annotated[
         str | None, typer.Option(help="Servo type for the prior, e.g. sts3215, or none.")
@@ -85,7 +85,7 @@ def command(  # noqa: PLR0913 - one parameter per option
     recordings: Annotated[
         list[Path],
         typer.Argument(
-            help="Recordings of commands and positions, or LeRobot folders.", metavar="RECORDING..."
+            help="Recordings of commands and positions, or LeRobot folders.", metavar="RECORDING"
         ),
     ],
     robot_options: RobotOptions,

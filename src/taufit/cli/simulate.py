@@ -70,7 +70,8 @@ class RunOptions:
         list[str] | None,
         typer.Option(
             help="Payload MASS[,CX,CY,CZ][@PICK[:DROP]]: kg, m in the last link's frame, s. "
-            "Repeatable."
+            "Repeatable.",
+            metavar="MASS,..|FILE",
         ),
     ] = None
     rate_hz: Annotated[

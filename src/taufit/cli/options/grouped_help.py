@@ -13,7 +13,13 @@ HELP_OPTIONS: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
 # Metavars of options that have none, by the end of their name and by their type.
 _METAVARS_BY_NAME = {"_hz": "HZ", "_deg": "DEG", "_std": "STD", "seconds": "S", "minutes": "MIN",
                      "_s": "S", "nrmse": "X", "correlation": "X", "rmse": "A,B,..",
-                     "mounting": "WHICH", "base": "LINK", "tip": "LINK", "seed": "K"}  # fmt: skip
+                     "mounting": "WHICH", "base": "LINK", "tip": "LINK", "seed": "K",
+                     "start": "DEG,..", "speeds": "DEG/S,..", "wall": "NX,NY,NZ,D",
+                     "torque_noise": "NM,..", "joint_harmonics": "N,..", "bind": "ADDRESS",
+                     "ports": "NAME=N,..", "contact_point": "X,Y,Z", "floor": "HEIGHT",
+                     "mass": "KG"}  # fmt: skip
+# Options outside all groups that say where results go; others are "Options".
+_OUTPUTS = ("output", "report", "as_json", "help", "json")
 _METAVARS_BY_TYPE = {int: "N", float: "X", str: "NAME", Path: "FILE"}
 
 
@@ -30,15 +36,27 @@ class GroupedCommand(TyperCommand):
                 heading = "Arguments"
             else:
                 record = parameter.get_help_record(ctx)
-                heading = headings.get(parameter.name or "", "Output")
+                is_output = (parameter.name or "") in _OUTPUTS
+                heading = headings.get(parameter.name or "", "Output" if is_output else "Options")
             if record is None:
                 continue
             records.setdefault(heading, []).append(record)
-        output = records.pop("Output", [])
-        for heading, rows in (*records.items(), ("Output", output)):
+        last = {heading: records.pop(heading, []) for heading in ("Options", "Output")}
+        for heading, rows in (records | last).items():
             if rows:
                 with formatter.section(heading):
-                    formatter.write_dl(rows)
+                    formatter.write_dl(rows, col_max=min(30, formatter.width * 2 // 5))
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Options, then arguments as the help names them; optional ones in brackets."""
+        pieces = ["[OPTIONS]"]
+        for parameter in self.get_params(ctx):
+            record = (
+                _argument_record(parameter) if parameter.param_type_name == "argument" else None
+            )
+            if record is not None:
+                pieces.append(record[0] if parameter.required else f"[{record[0]}]")
+        return pieces
 
 
 def _argument_record(argument: Any) -> tuple[str, str] | None:

@@ -45,7 +45,11 @@ class PlayOptions:
         typer.Option("--stream", help="Send set points one by one instead of a complete program."),
     ] = False
     controller: Annotated[
-        str, typer.Option(help="Topic of the trajectory controller, for ros2.")
+        str,
+        typer.Option(
+            help="Topic of the trajectory controller, for ros2.",
+            show_default="that of joint_trajectory_controller",
+        ),
     ] = "/joint_trajectory_controller/joint_trajectory"
     yes: Annotated[bool, typer.Option("--yes", help="Move the robot without asking.")] = False
     uncertified: Annotated[
