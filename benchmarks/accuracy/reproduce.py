@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 
 from benchmarks import Row
-from taufit.papers import PAPERS, Exhibit, count_kinds, read_paper
+from taufit.papers import PAPERS, Exhibit, count_by_kind, read_paper
 
 
 def rows() -> Iterator[Row]:
@@ -14,7 +14,7 @@ def rows() -> Iterator[Row]:
         start = time.process_time()
         exhibits = list(read_paper(name, repetitions=20 if name == "kr5" else None).exhibits())
         seconds = time.process_time() - start
-        counts = count_kinds(exhibits)
+        counts = count_by_kind(exhibits)
         missing = ", ".join(exhibit.label for exhibit in exhibits if exhibit.missing)
         note = f"drawings and photographs: {missing or 'none'}"
         for kind in ("independent", "given"):

@@ -22,7 +22,7 @@ import pytest
 from taufit.calibration import FrictionPairs
 from taufit.cli import main
 from taufit.model.torque_model import TorqueModel
-from taufit.papers import KINDS, PAPERS, count_kinds, paper_page, read_paper
+from taufit.papers import KINDS, PAPERS, count_by_kind, paper_page, read_paper
 
 from taufit.papers import kr5, luo2024, luo2024_friction, raviola2021, xu2024  # isort: skip
 from taufit.papers.exhibit import compare_order, compare_value, row_matrix
@@ -305,7 +305,7 @@ def test_friction_forms_return_their_own_curve():
 
 def test_kinds_are_counted_apart_and_a_wrong_number_is_marked(papers):
     paper, exhibits = papers["kr5"]
-    counts = count_kinds(exhibits)
+    counts = count_by_kind(exhibits)
     assert counts["independent"][1] and counts["given"][1]
     text = paper_page(paper, exhibits)
     for kind in ("independent", "given"):
@@ -313,7 +313,7 @@ def test_kinds_are_counted_apart_and_a_wrong_number_is_marked(papers):
     assert " NO<" not in text
     wrong = replace(exhibits[1], rows=(compare_value("length", 1.0, 2.0, "m", 0.1),))
     assert " NO<" in paper_page(paper, [wrong])
-    assert count_kinds([wrong])["independent"] == (0, 1)
+    assert count_by_kind([wrong])["independent"] == (0, 1)
     assert compare_order("order", [True, False, False]).entries[0].agrees is False
     assert compare_order("order", [True, True, False]).entries[0].agrees is True
 

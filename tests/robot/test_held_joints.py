@@ -60,7 +60,7 @@ def positions(*moving, **standing):
 
 def test_the_chain_is_that_of_the_recorded_joints_that_move():
     chain = recorded_chain(URDF, positions(*ARM, waist_joint=0.4, head_joint=0.1), ARM)
-    assert chain.tip == "hand" and chain.recorded == ("waist_joint",)
+    assert chain.tip == "hand" and chain.recorded_names == ("waist_joint",)
     assert chain.held == {"lift_joint": 0.0, "waist_joint": pytest.approx(0.4)}
     assert "lift_joint at 0 (not recorded)" in chain.description
     fingers = recorded_chain(URDF, positions(*ARM, "left_joint", "right_joint"))

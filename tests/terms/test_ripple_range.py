@@ -80,7 +80,7 @@ def test_coupled_motors_have_the_range_of_the_motor_angle():
     model = taufit.TorqueModel(robot, Linear(), terms=(Ripple(ORDERS),))
     low, high = np.full(6, -0.5), np.full(6, 1.0)
 
-    (ripple,) = model.within(taufit.model.training_record.Range(low, high)).terms
+    (ripple,) = model.restrict_to_range(taufit.model.training_record.Range(low, high)).terms
 
     assert ripple.lower == (-0.5, -0.5, -0.5, -0.5, -0.5, -2.5)
     assert ripple.upper == (1.0, 1.0, 1.0, 1.0, 1.0, 2.0)

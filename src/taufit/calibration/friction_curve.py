@@ -15,7 +15,7 @@ import numpy as np
 
 from taufit.calibration.friction_pairs import FrictionPairs
 from taufit.core.arrays import Array, Bool, Float
-from taufit.fitting.selection.shapes import starts_across_folds, starts_near_folds
+from taufit.fitting.selection.shapes import starting_points_across_folds, starting_points_near_folds
 from taufit.terms import LOAD, TermInput
 from taufit.terms.friction import Friction
 
@@ -129,7 +129,7 @@ def fit_from_grid(
     points = np.array(list(product(*axes)))
     # Minima near a fold are narrower than the grid.
     fine_axes = [np.geomspace(axis[0], axis[-1], 13) for axis in axes[:2]] + axes[2:]
-    fold_points = starts_near_folds(fine_axes, model.shapes)
+    fold_points = starting_points_near_folds(fine_axes, model.shapes)
     random_starts: list[Float[Array, " s"]] = []
     if pairs.weight is None:
         # Minima outside the grid: points spread evenly over the allowed range.
@@ -149,7 +149,7 @@ def fit_from_grid(
     )
     best = solutions[0]
     for shape, _ in solutions[:3]:
-        for mirror_shapes in starts_across_folds(
+        for mirror_shapes in starting_points_across_folds(
             shape, _gram(pairs, model, shape, active), model.shapes
         ):
             nearest = min(

@@ -220,11 +220,11 @@ def _provenance(
     cache: Cache | None, **inputs: Path | Sequence[Path] | str | float | None
 ) -> dict[str, Any]:
     """Every input file with its hash."""
-    from taufit.core.compute.cache.store import content_of
+    from taufit.core.compute.cache.store import content_hash
 
     def describe(source: Path | Sequence[Path] | str | float | None) -> Any:
         if isinstance(source, Path):
-            content = content_of(source) if cache is None else cache.content(source)
+            content = content_hash(source) if cache is None else cache.content(source)
             return {"file": source.name, "sha256": content}
         if source is None or isinstance(source, (str, float)):
             return source

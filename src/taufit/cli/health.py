@@ -179,7 +179,7 @@ def _read_runs(
     model: FittedModel, files: list[Path], source: RecordingOptions, description: str
 ) -> tuple[list[tuple[str, Samples]], list[str], list[str]]:
     """Read every run of every file, conditioned like the model's training data."""
-    from taufit.core.compute.cache.store import content_of
+    from taufit.core.compute.cache.store import content_hash
     from taufit.temperature.temperature_slopes import repair_temperature
     from taufit.validation import range_findings
     from taufit.workflow import condition_for_model
@@ -190,7 +190,7 @@ def _read_runs(
     with progress("health") as bar:
         task = bar.add_task(description, total=len(files))
         for path in files:
-            digest = content_of(path) if path.exists() else ""
+            digest = content_hash(path) if path.exists() else ""
             recordings = source.read(path)
             for number, recording in enumerate(recordings):
                 name = path.name if len(recordings) == 1 else f"{path.name}#{number}"

@@ -38,7 +38,7 @@ def command(
 
     Next: `taufit reproduce kr5 --report kr5.html`, and open the page.
     """
-    from taufit.papers import PAPERS, count_kinds, paper_page, read_paper
+    from taufit.papers import PAPERS, count_by_kind, paper_page, read_paper
 
     require_choice(paper, tuple(PAPERS), "PAPER")
     start = time.process_time()
@@ -57,7 +57,7 @@ def command(
 
         write_text(report, paper_page(publication, exhibits))
     if as_json:
-        counts = count_kinds(exhibits)
+        counts = count_by_kind(exhibits)
         print_json(
             {
                 "paper": publication.key,
@@ -99,7 +99,7 @@ def _items(exhibits: list[Exhibit]) -> list[dict[str, Any]]:
 def _show(paper: Paper, exhibits: list[Exhibit], report: Path | None) -> None:
     """Print one line per table and figure, at most 25 lines of 80 characters."""
     from taufit.cli.common import plain_console
-    from taufit.papers import count_kinds
+    from taufit.papers import count_by_kind
 
     console = plain_console()
 
@@ -109,7 +109,7 @@ def _show(paper: Paper, exhibits: list[Exhibit], report: Path | None) -> None:
         console.print(line.rstrip(), style=style, highlight=False, soft_wrap=True)
 
     def counts(part: list[Exhibit]) -> list[str]:
-        kinds = [f"{a} of {n}" if n else "" for a, n in count_kinds(part).values()]
+        kinds = [f"{a} of {n}" if n else "" for a, n in count_by_kind(part).values()]
         beside = sum(entry.kind is None for exhibit in part for entry in exhibit.entries)
         return [*kinds, str(beside or "")]
 

@@ -48,12 +48,12 @@ class Certificate:
     points: int
 
     @property
-    def tightest(self) -> ConstraintCheck:
+    def tightest_constraint(self) -> ConstraintCheck:
         return min(self.checks, key=lambda check: check.margin)
 
     @property
     def feasible(self) -> bool:
-        return self.tightest.margin >= -1e-9
+        return self.tightest_constraint.margin >= -1e-9
 
 
 def certify(

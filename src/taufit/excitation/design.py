@@ -100,7 +100,7 @@ class Design:
 
     @property
     def worst(self) -> ConstraintCheck:
-        return self.certificate.tightest
+        return self.certificate.tightest_constraint
 
 
 def default_limits(robot: Robot) -> JointLimits:
@@ -333,7 +333,7 @@ def _require_excitation(
     """InfeasibleError for insufficient excitation, with the limiting constraint and parameters."""
     if best.shrunk_to > 0 and best.condition_scaled <= limit:
         return
-    tightest = best.certificate.tightest
+    tightest = best.certificate.tightest_constraint
     reason = f"The tightest constraint is {tightest.name}"
     if best.shrunk_to < 0.9:
         reason += f", which left {100 * best.shrunk_to:.0f} % of the motion searched"
@@ -377,7 +377,7 @@ def _report(
     if best.shrunk_to < 0.9:
         warnings.append(
             f"the motion was shrunk to {100 * best.shrunk_to:.0f} % to keep "
-            f"{best.certificate.tightest.name}"
+            f"{best.certificate.tightest_constraint.name}"
         )
     if budget.out_of_time:
         warnings.append(

@@ -304,7 +304,7 @@ def fitted_model(
     """
     source = as_source(samples)
     ranges = _ranges(source)
-    held = model if ranges.position is None else model.within(ranges.position)
+    held = model if ranges.position is None else model.restrict_to_range(ranges.position)
     fitted = replace(
         held,
         shape=estimate.shape if estimate.shape is not None else model.shape,

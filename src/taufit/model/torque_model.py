@@ -154,14 +154,14 @@ class TorqueModel:
         """Model with every term at steady state: without memory."""
         return self._map_terms(lambda term: term.steady_state())
 
-    def within(self, trained: Range) -> TorqueModel:
+    def restrict_to_range(self, trained: Range) -> TorqueModel:
         """Model whose terms hold the position of every motor at the edge of its trained range."""
         coupling = self.robot.drives.coupling
         ends = np.stack([np.nan_to_num(trained.low), np.nan_to_num(trained.high)])
         products = coupling * ends[:, None]
         lower, upper = products.min(axis=0).sum(axis=1), products.max(axis=0).sum(axis=1)
         return self._map_terms(
-            lambda term: term.within(tuple(lower.tolist()), tuple(upper.tolist()))
+            lambda term: term.restrict_to_range(tuple(lower.tolist()), tuple(upper.tolist()))
         )
 
     def unbounded(self) -> TorqueModel:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
         ComparedValue as ComparedValue,
         Exhibit as Exhibit,
         Paper as Paper,
-        count_kinds as count_kinds,
+        count_by_kind as count_by_kind,
     )
     from taufit.papers.paper_page import paper_page as paper_page
     from taufit.papers.papers import PAPERS as PAPERS, read_paper as read_paper

@@ -234,7 +234,7 @@ class Exhibit:
         }
 
 
-def count_kinds(exhibits: Iterable[Exhibit]) -> dict[str, tuple[int, int]]:
+def count_by_kind(exhibits: Iterable[Exhibit]) -> dict[str, tuple[int, int]]:
     """Number of entries of each kind that agree, and number of all."""
     entries = [entry for exhibit in exhibits for entry in exhibit.entries]
     return {

@@ -11,7 +11,7 @@ from taufit.papers.exhibit import (
     ComparedValue,
     Exhibit,
     Paper,
-    count_kinds,
+    count_by_kind,
 )
 from taufit.report.charts import chart_group
 from taufit.report.page import (
@@ -52,7 +52,7 @@ def paper_page(paper: Paper, exhibits: Sequence[Exhibit]) -> str:
 
 def _statements(exhibits: Sequence[Exhibit]) -> str:
     """Judged numbers by kind: those that could disagree, and those that were given."""
-    counts = count_kinds(exhibits)
+    counts = count_by_kind(exhibits)
     independent, of_all = counts["independent"]
     orders, all_orders = counts["order"]
     returned, all_given = counts["given"]
@@ -93,7 +93,7 @@ def _gist(exhibit: Exhibit) -> str:
     """Judged numbers of a table or figure."""
     if exhibit.missing:
         return "not reproduced"
-    counts = [f"{kind} {a} of {b}" for kind, (a, b) in count_kinds([exhibit]).items() if b]
+    counts = [f"{kind} {a} of {b}" for kind, (a, b) in count_by_kind([exhibit]).items() if b]
     return ", ".join(counts) or count_text(len(exhibit.entries), "number")
 
 

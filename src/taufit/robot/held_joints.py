@@ -29,12 +29,12 @@ class RecordedChain:
     Attributes:
         tip: Last link.
         held: Position of every joint of the chain that is held still [rad or m].
-        recorded: Joints of `held` whose position was recorded; the others are at zero.
+        recorded_names: Joints of `held` whose position was recorded; the others are at zero.
     """
 
     tip: str
     held: dict[str, float]
-    recorded: tuple[str, ...]
+    recorded_names: tuple[str, ...]
 
     @property
     def options(self) -> list[str]:
@@ -47,7 +47,8 @@ class RecordedChain:
         """Sentence for users."""
         text = f"the arm ends at link {self.tip} by the names of the recorded joints"
         parts = [
-            f"{name} at {position:.4g} ({'recorded' if name in self.recorded else 'not recorded'})"
+            f"{name} at {position:.4g} "
+            f"({'recorded' if name in self.recorded_names else 'not recorded'})"
             for name, position in self.held.items()
         ]
         return f"{text}; held still: {', '.join(parts)}" if parts else text

@@ -54,7 +54,7 @@ class SignedSegment:
 
 
 @dataclass(frozen=True, slots=True)
-class CertainInterval:
+class KnownSignInterval:
     """Interval in which the sign of a joint's torque is certain and constant.
 
     Attributes:
@@ -157,7 +157,7 @@ class RecoveredSigns:
             "sure": [interval.to_dict() for interval in self.sure_intervals()],
         }
 
-    def sure_intervals(self) -> tuple[CertainInterval, ...]:
+    def sure_intervals(self) -> tuple[KnownSignInterval, ...]:
         """Intervals without a gap in which every sample of a joint has the same certain sign."""
         run, time, intervals = self.samples.run, self.samples.time, []
         starts_run = np.diff(run, prepend=run[:1]) != 0
@@ -167,7 +167,7 @@ class RecoveredSigns:
             for first, stop in zip(starts, np.append(starts[1:], len(value)), strict=True):
                 if value[first]:
                     intervals.append(
-                        CertainInterval(
+                        KnownSignInterval(
                             joint,
                             int(run[first]),
                             float(time[first]),

@@ -255,7 +255,7 @@ def enumerate_signs(
     triangle = triangle_of(regular, anchor)
     fixed = _fix_first_sign(triangle, anchor)
     _, best_cost, _, complete = sphere_decode(triangle.factor, fixed, np.inf, node_cap)
-    listing = _kernel.sign_list if _kernel else list_in_python
+    listing = _kernel.sign_list if _kernel else list_sign_vectors
     vectors, costs, _, is_complete = listing(
         triangle.factor, fixed, best_cost + radius, node_cap, maximum_count
     )
@@ -305,7 +305,7 @@ def factor_shifted(quadratic: Float[Array, "s s"], anchor: int) -> _Triangle:
     rank = int(np.ceil(np.sqrt(2 * size))) + 1
     start = np.random.default_rng(0).normal(size=(size, rank))
     start /= np.linalg.norm(start, axis=1, keepdims=True)
-    mix = _kernel.sign_mix if _kernel else mix_in_python
+    mix = _kernel.sign_mix if _kernel else relax_sign_vectors
     _, norms = mix(np.ascontiguousarray(quadratic), start, 400, 1e-9)
     dual = np.diag(quadratic) - norms
     shifted = quadratic - np.diag(dual)
@@ -440,7 +440,7 @@ def margins_in_python(
     return margin, count, nodes, complete
 
 
-def list_in_python(
+def list_sign_vectors(
     factor: Float[Array, "s s"], fixed: Int[Array, " s"], bound: float, cap: int, maximum_count: int
 ) -> tuple[Int[Array, "k s"], Float[Array, " k"], int, bool]:
     """NumPy version of the kernel's `sign_list`."""
@@ -459,7 +459,7 @@ def list_in_python(
     return table, np.array(costs), nodes, complete
 
 
-def mix_in_python(
+def relax_sign_vectors(
     quadratic: Float[Array, "s s"], start: Float[Array, "s d"], sweeps: int, tolerance: float
 ) -> tuple[Float[Array, "s d"], Float[Array, " s"]]:
     """NumPy version of the kernel's `sign_mix`."""

@@ -57,7 +57,7 @@ class Ripple(Term):
             self, lower=self.lower[joint : joint + 1], upper=self.upper[joint : joint + 1]
         )
 
-    def within(self, lower: tuple[float, ...], upper: tuple[float, ...]) -> Ripple:
+    def restrict_to_range(self, lower: tuple[float, ...], upper: tuple[float, ...]) -> Ripple:
         return Ripple(self.orders, lower, upper)
 
     def unbounded(self) -> Ripple:

@@ -225,7 +225,7 @@ class Term:
         """Term with equal parameters and shapes without memory: torque at constant speed."""
         return self
 
-    def within(self, lower: tuple[float, ...], upper: tuple[float, ...]) -> Term:
+    def restrict_to_range(self, lower: tuple[float, ...], upper: tuple[float, ...]) -> Term:
         """Term for positions in a range, one per joint, if it does not extrapolate."""
         return self
 

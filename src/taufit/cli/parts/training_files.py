@@ -20,9 +20,9 @@ def is_training_file(model: FittedModel, path: Path) -> bool:
     hashes = {entry.get("sha256") for entry in recordings if isinstance(entry, Mapping)}
     if not hashes or not path.is_file():
         return False
-    from taufit.core.compute.cache.store import content_of
+    from taufit.core.compute.cache.store import content_hash
 
-    return content_of(path) in hashes
+    return content_hash(path) in hashes
 
 
 def training_file_finding(path: Path) -> Finding:

@@ -337,7 +337,9 @@ def _search_across_folds(state: _ShapeState) -> _ShapeState:
         if state.cost < state.problem.rounding:
             break
         gram, _ = state.normal_equations((k,))
-        for starts in starts_across_folds(state.shape[k], gram, state.problem.friction.shapes):
+        for starts in starting_points_across_folds(
+            state.shape[k], gram, state.problem.friction.shapes
+        ):
             candidates = [state.with_shape((k,), start[None], approximate=True) for start in starts]
             best = min(candidates, key=lambda candidate: candidate.cost)
             refined = _levenberg(best, (k,), iterations=20, approximate=True)
@@ -347,7 +349,7 @@ def _search_across_folds(state: _ShapeState) -> _ShapeState:
     return _levenberg(state, motors) if improved else state
 
 
-def starts_across_folds(
+def starting_points_across_folds(
     shape: Float[Array, " s"], gram: Float[Array, "s s"], limits: tuple[ShapeParameter, ...]
 ) -> list[Float[Array, "t s"]]:
     """Starts on the other side of each fold, one array per pair of shapes of equal kind.
@@ -379,7 +381,7 @@ def starts_across_folds(
     return out
 
 
-def starts_near_folds(
+def starting_points_near_folds(
     axes: list[Float[Array, " l"]], limits: tuple[ShapeParameter, ...]
 ) -> Float[Array, "g s"]:
     """Points close to each fold on both sides, where minima are too narrow for a grid.

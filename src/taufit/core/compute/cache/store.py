@@ -149,13 +149,13 @@ class Cache:
         """
         if not path.is_file():
             self.reads += 1
-            return content_of(path)
+            return content_hash(path)
         status = path.stat()
         signature = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
         folder, name = os.path.split(os.path.realpath(path))
         known_files = self._contents_in(folder)
         if name not in known_files or known_files[name][:4] != signature:
-            known_files[name] = (*signature, content_of(path))
+            known_files[name] = (*signature, content_hash(path))
             self.reads += 1
             self._changed.add(folder)
         return str(known_files[name][4])
@@ -225,7 +225,7 @@ def open_cache(folder: str | os.PathLike[str] | None = None) -> Cache:
     return Cache(Path(folder) / f".taufit-cache{user}")
 
 
-def content_of(path: Path) -> str:
+def content_hash(path: Path) -> str:
     """SHA-256 of a file's bytes; of the names and bytes of all files for a folder."""
     total = hashlib.sha256()
     files = [path] if path.is_file() else sorted(p for p in path.rglob("*") if p.is_file())
