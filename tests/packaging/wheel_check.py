@@ -2,14 +2,17 @@
 
     python tests/packaging/wheel_check.py DIST [--extras [NAME ...]]
 
-The wheel's own dependencies come from the package index; --extras installs every extra as well and
-tries what it is for. figaroh, which only benchmarks use, is not tried.
+The wheel's own dependencies come from the package index; --extras installs every extra as well, by
+the command that the error about its absence prints, and tries what it is for. figaroh, which only
+benchmarks use, is not tried.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -116,14 +119,20 @@ def main() -> None:
         run([taufit, "demo", "-o", "out"], folder)
         assert (folder / "out/report.html").stat().st_size > 100_000
         print(f"the demo's files: {size_mb(folder / 'out'):.0f} MB")
+        run([taufit, "demo", "--files"], folder)
+        bag = ["fit", "ur10e", "run.mcap", "--torque-kind", "torque", "--friction", "linear"]
+        run([taufit, *bag, "-o", "bag.json"], folder)
+        run([taufit, "open", "log.csv.gz", "--seconds", "1"], folder)
+        run([taufit, "live", "run.parquet", "model.json", "--seconds", "1"], folder)
         if asked.extras:
-            run([taufit, "demo", "--files"], folder)
             (folder / "arm.urdf.xacro").write_text(XACRO)
             for extra, probe in PROBES.items():
                 if asked.only and extra not in asked.only:
                     continue
+                say = f"from taufit.core.extras import *; print(missing_extra({extra!r}, 'this'))"
+                printed = re.search(r"`pip install ([^`]+)`", run([python, "-c", say], folder))
                 line = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check"]
-                run([*line, f"{wheel}[{extra}]"], folder)
+                run([*line, *shlex.split(printed[1])], folder)
                 run([python, "-c", probe], folder)
     print(f"{wheel.name} works in an empty environment.")
 

@@ -59,3 +59,15 @@ def test_a_page_with_a_fault_is_found(pages, browser):
     with opened(browser, file.as_uri()) as page:
         page.evaluate("document.querySelectorAll('details').forEach(f => { f.open = true; })")
         assert [rule for rule, _ in findings(page)] == ["empty-table-header"]
+
+
+def test_paper_is_white_and_folds_are_open_when_printed(pages, browser):
+    paper = "getComputedStyle(document.documentElement).getPropertyValue('--paper')"
+    with opened(browser, (pages / "servo.html").as_uri(), **LOOKS["dark"]) as page:
+        assert page.evaluate(paper) == "#12181e"
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        assert page.evaluate(paper) == "#ffffff"
+        assert page.locator("details:not([open])").count() == 0
+        page.evaluate("dispatchEvent(new Event('afterprint'))")
+        assert page.evaluate(paper) == "#12181e"
+        assert page.trouble == []

@@ -168,6 +168,7 @@ def chart_group(charts: Sequence[str], name: str, layout: str = "") -> str:
             axis, "pairs" for two columns.
     """
     columns = " four" if layout == "joints" and len(charts) > 6 else ""
+    columns += " dense" if columns and len(charts) > 8 else ""
     return (
         f'<div class="charts {layout}{columns}" data-name="{html.escape(name, quote=True)}">'
         f"{''.join(charts)}</div>"

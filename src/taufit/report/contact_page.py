@@ -26,6 +26,7 @@ from taufit.report.page import (
     Number,
     Section,
     bullets,
+    count_text,
     paragraph,
     render_page,
     statement,
@@ -101,8 +102,8 @@ def _statements(result: ContactRun, model: FittedModel) -> str:
     data = (
         "It rests on the default threshold; contact-free recordings make it firm."
         if tail is None
-        else f"It rests on {fixed(tail.minutes, 1)} contact-free minutes of {result.noise.runs} "
-        "recordings."
+        else f"It rests on {fixed(tail.minutes, 1)} contact-free minutes of "
+        f"{count_text(result.noise.runs, 'recording')}."
     )
     alarms = statement(
         "model" if tail is not None and tail.minutes >= 10.0 else "warn",

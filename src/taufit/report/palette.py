@@ -75,4 +75,5 @@ def style_variables() -> str:
         f":root{{color-scheme:light dark;{light}}}"
         f"@media (prefers-color-scheme:dark){{:root{{{dark}}}}}"
         f"@media print{{:root{{color-scheme:light;{light}}}}}"
+        f":root.printing{{color-scheme:light;{light}}}"
     )

@@ -55,7 +55,10 @@ def torque_charts(view: ModelView) -> str:
         charts.append(
             figure(
                 time if joint == 0 else None,
-                [Panel(main, f"torque [{unit}]"), Panel(strip, f"res. [{unit}]", (-span, span))],
+                [
+                    Panel(main, f"{'force' if unit == 'N' else 'torque'} [{unit}]"),
+                    Panel(strip, f"res. [{unit}]", (-span, span)),
+                ],
                 caption=view.short_label(joint),
                 note=f"{percent(share)} · {text}" if np.isfinite(share) else text,
                 xlabel="time [s]",

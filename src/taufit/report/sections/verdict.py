@@ -184,7 +184,7 @@ def warnings(view: ModelView) -> Section | None:
     """Warnings of the fit; None without any."""
     if not view.warnings:
         return None
-    first = view.warnings[0].split(":")[0]
+    first = view.warnings[0]
     gist = first if len(first) < 70 else first[:67].rsplit(" ", 1)[0] + " …"
     return Section(f"Warnings ({len(view.warnings)})", bullets(view.warnings), gist)
 

@@ -6,7 +6,7 @@
 const taufitCharts = (() => {
   const NAMES = ["paper", "card", "ink", "soft", "line", "grid", "measured", "model", "residual", "good", "warn", "bad", "body"];
   const FONT = "12px system-ui, sans-serif";
-  const LEFT = 54, RIGHT = 8, TOP = 6;
+  const LEFT = 56, RIGHT = 8, TOP = 6;
   // From the browser: a page that names no address can be searched for addresses.
   const SVG = new DOMParser().parseFromString("<svg></svg>", "text/html").querySelector("svg").namespaceURI;
 
@@ -231,7 +231,7 @@ const taufitCharts = (() => {
       }
       if (this.ylabel) {
         pen.save();
-        pen.translate(9, (top + bottom) / 2); pen.rotate(-Math.PI / 2);
+        pen.translate(7, (top + bottom) / 2); pen.rotate(-Math.PI / 2);
         pen.textAlign = "center"; pen.textBaseline = "middle"; pen.fillText(this.ylabel, 0, 0);
         pen.restore();
       }
@@ -738,11 +738,17 @@ const taufitCharts = (() => {
   const redraw = () => { readTheme(); for (const figure of shown.values()) figure.later(); };
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
   document.addEventListener("visibilitychange", () => { if (!document.hidden) for (const figure of shown.values()) figure.later(); });
-  addEventListener("beforeprint", () => {
-    document.querySelectorAll("details").forEach((fold) => { fold.open = true; });
+  // Paper is white: charts are drawn again in the light scheme, and back afterwards.
+  const printing = (is) => {
+    document.documentElement.classList.toggle("printing", is);
     readTheme();
     for (const figure of shown.values()) { figure.stale = true; figure.draw(); }
+  };
+  addEventListener("beforeprint", () => {
+    document.querySelectorAll("details").forEach((fold) => { fold.open = true; });
+    printing(true);
   });
+  addEventListener("afterprint", () => printing(false));
   const begin = () => { start(); tables(); copies(); };
   if (document.readyState === "loading") addEventListener("DOMContentLoaded", begin); else begin();
   return { Panel, Figure, Group, groups, shown, readTheme, colour, named, fixed, significant, legendOf, toolbarOf, toSvg, toPng, toCsv, linearTicks, logTicks };
