@@ -77,7 +77,7 @@ def with_ripple(
         load = np.array([values.get(name, 0.0) for name in layout.names])
     held = _names_in_mask(layout, waves & ~identifiable)
     search = prepare_evidence(ripple_model, as_source(source.excerpt), held, initial_load=load)
-    owner = np.asarray(layout.owner)
+    owner = np.minimum(layout.owner, layout.joints - 1)  # a tree has more links than joints
     independent = np.maximum(search.regression.torque.count / search.correlation, 2.0)
     # Joints whose waves explain too little even without a prior need no search.
     estimates = [search.weak_estimate(mask) for mask in (search.included & ~waves, search.included)]
