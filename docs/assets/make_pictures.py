@@ -155,6 +155,11 @@ def draw_arms() -> None:
         drawing = arm_sketch(robot, np.array(ARMS["ur10"]), label=f"ur10 on the {mounting}")
         for scheme, text in standalone(drawing).items():
             (HERE / f"mounting_{mounting}_{scheme}.svg").write_text(text + "\n", "utf-8")
+    palletiser = taufit.read_robot(HERE.parents[1] / "examples/arms/palletiser.yaml")
+    pose = np.array([0.4, 0.3, 0.2, 0.0])
+    drawing = arm_sketch(palletiser, pose, label="a palletiser with two parallelograms")
+    for scheme, text in standalone(drawing).items():
+        (HERE / f"arm_palletiser_{scheme}.svg").write_text(text + "\n", "utf-8")
 
 
 FLOWS = {

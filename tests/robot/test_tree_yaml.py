@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from tests.dynamics.random_arms import random_states
@@ -79,3 +81,15 @@ def test_errors_name_their_place(old, new, message):
         text = text.replace(f", placement: {FRAME}", "")
     with pytest.raises(RobotError, match=message):
         from_yaml(text)
+
+
+def test_both_parallelograms_of_the_example_close_over_its_range():
+    path = Path(__file__).parents[2] / "examples" / "arms" / "palletiser.yaml"
+    robot = from_yaml(path.read_text("utf-8"))
+    low, high = robot.limits.lower, robot.limits.upper
+    poses = tree.link_poses(robot, np.random.default_rng(1).uniform(low, high, (500, 4)))
+    at = {name: poses[:, b] for b, name in enumerate(robot.link_names)}
+    assert np.abs(at["rod"] @ [0, 0, 0.9, 1] - at["forearm"] @ [-0.25, 0, 0, 1]).max() < 1e-9
+    assert np.abs(at["tie_rod"] @ [1, 0, 0, 1] - at["wrist"] @ [0, 0, 0.2, 1]).max() < 1e-9
+    # The flange stays level.
+    assert np.abs(at["flange"][:, 2, :2]).max() < 1e-12

@@ -62,6 +62,9 @@ class SettingOptions:
             metavar="WORD",
         ),
     ] = "recorded"
+    at: Annotated[
+        str | None, typer.Option(help="Tip that carries the payload, of several.", metavar="TIP")
+    ] = None
     template: Annotated[
         list[Path] | None,
         typer.Option(
@@ -161,6 +164,8 @@ def command(
     payload_settings = settings.settings()
     hand.names  # noqa: B018 - wrong usage comes first
     fitted = read_model(model)
+    if settings.at is not None:
+        fitted = fitted.with_tip(settings.at)
     loaded_recording = source.read_single(recording)
     if (
         require_choice(settings.torque_signs, ("recorded", "unknown"), "--torque-signs")

@@ -30,5 +30,6 @@ if TYPE_CHECKING:
         forward_kinematics as forward_kinematics,
         jacobian as jacobian,
     )
+    from taufit.dynamics.tree import link_poses as link_poses
 
 lazy_package(__name__)

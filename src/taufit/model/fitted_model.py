@@ -257,6 +257,10 @@ class FittedModel(NotebookDisplay):
         """Copy with another robot description (mounting, drives)."""
         return replace(self, structure=replace(self.structure, robot=robot))
 
+    def with_tip(self, name: str) -> FittedModel:
+        """Copy that uses one of several tips, for payloads and forces."""
+        return self.with_robot(self.robot.with_tip(name))
+
     def torque(
         self,
         position: Float[Array, "*n j"],

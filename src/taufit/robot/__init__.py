@@ -27,5 +27,6 @@ if TYPE_CHECKING:
         Robot as Robot,
     )
     from taufit.robot.to_yaml import to_yaml as to_yaml
+    from taufit.robot.tree import Tip as Tip, TreeRobot as TreeRobot, build_tree as build_tree
 
 lazy_package(__name__)

@@ -213,9 +213,18 @@ class Robot(NotebookDisplay):
         return self.layout.names
 
     @property
+    def shared_joints(self) -> Bool[Array, " j"]:
+        """Mask of joints that move more than one tip."""
+        return np.zeros(self.joints, bool)
+
+    @property
     def tip_robots(self) -> tuple[Robot, ...]:
         """Robot for every tip that may carry a load, with that tip in use."""
         return (self,)
+
+    def with_tip(self, name: str) -> Robot:
+        """Copy that uses one of several tips (`TreeRobot`)."""
+        raise RobotError(f"{self.name} has one tip: leave {name!r} out.")
 
     def bind(self, motion: Float[Array, "*n j"]) -> Float[Array, "*n b"]:
         """Velocity, or change of position, of every link's joint from that of the recorded ones."""

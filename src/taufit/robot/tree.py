@@ -35,7 +35,7 @@ class Tip:
     pose: Float[Array, "4 4"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TreeRobot(Robot):
     """Robot with a parent for every link, and joints bound to the recorded ones.
 
@@ -133,6 +133,10 @@ class TreeRobot(Robot):
                 return replace(self, tip_name=name, tip=tip.pose)
         names = ", ".join(tip.name for tip in self.tips)
         raise RobotError(f"{self.name} has no tip {name!r}. Available: {names}.")
+
+    @property
+    def shared_joints(self) -> Bool[Array, " j"]:
+        return np.asarray(self.support[[tip.link for tip in self.tips]].sum(axis=0) > 1)
 
     @property
     def tip_robots(self) -> tuple[Robot, ...]:

@@ -109,6 +109,7 @@ def simulate_hand_guiding(  # noqa: PLR0913 - the public call has one keyword pe
     remaining_friction = (1.0 - friction_compensation) * np.asarray(friction, float)
     handle = np.array(grip, float)
     sensor = from_centre_of_mass(SENSOR_MASS, handle, 1e-5 * np.eye(3))
+    robot.require_serial("simulated hand guiding")
     true_arm = build_arm(robot, payload=np.asarray(payload, float) + sensor)
     compensated_arm = build_arm(
         robot, payload=None if compensated is None else np.asarray(compensated)

@@ -11,7 +11,7 @@ import sys
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,10 @@ from taufit.core.extras import missing_extra
 from taufit.core.parameters import joint_name, link_name
 from taufit.robot import Robot, pseudo_inertia
 from taufit.robot.inertia import to_centre_of_mass
+from taufit.robot.tree import TreeRobot
+
+if TYPE_CHECKING:
+    from taufit.sim.tree_arm import TreeArm
 
 PAYLOAD_BODY = "payload"
 
@@ -80,6 +84,30 @@ class MujocoArm:
     data: Any
     joints: int
 
+    @property
+    def state(self) -> Any:
+        """Arrays of position, velocity, acceleration and applied torque."""
+        return self.data
+
+    @property
+    def hand(self) -> int:
+        """Body of the last link; the payload is the next."""
+        return self.joints
+
+    @property
+    def payload_body(self) -> int:
+        return self.joints + 1
+
+    def forward(self, stage: str) -> None:
+        """Compute one stage of the forward dynamics: "Position", "Velocity" or "Acceleration"."""
+        getattr(import_mujoco(), f"mj_fwd{stage}")(self.model, self.data)
+
+    def calls(self) -> tuple[int, int, int, int, int]:
+        """Addresses for the compiled loop: model, data and the three stages."""
+        stages = [function_addresses()[f"mj_fwd{x}"] for x in ("Position", "Velocity")]
+        last = function_addresses()["mj_fwdAcceleration"]
+        return self.model._address, self.data._address, *stages, last  # type: ignore[return-value]
+
     def torque(
         self,
         position: Float[Array, "n j"],
@@ -137,7 +165,7 @@ def build_arm(
     *,
     rotor: Float[Array, " j"] | None = None,
     payload: Float[Array, " 10"] | None = None,
-) -> MujocoArm:
+) -> MujocoArm | TreeArm:
     """Build the MuJoCo model of a robot.
 
     Args:
@@ -145,8 +173,11 @@ def build_arm(
         rotor: Reflected rotor inertias [kg m^2]; None: those of the robot.
         payload: Ten parameters in the frame of the last link, rigidly attached to it.
     """
+    if isinstance(robot, TreeRobot):
+        from taufit.sim.tree_arm import build_tree_arm
+
+        return build_tree_arm(robot, rotor, payload)
     mujoco = import_mujoco()
-    robot.require_serial("simulation")
     require_consistent_links(robot)
     spec = mujoco.MjSpec()
     spec.option.gravity = robot.gravity
@@ -195,7 +226,7 @@ def build_arm(
     return MujocoArm(model, data, robot.joints)
 
 
-def _check_movable(robot: Robot, heavier: MujocoArm) -> None:
+def _check_movable(robot: Robot, heavier: MujocoArm | TreeArm) -> None:
     """InfeasibleError for a joint without inertia; `heavier` has unit armature added."""
     poses = np.random.default_rng(0).uniform(-np.pi, np.pi, (4, robot.joints))
     for matrix in heavier.mass_matrix(poses) - np.eye(robot.joints):

@@ -11,12 +11,15 @@ satisfy the equations of motion exactly; the path is of second order in h.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float
-from taufit.sim.mujoco_arm import MujocoArm, compiled_kernel, function_addresses, import_mujoco
+from taufit.sim.mujoco_arm import MujocoArm, compiled_kernel
+
+if TYPE_CHECKING:
+    from taufit.sim.tree_arm import TreeArm
 
 TICK_S = 1e-3
 MAXIMUM_SPEED = 200.0
@@ -34,20 +37,20 @@ OUTPUTS = (
 
 
 def advance(
-    arm: MujocoArm, arrays: dict[str, Any], steps: int, substeps: int, *, compiled: bool = True
+    arm: MujocoArm | TreeArm,
+    arrays: dict[str, Any],
+    steps: int,
+    substeps: int,
+    *,
+    compiled: bool = True,
 ) -> int:
     """Run `steps` ticks on `arrays`; returns -1, or the tick of divergence."""
     loop_kernel = compiled_kernel() if compiled else None
     if loop_kernel is None:
         return _advance(arm, arrays, steps, substeps)
-    addresses = function_addresses()
     return loop_kernel.twin_run(
         arrays,
-        arm.model._address,
-        arm.data._address,
-        addresses["mj_fwdPosition"],
-        addresses["mj_fwdVelocity"],
-        addresses["mj_fwdAcceleration"],
+        *arm.calls(),
         steps,
         arm.joints,
         substeps,
@@ -56,22 +59,23 @@ def advance(
     )
 
 
-def mujoco_arrays(arm: MujocoArm) -> dict[str, Any]:
+def mujoco_arrays(arm: MujocoArm | TreeArm) -> dict[str, Any]:
     """MuJoCo arrays that the loop reads and writes."""
-    model, data, joints = arm.model, arm.data, arm.joints
+    model, data, state = arm.model, arm.data, arm.state
+    hand, payload = arm.hand, arm.payload_body
     return {
-        "qpos": data.qpos,
-        "qvel": data.qvel,
-        "qacc_smooth": data.qacc_smooth,
-        "qfrc_applied": data.qfrc_applied,
-        "xfrc_hand": data.xfrc_applied[joints],
-        "xpos_hand": data.xpos[joints],
-        "xmat_hand": data.xmat[joints],
-        "xipos_hand": data.xipos[joints],
-        "payload_mass": model.body_mass[joints + 1 :],
-        "payload_ipos": model.body_ipos[joints + 1],
-        "payload_iquat": model.body_iquat[joints + 1],
-        "payload_inertia": model.body_inertia[joints + 1],
+        "qpos": state.qpos,
+        "qvel": state.qvel,
+        "qacc_smooth": state.qacc_smooth,
+        "qfrc_applied": state.qfrc_applied,
+        "xfrc_hand": data.xfrc_applied[hand],
+        "xpos_hand": data.xpos[hand],
+        "xmat_hand": data.xmat[hand],
+        "xipos_hand": data.xipos[hand],
+        "payload_mass": model.body_mass[payload : payload + 1],
+        "payload_ipos": model.body_ipos[payload],
+        "payload_iquat": model.body_iquat[payload],
+        "payload_inertia": model.body_inertia[payload],
     }
 
 
@@ -109,7 +113,7 @@ def _level(
     return float(level)
 
 
-def _advance(arm: MujocoArm, x: dict[str, Any], steps: int, substeps: int) -> int:
+def _advance(arm: MujocoArm | TreeArm, x: dict[str, Any], steps: int, substeps: int) -> int:
     """Python version of `twin_run` of kernel/twin.cpp."""
     row_by_tick = {int(tick): row for row, tick in enumerate(x["keep"])}
     start = float(x["start_tick"][0])
@@ -129,18 +133,17 @@ def _advance(arm: MujocoArm, x: dict[str, Any], steps: int, substeps: int) -> in
 
 
 def _substep(
-    arm: MujocoArm, x: dict[str, Any], k: int, sub: int, h: float, row: int | None
+    arm: MujocoArm | TreeArm, x: dict[str, Any], k: int, sub: int, h: float, row: int | None
 ) -> bool:
     """Step of `h` seconds, stored in `row` of the outputs; False on divergence."""
-    mujoco = import_mujoco()
-    model, data = arm.model, arm.data
+    data = arm.state
     has_friction, _, is_elastic, is_coupled = (bool(flag) for flag in x["flags"])
     coupling, q, half_velocity, command = x["coupling"], x["q"], x["v_half"], x["command"]
     theta, theta_half, theta_last = x["theta"], x["theta_half"], x["theta_last"]
     data.qpos[:] = q
     data.qvel[:] = half_velocity + 0.5 * h * x["a_last"]
-    mujoco.mj_fwdPosition(model, data)
-    mujoco.mj_fwdVelocity(model, data)
+    arm.forward("Position")
+    arm.forward("Velocity")
     drive_position = servo_position = theta.copy() if is_elastic else q.copy()
     speed = servo_velocity = theta_half + 0.5 * h * theta_last if is_elastic else data.qvel.copy()
     # With joint elasticity the servo runs on the motor side, at the rate of the small steps.
@@ -166,7 +169,7 @@ def _substep(
     else:
         data.qfrc_applied[:] = command - drag
     _push(x, (float(x["start_tick"][0]) + k) * TICK_S + sub * h)
-    mujoco.mj_fwdAcceleration(model, data)
+    arm.forward("Acceleration")
     a = data.qacc_smooth
     if not np.all(np.abs(half_velocity + h * a) < MAXIMUM_SPEED):
         return False

@@ -102,6 +102,7 @@ class PayloadFilter:
         gains = GainUncertainty.from_model(model, settings, gain_std)
         self.gain_std = gains.std
         self.filter_state = PayloadFilterState(columns, settings, gains, self.step)
+        self.filter_state.excluded_joints = model.robot.shared_joints
         self._coverage = TrainingCoverage.from_model(model, settings.standstill_speed)
         self._arm = PayloadRowBuilder(
             model,

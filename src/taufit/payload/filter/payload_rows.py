@@ -196,7 +196,8 @@ class PayloadRowBuilder:
         torque = cells[1:-1, 2 * joints : 3 * joints]
         temperature = cells[1:-1, 3 * joints :] if self.uses_temperature else None
         columns = self._all_columns(q, v, a, torque, temperature, phi)
-        standing = np.abs(v) < self._standstill
+        # Joints that move several tips carry loads that are not known here: as at standstill.
+        standing = (np.abs(v) < self._standstill) | self.model.robot.shared_joints
         packed = np.concatenate([columns.reshape(len(q), -1)[:, self._packed_index], standing], 1)
         return np.ascontiguousarray(self._lowpass(packed))
 
@@ -204,7 +205,8 @@ class PayloadRowBuilder:
         """Rows by the kernel; None for models that it cannot evaluate."""
         columns, term = self._model_columns, self.model.term_sum
         proportional = columns.term.by_load if needs(term, "load") else ()
-        if _kernel is None or columns.coupling is not None or proportional is None:
+        has_kernel = _kernel is not None and self._engine.compiled
+        if not has_kernel or columns.coupling is not None or proportional is None:
             return None
         recorded = record_friction(columns, self._coefficients)
         if recorded is None:
