@@ -119,6 +119,78 @@ private:
   int known = 0;
 };
 
+using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Flags = nb::ndarray<const bool, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Writable = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// Value at a fraction of the sorted values, between two neighbours on their line.
+double quantile(Numbers &x, double fraction) {
+  const double at = fraction * static_cast<double>(x.size() - 1);
+  const size_t low = static_cast<size_t>(at);
+  std::nth_element(x.begin(), x.begin() + low, x.end());
+  if (low + 1 >= x.size()) return x[low];
+  const double first = x[low], second = *std::min_element(x.begin() + low + 1, x.end());
+  return first + (at - static_cast<double>(low)) * (second - first);
+}
+
+// signals/noise.py's standard deviation without values above three of it.
+double clipped_std(const Numbers &magnitude, Numbers &sorted, double clip, double clipped) {
+  sorted = magnitude;
+  const double top = quantile(sorted, 0.99);
+  double squares = 0.0;
+  for (const double x : magnitude) squares += std::min(x, top) * std::min(x, top);
+  const double rms = std::sqrt(squares / static_cast<double>(magnitude.size()));
+  double found = 1.4826 * quantile(sorted, 0.5);
+  for (int round = 0; round < 8; round++) {
+    double inside = 0.0, count = 0.0;
+    for (const double x : magnitude)
+      if (x <= clip * found) inside += x * x, count += 1.0;
+    const double before = found;
+    found = std::sqrt(inside / std::max(count, 1.0)) / clipped;
+    if (found == before) break;
+  }
+  return found > 0.1 * rms ? found : rms;
+}
+
+// The smallest of the levels of white noise that differences of three orders show, per column.
+void noise_std(Matrix columns, double clip, double clipped, Writable out) {
+  const size_t n = columns.shape(0), c = columns.shape(1);
+  require(out.shape(0) == c && n > 8, "noise_std: shapes do not agree");
+  const double variance[] = {6.0, 20.0, 70.0};  // of differences of order 2, 3, 4
+  Numbers difference, magnitude, sorted;
+  for (size_t k = 0; k < c; k++) {
+    difference.resize(n);
+    for (size_t i = 0; i < n; i++) difference[i] = columns.data()[i * c + k];
+    double least = INFINITY;
+    for (int order = 1; order <= 4; order++) {
+      for (size_t i = 0; i + 1 < difference.size(); i++)
+        difference[i] = difference[i + 1] - difference[i];
+      difference.pop_back();
+      if (order == 1) continue;
+      magnitude.resize(difference.size());
+      for (size_t i = 0; i < magnitude.size(); i++) magnitude[i] = std::fabs(difference[i]);
+      least = std::min(least,
+                       clipped_std(magnitude, sorted, clip, clipped) / std::sqrt(variance[order - 2]));
+    }
+    out.data()[k] = least;
+  }
+}
+
+// Slope at the middle of three samples where velocity is derived, the measured velocity elsewhere.
+void derived_velocity(Vector before, Vector value, Vector after, double back, double ahead,
+                      Flags derived, Vector measured, Writable out) {
+  const size_t j = out.shape(0);
+  require(before.shape(0) == j && value.shape(0) == j && after.shape(0) == j &&
+              derived.shape(0) == j && measured.shape(0) == j,
+          "derived_velocity: shapes do not agree");
+  for (size_t i = 0; i < j; i++) {
+    const double x = value.data()[i], backward = (x - before.data()[i]) / back;
+    const double forward = (after.data()[i] - x) / ahead;
+    out.data()[i] = derived.data()[i] ? (ahead * backward + back * forward) / (back + ahead)
+                                      : measured.data()[i];
+  }
+}
+
 }  // namespace
 
 void bind_intake(nb::module_ &m) {
@@ -135,4 +207,10 @@ void bind_intake(nb::module_ &m) {
       .def("is_spike", &SpikeGuard::is_spike, nb::arg("time"), nb::arg("values"), nb::arg("later"),
            nb::arg("after"))
       .def("accept", &SpikeGuard::accept, nb::arg("time"), nb::arg("values"));
+  m.def("noise_std", &noise_std, nb::arg("columns").noconvert(), nb::arg("clip"),
+        nb::arg("clipped"), nb::arg("out").noconvert());
+  m.def("derived_velocity", &derived_velocity, nb::arg("before").noconvert(),
+        nb::arg("value").noconvert(), nb::arg("after").noconvert(), nb::arg("back"),
+        nb::arg("ahead"), nb::arg("derived").noconvert(), nb::arg("measured").noconvert(),
+        nb::arg("out").noconvert());
 }

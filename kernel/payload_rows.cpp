@@ -271,6 +271,24 @@ void payload_weights(Matrix packed, Matrix position, Matrix velocity, Matrix lim
   }
 }
 
+#if defined(TAUFIT_X86) && defined(__GNUC__) && !defined(__clang__)
+#define TAUFIT_CLONES __attribute__((target_clones("avx2", "default")))
+#else
+#define TAUFIT_CLONES
+#endif
+
+// Adds factor w x x' over n rows x of k entries; every line of the sum is passed once.
+TAUFIT_CLONES
+void add_squares(const double *rows, size_t stride, const double *weight, size_t step_weight,
+                 double factor, size_t n, size_t k, double *gram) {
+  for (size_t a = 0; a < k; a++, gram += k)
+    for (size_t t = 0; t < n; t++) {
+      const double *x = rows + t * stride;
+      const double wx = weight[t * step_weight] * factor * x[a];
+      for (size_t b = 0; b < k; b++) gram[b] += wx * x[b];
+    }
+}
+
 // Adds [columns, y]' w [columns, y] of each joint to `grams`, one k x k block after the other, and
 // durations and loads to `totals`: weights, motion, forwards, backwards, squared unit load.
 void add_payload_rows(Matrix packed, Indices edges, Matrix velocity, Matrix weight, Vector density,
@@ -300,12 +318,8 @@ void add_payload_rows(Matrix packed, Indices edges, Matrix velocity, Matrix weig
       total[2] += step * (w > 0.5 && speed > 0.0);
       total[3] += step * (w > 0.5 && speed < 0.0);
       total[4] += step * w * x[0] * x[0];
-      for (size_t a = 0; a < k; a++) {
-        const double wx = w * step / density.data()[i] * x[a];
-        double *line = gram + a * k;
-        for (size_t b = 0; b < k; b++) line[b] += wx * x[b];
-      }
     }
+    add_squares(packed.data() + from, c, weight.data() + i, j, step / density.data()[i], n, k, gram);
     gram += k * k;
   }
 }

@@ -1,5 +1,7 @@
 """The compiled read-out is the one written in NumPy."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -13,6 +15,7 @@ from taufit.payload.filter import (
     training_coverage,
 )
 from taufit.payload.filter.body_search import _parameters
+from taufit.payload.periodic_reader import PayloadReader
 from taufit.workflow import identify
 
 _kernel = pytest.importorskip("taufit._kernel")
@@ -136,3 +139,25 @@ def test_a_compiled_run_is_the_run_in_numpy(arm, loaded, unloaded, friction, mon
         for value, expected in zip(row, other, strict=True):
             size = np.abs(np.asarray(expected)).max(initial=1e-3)
             np.testing.assert_allclose(value, expected, rtol=0.0, atol=1e-9 * size)
+
+
+@pytest.mark.parametrize(("rate_hz", "delay"), [(500.0, 2), (125.0, 0)])
+def test_a_spread_evaluation_is_the_same_two_samples_later(arm, model, rate_hz, delay):
+    preset, twin = arm
+    motion = preset.motion(periods=0.6)
+    run = replace(twin, rate_hz=rate_hz).run(motion, seed=5, payload=preset.payload)
+    readers = [PayloadReader(PayloadFilter(model), spread=spread) for spread in (False, True)]
+    found = [[], []]
+    for k, sample in enumerate(stream(model, run.recording).samples()):
+        for reader, estimates in zip(readers, found, strict=True):
+            estimate = reader.feed(*sample)
+            if estimate is not None:
+                estimates.append((k, estimate))
+    assert len(found[0]) > 40
+    for (k, estimate), (later, other) in zip(found[0], found[1], strict=False):
+        assert later - k == delay and other.time == estimate.time
+        np.testing.assert_array_equal(other.parameters, estimate.parameters)
+        assert other.mass_std == estimate.mass_std and other.warnings == estimate.warnings
+    last = [reader.finish() for reader in readers]
+    np.testing.assert_array_equal(last[0].parameters, last[1].parameters)
+    assert readers[0].ready_at == readers[1].ready_at

@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 from taufit.core.errors import RecordingError
-from taufit.signals.stream import StreamConditioner, row_screen as screen, spike_detector as spikes
+from taufit.signals import noise
+from taufit.signals.stream import (
+    CleanSample,
+    StreamConditioner,
+    row_screen as screen,
+    spike_detector as spikes,
+    velocity_selection,
+)
 from taufit.signals.stream.velocity_selection import three_point_slope
 
 RATE, JOINTS = 100.0, 2
@@ -174,3 +181,28 @@ def test_compiled_and_numpy_screens_say_the_same():
         for one in screens:
             one.hold(row)
     assert said >= {0, screen.MEASURED, screen.MEASURED | screen.HELD, 7}
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_compiled_noise_level_is_the_readable_one(seed, monkeypatch):
+    rng = np.random.default_rng(seed)
+    columns = 0.01 * np.cumsum(rng.normal(size=(rng.integers(9, 400), 12)), axis=0)
+    columns += rng.normal(size=columns.shape) * 10.0 ** rng.uniform(-5, 0, 12)
+    columns[len(columns) // 2, :4] += 5.0
+    columns[:, 4:8] = np.round(columns[:, 4:8], 2)
+    columns[:, 8] = 1.0
+    compiled = noise.noise_std(columns)
+    monkeypatch.setattr(noise, "_kernel", None)
+    np.testing.assert_allclose(compiled, noise.noise_std(columns), rtol=1e-12, atol=0.0)
+
+
+def test_the_compiled_velocity_is_the_readable_one(monkeypatch):
+    rng = np.random.default_rng(0)
+    position, velocity, torque, earlier, later = rng.normal(size=(5, 6))
+    sample = CleanSample(0.3, position, velocity, torque, None, None, 0)
+    derived = np.array([True, False, True, True, False, False])
+    asked = (sample, derived, (0.29, earlier), (0.315, later))
+    compiled = velocity_selection.derived_velocity(*asked)
+    monkeypatch.setattr(velocity_selection, "_kernel", None)
+    np.testing.assert_allclose(compiled, velocity_selection.derived_velocity(*asked), rtol=1e-13)
+    assert np.all(compiled[~derived] == velocity[~derived])

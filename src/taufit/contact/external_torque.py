@@ -23,6 +23,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float, Int
+from taufit.core.parameters import PER_LINK
 from taufit.dynamics import RegressorEngine
 from taufit.model.conservative_torque import ConservativeTorque
 from taufit.model.fitted_model import FittedModel
@@ -141,6 +142,7 @@ class ExternalTorque:
         self.uses_temperature = needs(model.term_sum, "temperature")
         self.channels = self.joints * (4 if self.uses_temperature else 3)
         self.engine = RegressorEngine(model.robot)
+        self._links = np.array(model.robot.parameters, float)
         parts = model.layout.split(np.asarray(model.values, float))
         # Conservative torque acts on a standing joint too and is subtracted from the measured
         # torque.
@@ -213,9 +215,9 @@ class ExternalTorque:
 
     def set_payload(self, payload: Float[Array, " 10"]) -> None:
         """Add a payload with these inertial parameters to the last link."""
-        links = np.array(self.model.robot.parameters, float)
-        links[self.model.robot.layout.link(-1)] += payload
-        self.engine = RegressorEngine(self.model.robot, parameters=links)
+        links = self._links.copy()
+        links[-PER_LINK:] += payload
+        self.engine = self.engine.with_parameters(links)
 
     def __call__(
         self, time: Float[Array, " n"], cells: Float[Array, "n c"]

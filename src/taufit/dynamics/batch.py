@@ -6,6 +6,7 @@ Results equal those of `recursion`, the reference implementation; tests compare 
 
 from __future__ import annotations
 
+from copy import copy
 from functools import lru_cache
 from importlib import import_module
 from typing import Any
@@ -40,7 +41,7 @@ class RegressorEngine:
         compiled: Whether the kernel does the work.
     """
 
-    __slots__ = ("_regressor_once", "_shape", "compiled", "gravity", "kernel", "robot")
+    __slots__ = ("_geometry", "_regressor_once", "_shape", "compiled", "gravity", "kernel", "robot")
 
     def __init__(
         self,
@@ -59,15 +60,28 @@ class RegressorEngine:
         if self.compiled:
             if _kernel is None:
                 raise ImportError("taufit was installed without its compiled kernel")
-            self.kernel = _kernel.Engine(
+            self._geometry = (
                 np.ascontiguousarray(robot.placements, float),
                 np.ascontiguousarray(robot.screws, float),
                 self.gravity,
-                (robot.parameters if parameters is None else parameters).reshape(-1, PER_LINK),
             )
-            self._regressor_once = self.kernel.regressor_once
+            self._set_parameters(robot.parameters if parameters is None else parameters)
         elif parameters is not None:
             self.robot = robot.with_parameters(parameters)
+
+    def with_parameters(self, parameters: Float[Array, " p"]) -> RegressorEngine:
+        """Engine of the same robot with other inertial parameters, for control loops."""
+        if not self.compiled:
+            return RegressorEngine(
+                self.robot, gravity=self.gravity, parameters=parameters, compiled=False
+            )
+        out = copy(self)
+        out._set_parameters(parameters)
+        return out
+
+    def _set_parameters(self, parameters: Float[Array, " p"]) -> None:
+        self.kernel = _kernel.Engine(*self._geometry, parameters.reshape(-1, PER_LINK))
+        self._regressor_once = self.kernel.regressor_once
 
     def regressor(
         self,

@@ -5,6 +5,10 @@ detector, which computes external torque; prediction, friction and temperature f
 estimated payload is part of the model for contact detection; friction is tracked only without
 contact and with a known payload.
 
+At three or more samples per time bin, a payload estimate is computed over the two samples after the
+one that made it due: a control loop waits for less at once. Until then readings have the estimate
+before it and its share of the prediction's interval.
+
 Not thread-safe: feed it from one thread.
 """
 
@@ -217,7 +221,8 @@ class Monitor:
         if self._with_payload:
             settings = self._payload_settings
             gain_std = minimum_gain_std(opened_source.gain_std, settings, model.robot.joints)
-            self.payload = PayloadReader(PayloadFilter(model, settings, gain_std=gain_std))
+            payload_filter = PayloadFilter(model, settings, gain_std=gain_std)
+            self.payload = PayloadReader(payload_filter, spread=True)
         self._prediction = LivePredictionInterval(model, self.contact_detector.noise)
         self._friction = LiveFrictionIndex(model, self.contact_detector.noise.rate_hz)
         self.events: deque[MonitorEvent] = deque(maxlen=_MAX_EVENTS)
@@ -229,6 +234,7 @@ class Monitor:
         self._payload_reported = False
         self._filtered_torque: tuple[Array, Array] | None = None
         self._half_width: Array | None = None
+        self._last_bin: tuple[ExternalTorqueBlock, int] | None = None
         self.newest: Reading | None = None
         self._conditioned = self._readings = 0
 
@@ -299,6 +305,8 @@ class Monitor:
             payload_estimate = self.payload.feed(*sample[:5])
             if payload_estimate is not None:
                 self._update_payload(payload_estimate)
+                if self._last_bin is not None:
+                    self._half_width = self._prediction.half_width(*self._last_bin)
         block = self.contact_detector.last_block
         if block is not None:
             for i in range(len(block)):
@@ -355,6 +363,7 @@ class Monitor:
                 last_predicted + step_response * (predicted - last_predicted),
             )
         self._filtered_torque = measured, predicted
+        self._last_bin = block, i
         self._half_width = self._prediction.half_width(block, i)
         contact_reading = self.contact_detector.last_reading
         is_free = contact_reading is None or contact_reading.contact is None

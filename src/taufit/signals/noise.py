@@ -8,6 +8,11 @@ import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float
 
+try:
+    from taufit import _kernel
+except ImportError:  # no compiler when this was installed
+    _kernel = None
+
 _ORDERS = (2, 3, 4)
 # Longer recordings are sampled in chunks: rows per chunk, number of chunks, rows from which on.
 _CHUNK, _CHUNKS, _MAX_ROWS = 1_000, 5, 20_000
@@ -42,6 +47,10 @@ def noise_std(
             for a in starts
         ]
         return np.asarray(np.sqrt(np.mean(np.square(parts), axis=0)))
+    if _kernel is not None and selected is None:
+        out = np.empty(columns.shape[1])
+        _kernel.noise_std(np.ascontiguousarray(columns, float), _CLIP, _CLIPPED_STD, out)
+        return out
     estimates = []
     difference = np.diff(columns, _ORDERS[0] - 1, axis=0)
     for order in _ORDERS:

@@ -47,7 +47,7 @@ class RowBlock(NamedTuple):
         seconds: Duration [s].
         rows: Per joint, the columns with y last and the weight of each row in the test.
         weights: Per joint, the weight of each row in the sums.
-        packed: The same rows of all joints and their weights in the test, if they were built so.
+        packed: Rows of all joints and their weights in the test, in place of `rows`.
     """
 
     time: float
@@ -55,6 +55,14 @@ class RowBlock(NamedTuple):
     rows: tuple[tuple[Float[Array, "n c"], Float[Array, " n"]], ...]
     weights: tuple[Float[Array, " n"], ...]
     packed: tuple[PayloadRows, Float[Array, "n j"]] | None = None
+
+    @property
+    def joint_rows(self) -> tuple[tuple[Float[Array, "n c"], Float[Array, " n"]], ...]:
+        """Per joint, the columns with y last and the weight of each row in the test."""
+        if self.packed is None:
+            return self.rows
+        rows, counted = self.packed
+        return tuple((rows.joint_rows(j), weight) for j, weight in enumerate(counted.T))
 
 
 class ReferenceEstimate(NamedTuple):
@@ -272,10 +280,10 @@ def weighted_gram(chunk: RowBlock, reference: ReferenceEstimate) -> Float[Array,
         states, slow = np.concatenate(reference.states), np.array(reference.slow)
         _kernel.change_gram(rows.packed, rows.edges, counted, factor, states, slow, out)
         return out
-    weight = np.array([w for _, w in chunk.rows])
+    weight = np.array([w for _, w in chunk.joint_rows])
     weight *= (chunk.seconds / weight.shape[1] / reference.density)[:, None]
     row = np.ones((*weight.shape, 7))
-    for j, ((columns, _), state) in enumerate(zip(chunk.rows, reference.states, strict=True)):
+    for j, ((columns, _), state) in enumerate(zip(chunk.joint_rows, reference.states, strict=True)):
         row[j, :, :4] = columns[:, :4]
         row[j, :, 4] = columns @ state
         row[j, :, 6] = columns[:, reference.slow[j]]

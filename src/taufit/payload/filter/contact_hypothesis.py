@@ -86,7 +86,7 @@ class ContactHypothesis:
 
     def test(self, chunk: RowBlock) -> bool | None:
         """Whether the change was a contact; None while undecided."""
-        if not any(weight.any() for _, weight in chunk.rows):
+        if not any(weight.any() for _, weight in chunk.joint_rows):
             self._standing_s += chunk.seconds
             return None
         self._times.append(chunk.time)

@@ -9,7 +9,7 @@ physically consistent (`body`, `posterior_summary`).
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from copy import copy
 from dataclasses import replace
 
@@ -204,7 +204,7 @@ class PayloadFilterState:
             # Faded rows are removed with their faded weight.
             age = chunks[-1].time - chunk.time
             factor = float(np.exp(-age / self.settings.memory_s))
-            for j, ((rows, _), w) in enumerate(zip(chunk.rows, chunk.weights, strict=True)):
+            for j, ((rows, _), w) in enumerate(zip(chunk.joint_rows, chunk.weights, strict=True)):
                 step = factor * chunk.seconds / len(w)
                 self.sums[j].remove(rows, w, step, self.unknowns.density[j])
 
@@ -259,13 +259,14 @@ class PayloadFilterState:
         """Information on the payload; parameters of the sources `without` are fixed."""
         return self._posterior(self._gain_covariance(), without)[0]
 
-    def evaluate(self, time: float) -> PayloadEstimate:
-        """Payload estimate, without `warnings`."""
+    def evaluation_steps(self, time: float) -> Generator[None, None, PayloadEstimate]:
+        """Payload estimate, without `warnings`, in two parts of about equal work."""
         settings = self.settings
         gains = self._gain_covariance()
         has_rows = self.has_rows
         posterior, mass, std = self._read_out(gains)
         self._update_noise_scale(gains)
+        yield
         if not has_rows or mass < _EMPTY_LIMIT * std:
             estimate = no_load_estimate(time, mass, std, settings.com_std)
         else:

@@ -11,8 +11,9 @@ mergeable, always positive definite. This module accumulates samples and handles
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -56,6 +57,18 @@ __all__ = ["PayloadEvent", "PayloadFilter", "Posterior"]
 _SETTLING_CYCLES = 4.0
 # Factor on the training noise density for change detection; tuned together with the threshold.
 _DETECTION_NOISE_FACTOR = 1.15
+
+
+Result = TypeVar("Result")
+
+
+def finish_steps(steps: Generator[None, None, Result]) -> Result:
+    """Run what is left of work in parts; return its result."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as stop:
+            return cast(Result, stop.value)
 
 
 class PayloadFilter:
@@ -266,14 +279,8 @@ class PayloadFilter:
     def _chunk(self, rows: PayloadRows, weight: Float[Array, "n j"]) -> RowBlock:
         """Rows for change detection: in motion only, at standstill friction is unknown."""
         counted = np.where(weight > 0.5, weight, 0.0)
-        joint_rows = [rows.joint_rows(j) for j in range(self.joints)]
-        return RowBlock(
-            float(rows.time[-1]),
-            len(rows) * self.step,
-            tuple(zip(joint_rows, counted.T, strict=True)),
-            tuple(weight.T),
-            (rows, counted),
-        )
+        seconds = len(rows) * self.step
+        return RowBlock(float(rows.time[-1]), seconds, (), tuple(weight.T), (rows, counted))
 
     # ---- payload changes -----------------------------------------------------------------------
 
@@ -395,8 +402,16 @@ class PayloadFilter:
 
     def estimate(self) -> PayloadEstimate:
         """Payload estimate from the time bins processed so far; see `flush`."""
-        state = self.filter_state
-        estimate = state.evaluate(self.time)
+        return finish_steps(self.estimate_steps())
+
+    def estimate_steps(self) -> Generator[None, None, PayloadEstimate]:
+        """`estimate` in parts, to be run over the next samples before further time bins."""
+        return self._estimate_steps(self.filter_state, self.time)
+
+    def _estimate_steps(
+        self, state: PayloadFilterState, time: float
+    ) -> Generator[None, None, PayloadEstimate]:
+        estimate = yield from state.evaluation_steps(time)
         if estimate.ready and self._open_change is not None and self._hypothesis is None:
             event_index, earlier_mass = self._open_change
             self.events[event_index] = final_change_event(

@@ -153,17 +153,17 @@ def estimate_warnings(
             "the model was fitted to; the interval is wider for it. Fit the model to a motion "
             "like this one, or record this one empty and give it as a template."
         )
-    if contradiction_message(scale):
+    if not scale.max() > SUSPICIOUS_VARIANCE_RATIO:
+        messages += [] if ready else [NOT_READY]
+    elif contradiction_message(scale):
         messages.append(
             f"{contradiction_message(scale)} Do not use the result before that is clear."
         )
-    elif contradiction_message(scale, SUSPICIOUS_VARIANCE_RATIO):
+    else:
         messages.append(
             f"{contradiction_message(scale, SUSPICIOUS_VARIANCE_RATIO)} The interval does not "
             f"contain such errors."
         )
-    elif not ready:
-        messages.append(NOT_READY)
     return messages
 
 
@@ -177,9 +177,9 @@ def contradiction_message(
     scale: Float[Array, " j"], max_ratio: float = REFUSED_VARIANCE_RATIO
 ) -> str:
     """Reason why the model does not describe this robot, from residual variances; "" if it does."""
-    unexplained_joints = np.flatnonzero(scale > max_ratio)
-    if not len(unexplained_joints):
+    if not scale.max() > max_ratio:
         return ""
+    unexplained_joints = np.flatnonzero(scale > max_ratio)
     numbers = ", ".join(str(j + 1) for j in unexplained_joints)
     return (
         f"the model does not explain the torque of joint {numbers}: {np.sqrt(scale.max()):.0f} "

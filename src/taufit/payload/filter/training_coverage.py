@@ -78,7 +78,7 @@ class TrainingCoverage:
             weight = 1.0 / (1.0 + band * rows.standing)
             return self.reduce_weights(weight, rows.position, rows.velocity)
         out = np.empty(rows.velocity.shape)
-        limits = np.stack([band, self.lowest, self.highest, self.fastest])
+        limits = np.array([band, self.lowest, self.highest, self.fastest])
         _kernel.payload_weights(
             *(rows.packed, rows.position, rows.velocity, limits, _SPEED_SCALE, _POSITION_SCALE, out)
         )

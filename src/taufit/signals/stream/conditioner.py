@@ -22,7 +22,7 @@ from taufit.signals.stream.motion_shift import MotionShift
 from taufit.signals.stream.row_screen import HELD, MEASURED, MOVES, Screen
 from taufit.signals.stream.sample import CleanSample, Notice
 from taufit.signals.stream.spike_detector import spike_detector
-from taufit.signals.stream.velocity_selection import VelocitySelection, three_point_slope
+from taufit.signals.stream.velocity_selection import VelocitySelection, derived_velocity
 
 # Time steps above this are gaps [s].
 GAP_S = 0.1
@@ -221,8 +221,8 @@ class StreamConditioner:
     ) -> None:
         if self._velocity_selection.any_derived:
             next_motion = None if after is None else (after.time, after.position)
-            motion = three_point_slope(sample.time, sample.position, self._previous, next_motion)
-            velocity = np.where(self._velocity_selection.derived, motion, sample.velocity)
+            derived = self._velocity_selection.derived
+            velocity = derived_velocity(sample, derived, self._previous, next_motion)
             sample = sample._replace(velocity=velocity)
         self._previous = (sample.time, sample.position)
         self.counts.taken += 1

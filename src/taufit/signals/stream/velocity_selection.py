@@ -6,6 +6,12 @@ import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float
 from taufit.signals.noise import is_velocity_too_noisy, noise_std
+from taufit.signals.stream.sample import CleanSample
+
+try:
+    from taufit import _kernel
+except ImportError:  # no compiler when this was installed
+    _kernel = None
 
 # Samples before the first noise estimate, and between further ones.
 _FIRST_BLOCK, _BLOCK = 64, 128
@@ -78,6 +84,30 @@ class VelocitySelection:
         better = ~is_velocity_too_noisy(_RETURN_RATIO * velocity, position)
         self.derived = np.where(better, False, self.derived | worse) | self.lacking
         self.any_derived = bool(self.derived.any())
+
+
+def derived_velocity(
+    sample: CleanSample,
+    derived: Bool[Array, " j"],
+    before: tuple[float, Array] | None,
+    after: tuple[float, Array] | None,
+) -> Float[Array, " j"]:
+    """Velocity of a sample: slope of its position where it is derived, else as measured.
+
+    Args:
+        sample: Sample.
+        derived: Joints whose velocity is differentiated position.
+        before, after: Times and positions of the neighbours, if there are any.
+    """
+    if _kernel is None or before is None or after is None:
+        slope = three_point_slope(sample.time, sample.position, before, after)
+        return np.where(derived, slope, sample.velocity)
+    out = np.empty(len(derived))
+    _kernel.derived_velocity(
+        *(before[1], sample.position, after[1], sample.time - before[0], after[0] - sample.time),
+        *(derived, sample.velocity, out),
+    )
+    return out
 
 
 def three_point_slope(
