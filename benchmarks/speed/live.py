@@ -1,9 +1,9 @@
 """What one sample costs the whole monitor: payload, contact, prediction, friction; and its tail.
 
 CPU time of `Monitor.update` over ten minutes (TAUFIT_LIVE_MINUTES sets another number) of six
-joints at 500 Hz and seven joints at 1 kHz, as controllers send them, and over a period of the motion
-at the 125 Hz of the grid; and of a read-out of the payload, which happens ten times a second inside
-`update`. A controller waits for the slowest sample, not for the median.
+joints at 500 Hz and seven joints at 1 kHz, as controllers send them, and over a period of the
+motion at the 125 Hz of the grid; and of a read-out of the payload, which happens ten times a second
+inside `update`. A controller waits for the slowest sample, not for the median.
 """
 
 from __future__ import annotations
