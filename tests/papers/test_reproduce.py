@@ -335,7 +335,8 @@ def test_the_page_stands_alone(papers):
 def test_commands_on_the_pages_run_as_pasted(papers, tmp_path, monkeypatch, capsys):
     """A search is only shortened; outputs go to a folder of their own."""
     found = {}
-    for name, (paper, exhibits) in papers.items():
+    for name in PAPERS:
+        paper, exhibits = papers[name]
         for text in re.findall(r"<code>(taufit \S+ \S.*?)</code>", paper_page(paper, exhibits)):
             found.setdefault(html.unescape(text), name)
     assert len(found) >= 5

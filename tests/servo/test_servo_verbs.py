@@ -106,7 +106,7 @@ def test_commands_from_recording_to_simulator(tmp_path):
         data["holdout"][0]
     )
     assert {"name", "value", "low", "high", "unit"} <= set(data["parameters"][0])
-    assert "Worst run" in page.read_text()
+    assert "replay error on hold-out runs" in page.read_text()
     copy = tmp_path / "copy.parquet"
     taufit_command("simulate", model, files[2], "-o", copy)
     check = json.loads(taufit_command("check", model, copy, "--json").stdout)
