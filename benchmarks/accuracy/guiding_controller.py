@@ -1,7 +1,7 @@
 """Hand guiding by the exported C controller on simulated torque-controlled arms.
 
-A hand, a spring and damper at the flange, follows a smooth random path at a slow pace, holds, and
-lets go. Compared with gravity compensation alone; the friction of the robot is that of the model
+A hand, a spring and damper at the flange, follows a smooth random path at a slow pace, holds until
+the arm is at rest (at most 4 s; a path out of reach leaves it swinging), and lets go. Compared with gravity compensation alone; the friction of the robot is that of the model
 (with its level tracked in free motion before) or 0.8 of it (not tracked). Net energy is what the
 compensation gives less what true friction takes; its largest climb above an earlier low must stay
 near zero. Fractions, fading and half the drag were taken from earlier runs on these three arms.
@@ -32,7 +32,8 @@ ARMS = ("ur10e", "panda", "iiwa14")
 MOTIONS = 67
 STEP = 0.002
 STIFFNESS, DAMPING = 800.0, 120.0
-MOVE, HOLD, FREE = 6.0, 1.0, 2.0
+MOVE, HOLD, LONGEST_HOLD, FREE = 6.0, 1.0, 4.0, 2.0
+REST_SPEED = 0.01
 PACE = 0.4
 
 
@@ -61,7 +62,7 @@ class ExportedController:
 
 def hand_path(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Displacement of the hand and its rate, smooth, about a decimetre."""
-    time = STEP * np.arange(round((MOVE + HOLD + FREE) / STEP))
+    time = STEP * np.arange(round((MOVE + LONGEST_HOLD + FREE) / STEP))
     rates = PACE * 2.0 * np.pi * np.array([0.25, 0.5, 0.8])
     sizes = rng.normal(size=(3, 3)) * np.array([0.08, 0.05, 0.025])[:, None]
     begin, end = np.clip(time, 0.0, 1.0), np.clip(MOVE - time, 0.0, 1.0)
@@ -84,10 +85,14 @@ def guide(twin, model, controller, home, seed: int, *, level=None, gravity_only=
     rest = np.zeros(robot.joints)
     command = model.torque(home, rest, rest)
     given, energy, lowest, climb, forces = command * 0.0, 0.0, 0.0, 0.0, []
-    q, v, released = home, rest, home
+    q, v, released, release = home, rest, home, MOVE + LONGEST_HOLD
     for k in range(len(path)):
+        if STEP * k >= release + FREE:
+            break
+        if MOVE + HOLD <= STEP * k < release and np.abs(v).max() < REST_SPEED:
+            release = STEP * k
         push = np.zeros(robot.joints)
-        if STEP * k < MOVE + HOLD:
+        if STEP * k < release:
             at = kinematics.forward_kinematics(q[None])[0, -1, :3, 3]
             lever = jacobian(robot, q[None])[0, 3:]
             force = STIFFNESS * (origin + path[k] - at) + DAMPING * (rate[k] - lever @ v)
