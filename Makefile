@@ -6,7 +6,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
 SOURCES := $(wildcard kernel/*) CMakeLists.txt pyproject.toml
 
-.PHONY: demo test long quick coverage bench docs check lint setup lock clean fuzz sanitize dist wheel-check wheel-check-all docs-check
+.PHONY: demo test long quick coverage bench docs check lint setup lock clean fuzz sanitize dist wheel-check wheel-check-all docs-check open-bench
 
 setup: .venv/.installed
 
@@ -47,6 +47,10 @@ coverage: setup
 
 bench: setup
 	$(BIN)/python -m benchmarks
+
+# Arms x tools x tasks on the recordings of ../shared/data, as docs/open_benchmark.md describes it.
+open-bench: setup
+	$(BIN)/python -m benchmarks.open
 
 # Bounded: 20,000 cases or an hour, whichever comes first; `--family NAME --seed K` repeats one.
 fuzz: setup

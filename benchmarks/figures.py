@@ -4,6 +4,7 @@ A figure is followed by a comment that names its row, which readers of the page 
 
     0.040<!-- accuracy/real_robots: Panda nrmse unseen -->
     4.0 %<!-- accuracy/real_robots: Panda nrmse unseen x100 -->
+    0.037<!-- open/ur10e: unseen motion, taufit -->
 
 `python -m benchmarks.figures` lists figures that differ from the results, rows that are gone, and
 numbers that look measured but have no row; with --write it puts the measured figures into the
@@ -24,9 +25,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results.json"
+OPEN_RESULTS = ROOT / "benchmarks" / "open" / "results.json"
 FIGURE = re.compile(
     r"(?P<number>-?\d+(?:\.\d+)?(?:e-?\d+)?)(?P<unit>[^\d|<]{0,20})"
-    r"<!-- (?P<benchmark>(?:speed|accuracy)/\w+): (?P<row>[^\n]+?)(?: x(?P<scale>\d+))? -->"
+    r"<!-- (?P<benchmark>(?:speed|accuracy|open)/\w+): (?P<row>[^\n]+?)(?: x(?P<scale>\d+))? -->"
 )
 
 
@@ -82,6 +84,17 @@ def results() -> dict[tuple[str, str], float]:
     for row in rows:
         if limit := re.search(r"[\d.]+(?:e-?\d+)?$", row["target"]):
             found[row["benchmark"], f"{row['name']} (target)"] = float(limit[0])
+    return found | open_results()
+
+
+def open_results() -> dict[tuple[str, str], float]:
+    """{(open/ARM, "TASK, TOOL"): value} of the open benchmark; "TASK, TOOL, CPU" in seconds."""
+    found = {}
+    for cell in json.loads(OPEN_RESULTS.read_text("utf-8"))["cells"]:
+        key = (f"open/{cell['arm']}", f"{cell['task']}, {cell['tool']}")
+        if "value" in cell:
+            found[key] = cell["value"]
+            found[key[0], f"{key[1]}, CPU"] = cell["cpu_s"]
     return found
 
 

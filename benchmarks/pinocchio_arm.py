@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -45,3 +46,21 @@ def pinocchio_model(arm: Any) -> Any:
         tensor -= mass * (c @ c * np.eye(3) - np.outer(c, c))
         model.appendBodyToJoint(parent, pin.Inertia(mass, c, tensor), before)
     return model
+
+
+def link_columns(arm: Any) -> Callable[..., np.ndarray]:
+    """Function from motion (n, j) to the regressor of the links (n, j, 10 j)."""
+    import pinocchio as pin
+
+    model = pinocchio_model(arm)
+    memory = model.createData()
+
+    def columns(q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
+        return np.stack(
+            [
+                pin.computeJointTorqueRegressor(model, memory, *row).copy()
+                for row in zip(q, v, a, strict=True)
+            ]
+        )
+
+    return columns

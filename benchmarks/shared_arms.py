@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-
 from benchmarks.clean_runs import SHARED
+from benchmarks.open.arms import airbot, gen3, med7
+from benchmarks.open.tables import read_table
 from taufit.recording import Recording, read_recordings, split
 from taufit.robot import Robot, read_robot
 
@@ -71,27 +70,14 @@ def _ur10_bag() -> RecordedArm:
 
 
 def _airbot() -> RecordedArm:
-    position, torque = (_table(f"airbot_play/chirp_{x}_real.csv.gz")[1] for x in ("q", "tau"))
-    rows = min(len(position), len(torque))
-    time = np.arange(rows) / 100.0
-    recording = Recording(time, position[:rows], torque[:rows], meta={"name": "chirp"})
+    recording = airbot.read(*(SHARED / file for file in airbot.EMPTY.split("+")))
     return _with_tail(SHARED / "airbot_play" / "airbot_play.urdf", [recording], 10.0)
 
 
 def med7_recording(sign: float = 1.0) -> Recording:
     """The Med 7 as recorded, with every torque reversed, or turned with -1; no repeated rows."""
-    columns = {}
-    for quantity in ("positions", "efforts"):
-        header, table = _table(f"kuka_med7/joint_states_{quantity}.csv.gz")
-        columns[quantity] = table[:, [header.index(f"lbr_joint_{j}") for j in range(7)]]
-    fresh = np.r_[True, np.any(np.diff(columns["efforts"], axis=0) != 0.0, axis=1)]
-    return Recording(
-        (table[:, 0] - table[0, 0])[fresh],
-        position=columns["positions"][fresh],
-        signal=sign * columns["efforts"][fresh],
-        torque_source="joint_torque_sensor",
-        meta={"name": "med7"},
-    )
+    recording: Recording = med7.read(*(SHARED / file for file in med7.LOG.split("+")), sign)
+    return recording
 
 
 def _med7() -> RecordedArm:
@@ -99,22 +85,14 @@ def _med7() -> RecordedArm:
 
 
 def _kinova() -> RecordedArm:
-    def run(name: str) -> Recording:
-        header, table = _table(f"kinova_gen3/{name}.csv.gz")
-        position, velocity, torque = (
-            table[:, [header.index(f"{block}{j}") for j in range(1, 8)]]
-            for block in ("Position", "Velocity", "TorqueCur")
-        )
-        return Recording(1e-3 * table[:, 0], position, torque, velocity, meta={"name": name})
-
-    training = [run(name) for name in ("joint_2_trapez", "joint_7_trapez", "Trajectory1")]
+    training = [gen3.ARM.read(SHARED / f) for f in (gen3.SECOND_JOINT, gen3.LAST_JOINT, gen3.WARM)]
     robot = read_robot(SHARED / "kinova_gen3" / "gen3.urdf")
-    return RecordedArm(robot, training, [run("RecordTrajectory_quadratic")], 10.0)
+    return RecordedArm(robot, training, [gen3.ARM.read(SHARED / gen3.LONG)], 10.0)
 
 
 def so101_recording(name: str) -> Recording:
     """One motion of the SO-101, its unsigned current taken for torque."""
-    header, table = _table(f"so101/{name}.csv.gz")
+    header, table = read_table(SHARED / "so101" / f"{name}.csv.gz")
     position, velocity, current = (
         table[:, [header.index(f"{block}{j}") for j in range(1, 6)]] for block in ("q", "dq", "cur")
     )
@@ -125,12 +103,6 @@ def _so101() -> RecordedArm:
     training = [so101_recording(name) for name in ("multisine", "friction_gravity")]
     robot = read_robot(SHARED / "so101" / "so101.urdf")
     return RecordedArm(robot, training, [so101_recording("large_amplitude")], 5.0)
-
-
-def _table(path: str) -> tuple[list[str], np.ndarray]:
-    with gzip.open(SHARED / path, "rt") as file:
-        header = file.readline().strip().split(",")
-        return header, np.loadtxt(file, delimiter=",", ndmin=2)
 
 
 ARMS: dict[str, Callable[[], RecordedArm]] = {

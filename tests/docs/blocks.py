@@ -24,6 +24,7 @@ NOT_RUN = {
     "needs a cluster",
     "sets up or installs",
     "needs the shared recordings",
+    "in a checkout",
     "takes minutes",
     "needs Rerun",
 }

@@ -37,9 +37,11 @@ def test_figures_are_renewed_in_place(text, fresh):
     assert figures.renewed(text, {("accuracy/a", "b"): 0.2512}) == fresh
 
 
-def test_pages_with_results_of_real_robots_mark_them():
-    for name in ("README.md", "docs/real_robots.md"):
-        assert "<!-- accuracy/real_robots: " in (figures.ROOT / name).read_text("utf-8")
+def test_the_readme_quotes_the_open_benchmark_alone():
+    text = (figures.ROOT / "README.md").read_text("utf-8")
+    sources = {match["benchmark"].partition("/")[0] for match in figures.FIGURE.finditer(text)}
+    assert sources == {"open"}
+    assert "<!-- accuracy/real_robots: " in (figures.ROOT / "docs/real_robots.md").read_text()
 
 
 @pytest.mark.parametrize("page", figures.pages(), ids=figures.name_of)

@@ -166,7 +166,7 @@ def code_block(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """Number of a table: text to read, value to sort and to save."""
+    """Number of a table: text to read, value to sort and to save; nan sorts last."""
 
     value: float
     text: str
@@ -194,7 +194,8 @@ def table(
         for i, cell in enumerate(row):
             css = ' class="text"' if i in text else ""
             if isinstance(cell, Number):
-                css += f' data-value="{cell.value:.7g}"'
+                value = "" if np.isnan(cell.value) else f"{cell.value:.7g}"
+                css += f' data-value="{value}"'
             cells.append(
                 f"<td{css}>{cell if isinstance(cell, Markup) else html.escape(to_text(cell))}</td>"
             )

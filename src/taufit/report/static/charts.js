@@ -695,8 +695,8 @@ const taufitCharts = (() => {
   };
   const sortBy = (table, column, head) => {
     const down = head.getAttribute("aria-sort") === "descending", body = table.tBodies[0];
-    const rows = [...body.rows], text = rows.some((row) => row.cells[column] && valueOf(row.cells[column]) === null && row.cells[column].textContent.trim() !== "–");
-    const key = (row) => (text ? row.cells[column].textContent.trim().toLowerCase() : valueOf(row.cells[column]) ?? -Infinity);
+    const rows = [...body.rows], text = rows.some((row) => row.cells[column] && valueOf(row.cells[column]) === null && row.cells[column].dataset.value !== "" && row.cells[column].textContent.trim() !== "–");
+    const key = (row) => (text ? row.cells[column].textContent.trim().toLowerCase() : valueOf(row.cells[column]) ?? (down ? Infinity : -Infinity));
     rows.sort((a, b) => { const p = key(a), q = key(b); return (p < q ? -1 : p > q ? 1 : 0) * (down ? 1 : -1); });
     if (text && !head.hasAttribute("aria-sort")) rows.reverse();
     for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");

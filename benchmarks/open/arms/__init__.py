@@ -1,0 +1,1 @@
+"""Arms of the benchmark, one file each; `benchmarks.open.arm` has the contract."""

@@ -1,1 +1,0 @@
-"""The peers of `accuracy.peers`, one script each; see `common`."""
