@@ -139,3 +139,27 @@ def test_mimic_in_a_circle_is_refused():
 def test_unique_ending_is_enough():
     robot = tree_from_urdf(_urdf(), recorded=("robot/left_elbow", "waist"))
     assert robot.joint_names == ("left_elbow", "waist")
+
+
+def test_branch_that_ends_in_bound_joints_has_a_tip_before_them():
+    robot = tree_from_urdf(_urdf(), recorded=("left_slide", "right_shoulder"))
+    assert [tip.name for tip in robot.tips] == ["left_hand", "right_upper"]
+
+
+def test_draft_of_two_arms_prints_a_fit_of_both(tmp_path, capsys):
+    from taufit.cli import main
+
+    (tmp_path / "whole.urdf").write_text(_urdf())
+    names = ("waist", "left_shoulder", "left_elbow", "right_shoulder", "right_elbow")
+    time = np.arange(0.0, 8.0, 0.01)
+    columns = {"time": time}
+    for k, name in enumerate(names):
+        columns[f"{name}_position"] = np.sin((k + 1) * time)
+        columns[f"{name}_effort"] = np.cos((k + 1) * time)
+    path = tmp_path / "log.csv"
+    table = np.column_stack([*columns.values()])
+    np.savetxt(path, table, "%.9g", ",", header=",".join(columns), comments="")
+    with pytest.raises(SystemExit):
+        main(["convert", str(path), "--draft", str(tmp_path / "map.yaml")])
+    out = capsys.readouterr().out
+    assert f"--joints {','.join(names)}" in out and "several arms move" in out

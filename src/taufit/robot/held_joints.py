@@ -16,6 +16,7 @@ from taufit.core.arrays import Array, Float
 from taufit.core.errors import RobotError
 from taufit.robot.from_urdf import parse_xml
 from taufit.robot.pose import pose_from_rpy
+from taufit.robot.robot import Robot
 
 # Smallest range of a joint that moves [rad or m].
 _MIN_RANGE = 0.02
@@ -30,21 +31,37 @@ class RecordedChain:
         tip: Last link.
         held: Position of every joint of the chain that is held still [rad or m].
         recorded_names: Joints of `held` whose position was recorded; the others are at zero.
+        joints: Recorded joints of a tree, in place of the chain; empty for a chain.
     """
 
     tip: str
     held: dict[str, float]
     recorded_names: tuple[str, ...]
+    joints: tuple[str, ...] = ()
+
+    def read(self, path: str) -> Robot:
+        """Read the part of the robot that was recorded."""
+        from taufit.robot.read import read_robot
+
+        if self.joints:
+            return read_robot(path, joints=self.joints)
+        return read_robot(path, tip=self.tip, hold=self.held)
 
     @property
     def options(self) -> list[str]:
         """Options of commands that read the robot."""
+        if self.joints:
+            return ["--joints", ",".join(self.joints)]
         hold = ",".join(f"{name}={position:.6g}" for name, position in self.held.items())
         return ["--tip", self.tip, *(["--hold", hold] if hold else [])]
 
     @property
     def description(self) -> str:
         """Sentence for users."""
+        if self.joints:
+            return (
+                f"several arms move by the names of the recorded joints: {', '.join(self.joints)}"
+            )
         text = f"the arm ends at link {self.tip} by the names of the recorded joints"
         parts = [
             f"{name} at {position:.4g} "
@@ -73,6 +90,10 @@ def recorded_chain(
     chain, shared = _common_chain(tree, moving)
     if not shared:
         return None
+    beside = [name for name in moving if name not in chain and name in torques]
+    if 2 * len(beside) >= len(shared):
+        names = [name for name in positions if name in torques and tree.is_free(name)]
+        return RecordedChain("", {}, (), tuple(names))
     first = min(chain.index(name) for name in shared)
     standing = {name for name in chain[:first] if name not in torques}
     held = {
@@ -106,6 +127,10 @@ class _JointTree:
 
     def is_moving(self, name: str) -> bool:
         return name in self.joints and self.joints[name].get("type") in _MOVING
+
+    def is_free(self, name: str) -> bool:
+        """Whether a joint moves and mimics no other."""
+        return self.is_moving(name) and self.joints[name].find("mimic") is None
 
     def path(self, name: str) -> list[str]:
         """Joints from the root to a joint."""

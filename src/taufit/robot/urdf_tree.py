@@ -101,7 +101,7 @@ def tree_from_urdf(
     lengths, slopes = _lengths(tree_links)
     limits = np.array([_joint_limits(by_name[name]) for name in recorded]).T
     binding, offset = _binding([joint.name for joint in order], list(recorded), bound)
-    ends = [b for b in range(len(order)) if b not in parents and order[b].name not in bound]
+    ends = _branch_ends([joint.name in bound for joint in order], parents)
     poses = [_flange_pose(order[b].child, child_joints) for b in ends]
     robot = Robot(
         root.get("name") or "robot",
@@ -202,6 +202,16 @@ def _walk(
             parent, pose = len(order) - 1, np.eye(4)
         stack += [(j.child, parent, pose @ j.origin) for j in reversed(below.get(link, []))]
     return order, parents, placements
+
+
+def _branch_ends(is_bound: list[bool], parents: list[int]) -> list[int]:
+    """Last link of every branch that a recorded joint of its own moves."""
+    behind = [not bound for bound in is_bound]
+    for b in reversed(range(len(parents))):
+        if behind[b] and parents[b] >= 0:
+            behind[parents[b]] = True
+    inner = {parents[b] for b in range(len(parents)) if behind[b]}
+    return [b for b in range(len(parents)) if not is_bound[b] and b not in inner]
 
 
 def _binding(

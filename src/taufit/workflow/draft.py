@@ -179,7 +179,7 @@ def chain_of_files(
         default = read_robot(path).joint_names
     except RobotError:
         return chain
-    chosen = read_robot(path, tip=chain.tip, hold=chain.held).joint_names
+    chosen = chain.read(str(path)).joint_names
     # One recorded joint more or less at the end is no reason to leave links out.
     return None if set(default) == set(chosen) or set(default) <= positions.keys() else chain
 

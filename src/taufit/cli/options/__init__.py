@@ -178,6 +178,11 @@ class RobotOptions:
         typer.Option(help="Joints that stand still [rad or m].", metavar="NAME=POSITION,.."),
     ] = None
 
+    joints: Annotated[
+        str | None,
+        typer.Option(help="Recorded joints of a whole robot's URDF.", metavar="NAME,.."),
+    ] = None
+
     def read(self, name: str, recorded_mounting: str | Sequence[float] | None = None) -> Robot:
         """Read the robot; without --mounting, that of the recording or of the description."""
         from taufit.robot import read_robot
@@ -190,7 +195,10 @@ class RobotOptions:
             from taufit.robot.held_joints import parse_held
 
             held = parse_held(self.hold)
-        return read_robot(name, base=self.base, tip=self.tip, mounting=mounting, hold=held)
+        joints = () if self.joints is None else tuple(self.joints.split(","))
+        return read_robot(
+            name, base=self.base, tip=self.tip, mounting=mounting, hold=held, joints=joints
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,14 +24,13 @@ def write_draft(
     from taufit.core.files import write_text
     from taufit.recording.draft import draft_text
     from taufit.recording.files import find_recordings
-    from taufit.robot import read_robot
     from taufit.workflow.draft import chain_of_files, draft_files, read_with_draft
 
     paths = find_recordings(recordings, allow_repeats=True).paths
     found = None if robot else find_robot_file(paths)
     robot = robot or (None if found is None else str(found))
     chain = None if robot is None else chain_of_files(robot, paths, topic)
-    arm = robot if chain is None else read_robot(str(robot), tip=chain.tip, hold=chain.held)
+    arm = robot if chain is None else chain.read(str(robot))
     result = draft_files(paths, robot=arm, topic=topic)
     draft, runs = result.draft, read_with_draft(result, topic)
     command = _fit_command(result, robot, output, topic, chain)
