@@ -1,10 +1,11 @@
 """Hand guiding by the exported C controller on simulated torque-controlled arms.
 
 A hand, a spring and damper at the flange, follows a smooth random path at a slow pace, holds until
-the arm is at rest (at most 4 s; a path out of reach leaves it swinging), and lets go. Compared with gravity compensation alone; the friction of the robot is that of the model
-(with its level tracked in free motion before) or 0.8 of it (not tracked). Net energy is what the
-compensation gives less what true friction takes; its largest climb above an earlier low must stay
-near zero. Fractions, fading and half the drag were taken from earlier runs on these three arms.
+the arm is at rest (at most 4 s; a path out of reach leaves it swinging), and lets go. Compared with
+gravity compensation alone; the friction of the robot is that of the model (with its level tracked
+in free motion before) or 0.8 of it (not tracked). Net energy is what the compensation gives less
+what true friction takes; its largest climb above an earlier low must stay near zero. Fractions,
+fading and half the drag were taken from earlier runs on these three arms.
 """
 
 from __future__ import annotations
