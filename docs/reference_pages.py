@@ -111,8 +111,8 @@ def command_page() -> str:
     parts = [
         "# Commands\n",
         "Results go to stdout, progress to stderr. `--json` prints one JSON object and nothing "
-        "else. Exit codes: 0 done, 1 verdict FAIL or result refused, 2 wrong usage, 3 the input cannot "
-        "be used, 130 interrupted. "
+        "else. Exit codes: 0 done, 1 verdict FAIL or result refused, 2 wrong usage, 3 the input "
+        "cannot be used, 130 interrupted. "
         "`--large`, which goes with any verb, lifts the size limits of files.\n",
     ]
     parts += [f"## taufit {verb}\n\n{_command(verb)}" for verb in VERBS]
@@ -135,19 +135,19 @@ def _command(verb: str) -> str:
 def _one_command(command: Any) -> str:
     rows = []
     for option in command.params:
-        if option.name == "help":
+        if option.name == "help" or option.hidden:
             continue
         text = _cell(getattr(option, "help", None) or "")
         if option.param_type_name == "argument":
             name = f"`{option.metavar or option.name.upper()}`"
         else:
-            name = ", ".join(f"`{word}`" for word in option.opts)
+            name = ", ".join(f"`{word}`{{.option}}" for word in option.opts)
             if not option.is_flag:
                 name += f" {_cell(option.metavar or option.name.upper())}"
         default = option.default
         shown = default not in (None, False, (), []) and not callable(default)
         rows.append(f"| {name} | {text} | {f'`{_cell(str(default))}`' if shown else ''} |")
-    table = "\n".join(["| | | default |", "| --- | --- | --- |", *rows])
+    table = "\n".join(["| option | meaning | default |", "| --- | --- | --- |", *rows])
     last = f"\n\n{_plain(command.epilog)}" if command.epilog else ""
     return f"{_plain(command.help)}\n\n{table}{last}\n"
 
