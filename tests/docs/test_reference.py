@@ -31,8 +31,10 @@ def test_every_command_and_option_is_in_the_reference(verb):
     command = typer.main.get_command(typer_app(verb))
     for one in getattr(command, "commands", {verb: command}).values():
         for option in one.params:
+            # Former spellings are hidden; docs/upgrade.md lists them.
             for word in option.opts if option.name != "help" else ():
-                assert f"`{word}`" in section or option.param_type_name == "argument", word
+                is_listed = f"`{word}`" in section
+                assert is_listed != option.hidden or option.param_type_name == "argument", word
 
 
 @pytest.mark.parametrize("room", pages.rooms())
