@@ -141,8 +141,8 @@ def test_a_compiled_run_is_the_run_in_numpy(arm, loaded, unloaded, friction, mon
             np.testing.assert_allclose(value, expected, rtol=0.0, atol=1e-9 * size)
 
 
-@pytest.mark.parametrize(("rate_hz", "delay"), [(500.0, 2), (125.0, 0)])
-def test_a_spread_evaluation_is_the_same_two_samples_later(arm, model, rate_hz, delay):
+@pytest.mark.parametrize(("rate_hz", "delay"), [(500.0, {2, 3}), (125.0, {0})])
+def test_a_spread_evaluation_is_the_same_few_samples_later(arm, model, rate_hz, delay):
     preset, twin = arm
     motion = preset.motion(periods=0.6)
     run = replace(twin, rate_hz=rate_hz).run(motion, seed=5, payload=preset.payload)
@@ -155,7 +155,7 @@ def test_a_spread_evaluation_is_the_same_two_samples_later(arm, model, rate_hz, 
                 estimates.append((k, estimate))
     assert len(found[0]) > 40
     for (k, estimate), (later, other) in zip(found[0], found[1], strict=False):
-        assert later - k == delay and other.time == estimate.time
+        assert later - k in delay and other.time == estimate.time
         np.testing.assert_array_equal(other.parameters, estimate.parameters)
         assert other.mass_std == estimate.mass_std and other.warnings == estimate.warnings
     last = [reader.finish() for reader in readers]

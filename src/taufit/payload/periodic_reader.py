@@ -12,7 +12,7 @@ from taufit.payload.filter.payload_filter import PayloadFilter, finish_steps
 
 READ_PERIOD_S = 0.1
 # Fewest samples in a time bin with which an evaluation is spread over the samples after it.
-_MIN_SAMPLES_PER_BIN = 3
+_MIN_SAMPLES_PER_BIN = 4
 
 
 class PayloadReader:
@@ -20,8 +20,9 @@ class PayloadReader:
 
     Args:
         payload_filter: The filter.
-        spread: Whether to spread an evaluation over the two samples after the one that made it
-            due, for control loops. Estimates are the same, and come before the next time bin.
+        spread: Whether to spread an evaluation over the two or three samples after the one that
+            made it due, for control loops. Estimates are the same, and come before the next time
+            bin.
 
     Attributes:
         filter: The payload filter.

@@ -260,7 +260,7 @@ class PayloadFilterState:
         return self._posterior(self._gain_covariance(), without)[0]
 
     def evaluation_steps(self, time: float) -> Generator[None, None, PayloadEstimate]:
-        """Payload estimate, without `warnings`, in two parts of about equal work."""
+        """Payload estimate, without `warnings`, in two or three parts of about equal work."""
         settings = self.settings
         gains = self._gain_covariance()
         has_rows = self.has_rows
@@ -281,6 +281,8 @@ class PayloadFilterState:
             self.phi = estimate.parameters.copy()
         elif has_rows:
             self.phi = np.where(std < 0.5 * mass, 1.0, 0.0) * estimate.parameters
+        if ready and self.stopped_at is None:
+            yield
         accurate = self.stopped_at is not None or (ready and self._is_accurate(estimate))
         if has_rows and self.ready_at is None:
             self.mass_history.add(time, mass, std)
