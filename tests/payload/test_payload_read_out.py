@@ -133,6 +133,8 @@ def test_a_compiled_run_is_the_run_in_numpy(arm, loaded, unloaded, friction, mon
     readable = PayloadFilter(model)
     assert readable._arm._compiled is None
     slow = _histories(readable, samples)
+    expected = np.sqrt(compiled.posterior(("gains",)).linear()[1][0, 0])
+    assert compiled.filter_state.mass_std_without_gains() == pytest.approx(expected, rel=1e-9)
     assert [e.kind for e in compiled.events] == [e.kind for e in readable.events]
     assert len(fast) == len(slow) and any(len(row) > 7 for row in fast)
     for row, other in zip(fast, slow, strict=True):

@@ -102,6 +102,8 @@ class MassHistory:
 _MIN_VARIANCE_RATIO = 0.5
 # Weight of the training noise level against that of the run, in independent samples.
 _NOISE_PRIOR_WEIGHT = 20.0
+# Relative standard deviation of drive gains that are known.
+_NO_GAIN_STD = 1e-9
 # A mass below this many standard deviations may be zero.
 _EMPTY_LIMIT = 4.0
 # A negative mass beyond this fraction of `light_mass` means a robot lighter than its model.
@@ -362,17 +364,27 @@ class PayloadFilterState:
             linear, covariance = posterior.linear()
             self.state, self.gains = nuisances.condition_on(linear, u.rows, len(u))
             return posterior, float(linear[0]), float(np.sqrt(covariance[0, 0]))
+        gain_information = np.linalg.inv(self.gain_inflation * gains)
+        posterior, mass, std, self.state, self.gains = self._kernel_read_out(
+            gain_information, max(self.settings.gain_common, _NO_GAIN_STD)
+        )
+        return posterior, mass, std
+
+    def _kernel_read_out(
+        self, gain_information: Float[Array, "j j"], common_std: float
+    ) -> tuple[Posterior, float, float, Float[Array, " p"], Float[Array, " j"]]:
+        """Posterior, mass, its standard deviation, parameters and gains, by the kernel."""
+        u = self.unknowns
         information, target, linear = np.empty((10, 10)), np.empty(10), np.empty(10)
         state, gain_errors = np.empty(len(u)), np.empty(self.joints)
         variance = _kernel.payload_read_out(
             *(self._grams, self._edges, self._columns, self.prior, self.prior_target, u.shared),
-            *(self.phi, self.scale, np.linalg.inv(self.gain_inflation * gains)),
-            *(max(self.settings.gain_common, 1e-9), coverage_inflation(self.coverage)),
+            *(self.phi, self.scale, gain_information),
+            *(common_std, coverage_inflation(self.coverage)),
             *(WEAK_PRIOR, information, target, linear, state, gain_errors),
         )
         posterior = Posterior(information, target, self.scale, self.gains)
-        self.state, self.gains = state, gain_errors
-        return posterior, float(linear[0]), float(np.sqrt(variance))
+        return posterior, float(linear[0]), float(np.sqrt(variance)), state, gain_errors
 
     def _update_noise_scale(self, gains: Float[Array, "j j"]) -> None:
         """Update residual variances and the covariance of the gains."""
@@ -403,5 +415,12 @@ class PayloadFilterState:
         goal = settings.mass_accuracy * max(estimate.mass, settings.light_mass)
         if estimate.mass_std <= goal:
             return True
-        covariance = self.posterior(without=("gains",)).linear()[1]
-        return bool(np.sqrt(covariance[0, 0]) <= goal)
+        return self.mass_std_without_gains() <= goal
+
+    def mass_std_without_gains(self) -> float:
+        """Standard deviation of the mass if the drive gains were known [kg]."""
+        if _kernel is None or self.is_correlated:
+            covariance = self.posterior(without=("gains",)).linear()[1]
+            return float(np.sqrt(covariance[0, 0]))
+        known_gains = np.eye(self.joints) / _NO_GAIN_STD**2
+        return self._kernel_read_out(known_gains, _NO_GAIN_STD)[2]
