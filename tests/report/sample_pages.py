@@ -145,7 +145,7 @@ def paper() -> str:
     drawn = chart(
         time,
         [Series("ours", np.sin(time))],
-        caption="Joint 1",
+        caption="Joint 1: a long caption that a narrow screen has to break into lines",
         xlabel="time [s]",
         ylabel="torque [N m]",
     )

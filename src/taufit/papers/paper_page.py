@@ -94,6 +94,8 @@ def _gist(exhibit: Exhibit) -> str:
     if exhibit.missing:
         return "not reproduced"
     counts = [f"{kind} {a} of {b}" for kind, (a, b) in count_by_kind([exhibit]).items() if b]
+    if exhibit.figures and not exhibit.entries:
+        return count_text(len(exhibit.figures), "chart")
     return ", ".join(counts) or count_text(len(exhibit.entries), "number")
 
 
