@@ -5,7 +5,7 @@ Meshes are not opened and may be missing.
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from xml.etree import ElementTree
@@ -49,10 +49,9 @@ def from_urdf(
     """Create a robot from the chain from link `base` to link `tip` of a URDF.
 
     Default `base` is the root; default `tip` ends the chain with most moving joints, and a tie is
-    an
-    error. Link frames are the child frames of the joints. The inertia of links connected by fixed
-    joints, or by joints outside the chain (at zero), is added. A joint that mimics another one of
-    the chain is bound to it (`TreeRobot`).
+    an error. Link frames are the child frames of the joints. The inertia of links connected by
+    fixed joints, or by joints outside the chain (at zero), is added. A joint that mimics another
+    one of the chain is bound to it (`TreeRobot`).
 
     Angles within 1e-5 of a multiple of 45 degrees are rounded to it.
     """
@@ -67,17 +66,14 @@ def from_urdf(
         raise RobotError(f"no joint moves between link {start!r} and link {tip_link!r}.")
     if len(moving) > MAX_JOINTS:
         raise RobotError(f"{len(moving)} joints are more than a serial arm has ({MAX_JOINTS}).")
-    for joint in moving:
-        if _mimics_one_of(joint, moving):
-            from taufit.robot.urdf_tree import tree_from_urdf
+    if any(_mimics_one_of(joint, moving) for joint in moving):
+        from taufit.robot.urdf_tree import tree_from_urdf
 
-            return tree_from_urdf(text, tips=(tip_link,), base=base, source=source)
-        _require_single_axis(joint)
+        return tree_from_urdf(text, tips=(tip_link,), base=base, source=source)
+    _require_single_axes(moving)
 
     on_chain = {joint.name for joint in chain}
-    child_joints: dict[str, list[_Joint]] = {}
-    for joint in joints.values():
-        child_joints.setdefault(joint.parent, []).append(joint)
+    child_joints = _joints_by_parent(joints)
 
     chain_links, limits, placement = [], [], np.eye(4)
     for joint in chain:
@@ -298,6 +294,19 @@ def _joint_limits(joint: _Joint) -> tuple[float, float, float, float, float]:
 def _mimics_one_of(joint: _Joint, others: list[_Joint]) -> bool:
     mimic = joint.element.find("mimic")
     return mimic is not None and mimic.get("joint") in {x.name for x in others if x is not joint}
+
+
+def _joints_by_parent(joints: Mapping[str, _Joint]) -> dict[str, list[_Joint]]:
+    """Joints below every link."""
+    out: dict[str, list[_Joint]] = {}
+    for joint in joints.values():
+        out.setdefault(joint.parent, []).append(joint)
+    return out
+
+
+def _require_single_axes(moving: list[_Joint]) -> None:
+    for joint in moving:
+        _require_single_axis(joint)
 
 
 def _require_single_axis(joint: _Joint, bound: Container[str] = ()) -> None:

@@ -57,16 +57,7 @@ def from_yaml(text: str) -> Robot:
     if unit not in ("radians", "degrees"):
         raise RobotError(f"angles must be radians or degrees, not {abbreviate(unit)}.")
     scale = math.pi / 180.0 if unit == "degrees" else 1.0
-    rows = data.get("joints")
-    if not isinstance(rows, list) or not rows:
-        raise RobotError("a robot needs a list `joints` with one entry per joint.")
-    if len(rows) > MAX_JOINTS:
-        raise RobotError(f"{len(rows)} joints are more than a serial arm has ({MAX_JOINTS}).")
-    for i, row in enumerate(rows):
-        if not isinstance(row, dict):
-            raise RobotError(f"joint {i + 1} must be a mapping such as {{d: 0.1, a: 0.4}}.")
-        _require_known_keys(row, (*_JOINT_KEYS, *_GEOMETRY_KEYS[convention]), f"joint {i + 1}")
-
+    rows = _joint_rows(data.get("joints"), convention)
     is_prismatic = tuple(_is_prismatic(row, i) for i, row in enumerate(rows))
     robot = _geometry(data, rows, is_prismatic, convention, scale)
     if any(key in part for part in (data, *rows) for key in _TREE_KEYS):
@@ -87,6 +78,19 @@ def from_yaml(text: str) -> Robot:
     return validate_robot(
         replace(robot, drives=drives, mounting=mounting, compensators=compensators)
     )
+
+
+def _joint_rows(rows: Any, convention: str) -> list[dict[str, Any]]:
+    """Entries of all joints, with known keys."""
+    if not isinstance(rows, list) or not rows:
+        raise RobotError("a robot needs a list `joints` with one entry per joint.")
+    if len(rows) > MAX_JOINTS:
+        raise RobotError(f"{len(rows)} joints are more than a serial arm has ({MAX_JOINTS}).")
+    for i, row in enumerate(rows):
+        if not isinstance(row, dict):
+            raise RobotError(f"joint {i + 1} must be a mapping such as {{d: 0.1, a: 0.4}}.")
+        _require_known_keys(row, (*_JOINT_KEYS, *_GEOMETRY_KEYS[convention]), f"joint {i + 1}")
+    return rows
 
 
 def _geometry(

@@ -82,11 +82,7 @@ def recorded_chain(
         torques: Joints whose recorded torque varies: these are not held though they stand.
     """
     tree = _joint_tree(text)
-    moving = {
-        name
-        for name, values in positions.items()
-        if tree.is_moving(name) and np.ptp(values) >= _MIN_RANGE
-    }
+    moving = tree.moving_names(positions)
     chain, shared = _common_chain(tree, moving)
     if not shared:
         return None
@@ -96,13 +92,23 @@ def recorded_chain(
         return RecordedChain("", {}, (), tuple(names))
     first = min(chain.index(name) for name in shared)
     standing = {name for name in chain[:first] if name not in torques}
-    held = {
+    held = _held_positions(tree, chain, standing, positions)
+    recorded = tuple(name for name in held if name in positions)
+    return RecordedChain(_end(tree.joints[chain[-1]], "child"), held, recorded)
+
+
+def _held_positions(
+    tree: _JointTree,
+    chain: list[str],
+    standing: set[str],
+    positions: Mapping[str, Float[Array, " n"]],
+) -> dict[str, float]:
+    """Mean position of joints of the chain that stand, zero of those that were not recorded."""
+    return {
         name: float(np.mean(positions[name])) if name in positions else 0.0
         for name in chain
         if tree.is_moving(name) and (name not in positions or name in standing)
     }
-    recorded = tuple(name for name in held if name in positions)
-    return RecordedChain(_end(tree.joints[chain[-1]], "child"), held, recorded)
 
 
 def _common_chain(tree: _JointTree, moving: set[str]) -> tuple[list[str], set[str]]:
@@ -127,6 +133,14 @@ class _JointTree:
 
     def is_moving(self, name: str) -> bool:
         return name in self.joints and self.joints[name].get("type") in _MOVING
+
+    def moving_names(self, positions: Mapping[str, Float[Array, " n"]]) -> set[str]:
+        """Joints whose recorded position varies."""
+        return {
+            name
+            for name, values in positions.items()
+            if self.is_moving(name) and np.ptp(values) >= _MIN_RANGE
+        }
 
     def is_free(self, name: str) -> bool:
         """Whether a joint moves and mimics no other."""

@@ -101,46 +101,16 @@ def _read_description(
 ) -> Robot:
     path = Path(name)
     suffix = path.suffix.lower()
-    bundled = bundled_robots()
+    if suffix in (".urdf", ".xml", ".xacro"):
+        return _read_xml(path, base, tip, held, joints)
     if not suffix:
-        text = None
-        if name.lower() in bundled:
-            text = (files("taufit.robot") / "bundled" / f"{name.lower()}.yaml").read_text("utf-8")
-        if text is None:
-            similar = difflib.get_close_matches(name.lower(), bundled, n=1)
-            hint = f" Did you mean {similar[0]!r}?" if similar else ""
-            raise RobotError(
-                f"{name!r} is neither a bundled robot nor a file ending in .urdf, .xacro or .yaml."
-                f"{hint} Bundled are {', '.join(bundled)}."
-            )
-    elif suffix in (".urdf", ".xml", ".xacro"):
-        from taufit.robot.from_urdf import from_urdf
-
-        text = description_text(path)
-        if suffix == ".xml" and re.search(r"<mujoco[\s>]", text):
-            from taufit.robot.from_mjcf import from_mjcf
-
-            if base is not None:
-                raise RobotError("--base is for URDF and xacro: an MJCF starts at its world.")
-            return from_mjcf(text, tip=tip, source=f"MJCF {path.name}")
-        if held:
-            from taufit.robot.held_joints import hold_joints
-
-            text = hold_joints(text, held)
-        kind = "xacro" if suffix == ".xacro" else "URDF"
-        if joints or (tip is not None and "," in tip):
-            from taufit.robot.urdf_tree import tree_from_urdf
-
-            tips = tuple(part.strip() for part in tip.split(",")) if tip and not joints else ()
-            source = f"{kind} {path.name}"
-            return tree_from_urdf(text, recorded=joints, tips=tips, base=base, source=source)
-        return from_urdf(text, base=base, tip=tip, source=f"{kind} {path.name}")
+        text = _bundled_text(name)
     elif suffix in (".yaml", ".yml"):
         text = _read_text(path)
     else:
         raise RobotError(
             f"{name}: a robot is read from .urdf, .xacro or .yaml, not from {suffix}. "
-            f"Bundled are {', '.join(bundled)}."
+            f"Bundled are {', '.join(bundled_robots())}."
         )
     if base is not None or tip is not None or held or joints:
         raise RobotError(
@@ -149,6 +119,48 @@ def _read_description(
     from taufit.robot.from_yaml import from_yaml
 
     return from_yaml(text)
+
+
+def _bundled_text(name: str) -> str:
+    bundled = bundled_robots()
+    if name.lower() in bundled:
+        return (files("taufit.robot") / "bundled" / f"{name.lower()}.yaml").read_text("utf-8")
+    similar = difflib.get_close_matches(name.lower(), bundled, n=1)
+    hint = f" Did you mean {similar[0]!r}?" if similar else ""
+    raise RobotError(
+        f"{name!r} is neither a bundled robot nor a file ending in .urdf, .xacro or .yaml."
+        f"{hint} Bundled are {', '.join(bundled)}."
+    )
+
+
+def _read_xml(
+    path: Path,
+    base: str | None,
+    tip: str | None,
+    held: Mapping[str, float],
+    joints: Sequence[str],
+) -> Robot:
+    """Robot of a URDF, xacro or MJCF file."""
+    text = description_text(path)
+    if path.suffix.lower() == ".xml" and re.search(r"<mujoco[\s>]", text):
+        from taufit.robot.from_mjcf import from_mjcf
+
+        if base is not None:
+            raise RobotError("--base is for URDF and xacro: an MJCF starts at its world.")
+        return from_mjcf(text, tip=tip, source=f"MJCF {path.name}")
+    if held:
+        from taufit.robot.held_joints import hold_joints
+
+        text = hold_joints(text, held)
+    source = f"{'xacro' if path.suffix.lower() == '.xacro' else 'URDF'} {path.name}"
+    if joints or (tip is not None and "," in tip):
+        from taufit.robot.urdf_tree import tree_from_urdf
+
+        tips = tuple(part.strip() for part in tip.split(",")) if tip and not joints else ()
+        return tree_from_urdf(text, recorded=joints, tips=tips, base=base, source=source)
+    from taufit.robot.from_urdf import from_urdf
+
+    return from_urdf(text, base=base, tip=tip, source=source)
 
 
 def _read_text(path: Path) -> str:

@@ -182,11 +182,7 @@ def build_tree(
 
     Limits and drives of `robot` are those of the recorded joints.
     """
-    ends = [b for b in range(len(robot.links)) if b not in parents]
-    driven = [b for b in ends if robot.links[b].joint in coordinates] or ends
-    tips = tuple(tips) or tuple(
-        Tip(robot.links[b].name, b, robot.tip if len(driven) == 1 else np.eye(4)) for b in driven
-    )
+    tips = tuple(tips) or _branch_tips(robot, parents, coordinates)
     names = [tip.name for tip in tips]
     if len(set(names)) < len(names):
         raise RobotError(f"{robot.name} has two tips of one name: {', '.join(names)}.")
@@ -201,6 +197,17 @@ def build_tree(
         binding_offset=np.asarray(offset, float),
         tips=tips,
         tip_name="" if single_tip is None else single_tip.name,
+    )
+
+
+def _branch_tips(
+    robot: Robot, parents: Sequence[int], coordinates: Sequence[str]
+) -> tuple[Tip, ...]:
+    """Tip at every end of a branch that a recorded joint of its own moves."""
+    ends = [b for b in range(len(robot.links)) if b not in parents]
+    driven = [b for b in ends if robot.links[b].joint in coordinates] or ends
+    return tuple(
+        Tip(robot.links[b].name, b, robot.tip if len(driven) == 1 else np.eye(4)) for b in driven
     )
 
 

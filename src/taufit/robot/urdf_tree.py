@@ -22,6 +22,7 @@ from taufit.robot.from_urdf import (
     _Joint,
     _joint_limits,
     _joints,
+    _joints_by_parent,
     _lengths,
     _links,
     _require_link,
@@ -61,64 +62,107 @@ def tree_from_urdf(
     links = _links(root)
     joints = _joints(root, links)
     start = _base_link(links, joints, base)
-    by_name = {joint.name: joint for joint in joints.values()}
-    moving = [joint.name for joint in joints.values() if joint.is_moving]
+    followers = _followers(joints)
     if tips:
         paths = [_chain(joints, start, _require_link(links, tip, "tip")) for tip in tips]
-        on_paths = {joint.name for path in paths for joint in path if joint.is_moving}
-        recorded = [
-            n for n in by_name if n in on_paths and by_name[n].element.find("mimic") is None
-        ]
+        recorded, bound = _names_on_paths(paths, joints, followers)
     else:
-        recorded = [_match_name(name, moving) for name in recorded]
-    followers = {name: follower for name in moving if (follower := _follower(name, by_name))}
-    _require_free(recorded, followers)
-    bound = {name: f for name, f in followers.items() if f[0] in recorded}
-    if tips:
-        bound = {name: f for name, f in bound.items() if name in on_paths}
-        unbound = [name for name in on_paths if name not in recorded and name not in bound]
-        if unbound:
-            raise RobotError(f"joint {unbound[0]!r} mimics a joint outside the chains to the tips.")
+        recorded, bound = _match_names(recorded, joints, followers)
     names = {*recorded, *bound}
     rest = _rest_positions(joints, names)
     if any(rest.values()):
-        text = hold_joints(text, {name: x for name, x in rest.items() if x})
-        shown = "".join(f"; {name} held at {x:g}" for name, x in rest.items() if x)
-        return tree_from_urdf(text, recorded=recorded, base=base, source=source + shown)
+        held, shown = _hold_at_limits(text, rest)
+        return tree_from_urdf(held, recorded=recorded, base=base, source=source + shown)
     order, parents, placements = _walk(joints, start, names)
     if not 1 <= len(order) <= MAX_JOINTS:
         raise RobotError(f"{len(order)} joints move below link {start!r}: 1 to {MAX_JOINTS}.")
-    child_joints: dict[str, list[_Joint]] = {}
-    for joint in joints.values():
-        child_joints.setdefault(joint.parent, []).append(joint)
-    tree_links = []
-    for joint, placement in zip(order, placements, strict=True):
-        _require_single_axis(joint, bound)
-        screw = np.zeros(6)
-        screw[slice(3, 6) if joint.kind == "prismatic" else slice(0, 3)] = _axis(joint)
-        inertia = _inertia_with_attachments(joint.child, links, child_joints, names)
-        tree_links.append(Link(joint.child, joint.name, placement, screw, inertia))
-    lengths, slopes = _lengths(tree_links)
-    limits = np.array([_joint_limits(by_name[name]) for name in recorded]).T
-    binding, offset = _binding([joint.name for joint in order], list(recorded), bound)
+    child_joints = _joints_by_parent(joints)
+    inertia = [_inertia_with_attachments(x.child, links, child_joints, names) for x in order]
+    bodies = tuple(
+        _tree_link(*parts, bound) for parts in zip(order, placements, inertia, strict=True)
+    )
+    lengths, slopes = _lengths(list(bodies))
     ends = _branch_ends([joint.name in bound for joint in order], parents)
-    poses = [_flange_pose(order[b].child, child_joints) for b in ends]
+    tip_poses = [Tip(order[b].child, b, _flange_pose(order[b].child, child_joints)) for b in ends]
     robot = Robot(
         root.get("name") or "robot",
-        tuple(tree_links),
-        JointLimits(*(np.array(column) for column in limits)),
+        bodies,
+        _limits_of(recorded, joints),
         Drives.direct_drive(len(recorded)),
-        tip=poses[0] if len(ends) == 1 else np.eye(4),
+        tip=tip_poses[0].pose if len(ends) == 1 else np.eye(4),
         lengths=lengths,
         length_slopes=slopes,
         source=source + _rest_text(rest),
         urdf=text,
     )
-    is_chain = parents == list(range(-1, len(order) - 1))
-    if not (is_chain and np.array_equal(binding, np.eye(len(order))) and not offset.any()):
-        branch_tips = [Tip(order[b].child, b, pose) for b, pose in zip(ends, poses, strict=True)]
-        robot = build_tree(robot, parents, binding, offset, recorded, branch_tips)
+    binding, offset = _binding([joint.name for joint in order], list(recorded), bound)
+    if not _is_serial(parents, binding, offset):
+        robot = build_tree(robot, parents, binding, offset, recorded, tip_poses)
     return validate_robot(robot)
+
+
+def _hold_at_limits(text: str, rest: Mapping[str, float]) -> tuple[str, str]:
+    """URDF with joints fixed at positions that are not zero, and a text about them."""
+    positions = {name: x for name, x in rest.items() if x}
+    shown = "".join(f"; {name} held at {x:g}" for name, x in positions.items())
+    return hold_joints(text, positions), shown
+
+
+def _followers(joints: Mapping[str, _Joint]) -> dict[str, Follower]:
+    """Mimic joints by name, with the joints that they follow."""
+    by_name = {joint.name: joint for joint in joints.values()}
+    moving = [joint.name for joint in joints.values() if joint.is_moving]
+    return {name: follower for name in moving if (follower := _follower(name, by_name))}
+
+
+def _limits_of(recorded: Sequence[str], joints: Mapping[str, _Joint]) -> JointLimits:
+    by_name = {joint.name: joint for joint in joints.values()}
+    columns = np.array([_joint_limits(by_name[name]) for name in recorded]).T
+    return JointLimits(*(np.array(column) for column in columns))
+
+
+def _match_names(
+    recorded: Sequence[str], joints: Mapping[str, _Joint], followers: Mapping[str, Follower]
+) -> tuple[list[str], dict[str, Follower]]:
+    """Joints of the recorded names, and those bound to them."""
+    moving = [joint.name for joint in joints.values() if joint.is_moving]
+    names = [_match_name(name, moving) for name in recorded]
+    _require_free(names, followers)
+    return names, {name: f for name, f in followers.items() if f[0] in names}
+
+
+def _names_on_paths(
+    paths: list[list[_Joint]], joints: Mapping[str, _Joint], followers: Mapping[str, Follower]
+) -> tuple[list[str], dict[str, Follower]]:
+    """Free joints on the chains to the tips, in file order, and those bound to them."""
+    on_paths = {joint.name for path in paths for joint in path if joint.is_moving}
+    moving = [joint.name for joint in joints.values() if joint.name in on_paths]
+    recorded = [name for name in moving if name not in followers]
+    bound = {n: f for n, f in followers.items() if n in on_paths and f[0] in recorded}
+    unbound = [name for name in on_paths if name not in recorded and name not in bound]
+    if unbound:
+        raise RobotError(f"joint {unbound[0]!r} mimics a joint outside the chains to the tips.")
+    return recorded, bound
+
+
+def _tree_link(
+    joint: _Joint,
+    placement: Float[Array, "4 4"],
+    inertia: Float[Array, 10],
+    bound: Mapping[str, Follower],
+) -> Link:
+    _require_single_axis(joint, bound)
+    screw = np.zeros(6)
+    screw[slice(3, 6) if joint.kind == "prismatic" else slice(0, 3)] = _axis(joint)
+    return Link(joint.child, joint.name, placement, screw, inertia)
+
+
+def _is_serial(
+    parents: list[int], binding: Float[Array, "b j"], offset: Float[Array, " b"]
+) -> bool:
+    """Whether recorded joints are those of one chain, in its order."""
+    is_chain = parents == list(range(-1, len(parents) - 1))
+    return is_chain and np.array_equal(binding, np.eye(len(parents))) and not offset.any()
 
 
 def _match_name(name: str, moving: Sequence[str]) -> str:

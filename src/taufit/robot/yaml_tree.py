@@ -76,16 +76,15 @@ def _binding_row(
             f"moves_with of joint {joint!r} must be a mapping such as {{other: -1.0}}, not "
             f"{abbreviate(factors)}."
         )
-    out, offset = np.zeros(len(names)), 0.0
-    for name, value in factors.items():
-        label = f"moves_with {name} of joint {joint!r}"
-        if str(name) in names:
-            out[names.index(str(name))] = parse_number(value, label)
-        elif name == "offset":
-            offset = unit * parse_number(value, label)
-        else:
+    by_name = {str(key): value for key, value in factors.items()}
+    offset = parse_number(by_name.pop("offset", 0.0), f"moves_with offset of joint {joint!r}")
+    out = np.zeros(len(names))
+    for other, value in by_name.items():
+        label = f"moves_with {other} of joint {joint!r}"
+        if other not in names:
             raise RobotError(f"{label} names no recorded joint. Available: {', '.join(names)}.")
-    return out, offset
+        out[names.index(other)] = parse_number(value, label)
+    return out, unit * offset
 
 
 def _tips(value: Any, robot: Robot, scale: float) -> list[Tip]:

@@ -129,20 +129,9 @@ def _messages(
         require_bag_size(path)
         register_messages(store)
         with AnyReader([path], default_typestore=store) as reader:
-            topics = {
-                name: {c.topic for c in reader.connections if c.msgtype == name}
-                for name in JOINT_STATE_MESSAGES
-            }
             if allow_taufit and META_TOPIC in {c.topic for c in reader.connections}:
                 return [], _read_taufit_bag(reader, path)
-            selected_topic = _choose_topic(
-                topics, topic, path, {c.topic for c in reader.connections}
-            )
-            connections = [c for c in reader.connections if c.topic == selected_topic]
-            return [
-                (stamp, JOINT_STATE_MESSAGES[c.msgtype](reader.deserialize(raw, c.msgtype)))
-                for c, stamp, raw in reader.messages(connections)
-            ], None
+            return _joint_states(reader, topic, path), None
     except RecordingError:
         raise
     # A damaged bag may raise any exception in the parsers.
@@ -151,6 +140,20 @@ def _messages(
         raise RecordingError(
             f"{path} cannot be read as a ROS bag: {type(error).__name__}: {str(error)[:200]}.{hint}"
         ) from None
+
+
+def _joint_states(reader: Any, topic: str | None, path: Path) -> list[Any]:
+    """(time stamp [ns], joint state) of the chosen topic."""
+    topics = {
+        name: {c.topic for c in reader.connections if c.msgtype == name}
+        for name in JOINT_STATE_MESSAGES
+    }
+    selected_topic = _choose_topic(topics, topic, path, {c.topic for c in reader.connections})
+    connections = [c for c in reader.connections if c.topic == selected_topic]
+    return [
+        (stamp, JOINT_STATE_MESSAGES[c.msgtype](reader.deserialize(raw, c.msgtype)))
+        for c, stamp, raw in reader.messages(connections)
+    ]
 
 
 def _choose_topic(
