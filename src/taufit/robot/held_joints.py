@@ -92,12 +92,12 @@ def recorded_chain(
         return RecordedChain("", {}, (), tuple(names))
     first = min(chain.index(name) for name in shared)
     standing = {name for name in chain[:first] if name not in torques}
-    held = _held_positions(tree, chain, standing, positions)
+    held = _rest_positions(tree, chain, standing, positions)
     recorded = tuple(name for name in held if name in positions)
     return RecordedChain(_end(tree.joints[chain[-1]], "child"), held, recorded)
 
 
-def _held_positions(
+def _rest_positions(
     tree: _JointTree,
     chain: list[str],
     standing: set[str],

@@ -104,7 +104,7 @@ def _read_description(
     if suffix in (".urdf", ".xml", ".xacro"):
         return _read_xml(path, base, tip, held, joints)
     if not suffix:
-        text = _bundled_text(name)
+        text = _text_of_bundle(name)
     elif suffix in (".yaml", ".yml"):
         text = _read_text(path)
     else:
@@ -121,7 +121,7 @@ def _read_description(
     return from_yaml(text)
 
 
-def _bundled_text(name: str) -> str:
+def _text_of_bundle(name: str) -> str:
     bundled = bundled_robots()
     if name.lower() in bundled:
         return (files("taufit.robot") / "bundled" / f"{name.lower()}.yaml").read_text("utf-8")

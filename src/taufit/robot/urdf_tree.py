@@ -65,24 +65,24 @@ def tree_from_urdf(
     followers = _followers(joints)
     if tips:
         paths = [_chain(joints, start, _require_link(links, tip, "tip")) for tip in tips]
-        recorded, bound = _names_on_paths(paths, joints, followers)
+        recorded, mimic_joints = _names_on_paths(paths, joints, followers)
     else:
-        recorded, bound = _match_names(recorded, joints, followers)
-    names = {*recorded, *bound}
+        recorded, mimic_joints = _match_names(recorded, joints, followers)
+    names = {*recorded, *mimic_joints}
     rest = _rest_positions(joints, names)
     if any(rest.values()):
-        held, shown = _hold_at_limits(text, rest)
-        return tree_from_urdf(held, recorded=recorded, base=base, source=source + shown)
+        fixed_text, held_text = _hold_at_limits(text, rest)
+        return tree_from_urdf(fixed_text, recorded=recorded, base=base, source=source + held_text)
     order, parents, placements = _walk(joints, start, names)
     if not 1 <= len(order) <= MAX_JOINTS:
         raise RobotError(f"{len(order)} joints move below link {start!r}: 1 to {MAX_JOINTS}.")
     child_joints = _joints_by_parent(joints)
     inertia = [_inertia_with_attachments(x.child, links, child_joints, names) for x in order]
     bodies = tuple(
-        _tree_link(*parts, bound) for parts in zip(order, placements, inertia, strict=True)
+        _tree_link(*parts, mimic_joints) for parts in zip(order, placements, inertia, strict=True)
     )
     lengths, slopes = _lengths(list(bodies))
-    ends = _branch_ends([joint.name in bound for joint in order], parents)
+    ends = _branch_ends([joint.name in mimic_joints for joint in order], parents)
     tip_poses = [Tip(order[b].child, b, _flange_pose(order[b].child, child_joints)) for b in ends]
     robot = Robot(
         root.get("name") or "robot",
@@ -95,7 +95,7 @@ def tree_from_urdf(
         source=source + _rest_text(rest),
         urdf=text,
     )
-    binding, offset = _binding([joint.name for joint in order], list(recorded), bound)
+    binding, offset = _binding([joint.name for joint in order], list(recorded), mimic_joints)
     if not _is_serial(parents, binding, offset):
         robot = build_tree(robot, parents, binding, offset, recorded, tip_poses)
     return validate_robot(robot)
@@ -104,15 +104,15 @@ def tree_from_urdf(
 def _hold_at_limits(text: str, rest: Mapping[str, float]) -> tuple[str, str]:
     """URDF with joints fixed at positions that are not zero, and a text about them."""
     positions = {name: x for name, x in rest.items() if x}
-    shown = "".join(f"; {name} held at {x:g}" for name, x in positions.items())
-    return hold_joints(text, positions), shown
+    held_text = "".join(f"; {name} held at {x:g}" for name, x in positions.items())
+    return hold_joints(text, positions), held_text
 
 
 def _followers(joints: Mapping[str, _Joint]) -> dict[str, Follower]:
     """Mimic joints by name, with the joints that they follow."""
     by_name = {joint.name: joint for joint in joints.values()}
-    moving = [joint.name for joint in joints.values() if joint.is_moving]
-    return {name: follower for name in moving if (follower := _follower(name, by_name))}
+    moving_names = [joint.name for joint in joints.values() if joint.is_moving]
+    return {name: follower for name in moving_names if (follower := _follower(name, by_name))}
 
 
 def _limits_of(recorded: Sequence[str], joints: Mapping[str, _Joint]) -> JointLimits:
@@ -125,8 +125,8 @@ def _match_names(
     recorded: Sequence[str], joints: Mapping[str, _Joint], followers: Mapping[str, Follower]
 ) -> tuple[list[str], dict[str, Follower]]:
     """Joints of the recorded names, and those bound to them."""
-    moving = [joint.name for joint in joints.values() if joint.is_moving]
-    names = [_match_name(name, moving) for name in recorded]
+    moving_names = [joint.name for joint in joints.values() if joint.is_moving]
+    names = [_match_name(name, moving_names) for name in recorded]
     _require_free(names, followers)
     return names, {name: f for name, f in followers.items() if f[0] in names}
 
@@ -136,22 +136,22 @@ def _names_on_paths(
 ) -> tuple[list[str], dict[str, Follower]]:
     """Free joints on the chains to the tips, in file order, and those bound to them."""
     on_paths = {joint.name for path in paths for joint in path if joint.is_moving}
-    moving = [joint.name for joint in joints.values() if joint.name in on_paths]
-    recorded = [name for name in moving if name not in followers]
-    bound = {n: f for n, f in followers.items() if n in on_paths and f[0] in recorded}
-    unbound = [name for name in on_paths if name not in recorded and name not in bound]
+    moving_names = [joint.name for joint in joints.values() if joint.name in on_paths]
+    recorded = [name for name in moving_names if name not in followers]
+    mimic_joints = {n: f for n, f in followers.items() if n in on_paths and f[0] in recorded}
+    unbound = [name for name in on_paths if name not in recorded and name not in mimic_joints]
     if unbound:
         raise RobotError(f"joint {unbound[0]!r} mimics a joint outside the chains to the tips.")
-    return recorded, bound
+    return recorded, mimic_joints
 
 
 def _tree_link(
     joint: _Joint,
     placement: Float[Array, "4 4"],
     inertia: Float[Array, 10],
-    bound: Mapping[str, Follower],
+    mimic_joints: Mapping[str, Follower],
 ) -> Link:
-    _require_single_axis(joint, bound)
+    _require_single_axis(joint, mimic_joints)
     screw = np.zeros(6)
     screw[slice(3, 6) if joint.kind == "prismatic" else slice(0, 3)] = _axis(joint)
     return Link(joint.child, joint.name, placement, screw, inertia)
@@ -165,18 +165,18 @@ def _is_serial(
     return is_chain and np.array_equal(binding, np.eye(len(parents))) and not offset.any()
 
 
-def _match_name(name: str, moving: Sequence[str]) -> str:
+def _match_name(name: str, moving_names: Sequence[str]) -> str:
     """Moving joint of a recorded name: the same, or the only one with the same ending."""
-    if name in moving:
+    if name in moving_names:
         return name
-    similar = [other for other in moving if name.endswith(other) or other.endswith(name)]
+    similar = [other for other in moving_names if name.endswith(other) or other.endswith(name)]
     if len(similar) == 1:
         return similar[0]
     if similar:
         raise RobotError(
             f"recorded joint {name!r} may be {', '.join(similar[:5])}: name one fully."
         )
-    available = ", ".join(moving[:40])
+    available = ", ".join(moving_names[:40])
     raise RobotError(f"recorded joint {name!r} not found in this URDF. Available: {available}.")
 
 
@@ -250,7 +250,7 @@ def _walk(
 
 def _branch_ends(is_bound: list[bool], parents: list[int]) -> list[int]:
     """Last link of every branch that a recorded joint of its own moves."""
-    behind = [not bound for bound in is_bound]
+    behind = [not follows for follows in is_bound]
     for b in reversed(range(len(parents))):
         if behind[b] and parents[b] >= 0:
             behind[parents[b]] = True
@@ -259,10 +259,10 @@ def _branch_ends(is_bound: list[bool], parents: list[int]) -> list[int]:
 
 
 def _binding(
-    order: list[str], recorded: list[str], bound: Mapping[str, Follower]
+    order: list[str], recorded: list[str], mimic_joints: Mapping[str, Follower]
 ) -> tuple[Float[Array, "b j"], Float[Array, " b"]]:
     binding, offsets = np.zeros((len(order), len(recorded))), np.zeros(len(order))
     for b, name in enumerate(order):
-        leader, factor, offset = bound.get(name, (name, 1.0, 0.0))
+        leader, factor, offset = mimic_joints.get(name, (name, 1.0, 0.0))
         binding[b, recorded.index(leader)], offsets[b] = factor, offset
     return binding, offsets
