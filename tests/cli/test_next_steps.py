@@ -15,7 +15,7 @@ from benchmarks.accuracy.printed_commands import log_file
 import taufit
 from taufit.cli import main
 from taufit.cli.common import command_arguments
-from taufit.cli.parts.next_step import complete_commands
+from taufit.cli.parts.next_step import complete_commands, export_file
 
 # What a user does; the printed commands of all of it are run afterwards.
 COMMANDS = [
@@ -115,3 +115,9 @@ def test_every_printed_command_runs_as_printed(folder, printed, capsys):
 def test_a_name_with_blanks_is_quoted(printed):
     assert any("'my model.json'" in command for command in printed)
     assert not any(re.search(r"\b(ROBOT|RECORDING|MODEL|FILE|NAME)\b", line) for line in printed)
+
+
+def test_a_tree_is_exported_in_a_form_that_holds_it():
+    examples = Path(__file__).parents[2] / "examples" / "arms"
+    assert export_file(taufit.read_robot(examples / "palletiser.yaml")) == "arm.c"
+    assert export_file(taufit.read_robot("ur3e")) == "arm.urdf"

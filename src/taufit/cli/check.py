@@ -19,7 +19,7 @@ from taufit.cli.options import (
     require_cutoff,
     usage_error,
 )
-from taufit.cli.parts.next_step import next_step
+from taufit.cli.parts.next_step import export_file, next_step
 
 if TYPE_CHECKING:
     from taufit.model.fitted_model import FittedModel
@@ -237,7 +237,8 @@ def _show(
             )
             console.print(f"warning: {file_label}{text}")
     if decision.passed:
-        text = next_step("export", model, "-o", "arm.urdf", purpose="puts the model to use.")
+        file = export_file(fitted.robot)
+        text = next_step("export", model, "-o", file, purpose="puts the model to use.")
     else:
         recordings = [entry["file"] for entry in files]
         text = next_step(

@@ -78,11 +78,12 @@ def show_fit(
         )
     if is_refused:
         return
-    from taufit.cli.parts.next_step import next_step
+    from taufit.cli.parts.next_step import export_file, next_step
 
+    file = export_file(identified.model.robot)
     console.print(
         f"Written: {output}\n"
-        + next_step("export", output, "-o", "arm.urdf", purpose="puts the model to use")
+        + next_step("export", output, "-o", file, purpose="puts the model to use")
         + ("." if identified.signs else "; `taufit check` tests it on recordings it has not seen."),
         soft_wrap=True,
     )

@@ -18,6 +18,7 @@ from taufit.cli.common import command_arguments
 
 if TYPE_CHECKING:
     from taufit.recording.map.remedy import Remedy
+    from taufit.robot import Robot
 
 _COMMAND = re.compile(r"`taufit ([^`]+)`")
 # Arguments of commands that messages mention by their verb alone.
@@ -46,6 +47,11 @@ _OPTIONS = {
     },
 }
 _PLACEHOLDER = re.compile(r"[A-Z]{2,}|\.\.\.|.*\.\.\.")
+
+
+def export_file(robot: Robot) -> str:
+    """Name of an export that can hold the robot."""
+    return "arm.c" if robot.is_tree else "arm.urdf"
 
 
 def complete_commands(text: str) -> str:
