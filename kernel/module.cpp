@@ -15,6 +15,7 @@ void bind_regressor(nanobind::module_& m);
 void bind_servo(nanobind::module_& m);
 void bind_signs(nanobind::module_& m);
 void bind_streams(nanobind::module_& m);
+void bind_text_table(nanobind::module_& m);
 void bind_twin(nanobind::module_& m);
 
 NB_MODULE(_kernel, m) {
@@ -35,5 +36,6 @@ NB_MODULE(_kernel, m) {
     bind_servo(m);
     bind_signs(m);
     bind_streams(m);
+    bind_text_table(m);
     bind_twin(m);
 }

@@ -23,6 +23,13 @@ from pathlib import Path
 PROBES = {
     "sim": "import taufit; taufit.Twin(taufit.read_robot('ur3e'))",
     "ros": "import taufit; assert len(taufit.read_recording('run.mcap')) > 1000",
+    "arrow": "import pyarrow, pyarrow.parquet, taufit\n"
+    "run = taufit.read_recording('run.parquet')\n"
+    "table = pyarrow.table({'t': run.time, 'state': ['on'] * len(run.time)} | {\n"
+    "    f'{name}_{j + 1}': values[:, j] for j in range(6)\n"
+    "    for name, values in (('q', run.position), ('torque', run.signal))})\n"
+    "pyarrow.parquet.write_table(table, 'others.parquet')\n"
+    "assert len(taufit.read_recording('others.parquet')) == len(run)",
     "hdf5": "import h5py, taufit\n"
     "run = taufit.read_recording('run.parquet')\n"
     "with h5py.File('run.h5', 'w') as file:\n"

@@ -179,6 +179,37 @@ def test_an_arm_that_rests_is_drafted_with_its_robot(run, moving):
     assert columns["target_torque"] == "26-31" and draft.page["gains"] == "auto"
 
 
+@pytest.mark.parametrize("moving", [(4,), (4, 5)])
+def test_standing_joints_of_an_unknown_robot_are_drafted(run, moving):
+    """Blocks are as long as the way from a position to its velocity; other joints stand."""
+    time, q, v, tau = run
+    rests = [j for j in range(6) if j not in moving]
+    q, v = q.copy(), v.copy()
+    q[:, rests], v[:, rests] = q[0, rests], 0.0
+    columns = draft_map(nameless(np.column_stack([time, q, v, tau]))).page["columns"]
+    assert (columns["position"], columns["velocity"], columns["torque"]) == ("2-7", "8-13", "14-19")
+
+
+def test_blocks_with_a_column_that_moves_alone_are_not_drafted(run):
+    time, q, v, tau = run
+    values = np.column_stack([time, np.tile(q[0], (len(q), 1)), 0.0 * v, tau])
+    values[:, [2, 8]] = np.column_stack([q[:, 1], v[:, 1]])
+    values[:, 9] = np.sin(3.0 * time)
+    with pytest.raises(RecordingError, match="--robot ROBOT"):
+        draft_map(nameless(values))
+
+
+def test_a_log_without_motion_asks_for_its_robot(run):
+    time, q, v, tau = run
+    still = np.column_stack([time, np.tile(q[0], (len(q), 1)), 0.0 * v, tau])
+    with pytest.raises(RecordingError, match="--robot ROBOT"):
+        draft_map(nameless(still))
+
+
+def nameless(values):
+    return Table("log.csv", ("",) * values.shape[1], values, np.arange(len(values)))
+
+
 def test_impossible_rows_do_not_spoil_a_draft(run):
     values = np.hstack([run[0][:, None], *run[1:]])
     rng = np.random.default_rng(1)

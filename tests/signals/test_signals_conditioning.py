@@ -12,6 +12,7 @@ from taufit import condition
 from taufit.core.errors import RecordingError
 from taufit.recording import Recording, read_recording
 from taufit.signals import DIFFERENTIATIONS, lowpass, tracking_delay
+from taufit.signals.noise import quantisation_step
 from taufit.signals.resampling import decimate, interpolate
 
 SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "data"
@@ -54,6 +55,32 @@ def test_stamps_count_and_the_index_does_not(truth):
     assert samples.rate_hz == 100.0
     assert _relative(samples.position, q, samples.in_motion) < 1e-5
     assert _relative(samples.velocity, v, samples.in_motion) < 1e-4
+
+
+def test_velocity_in_coarse_steps_is_not_read_where_positions_are_better(truth):
+    recording = truth.recorded(position_noise=1e-5, jitter_s=0.002)
+    rounded = {step: np.round(recording.velocity / step) * step for step in (1e-4, 0.02)}
+    fine, coarse = (
+        condition(replace(recording, velocity=v), cutoff_hz=5.0) for v in rounded.values()
+    )
+    derived = condition(replace(recording, velocity=None), cutoff_hz=5.0)
+    np.testing.assert_array_equal(coarse.friction_velocity, derived.friction_velocity)
+    assert not np.allclose(fine.friction_velocity, derived.friction_velocity, atol=1e-6)
+    # Positions with noise of 1 mrad give a worse velocity than steps of 0.02 rad/s.
+    noisy = truth.recorded(position_noise=1e-3)
+    noisy = replace(noisy, velocity=np.round(noisy.velocity / 0.02) * 0.02)
+    steps = condition(noisy, cutoff_hz=5.0).friction_velocity / 0.02
+    assert np.mean(np.abs(steps - np.round(steps)) < 1e-9) > 0.5
+
+
+def test_quantisation_step_is_found_up_to_one_value_in_twenty_off_the_grid():
+    rng = np.random.default_rng(4)
+    values = rng.normal(size=(2000, 3))
+    columns = np.round(values / 0.05) * 0.05
+    columns[rng.choice(2000, 80, replace=False), 1] += rng.uniform(0.01, 0.04, 80)
+    columns[7, 1] = np.nan
+    columns[:, 2] = values[:, 2]
+    np.testing.assert_allclose(quantisation_step(columns), [0.05, 0.05, 0.0])
 
 
 def test_torque_passes_the_same_low_pass_as_further_columns(truth):

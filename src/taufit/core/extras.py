@@ -32,6 +32,7 @@ class Extra:
 EXTRAS = {
     "sim": Extra("mujoco", "mujoco", "simulated arms"),
     "ros": Extra("rosbags", "rosbags", "ROS bags and MCAP files"),
+    "arrow": Extra("pyarrow", "pyarrow", "Parquet files of other programs, LeRobot, Arrow"),
     "hdf5": Extra("h5py", "h5py", "HDF5 and MATLAB v7.3 files"),
     "xacro": Extra("xacrodoc", "xacrodoc", "xacro robot descriptions"),
     "ros2": Extra("cyclonedds", "cyclonedds", "ROS 2 topics of a robot that is on"),

@@ -20,7 +20,6 @@ from taufit.core.plain_data import parse_json
 from taufit.recording.finding import Finding
 from taufit.recording.quantity import QUANTITIES, SIGNAL_UNITS, SIGNALS
 from taufit.recording.recording import Recording
-from taufit.recording.row_checks import check_rows
 from taufit.recording.timing import sampling_timing
 
 SCHEMA = "taufit.recording"
@@ -123,6 +122,8 @@ def from_columns(
     )
     if intact:
         return recording
+    from taufit.recording.row_checks import check_rows
+
     other_signals = {*SIGNALS} - {*signals}
     field_labels = {
         QUANTITIES[n].field: columns_of_field

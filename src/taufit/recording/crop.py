@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from taufit.core.errors import RecordingError
-from taufit.recording.recording import Recording
-from taufit.recording.row_checks import select_rows
+from taufit.recording.recording import Recording, select_rows
 
 # Gap between training and hold-out part, so that filters do not mix them [s].
 GAP_S = 0.5

@@ -1,12 +1,14 @@
-"""Recording in progress: an Arrow stream that stays readable after a crash.
+"""Recording in progress: blocks of samples that stay readable after a crash.
 
-A Parquet file without its footer is lost, so the live format is append-only: an Arrow IPC stream of
-record batches, each with a CRC-32 in its metadata, and the JSON metadata in the schema. All flushed
-data are readable, by taufit and any Arrow reader; a truncated or changed batch ends the recording.
+A Parquet file without its footer is lost, so the live format is append-only: a mark, then blocks of
+length, CRC-32 and content. The first block is JSON (names of columns, metadata), every further one
+rows of little-endian doubles. All flushed data are readable; a truncated or changed block ends the
+recording.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import struct
@@ -24,6 +26,7 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 from taufit.core.bounded_reading import read_bytes
 from taufit.core.errors import RecordingError
+from taufit.core.plain_data import parse_json
 from taufit.recording.canonical import (
     from_columns,
     metadata_from_text,
@@ -38,7 +41,10 @@ from taufit.recording.readers.from_parquet import META_KEY
 from taufit.recording.recording import Recording
 from taufit.recording.writers.to_parquet import write_parquet
 
-_CRC = b"crc32"
+_MARK = b"taufit live 2\n"
+_BLOCK = struct.Struct("<II")
+# Begin of an Arrow stream, the form of taufit 0.1.
+_ARROW_MARK = b"\xff\xff\xff\xff"
 
 
 class RecordingWriter:
@@ -68,8 +74,6 @@ class RecordingWriter:
         flush_seconds: float = 1.0,
         **about: Any,
     ) -> None:
-        import pyarrow as pa
-
         self.path = Path(path)
         if self.path.suffix != ".parquet":
             raise RecordingError(f"{path}: a live recording ends as .parquet; name it so.")
@@ -96,14 +100,8 @@ class RecordingWriter:
         self._failure: OSError | None = None
         self._open()
         page = {**recording_metadata(template), "started": clock.time()}
-        schema = pa.schema(
-            [(name, pa.float64()) for name in names],
-            metadata={META_KEY: metadata_to_text(page).encode()},
-        )
-        self._sink = _Sink()
-        self._stream = pa.ipc.new_stream(pa.PythonFile(self._sink, "w"), schema)
-        # Arrow writes the schema with the first batch: an empty one makes the file valid now.
-        self._write(np.zeros((0, len(names))))
+        head = json.dumps({"columns": names, "metadata": metadata_to_text(page)})
+        self._write(head.encode(), _MARK)
         self._thread = threading.Thread(
             target=self._flush_regularly, args=(flush_seconds / 2,), daemon=True
         )
@@ -184,25 +182,15 @@ class RecordingWriter:
         """Write all pending samples to disk."""
         with self._lock:
             if self._pending:
-                rows = np.frombuffer(bytes(self._pending), "<f8").reshape(-1, len(self._names))
+                content = bytes(self._pending)
                 self._pending.clear()
-                self._write(rows)
+                self._write(content)
 
-    def _write(self, rows: Float[Array, "n c"]) -> None:
-        """Write one batch atomically to disk."""
-        import pyarrow as pa
-
-        columns = np.ascontiguousarray(rows.T)
-        crc = zlib.crc32(columns.tobytes(), self._number)
+    def _write(self, content: bytes, before: bytes = b"") -> None:
+        """Write one block atomically to disk."""
+        crc = zlib.crc32(content, self._number)
         self._number += 1
-        # From buffers: pa.array would import pandas first where it is installed.
-        arrays = [
-            pa.Array.from_buffers(pa.float64(), len(rows), [None, pa.py_buffer(column.tobytes())])
-            for column in columns
-        ]
-        batch = pa.record_batch(arrays, names=self._names)
-        self._stream.write_batch(batch, custom_metadata={_CRC: str(crc).encode()})
-        view = memoryview(self._sink.take())
+        view = memoryview(before + _BLOCK.pack(len(content), crc) + content)
         while view:
             view = view[os.write(self._file, view) :]
         os.fsync(self._file)
@@ -253,29 +241,6 @@ class RecordingWriter:
                 return
 
 
-class _Sink:
-    """Buffer for Arrow's output, so that a batch is written to the file at once."""
-
-    closed = False
-
-    def __init__(self) -> None:
-        self._data = bytearray()
-
-    def write(self, data: Any) -> int:
-        self._data += data
-        return len(data)
-
-    def take(self) -> bytes:
-        data, self._data = bytes(self._data), bytearray()
-        return data
-
-    def flush(self) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
-
-
 def convert_live_recording(
     live: str | os.PathLike[str],
     path: str | os.PathLike[str],
@@ -301,60 +266,55 @@ def read_live(path: Path, column_map: ColumnMap | None = None) -> list[Recording
     data = read_bytes(path, error=RecordingError)
     if not data:
         raise RecordingError(f"{path} was started but holds no samples yet.")
-    page, names, blocks, damaged_bytes = _batches(data, str(path))
-    if not blocks:
+    page, names, blocks, damaged_bytes = _blocks(data, str(path))
+    if not any(map(len, blocks)):
         raise RecordingError(f"{path} was started but holds no samples yet.")
-    values = np.concatenate(blocks, axis=1)
-    columns = {name: values[i] for i, name in enumerate(names)}
+    values = np.concatenate(blocks)
+    columns = {name: np.ascontiguousarray(values[:, i]) for i, name in enumerate(names)}
     started = page.pop("started", None)
     if isinstance(page.get("provenance"), dict):
         page["provenance"] = {"started": started, **page["provenance"]}
     recording = from_columns(columns, page, str(path))
-    message = f"the recording was not finished; {values.shape[1]} samples were flushed"
+    message = f"the recording was not finished; {len(values)} samples were flushed"
     if damaged_bytes:
-        message += f" and a batch of {damaged_bytes} bytes is cut short or changed"
+        message += f" and a block of {damaged_bytes} bytes is cut short or changed"
     unfinished = Finding(
         "unfinished",
         "warning",
         message,
-        "everything up to the last whole batch is used",
+        "everything up to the last whole block is used",
         time=float(recording.time[-1]),
     )
     return [replace(recording, findings=(*recording.findings, unfinished))]
 
 
-def _batches(
+def _blocks(
     data: bytes, source: str
-) -> tuple[dict[str, Any], list[str], list[Float[Array, "c n"]], int]:
-    """Metadata, column names and valid batches, and the number of bytes after the last one."""
-    import pyarrow as pa
+) -> tuple[dict[str, Any], list[str], list[Float[Array, "n c"]], int]:
+    """Metadata, column names and valid blocks, and the number of bytes after the last one."""
+    if data.startswith(_ARROW_MARK):
+        from taufit.recording.readers.from_arrow import read_live_stream
 
+        text, names, blocks, remainder = read_live_stream(data, source, META_KEY)
+        return metadata_from_text(text, source), names, blocks, remainder
+    contents: list[bytes] = []
+    end = len(_MARK)
+    while data.startswith(_MARK) and end + _BLOCK.size <= len(data):
+        length, crc = _BLOCK.unpack_from(data, end)
+        content = data[end + _BLOCK.size : end + _BLOCK.size + length]
+        if len(content) != length or zlib.crc32(content, len(contents)) != crc:
+            break
+        contents.append(content)
+        end += _BLOCK.size + length
+    if not contents:
+        raise RecordingError(f"{source} is not a live recording of taufit.")
     try:
-        file = pa.BufferReader(data)
-        stream = pa.ipc.open_stream(file)
-        page = (stream.schema.metadata or {}).get(META_KEY)
-        doubles = all(kind == pa.float64() for kind in stream.schema.types)
-        names = list(stream.schema.names)
-    except (pa.ArrowException, OSError, ValueError, EOFError):
+        head = parse_json(contents[0], source, "a live recording of taufit", error=RecordingError)
+        names = [str(name) for name in head["columns"]]
+        blocks = [np.frombuffer(content, "<f8").reshape(-1, len(names)) for content in contents[1:]]
+        return metadata_from_text(head["metadata"], source), names, blocks, len(data) - end
+    except (LookupError, TypeError, ValueError):
         raise RecordingError(f"{source} is not a live recording of taufit.") from None
-    if page is None or not doubles or not names:
-        raise RecordingError(f"{source} is an Arrow stream, but not a live recording of taufit.")
-    blocks: list[Float[Array, "c n"]] = []
-    number, end = 0, file.tell()
-    while True:
-        try:
-            batch, notes = stream.read_next_batch_with_custom_metadata()
-            batch.validate(full=True)
-            columns = np.stack([np.asarray(column, float) for column in batch.columns])
-        except (StopIteration, pa.ArrowException, OSError, ValueError, EOFError):
-            break
-        crc = zlib.crc32(columns.tobytes(), number)
-        if notes is None or notes.get(_CRC) != str(crc).encode():
-            break
-        if columns.shape[1]:
-            blocks.append(columns)
-        number, end = number + 1, file.tell()
-    return metadata_from_text(page, source), names, blocks, len(data) - end
 
 
 def _field_order(template: Recording) -> tuple[str, ...]:

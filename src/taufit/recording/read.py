@@ -18,9 +18,8 @@ from taufit.core.lazy import Registry
 from taufit.core.names import renamed_keywords
 from taufit.recording.canonical import from_columns, metadata_from_text
 from taufit.recording.column_map import ColumnMap, read_map
-from taufit.recording.readers.from_frame import is_frame, read_frame
 from taufit.recording.recording import Recording
-from taufit.recording.table import ColumnMapRequiredError, Table, column_map_required
+from taufit.recording.table import ColumnMapRequiredError, Table, column_map_required, is_frame
 
 Map = str | os.PathLike[str] | Mapping[str, Any] | ColumnMap
 # A table of columns in memory: pandas, polars and Arrow have no type in common.
@@ -112,6 +111,8 @@ def read_recordings(
     if rows is not None:
         recordings = _read_rows(_require_path(path), parsed_map, rows, torque_kind)
     elif is_frame(path):
+        from taufit.recording.readers.from_frame import read_frame
+
         recordings = [
             with_torque_kind(recording_read, torque_kind)
             for recording_read in read_frame(path, parsed_map)

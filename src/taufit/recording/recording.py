@@ -177,3 +177,9 @@ def _clean_names(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_clean_names(item) for item in value]
     return value
+
+
+def select_rows(recording: Recording, index: Array, **changes: Any) -> Recording:
+    """Copy with some of the rows, in the given order."""
+    selected = recording.map(lambda values: values[index], time=recording.time[index])
+    return replace(selected, **changes)

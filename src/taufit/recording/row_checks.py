@@ -2,8 +2,7 @@
 
 Order: cells that are not numbers or too large; time that goes backwards or stands still; rows with
 impossible positions. The remaining rows are checked for gaps, joints that do not move, and
-implausible
-units.
+implausible units.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from taufit.core.arrays import Array, Bool, Float, Int
 from taufit.core.errors import RecordingError
 from taufit.recording.finding import Finding, format_ranges
 from taufit.recording.quantity import QUANTITIES, SIGNAL_UNITS
-from taufit.recording.recording import Recording
+from taufit.recording.recording import Recording, select_rows
 from taufit.recording.timing import sampling_timing
 from taufit.recording.units import FAST_HZ, SLOW_HZ, unit_findings
 
@@ -37,12 +36,6 @@ MAX_LATE_S = 0.5
 STALE_ROWS = 5
 
 _ESSENTIAL = ("time", "position", "signal")
-
-
-def select_rows(recording: Recording, index: Array, **changes: Any) -> Recording:
-    """Copy with some of the rows, in the given order."""
-    selected = recording.map(lambda values: values[index], time=recording.time[index])
-    return replace(selected, **changes)
 
 
 def check_rows(

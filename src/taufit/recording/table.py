@@ -51,6 +51,11 @@ class Table:
         return tuple(name or str(i) for i, name in enumerate(self.names, 1))
 
 
+def is_frame(value: object) -> bool:
+    """Whether a value is a table of named columns: a pandas or polars frame, an Arrow table."""
+    return hasattr(value, "__arrow_c_stream__") or hasattr(value, "__dataframe__")
+
+
 class ColumnMapRequiredError(RecordingError):
     """The file needs a column map; `table` is its content."""
 

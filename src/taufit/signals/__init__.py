@@ -9,6 +9,7 @@ from taufit.core.lazy import lazy_package
 
 if TYPE_CHECKING:
     from taufit.signals.conditioning import condition as condition
+    from taufit.signals.controller_gains import controller_gains as controller_gains
     from taufit.signals.delay import (
         estimate_delay as estimate_delay,
         tracking_delay as tracking_delay,
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from taufit.signals.drive_gains import (
         KNOWN_GAINS as KNOWN_GAINS,
         DriveGains as DriveGains,
-        controller_gains as controller_gains,
         known_gains as known_gains,
     )
     from taufit.signals.filtering import lowpass as lowpass, zero_phase as zero_phase

@@ -21,7 +21,7 @@ from taufit.recording.quantity import slow_channels
 from taufit.recording.timing import Timing, sampling_timing
 from taufit.signals.drive_gains import DriveGains
 from taufit.signals.motion_intervals import STANDSTILL_SPEED
-from taufit.signals.noise import is_velocity_too_noisy, noise_std
+from taufit.signals.noise import is_velocity_too_noisy, noise_std, quantisation_step
 from taufit.signals.outliers import find_outliers, interpolate_outliers
 from taufit.signals.resampling import merge_close_samples, monotonic_intervals
 
@@ -64,6 +64,7 @@ class CleanRecording:
             channels.
         joints: Number of joints.
         has_velocity: Per joint, True if velocity was measured.
+        velocity_step: Per joint, quantisation step of velocity; 0 for none.
         signed: Per joint, True if torque has a sign.
         findings: Findings about cleaned values.
     """
@@ -74,6 +75,7 @@ class CleanRecording:
     channels: tuple[str, ...]
     joints: int
     has_velocity: Bool[Array, " j"]
+    velocity_step: Float[Array, " j"]
     signed: Bool[Array, " j"]
     findings: tuple[Finding, ...]
 
@@ -166,6 +168,7 @@ def clean_recording(
         channels,
         joints,
         measured,
+        quantisation_step(columns[:, joints : 2 * joints]),
         signed,
         counts.findings(name),
     )

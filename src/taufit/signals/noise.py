@@ -18,6 +18,8 @@ _ORDERS = (2, 3, 4)
 _CHUNK, _CHUNKS, _MAX_ROWS = 1_000, 5, 20_000
 # Bandwidth of robot motion [Hz]; largest noise ratio of measured to differentiated velocity.
 _BAND_HZ, _MAX_NOISE_RATIO = 10.0, 3.0
+# Quantisation: smallest number of distances, tolerance [steps], smallest fraction of values on it.
+_MIN_DISTANCES, _GRID_TOLERANCE, _ON_GRID = 3, 0.02, 0.95
 # Clipping level [std], and std of a normal distribution clipped there.
 _CLIP, _CLIPPED_STD = 3.0, 0.98658
 
@@ -62,6 +64,24 @@ def noise_std(
                 usable = difference[inside]
         estimates.append(_clipped_std(np.abs(usable)) / np.sqrt(math.comb(2 * order, order)))
     return np.asarray(np.min(estimates, axis=0))
+
+
+def quantisation_step(columns: Float[Array, "n c"]) -> Float[Array, " c"]:
+    """Step of coarsely quantised columns; 0 where values do not lie on multiples of one step.
+
+    The step is the median distance of neighbouring values that occur more than once. Up to 5 % of
+    the values may lie off the multiples or be missing.
+    """
+    steps = np.zeros(columns.shape[1])
+    for k, column in enumerate(columns[:_MAX_ROWS].T):
+        values, counts = np.unique(column, return_counts=True)
+        distances = np.diff(values[(counts > 1) & np.isfinite(values)])
+        step = float(np.median(distances)) if len(distances) > _MIN_DISTANCES else 0.0
+        if step > 0.0:
+            multiples = column / step
+            is_on_grid = np.abs(multiples - np.round(multiples)) < _GRID_TOLERANCE
+            steps[k] = step if np.mean(is_on_grid) > _ON_GRID else 0.0
+    return steps
 
 
 def is_velocity_too_noisy(

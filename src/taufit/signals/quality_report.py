@@ -10,7 +10,7 @@ from taufit.core.arrays import Array, Bool, Float
 from taufit.core.errors import RecordingError
 from taufit.recording import Recording
 from taufit.recording.finding import Finding
-from taufit.recording.row_checks import select_rows
+from taufit.recording.recording import select_rows
 from taufit.recording.timing import sampling_timing
 from taufit.robot import Robot
 from taufit.signals.conditioning import condition

@@ -30,6 +30,12 @@ _MAX_GAP_PERIODS = 3.5
 # Velocity noise of the five-point difference: 0.95 s rate for position noise s.
 _DERIVED_NOISE = 0.95
 
+# Largest step of a quantised velocity, relative to the noise of differentiated position in the band
+# of friction (five times the cut-off); sqrt(12) is a step as noisy as that. Chosen on the Panda:
+# its recorded velocity is the better one in steps of 0.02 rad/s (3 to 6), the worse one in steps of
+# 0.05 rad/s (8 to 16).
+_MAX_COARSENESS = 5.0
+
 
 def common_rate(recordings: Sequence[CleanRecording], cutoff: float) -> float:
     """Grid rate for several recordings: the lowest of their rates, each decimated by an integer if
@@ -104,6 +110,7 @@ def resample(
                     measured,
                     noise=noise / np.sqrt(max(1.0, timing.nominal_hz / rate_hz)),
                     rate_hz=rate_hz,
+                    slope_noise=_slope_noise(cutoff, rate_hz),
                 )
             )
     if not runs:
@@ -126,6 +133,17 @@ def resample(
             )
         )
     return [replace(run, findings=tuple(findings) if k == 0 else ()) for k, run in enumerate(runs)]
+
+
+def _slope_noise(cutoff: float, rate_hz: float) -> float:
+    """Noise of differentiated position behind the low-pass of friction, per unit of position noise.
+
+    White noise over half the rate, up to f Hz: 2 pi f sqrt(2 f / (3 rate)).
+    """
+    f = 5.0 * cutoff
+    if not f < 0.45 * rate_hz:
+        return _DERIVED_NOISE * rate_hz
+    return float(2.0 * np.pi * f * np.sqrt(2.0 * f / (3.0 * rate_hz)))
 
 
 def _long_gap_mask(
@@ -153,16 +171,23 @@ def _uniform_run(
     *,
     noise: Float[Array, " k"],
     rate_hz: float,
+    slope_noise: float,
 ) -> UniformRun:
     j = recording.joints
     position, velocity, torque = grid[:, :j], grid[:, j : 2 * j], grid[:, 2 * j : 3 * j]
     velocity_noise = noise[j : 2 * j]
-    has_velocity = has_velocity & ~is_velocity_too_noisy(velocity_noise, noise[:j])
+    # Irregular time stamps add to differences of the recorded positions, not to those on the grid.
+    position_noise = noise_std(position)
+    has_velocity = (
+        has_velocity
+        & ~is_velocity_too_noisy(velocity_noise, noise[:j])
+        & (recording.velocity_step <= _MAX_COARSENESS * slope_noise * position_noise)
+    )
     if not has_velocity.all():
         slope = DIFFERENTIATIONS["central"](position, rate_hz, np.inf, False)
         velocity = np.where(has_velocity, velocity, slope)
         velocity_noise = np.where(
-            has_velocity, velocity_noise, _DERIVED_NOISE * noise[:j] * rate_hz
+            has_velocity, velocity_noise, _DERIVED_NOISE * position_noise * rate_hz
         )
     return UniformRun(
         name=recording.name,

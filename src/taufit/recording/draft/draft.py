@@ -18,7 +18,7 @@ from taufit.recording.draft.from_names import (
     run_column,
     time_column,
 )
-from taufit.recording.draft.from_standing_joints import static_layout
+from taufit.recording.draft.from_standing_joints import standing_layout, static_layout
 from taufit.recording.draft.from_values import (
     TableLayout,
     guess_time_unit,
@@ -85,7 +85,7 @@ def draft_map(
     else:
         time_and_layout = _layout_from_values(table, time, skip, run, joints, gravity)
         if time_and_layout is None:
-            raise recognition_error(table, False)
+            raise recognition_error(table, False, is_robot_known=joints is not None)
         time, value_layout = time_and_layout
         column_groups = _with_commands_by_name(list(value_layout.groups), names)
         rate = value_layout.rate_hz
@@ -314,7 +314,9 @@ def _layout_from_values(
         unit = time[1] or guess_time_unit(float(np.nanmedian(np.diff(values[:, time[0]]))))
         seconds = values[:, time[0]] * QUANTITIES["time"].units[unit]
     table_layout = layout_from_values(values, seconds, joints, skip)
-    if joints is not None and not _has_velocity_and_torque(table_layout):
+    if joints is None:
+        table_layout = standing_layout(values, seconds, table_layout, skip)
+    elif not _has_velocity_and_torque(table_layout):
         table_layout = static_layout(values, seconds, joints, gravity, skip) or table_layout
     if table_layout is None and joints is not None:
         table_layout = layout_from_values(values, seconds, None, skip)

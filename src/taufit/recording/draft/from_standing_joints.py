@@ -1,4 +1,4 @@
-"""Column layout of files without header in which most joints stand still, for a known robot.
+"""Column layout of files without header in which most joints stand still.
 
 With j joints known, a table without names is blocks of j neighbouring columns. If a joint moves,
 the
@@ -28,6 +28,8 @@ Block = tuple[int, ...]
 _MAX_STANDSTILL_VELOCITY = 1e-3
 # Largest joint angle [rad].
 _MAX_ANGLE = 2.05 * np.pi
+# Largest standard deviation of the velocity of a joint at rest, relative to a moving one's.
+_MAX_REST_VELOCITY = 0.02
 # Minimum direction cosine between gravity torque and a torque block.
 _MIN_COSINE = 0.9
 
@@ -79,6 +81,54 @@ def static_layout(
             "measured"
         )
     return TableLayout(tuple(groups), None, tuple(reasons))
+
+
+def standing_layout(
+    values: Float[Array, "n c"],
+    time: Float[Array, " n"] | None,
+    layout: TableLayout | None,
+    skip: Sequence[int] = (),
+) -> TableLayout | None:
+    """Layout with the standing joints of a robot that is not known, or the given one.
+
+    A velocity d columns after its position means blocks of d columns, if all columns are such
+    blocks and every joint of the larger block that was not recognised stands still.
+
+    Args:
+        values: All columns, rows in time order.
+        time: Time stamps [s], or None.
+        layout: Layout by the joints that move; None if not recognised.
+        skip: Columns to ignore.
+    """
+    columns = [c for c in range(values.shape[1]) if c not in skip]
+    if time is None or not _blocks(columns, 1):
+        return layout
+    varying = [c for c in columns if np.ptp(values[:, c]) > 0]
+    _, matches = integral_pairs(values, time, varying)
+    count = _velocity_count(layout)
+    for joints in sorted({k - i for i, k in matches if k - i > count}):
+        if len(columns) % joints == 0:
+            wider = static_layout(values, time, joints, None, skip)
+            if wider is not None and _others_stand(values, wider, matches):
+                return wider
+    return layout
+
+
+def _velocity_count(layout: TableLayout | None) -> int:
+    """Number of joints with a velocity; without velocity the number of joints is a guess."""
+    groups = () if layout is None else layout.groups
+    return next((len(group.columns) for group in groups if group.quantity == "velocity"), 0)
+
+
+def _others_stand(
+    values: Float[Array, "n c"], layout: TableLayout, matches: set[tuple[int, int]]
+) -> bool:
+    """Whether every joint of a layout either moves as its velocity says or stands still."""
+    position, velocity = (layout.groups[k].columns for k in (0, 1))
+    deviation = np.std(values[:, list(velocity)], axis=0)
+    is_match = [pair in matches for pair in zip(position, velocity, strict=True)]
+    moving = np.median(deviation[is_match])
+    return bool(np.all(deviation[np.logical_not(is_match)] < _MAX_REST_VELOCITY * moving))
 
 
 def _pair_by_motion(

@@ -93,10 +93,18 @@ def _flow(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def recognition_error(table: Table, has_position: bool) -> RecordingError:
+def recognition_error(
+    table: Table, has_position: bool, *, is_robot_known: bool = True
+) -> RecordingError:
     """Error for a table without recognisable positions, or torque."""
     missing = "torque or current" if has_position else "positions"
     labels = ", ".join(table.labels[:30]) + (", ..." if len(table.labels) > 30 else "")
+    if not is_robot_known and not any(table.names):
+        return RecordingError(
+            f"{table.source}: no {missing} can be recognised from the numbers of its "
+            f"{len(table.labels)} columns: no or one joint moves. Say which robot it is, then "
+            "gravity and the number of joints help: `--robot ROBOT` (a bundled name or a URDF)."
+        )
     return RecordingError(
         f"{table.source}: no {missing} can be recognised from names or numbers of its columns "
         f"({labels}). Write the map by hand: `columns:` with time, position and torque or "
@@ -109,7 +117,7 @@ def finite_rows(values: Float[Array, "n c"]) -> Float[Array, "m c"]:
     return values[np.isfinite(values).all(axis=1)]
 
 
-def plausible_rows(values: Float[Array, "n c"]) -> Float[Array, "n c"]:
+def plausible_rows(values: Float[Array, "n c"]) -> Float[Array, "k c"]:
     """Longest interval of rows without extreme values."""
     with np.errstate(over="ignore", invalid="ignore"):
         median = np.nanmedian(values, axis=0)

@@ -1,12 +1,11 @@
 """Text tables separated by comma, tab, semicolon or space, optionally gzip-compressed.
 
-Valid files are read with pyarrow; others are read cell by cell, so that every invalid cell is
+Valid files are read by the kernel; others are read cell by cell, so that every invalid cell is
 reported with row, column and text.
 """
 
 from __future__ import annotations
 
-import io
 import zlib
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +20,11 @@ from taufit.recording.column_map import ColumnMap
 from taufit.recording.decompressed_size import gzip_sizes, require_decompressed_size
 from taufit.recording.finding import Finding
 from taufit.recording.table import Table, arrays_to_table
+
+try:
+    from taufit import _kernel
+except ImportError:  # pure Python
+    _kernel = None
 
 META_MARK = "# taufit "
 # Largest number of invalid cells that are listed.
@@ -137,7 +141,7 @@ def _read_values(
     """Numbers of a table, NaN in text columns, and cells that are no numbers."""
     text = _without_last_separators(_without_remarks(text), delimiter, len(names))
     texts = _text_columns(text, delimiter, decimal, len(names))
-    values, bad = _read_with_arrow(text, delimiter, decimal, len(names), texts), []
+    values, bad = _read_numbers(text, delimiter, decimal, len(names), texts), []
     if values is None:
         values, bad = _read_by_cells(text, delimiter, decimal, len(names), texts)
     if texts := texts - _fill_time_stamps(values, text, delimiter, texts):
@@ -347,44 +351,39 @@ def _number(cell: str, decimal: str = ".") -> tuple[float, bool]:
         return np.nan, False
 
 
-def _read_with_arrow(text: str, delimiter: str, decimal: str, columns: int, texts: frozenset[int]):
-    import pyarrow as pa
-    from pyarrow import csv
-
+def _read_numbers(
+    text: str, delimiter: str, decimal: str, columns: int, texts: frozenset[int]
+) -> Float[Array, "n c"] | None:
+    """Numbers of a table without invalid cells, NaN in text columns; None for any other."""
     if delimiter == " ":
         text = "\n".join(" ".join(line.split()) for line in text.split("\n"))
-    if '"' in text or "\x00" in text:
+    if '"' in text or "\x00" in text or len(delimiter) != 1 or not delimiter.isascii():
         return None
-    names = [str(i) for i in range(columns)]
+    if decimal == ",":
+        text = text.replace(",", ".")
+    if _kernel is None:
+        return read_numbers_in_python(text, delimiter, columns, texts)
+    values = np.empty((text.count("\n") + 1, columns))
+    is_text = np.array([i in texts for i in range(columns)])
+    rows = _kernel.read_numbers(text.encode(), ord(delimiter), is_text, values)
+    return None if rows < 0 else values[:rows]
+
+
+def read_numbers_in_python(
+    text: str, delimiter: str, columns: int, texts: frozenset[int]
+) -> Float[Array, "n c"] | None:
+    """The kernel's `read_numbers` without it."""
+    numbers = [i for i in range(columns) if i not in texts]
+    lines = [line for line in text.split("\n") if line]
+    if any(line.count(delimiter) != columns - 1 for line in lines) or not lines or "_" in text:
+        return None
+    values = np.full((len(lines), columns), np.nan)
     try:
-        table = csv.read_csv(
-            io.BytesIO(text.encode()),
-            read_options=csv.ReadOptions(column_names=names, use_threads=False),
-            parse_options=csv.ParseOptions(
-                delimiter=delimiter, quote_char=False, newlines_in_values=False
-            ),
-            convert_options=csv.ConvertOptions(
-                column_types={
-                    name: pa.string() if i in texts else pa.float64()
-                    for i, name in enumerate(names)
-                },
-                null_values=[],
-                decimal_point=decimal,
-            ),
+        values[:, numbers] = np.loadtxt(
+            lines, delimiter=delimiter, comments=None, usecols=numbers, ndmin=2
         )
-    except (pa.ArrowException, ValueError):
+    except ValueError:
         return None
-    values = np.empty((table.num_rows, columns))
-    for i, column in enumerate(table.columns):
-        if i in texts:
-            values[:, i] = np.nan
-            continue
-        offset = 0
-        for chunk in column.chunks:
-            # Straight from the buffer: to_numpy would import pandas where it is installed.
-            buffer = np.frombuffer(chunk.buffers()[1], np.float64, chunk.offset + len(chunk))
-            values[offset : offset + len(chunk), i] = buffer[chunk.offset :]
-            offset += len(chunk)
     return values
 
 

@@ -15,7 +15,7 @@ from taufit.core.plain_data import read_json
 from taufit.recording.assemble import assemble_recordings
 from taufit.recording.column_map import ColumnMap, read_map
 from taufit.recording.finding import Finding
-from taufit.recording.readers.from_parquet import numeric_columns, read_numbers
+from taufit.recording.readers.from_arrow import read_columns
 from taufit.recording.recording import Recording
 from taufit.recording.table import Table, column_map_required
 
@@ -70,19 +70,11 @@ def read_lerobot(path: Path, column_map: ColumnMap | None = None) -> list[Record
 
 def _file_columns(file: Path) -> dict[str, Any]:
     """Columns of one file of a dataset, by name."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     require_file(file, error=RecordingError)
     try:
-        with file.open("rb") as opened:
-            table = read_numbers(pq.ParquetFile(opened), file)
-        columns: dict[str, Any] = {}
-        for name in table.column_names:
-            columns.update(numeric_columns(table.column(name), name))
-    except (pa.ArrowException, OSError, ValueError) as error:
+        return read_columns(file)[0]
+    except (OSError, ValueError) as error:
         raise RecordingError(f"{file} cannot be read: {str(error)[:200]}.") from None
-    return columns
 
 
 def _dataset_map(
