@@ -246,18 +246,17 @@ public:
       if (state.data()[i] < 0 || state.data()[i] >= STATES)
         throw std::invalid_argument("CellNoise: there is no such state");
     pose(engine, position.data());
-    bool slow = true, turns = false;
+    bool slow = true;
     double hardest = 0.0;
     for (size_t i = 0; i < j; i++) {
       slow = slow && state.data()[i] != FAST;
-      turns = turns || state.data()[i] == TURNING;
       hardest = std::fmax(hardest, jolts.data()[i]);
     }
     double *to = rows.data();
     const double *from = tables.data();
     for (size_t i = 0; i < j; i++) {
-      // An arm that comes to a stop or turns as a whole shakes all its joints.
-      const int64_t own = state.data()[i] == SLOW && slow && turns ? TURNING : state.data()[i];
+      // An arm that creeps may stop or turn as a whole, which shakes all its joints.
+      const int64_t own = state.data()[i] == SLOW && slow ? TURNING : state.data()[i];
       const size_t s = static_cast<size_t>(own);
       to[RESIDUAL * j + i] = torque.data()[i];
       for (size_t k = WHITE_NOW; k < NOWS; k++) to[k * j + i] = from[(k * STATES + s) * j + i];

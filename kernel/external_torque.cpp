@@ -25,32 +25,39 @@ using Flags = nb::ndarray<bool, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 using List = nb::ndarray<const int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Places = nb::ndarray<const int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-enum Fixed { ROTORS, OFFSETS, UNSURE, FASTEST, BASE, FIXED };
+// From FRICTION_LEVEL on for the drift of friction: torque noise, its variance over its memory, and
+// random walks of level and slope in one step.
+enum Fixed { ROTORS, OFFSETS, UNSURE, FASTEST, BASE, FRICTION_LEVEL, NOISE, VARIANCE, WALK_LEVEL, WALK_SLOPE, FIXED };
+// Drift of friction: level and slope, and their covariance.
+enum Drift { LEVEL, SLOPE, LEVEL_LEVEL, LEVEL_SLOPE, SLOPE_SLOPE, DRIFTS };
 // From PATH on the last velocities, the newest first, as many as there are rows.
 enum Last { LAG, STOOD_BEFORE, PATH };
-enum Clock { RUNS, PLACE, WARM_TAPE, CLOCKS };
-enum Out { POSITION, VELOCITY, TORQUE, SMOOTH, CHANGE, MEASURED, RIGID, FRICTION, OUTS };
+enum Clock { RUNS, PLACE, WARM_TAPE, HELD, CLOCKS };
+enum Out { POSITION, VELOCITY, TORQUE, SMOOTH, CHANGE, MEASURED, RIGID, FRICTION, DRIFT, DRIFT_STD, OUTS };
 enum Flag { STANDS, SURE, SWITCHED, FLAGS };
 enum Input { SPEED, PLACED, LOAD, WARMTH, TRAVEL, INPUTS };
 constexpr double LARGEST_JOLT = 20.0;
+// Innovations of the drift beyond this many standard deviations are contacts.
+constexpr double INNOVATION_LIMIT = 3.0;
+constexpr int64_t FAST_STATE = 0;
 
-// Arrays belong to Python: `memory`, `clock`, `over` and the tape's registers are what one call leaves
-// to the next.
+// Arrays belong to Python: `memory`, `clock`, `over`, `drift` and the tape's registers are what one call
+// leaves to the next.
 class ExternalTorque {
 public:
   ExternalTorque(List operations, Values registers, Places results, List moves, Places travelled,
                  Vector numbers, Rows states, Values arm, Matrix fixed, Rows memory, Values clock,
-                 Rows over, double step, double share)
+                 Rows over, Rows drift, double step, double share)
       : operations(operations), registers(registers), results(results), moves(moves),
         travelled(travelled), numbers(numbers), states(states), arm(arm), fixed(fixed),
-        memory(memory), clock(clock), over(over), step(step), share(share) {
+        memory(memory), clock(clock), over(over), drift(drift), step(step), share(share) {
     const size_t j = fixed.shape(1), rows = memory.shape(0);
     if (operations.shape(1) != 5 || moves.shape(1) != 2 || results.shape(0) != j ||
         registers.shape(0) < INPUTS * j || numbers.shape(0) != STATE_NUMBERS ||
         states.shape(0) != MEMORIES || states.shape(1) != j || arm.shape(0) != ARMS ||
         fixed.shape(0) != FIXED || rows <= PATH || memory.shape(1) != j ||
         clock.shape(0) != CLOCKS || over.shape(0) < 1 || over.shape(1) != j ||
-        travelled.shape(0) % 2 || j < 1 || j > MOST_JOINTS || !(step > 0.0))
+        drift.shape(0) != DRIFTS || drift.shape(1) != j || travelled.shape(0) % 2 || j < 1 || j > MOST_JOINTS || !(step > 0.0))
       throw std::invalid_argument("ExternalTorque: shapes do not agree, or too many joints");
     for (size_t i = 0; i < j; i++)
       if (!(given(BASE)[i] >= 1.0 && given(BASE)[i] <= static_cast<double>(rows - PATH) / 2.0))
@@ -99,18 +106,25 @@ public:
       friction(at(POSITION, t), v, at(RIGID, t), c == 4 * j ? one + 3 * j : nullptr,
                c == 4 * j ? two + 3 * j : nullptr, at(FRICTION, t));
       const bool begun = clock.data()[RUNS] != 0.0;
+      beyond(v, begun, jolts.data() + t * j);
+      double most = 0.0;
+      for (size_t i = 0; i < j; i++) most = std::fmax(most, jolts.data()[t * j + i]);
+      const bool held = most > 0.0 || clock.data()[HELD] != 0.0;
       double *lag = last(LAG), *stood = last(STOOD_BEFORE);
       for (size_t i = 0; i < j; i++) {
         const bool stands = flag(STANDS)[i];
         const double bare = at(RIGID, t)[i] + given(ROTORS)[i] * at(CHANGE, t)[i] +
                             given(OFFSETS)[i] - at(MEASURED, t)[i];
-        const double torque = at(TORQUE, t)[i] = bare + (stands ? 0.0 : at(FRICTION, t)[i]);
+        const bool informs = !held && state.data()[t * j + i] == FAST_STATE;
+        const double rough = bare + (stands ? 0.0 : at(FRICTION, t)[i]);
+        follow(i, at(FRICTION, t)[i], v[i], rough, stands, informs, at(DRIFT, t)[i],
+               at(DRIFT_STD, t)[i]);
+        const double torque = at(TORQUE, t)[i] = rough - at(DRIFT, t)[i];
         if (!begun) lag[i] = torque, stood[i] = stands;
         lag[i] = at(SMOOTH, t)[i] = lag[i] + share * (torque - lag[i]);
         flag(SWITCHED)[i] = stands != (stood[i] > 0.0);
         stood[i] = stands;
       }
-      beyond(v, begun, jolts.data() + t * j);
       clock.data()[RUNS] = 1.0;
     }
   }
@@ -136,6 +150,31 @@ private:
         r[travelled.data()[k]] = r[TRAVEL * j + static_cast<size_t>(travelled.data()[k + 1])];
     }
     repeat(tape, r, out);
+  }
+
+  // Drift of a joint's friction at this step, from the steps before, then its Kalman update.
+  void follow(size_t i, double friction, double v, double torque, bool stands, bool informs,
+              double &correction, double &std) {
+    const size_t j = fixed.shape(1);
+    double *x = drift.data() + i;
+    const double c = friction / given(FRICTION_LEVEL)[i];
+    x[LEVEL_LEVEL * j] += given(WALK_LEVEL)[i];
+    x[SLOPE_SLOPE * j] += given(WALK_SLOPE)[i];
+    const double p = x[LEVEL_LEVEL * j] * c + x[LEVEL_SLOPE * j] * v;
+    const double s = x[LEVEL_SLOPE * j] * c + x[SLOPE_SLOPE * j] * v;
+    const double variance = std::fmax(c * p + v * s, 0.0);
+    const double expected = c * x[LEVEL * j] + v * x[SLOPE * j];
+    correction = stands ? 0.0 : expected;
+    std = stands ? 0.0 : std::sqrt(variance);
+    const double total = variance + given(VARIANCE)[i], noise = given(NOISE)[i];
+    if (!informs || !(noise > 0.0) || !std::isfinite(torque)) return;
+    const double limit = INNOVATION_LIMIT * std::sqrt(variance + noise * noise);
+    const double error = std::fmin(std::fmax(torque - expected, -limit), limit) / total;
+    x[LEVEL * j] += p * error;
+    x[SLOPE * j] += s * error;
+    x[LEVEL_LEVEL * j] -= p * p / total;
+    x[LEVEL_SLOPE * j] -= p * s / total;
+    x[SLOPE_SLOPE * j] -= s * s / total;
   }
 
   // Acceleration of each joint beyond the training's, the largest within the last moments.
@@ -177,6 +216,7 @@ private:
   Rows memory;
   Values clock;
   Rows over;
+  Rows drift;
   double step, share;
   Tape tape;
 };
@@ -186,13 +226,13 @@ private:
 void bind_external_torque(nb::module_ &m) {
   nb::class_<ExternalTorque>(m, "ExternalTorque", "External torque, step by step.")
       .def(nb::init<List, Values, Places, List, Places, Vector, Rows, Values, Matrix, Rows, Values,
-                    Rows, double, double>(),
+                    Rows, Rows, double, double>(),
            nb::arg("operations").noconvert(), nb::arg("registers").noconvert(),
            nb::arg("results").noconvert(), nb::arg("moves").noconvert(),
            nb::arg("travelled").noconvert(), nb::arg("numbers").noconvert(),
            nb::arg("states").noconvert(), nb::arg("arm").noconvert(), nb::arg("fixed").noconvert(),
            nb::arg("memory").noconvert(), nb::arg("clock").noconvert(),
-           nb::arg("over").noconvert(), nb::arg("step"), nb::arg("share"))
+           nb::arg("over").noconvert(), nb::arg("drift").noconvert(), nb::arg("step"), nb::arg("share"))
       .def("advance", &ExternalTorque::advance, nb::arg("engine"), nb::arg("ends").noconvert(),
            nb::arg("out").noconvert(), nb::arg("jolts").noconvert(), nb::arg("state").noconvert(),
            nb::arg("flags").noconvert());

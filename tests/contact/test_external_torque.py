@@ -151,3 +151,35 @@ def test_an_acceleration_beyond_the_training_is_that_of_its_joint(arm, monkeypat
     later = found[0][time[1:] > 2.0][:10]
     assert later[5, 1] > 1.0
     assert not np.delete(later, 1, axis=1).any()
+
+
+def test_friction_of_another_day_is_followed_and_a_push_is_not(arm, monkeypatch):
+    """Friction a quarter off is told from contact after a second; what a contact does is held."""
+    model, _time, *_ = arm
+    time = np.arange(0.0, 12.0, 0.01)
+    q, v, a = random_fourier(model.robot, seed=3).at(time)
+    values = np.array(model.values)
+    values[model.layout.drive] *= 1.25
+    cells = cells_of(model.structure.with_values(values), time, q, v, a)
+    noise = 0.2 * np.ones(model.robot.joints)
+    blocks = []
+    for kernel in (module._kernel, None):
+        monkeypatch.setattr(module, "_kernel", kernel)
+        sensed = ExternalTorque(model, 100.0, noise_level=noise)
+        parts = [sensed(time[:600], cells[:600]), sensed(time[600:], cells[600:])]
+        blocks.append(type(parts[0]).concatenate(parts))
+    for name in ("torque", "smooth", "drift", "drift_std"):
+        np.testing.assert_allclose(*(getattr(block, name) for block in blocks), atol=1e-9)
+    unfollowed = ExternalTorque(model, 100.0)(time, cells)
+    fast = (unfollowed.state == 0) & (unfollowed.time > 3.0)[:, None]
+    assert np.abs(unfollowed.torque[fast]).mean() > 1.5
+    assert np.abs(blocks[0].torque[fast]).mean() < 0.1
+    np.testing.assert_allclose(blocks[0].model_torque, unfollowed.model_torque, atol=1e-9)
+    assert np.all(np.abs(blocks[0].smooth[fast]) < 4.0 * np.hypot(0.2, blocks[0].drift_std[fast]))
+    # Held: 5 N m of a contact at every joint stay what they are.
+    sensed = ExternalTorque(model, 100.0, noise_level=noise)
+    sensed(time[:600], cells[:600])
+    sensed.hold_drift(True)
+    pushed = cells[600:] - np.concatenate([np.zeros(12), np.full(6, 5.0)])
+    held = sensed(time[600:], pushed)
+    assert np.abs(held.torque[held.state == 0].mean() - 5.0) < 0.2

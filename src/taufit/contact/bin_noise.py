@@ -102,14 +102,18 @@ class BinNoise:
             self._loop.fill(
                 kernel, position, torque, state, block.acceleration_excess[i], rows, velocity
             )
-            return TimeBin(rows, velocity, observable)
-        return self._numpy_bin(block, i, observable)
+        else:
+            rows, velocity = self._numpy_bin(block, i)
+        rows[4] = np.hypot(rows[4], block.drift_std[i])
+        return TimeBin(rows, velocity, observable)
 
-    def _numpy_bin(self, block: ExternalTorqueBlock, i: int, observable: Array) -> TimeBin:
+    def _numpy_bin(
+        self, block: ExternalTorqueBlock, i: int
+    ) -> tuple[Float[Array, "6 j"], Float[Array, "j j"]]:
         """NumPy equivalent of the kernel."""
         state = block.state[i]
-        if (state != FAST).all() and (state == TURNING).any():
-            # A robot that stops or reverses as a whole excites vibration of all joints.
+        if (state != FAST).all():
+            # A robot that creeps may stop or reverse as a whole: vibration of all joints.
             state = np.where(state == SLOW, TURNING, state)
         rows = np.ascontiguousarray(self._tables[:, state, self._joint_index])
         mass_matrix = self._mass_matrix_at(block.position[i])
@@ -123,7 +127,7 @@ class BinNoise:
         excess_variance = np.sum(coupling**2, axis=1)
         rows[1] += 4.0 * excess_variance
         rows[2] += excess_variance
-        return TimeBin(rows, velocity, observable)
+        return rows, velocity
 
     def _mass_matrix_at(self, position: Float[Array, " j"]) -> Float[Array, "j j"]:
         """Mass matrix at this pose or close to it."""

@@ -191,6 +191,7 @@ class ContactDetector:
         self._noise.clear_mass_matrix()
         if is_new:
             self.accept_as_payload()
+            self._external_torque.restart_drift()
             self._test.reset_level(np.ones(self.joints, bool))
             self._test.restart()
             self._bins_to_skip = max(self._bins_to_skip, round(_STARTUP_S / self.step))
@@ -304,6 +305,7 @@ class ContactDetector:
             self.step,
             self.settings,
         )
+        self._external_torque.hold_drift(True)
         start_time = float(block.time[i]) - (age - 0.5) * self.step
         contact = self._estimate_contact(start_time, time, step.evidence)
         self.contacts.append(contact)
@@ -398,6 +400,7 @@ class ContactDetector:
         level_lost = np.ones(self.joints, bool) if is_lasting else self._joints_in_stiction()
         self._test.reset_level(level_lost, active.recent_torque)
         self._active = None
+        self._external_torque.hold_drift(False)
         pause = _RELAXATION_S if level_lost.all() else self.settings.end_window
         self._bins_to_skip = max(self._bins_to_skip, round(pause / self.step))
 

@@ -58,7 +58,7 @@ def window_differences(torque: Float[Array, " n"], bins: int) -> Float[Array, " 
 
 
 def window_statistics(
-    runs: Sequence[tuple[Float[Array, " n"], Bool[Array, " n"], Int[Array, " n"], Array]],
+    runs: Sequence[tuple[Float[Array, " _"], Bool[Array, " _"], Int[Array, " _"], Array]],
     lengths: Sequence[int],
 ) -> WindowStatistics | None:
     """Statistics of windows of several lengths of one joint; None if there are too few.

@@ -59,7 +59,7 @@ _STAND_WEIGHT_S, _MIN_STANDS, _MIN_STANDING_LEVEL = 0.2, 10, 0.58
 # Factor on the random walk of joints that stand while others move: loads change in steps.
 _STANDING_WALK_FACTOR = 2.5
 # Factor on training residuals for motion not fitted to.
-_TRAINING_FACTOR = 1.3
+_TRAINING_FACTOR = 1.1
 # Quantile of velocities at standstill, and upper limit of the standstill speed [rad/s or m/s].
 _STANDSTILL_QUANTILE, _MAX_STANDSTILL_SPEED = 0.95, 0.02
 _MOTION_MARGIN_S = 0.7
@@ -195,8 +195,7 @@ def _training_torque(
     cells = _average_bins(np.concatenate(parts, axis=1), run, base)
     if len(cells) < 3:
         return None
-    states, velocity = base.states, base.velocity[FAST]
-    external_torque = ExternalTorque(model, base.rate_hz, run.cutoff_hz, states, velocity)
+    external_torque = ExternalTorque.from_noise(model, replace(base, cutoff_hz=run.cutoff_hz))
     return external_torque(np.arange(len(cells)) / base.rate_hz, cells)
 
 
@@ -347,7 +346,11 @@ class _NoiseRun:
     def _joint_magnitudes(self, state: int, j: int, rows: Bool[Array, " n"]) -> _Magnitudes:
         edges = np.flatnonzero(np.diff(rows.astype(int), prepend=0, append=0))
         lengths = edges[1::2] - edges[::2]
-        values = np.abs(self.block.smooth[rows, j])
+        # The band is wider by the drift of friction that the run has not shown yet: at most three
+        # quarters of a square, since a robot may not drift at all.
+        squares = self.block.smooth[rows, j] ** 2
+        drift_squares = (NORMAL_95 * self.block.drift_std[rows, j]) ** 2
+        values = np.sqrt(np.maximum(squares - drift_squares, 0.25 * squares))
         weights = np.ones(len(values))
         if state in _STANDING_REGIMES:
             weights = np.repeat(np.minimum(1.0, self._stand_bins / lengths), lengths)
