@@ -136,6 +136,7 @@ def test_a_robot(tmp_path):
     room.test_write_then_read_returns_the_same_robot(str(path), tmp_path)
 
 
+@pytest.mark.unchecked
 def test_an_export(added, tmp_path):
     name = added("src/taufit/export/to_csv.py", "EXPORTS")
     from taufit.model import TorqueModel

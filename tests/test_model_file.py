@@ -60,6 +60,7 @@ def test_the_file_keeps_its_schema():
     json.dumps(data, allow_nan=False)
 
 
+@pytest.mark.unchecked
 def test_unfitted_and_infinite_models_are_not_written(tmp_path):
     path = tmp_path / "model.json"
     path.write_text("precious")

@@ -198,6 +198,7 @@ def test_the_first_excess_while_moving_is_named(change, says):
     assert (found is None) == (says is None) and (says is None or says in found)
 
 
+@pytest.mark.unchecked
 def test_what_waited_on_the_line_is_not_the_present_state():
     def block(value):
         return SampleBlock(np.zeros(1), {"position": np.full((1, 6), value)})

@@ -10,9 +10,9 @@ import pytest
 from tests.simulated_samples import simulated
 
 from taufit.estimators import ConsistentSdp
-from taufit.estimators.cone_least_squares import noise_level
 from taufit.estimators.constraints import make_constraints
 from taufit.estimators.entropic import entropic_least_squares, prior_links
+from taufit.estimators.estimator import noise_level
 from taufit.fitting import fit_samples as fit_samples
 from taufit.recording import read_recording
 from taufit.robot import read_robot

@@ -79,6 +79,7 @@ def test_written_motion_reads_back(motion, tmp_path):
         ),
     ],
 )
+@pytest.mark.unchecked
 def test_damaged_motion_file_is_refused(text, word, tmp_path):
     path = tmp_path / "motion.json"
     path.write_text(text)

@@ -71,6 +71,7 @@ def test_every_friction_model_is_written_or_listed_as_dropped(name, friction, tm
 
 
 @pytest.mark.parametrize("name", EXPORTS)
+@pytest.mark.unchecked
 def test_a_model_without_values_is_refused(name, tmp_path):
     bare = TorqueModel(read_robot("ur3"), Linear())
     with pytest.raises(TaufitError, match="fit"):

@@ -64,13 +64,14 @@ def class_calls(kernel: Any, wild: Wild) -> dict[str, Call]:  # noqa: C901
         parts += [rng.integers(*reach, size=(2, 2)).astype(np.int32)]
         parts += [rng.integers(0, j, size=4).astype(np.int32), rng.random(9)]
         # Accelerations over a few cells, of as many as are remembered or more.
-        fixed, remembered = rng.random((5, j)), int(rng.integers(1, 9))
+        fixed, remembered = rng.random((10, j)), int(rng.integers(1, 9))
         fixed[4] = rng.integers(1, 4, size=j)
         parts += [rng.random((7, j)), rng.random(3), fixed, rng.random((2 + remembered, j))]
-        parts += [rng.random(3) * (1.0, 1e9, 1.0)[rng.integers(3)], rng.random((5, j)), 0.01, 0.2]
+        parts += [rng.random(4) * (1.0, 1e9, 1.0)[rng.integers(3)], rng.random((5, j))]
+        parts += [rng.random((5, j)), 0.01, 0.2]
         felt = kernel.ExternalTorque(*hurt(rng, parts))
         given = [engine(j), rng.random((n + 1, (3 + int(rng.integers(2))) * j))]
-        given += [np.empty((8, n, j)), np.empty((n, j)), np.empty((n, j), np.int64)]
+        given += [np.empty((10, n, j)), np.empty((n, j)), np.empty((n, j), np.int64)]
         given += [np.empty((3, n, j), bool)]
         return felt.advance(*hurt(rng, given))
 

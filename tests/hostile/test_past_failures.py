@@ -347,8 +347,6 @@ def test_an_estimator_may_be_given_by_name(arm):
 
 
 def test_a_damaged_schema_of_a_live_file_is_refused(tmp_path):
-    import pyarrow as pa
-
     from taufit.recording.live import RecordingWriter
 
     with RecordingWriter(tmp_path / "run.parquet", joints=1) as writer:
@@ -358,8 +356,7 @@ def test_a_damaged_schema_of_a_live_file_is_refused(tmp_path):
         (path,) = tmp_path.glob("*.live")
         data = path.read_bytes()
     path = tmp_path / "damaged.live"
-    names = pa.ipc.open_stream(pa.BufferReader(data)).schema.names
-    for name in (names[0].encode(), names[-1].encode()):
+    for name in (b"q_1", b"columns", b"taufit.recording"):
         path.write_bytes(data.replace(name, b"\xff" * len(name)))
         with pytest.raises(TaufitError):
             read_recordings(path)

@@ -14,7 +14,7 @@ from taufit.core.errors import TaufitError
 from taufit.model import TorqueModel, compiled_torque as module
 from taufit.model.fitted_model import FittedModel, compiled_torque
 from taufit.robot import read_robot
-from taufit.terms import TERMS
+from taufit.terms import DISSIPATIVE, TERMS
 from taufit.terms.friction import FRICTION_MODELS
 
 FRICTION = sorted(FRICTION_MODELS)
@@ -46,6 +46,14 @@ def differences(function, x: np.ndarray, step: float = 2e-4) -> np.ndarray:
     return np.stack(columns, -1)
 
 
+@pytest.mark.unchecked
+def test_lists_are_taken_for_arrays():
+    model = fitted(arm(False), "linear")
+    q, v, a, _ = states(model.robot.joints, 3)
+    expected = model.torque(q[1], v[1], a[1])
+    assert np.array_equal(model.torque(q[1].tolist(), v[1].tolist(), a[1].tolist()), expected)
+
+
 @pytest.mark.parametrize("coupled", [False, True])
 @pytest.mark.parametrize("friction", FRICTION)
 def test_the_kernel_gives_columns_times_parameters(friction, coupled):
@@ -57,7 +65,7 @@ def test_the_kernel_gives_columns_times_parameters(friction, coupled):
         computed = compiled_torque(model).torque(q, v, a, warm, step)
         np.testing.assert_allclose(computed, expected, atol=1e-12 * np.abs(expected).max())
         np.testing.assert_array_equal(model.torque(q, v, a, temperature=warm, step=step), computed)
-    one = model.torque(q[3], v[3], a[3].tolist(), temperature=warm[3])
+    one = model.torque(q[3], v[3], a[3], temperature=warm[3])
     np.testing.assert_allclose(one, model.torque(q, v, a, temperature=warm)[3], rtol=1e-12)
 
 
@@ -171,6 +179,6 @@ def test_missing_temperature_and_wrong_shapes_are_named():
 def test_a_turned_sign_shows():
     model = fitted(read_robot("ur5e"))
     q, v, a, _ = states(6)
-    turned = model.with_values(np.where(model.layout.of_kind("dissipative"), -1, 1) * model.values)
+    turned = model.with_values(np.where(model.layout.of_kind(DISSIPATIVE), -1, 1) * model.values)
     difference = model.torque_gradient(q, v, a).velocity - turned.torque_gradient(q, v, a).velocity
     assert np.abs(difference).max() > 0.1

@@ -25,6 +25,8 @@ from taufit.model.torque_model import TorqueModel
 from taufit.papers import KINDS, PAPERS, count_by_kind, paper_page, read_paper
 
 from taufit.papers import kr5, luo2024, luo2024_friction, raviola2021, xu2024  # isort: skip
+from tests.output_json import parse_output
+
 from taufit.papers.exhibit import compare_order, compare_value, row_matrix
 from taufit.papers.printed_tables import printed_tables
 from taufit.robot import read_robot
@@ -354,7 +356,7 @@ def test_the_command_prints_numbers_and_writes_the_page(tmp_path, capsys):
     with pytest.raises(SystemExit) as stop:
         main(["reproduce", "kr5", "--json", "--repetitions", "1", "--report", str(page)])
     assert not stop.value.code
-    data = json.loads(capsys.readouterr().out)
+    data = parse_output("reproduce", capsys.readouterr().out)
     assert data["differing"] == 0 and page.stat().st_size > 10_000
     assert {item["kind"] for item in data["items"]} <= set(KINDS)
     assert sum(bool(item["reproduced"]) for item in data["items"]) >= 30

@@ -125,6 +125,7 @@ def test_a_model_without_covariance_gives_a_wider_interval_and_says_so(model, lo
     assert any("no covariance" in text for text in done.warnings)
 
 
+@pytest.mark.unchecked
 def test_bad_input_is_refused_in_words(model, loaded):
     with pytest.raises(TaufitError, match="unknown payload method"):
         identify_payload(model, loaded, method="guess")

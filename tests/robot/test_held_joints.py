@@ -114,3 +114,48 @@ def test_a_joint_to_hold_that_is_not_there_is_named(description):
     with pytest.raises(RobotError, match="NAME=POSITION"):
         parse_held("lift_joint=high")
     assert parse_held("lift_joint=0.2,waist_joint") == {"lift_joint": 0.2, "waist_joint": 0.0}
+
+
+def test_two_recorded_arms_are_a_tree_of_their_joints():
+    """Arms on both sides share no joint, so no chain has most of them."""
+    sides = [f"{side}_{k}_joint" for side in ("l", "r") for k in (1, 2)]
+    text = URDF.replace(
+        "</robot>",
+        "".join(link(name.removesuffix("_joint"), 1.0) for name in sides)
+        + "".join(
+            joint(name, "revolute", "waist" if "1" in name else name[:2] + "1", name[:3], "0 1 0")
+            for name in sides
+        )
+        + "</robot>",
+    )
+    chain = recorded_chain(text, positions(*sides, waist_joint=0.1), sides)
+    assert chain is not None and chain.joints == tuple(sides)
+    # Fingers that move without a torque of their own are no arms.
+    assert recorded_chain(text, positions(*sides), ()) is None
+
+
+def test_a_fit_takes_the_arm_that_the_recording_names(description, tmp_path, capsys):
+    from taufit.cli import main
+
+    arm = taufit.read_robot(description, tip="hand", hold={"lift_joint": 0.0, "waist_joint": 0.4})
+    time = np.arange(0.0, 20.0, 0.01)
+    rate = 1.3 + 0.5 * np.arange(3)
+    q, v = np.sin(rate * time[:, None]), rate * np.cos(rate * time[:, None])
+    tau = inverse_dynamics(arm, q, v, -(rate**2) * q) + 2.0 * np.tanh(v / 0.02)
+    tau += np.random.default_rng(0).normal(0.0, 0.05, tau.shape)
+    names = [f"{name}_{kind}" for kind in ("position", "effort") for name in ARM]
+    table = np.column_stack([time, q, tau, np.full(len(time), 0.4)])
+    header = ",".join(["time", *names, "waist_joint_position"])
+    path, column_map = tmp_path / "log.csv", tmp_path / "map.yaml"
+    np.savetxt(path, table, "%.9g", ",", header=header, comments="")
+    model = tmp_path / "m.json"
+    for words in (
+        ["convert", str(path), "--draft", str(column_map), "--robot", str(description)],
+        ["fit", str(description), str(path), "--map", str(column_map), "--holdout", "30%",
+         "--friction", "linear", "-o", str(model)],
+    ):  # fmt: skip
+        with pytest.raises(SystemExit) as end:
+            main(words)
+        assert not end.value.code
+    assert "the arm ends at link hand" in capsys.readouterr().err
+    assert taufit.read_model(model).robot.joint_names == ARM

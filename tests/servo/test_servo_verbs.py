@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.output_json import parse_output
 from tests.servo.servo_arms import commands, measure, recording, truth
 
 import taufit
@@ -100,7 +101,7 @@ def test_commands_from_recording_to_simulator(tmp_path):
     done = taufit_command(
         "servo", "so101", *files[:2], "--holdout", files[2], "-o", model, "--report", page, "--json"
     )
-    data = json.loads(done.stdout)
+    data = parse_output("servo", done.stdout)
     assert data["verdict"] == "PASS" and len(data["replay_rms"]) == 5
     assert {"file", "replay_rms", "mean_replay_rms", "command_rms", "nominal_rms"} <= set(
         data["holdout"][0]
@@ -109,15 +110,17 @@ def test_commands_from_recording_to_simulator(tmp_path):
     assert "replay error on hold-out runs" in page.read_text()
     copy = tmp_path / "copy.parquet"
     taufit_command("simulate", model, files[2], "-o", copy)
-    check = json.loads(taufit_command("check", model, copy, "--json").stdout)
+    check = parse_output("check", taufit_command("check", model, copy, "--json").stdout)
     # The copy is the model's own replay.
     assert check["files"][0]["mean_replay_rms"] < 1e-4
     export = taufit_command(
         *("export", model, "--format", "mjcf", "-o", tmp_path / "arm.xml"),
         *("--holdout", files[2], "--json"),
     )
-    score = json.loads(export.stdout)["holdout"][0]
+    score = parse_output("export", export.stdout)["holdout"][0]
     assert score["mujoco_rms"] < score["unfiltered_rms"]
     assert "servo model" in taufit_command("contact", model, files[2], code=3).stderr
-    mass = json.loads(taufit_command("payload", model, files[2], "--json").stdout)["mass"]
+    mass = parse_output("payload", taufit_command("payload", model, files[2], "--json").stdout)[
+        "mass"
+    ]
     assert mass["low"] <= 0.0 <= mass["high"]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
+from tests.output_json import parse_output
 
 import taufit
 from taufit.cli import main
@@ -81,7 +80,7 @@ def test_the_command_compares_controllers(arm, tmp_path, capsys):
     with pytest.raises(SystemExit) as stop:
         main(words)
     assert not stop.value.code
-    rows = json.loads(capsys.readouterr().out)["controllers"]
+    rows = parse_output("simulate", capsys.readouterr().out)["controllers"]
     assert [row["controller"] for row in rows] == ["pd", "taufit"]
     assert np.mean(rows[1]["tracking_rms"]) < 0.1 * np.mean(rows[0]["tracking_rms"])
     assert set(CONTROLLERS) >= {row["controller"] for row in rows}

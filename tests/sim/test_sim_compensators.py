@@ -102,6 +102,7 @@ def test_what_a_drive_can_hold_counts_the_spring(model):
 
 
 @pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.unchecked
 def test_a_spring_gives_back_what_it_takes_and_heats_nothing(model, compiled):
     """Heat is friction's: the same with and without a strong spring."""
     thermal = Thermal(copper=0.0, speed_up=100.0, coulomb_slope=0.0, viscous_slope=0.0)

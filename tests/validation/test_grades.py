@@ -11,7 +11,7 @@ from taufit.model.score import Score
 from taufit.recording.finding import Finding
 from taufit.signals.samples import Samples
 from taufit.validation.grades import NOT_MEASURED, RecordingEvidence, grade, unmeasured_findings
-from taufit.validation.noise_floor import noise_share, repeat_share
+from taufit.validation.noise_floor import noise_findings, noise_share, repeat_share
 
 UNKNOWN = np.full(3, np.nan)
 
@@ -118,6 +118,31 @@ def test_noise_is_measured_beyond_the_cutoff_and_unknown_where_it_was_filtered_b
     assert np.all(np.isnan(noise_share(_samples(torque, torque))))
 
 
+def test_noise_folded_by_a_low_rate_is_stated_and_named():
+    from scipy.signal import butter, sosfiltfilt
+
+    rng = np.random.default_rng(8)
+    time = np.arange(20_000) / 100.0
+    motion = 5.0 * np.sin(2 * np.pi * 0.3 * time[:, None] + np.arange(3))
+    raw = motion + rng.normal(scale=[0.2, 0.5, 1.0], size=motion.shape)
+
+    def low_passed(columns, rate_hz):
+        return sosfiltfilt(butter(4, 5.0, fs=rate_hz, output="sos"), columns, axis=0)
+
+    slow = low_passed(raw[::4], 25.0)
+    folded = np.std(slow - low_passed(motion[::4], 25.0), axis=0) / slow.std(axis=0)
+    samples = _samples(slow, raw[::4], rate_hz=25.0)
+    share = noise_share(samples)
+    np.testing.assert_allclose(share, folded, rtol=0.2)
+    (sentence,) = noise_findings(samples, share)
+    assert "25 samples per second" in sentence
+    assert "record at 100 Hz" in sentence
+    full = _samples(low_passed(raw, 100.0), raw, rate_hz=100.0)
+    assert noise_findings(full, noise_share(full)) == ()
+    assert noise_findings(samples, 0.1 * share / share.max()) != ()
+    assert noise_findings(samples, 0.005 * share / share.max()) == ()
+
+
 def test_repeats_show_what_no_model_explains_and_exciting_motion_has_none():
     rng = np.random.default_rng(5)
     n = 8_000
@@ -132,3 +157,18 @@ def test_repeats_show_what_no_model_explains_and_exciting_motion_has_none():
     q, v, a = rng.normal(size=(3, n, 3))
     exciting = replace(_samples(torque, torque), position=q, velocity=v, acceleration=a)
     assert np.all(np.isnan(repeat_share(exciting)))
+
+
+def test_a_joint_that_the_holdout_hardly_loads_is_judged_by_its_training_torque():
+    """Error 6 N m of a torque that varies by 10 here and by 40 in training; and the reverse."""
+    quiet = score(0.1, 0.6, 0.1)
+    trained = replace(score(0.1, 0.1, 0.1), rmse=np.array([1.0, 4.0, 1.0]))
+    gravity = (0.0, 0.9, 0.0)
+    assert judge(quiet, gravity=gravity).overall == "poor"
+    assert judge(quiet, gravity=gravity, training=trained).overall == "usable"
+    assert judge(quiet, gravity=gravity, training=score(0.1, 0.1, 0.1)).overall == "poor"
+    # A training that varies less gives no relief, nor one whose torque is not known.
+    narrow = replace(trained, rmse=np.array([1.0, 0.2, 1.0]))
+    assert judge(quiet, gravity=gravity, training=narrow).overall == "poor"
+    unknown = replace(trained, nrmse=np.array([0.1, np.nan, 0.1]))
+    assert judge(quiet, gravity=gravity, training=unknown).overall == "poor"

@@ -131,6 +131,7 @@ def test_moved_models_predict_the_new_torque(arm):
     assert any("from ground to ceiling" in text for text in moved.training.warnings)
 
 
+@pytest.mark.unchecked
 def test_only_fitted_models_move(arm):
     with pytest.raises(TaufitError, match="no parameters yet"):
         move_model(TorqueModel(arm), "wall")

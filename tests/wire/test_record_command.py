@@ -12,6 +12,7 @@ import time
 import numpy as np
 import pytest
 import yaml
+from tests.output_json import parse_output
 
 from taufit.cli import main
 from taufit.core.errors import WireError
@@ -50,7 +51,7 @@ class Served:
         )
 
     def __enter__(self):
-        page = json.loads(self.process.stdout.readline())
+        page = parse_output("simulate", self.process.stdout.readline())
         self.host = page["host"]
         self.ports = ",".join(f"{name}={port}" for name, port in page["ports"].items())
         return self
@@ -68,7 +69,7 @@ class Served:
 def recorded(served, path, output, *arguments):
     ran = served.record(path, "--slow", "0", "--yes", "--json", "-o", str(output), *arguments)
     assert ran.returncode == 0, ran.stderr[-2000:]
-    page = json.loads(ran.stdout)
+    page = parse_output("record", ran.stdout)
     assert (page["lost"], page["duplicated"], page["gaps"], page["ended"]) == (0, 0, [], "")
     return page
 

@@ -214,6 +214,7 @@ def mutated_program(draw):
     return "".join(words)
 
 
+@pytest.mark.unchecked
 def test_no_program_gets_out_hangs_or_grows(controller, monkeypatch):
     # Everything is imported once before Python's own doors are watched.
     controller.play(PROGRAM)

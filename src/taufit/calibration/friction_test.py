@@ -73,7 +73,7 @@ class FrictionFit:
     warnings: tuple[str, ...]
     full_rms: float = np.nan
     valid_to: float = np.inf
-    tested_speeds: Float[Array, " s"] = field(default_factory=lambda: np.empty(0))
+    tested_speeds: Float[Array, " n"] = field(default_factory=lambda: np.empty(0))
     score: float = np.nan
 
     def torque(

@@ -22,7 +22,6 @@ from taufit.diagnosis.other_robots import LIMIT_MARGIN, OUTSIDE_FRACTION
 from taufit.recording import Recording
 from taufit.recording.finding import Finding
 from taufit.recording.map.remedy import Remedy
-from taufit.recording.units import DEGREES_REMEDY
 from taufit.robot import Robot
 from taufit.signals.sample_source import SampleSource
 from taufit.signals.samples import Samples
@@ -356,6 +355,7 @@ def _explain_limits(robot: Robot, recording: Recording, j: int) -> tuple[str, st
         largest = float(np.abs(q[:, turning]).max())
         if largest > 2 * np.pi and np.mean(inside) > 0.99 and largest < 800.0:
             from taufit.diagnosis.unit_advice import is_explained_in_degrees
+            from taufit.recording.units import DEGREES_REMEDY
 
             if is_explained_in_degrees(robot, recording):
                 text = "positions are in degrees: give `unit: deg` in the column map"

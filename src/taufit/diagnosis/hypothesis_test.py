@@ -17,6 +17,7 @@ import numpy as np
 from taufit.core.arrays import Array, Bool, Float, Int
 from taufit.diagnosis.correction import Correction, DiagnosisRows
 from taufit.diagnosis.normal_equations import (
+    FRICTION_COLUMNS,
     NRMSE_FLOOR,
     NormalEquations,
     NormalSolution,
@@ -115,14 +116,26 @@ class HypothesisTest:
         samples: Samples,
         *,
         max_rows: int = _MAX_ROWS,
-        presliding_widths: tuple[float, float] = _PRESLIDING_WIDTHS,
+        presliding_widths: tuple[float, float] | None = _PRESLIDING_WIDTHS,
     ) -> None:
+        """Select rows of samples.
+
+        Args:
+            robot: Robot with nominal masses.
+            samples: Conditioned samples.
+            max_rows: Largest number of rows.
+            presliding_widths: Pre-sliding displacements [rad]; None: Coulomb and viscous friction
+                alone.
+        """
         moving = np.flatnonzero(samples.in_motion & samples.keep.any(axis=1))
         self.indices = moving[:: max(1, len(moving) // max_rows)]
         indices = self.indices
         slip = lowpass(samples, np.tanh(samples.friction_velocity / 0.01))[indices]
         slow = np.stack(
-            [_presliding_direction(samples, width)[indices] for width in presliding_widths],
+            [
+                _presliding_direction(samples, width)[indices]
+                for width in presliding_widths or _PRESLIDING_WIDTHS
+            ],
             axis=-1,
         )
         keep: Bool[Array, "n j"] = samples.keep[indices]
@@ -138,6 +151,7 @@ class HypothesisTest:
             np.ones(samples.joints),
         )
         self.samples = samples
+        self._has_simple_friction = presliding_widths is None
         self.seconds = len(moving) / samples.rate_hz
         self.fold = _assign_folds(samples, indices, self.seconds)
         # Keyed by identity; references to the links prevent reuse of their addresses.
@@ -316,9 +330,12 @@ class HypothesisTest:
     def _sums(
         self, rows: DiagnosisRows, folds: int, fold: Int[Array, " n"] | None = None
     ) -> NormalEquations:
+        drive = _drive_columns(rows)
+        if self._has_simple_friction:
+            drive[..., 2:FRICTION_COLUMNS] = 0.0
         return normal_equations(
             self._rigid if self._has_recorded_motion(rows) else _rigid_columns(rows),
-            _drive_columns(rows),
+            drive,
             rows.torque,
             rows.velocity,
             rows.keep,

@@ -54,6 +54,12 @@ def find_model_contradiction(
         return [*_other_robot_warning(evidence), *_too_short_causes(evidence)]
     has_gains = all(r.gain is not None for r in recordings)
     evidence = evidence.with_gain(evidence.samples.gain if has_gains else None)
+    if len(set(evidence.samples.names)) > 1:
+        from taufit.diagnosis.outlier_file import find_reversed_file
+
+        reversed_file = find_reversed_file(evidence)
+        if reversed_file is not None:
+            return [reversed_file]
     signs = sign_evidence(evidence)
     if signs.is_reversed_throughout:
         return [torque_sign_cause(signs, list(range(robot.joints)))]

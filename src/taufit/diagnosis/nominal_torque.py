@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taufit.core.arrays import Array, Float, Int
+from taufit.core.arrays import Array, Bool, Float, Int
 from taufit.diagnosis.correction import Correction, DiagnosisRows
 from taufit.diagnosis.hypothesis_test import HypothesisTest
 from taufit.dynamics import gravity_torque, inverse_dynamics
@@ -70,11 +70,19 @@ class SignEvidence:
         return bool(np.any(self.decided < 0) and not np.any(self.decided > 0))
 
 
-def sign_evidence(evidence: HypothesisTest) -> SignEvidence:
-    """Compare both signs of every joint's torque with the nominal robot."""
-    step = max(1, len(evidence.indices) // _ROWS)
-    rows = evidence.rows.select(slice(None, None, step))
-    rate = len(rows.torque) / max(evidence.seconds, 1e-9)
+def sign_evidence(
+    evidence: HypothesisTest, select: Bool[Array, " n"] | None = None
+) -> SignEvidence:
+    """Compare both signs of every joint's torque with the nominal robot.
+
+    Args:
+        evidence: Rows of all files.
+        select: Rows to compare; None for all.
+    """
+    rows = evidence.rows if select is None else evidence.rows.select(select)
+    fraction = len(rows.torque) / max(len(evidence.indices), 1)
+    rows = rows.select(slice(None, None, max(1, len(rows.torque) // _ROWS)))
+    rate = len(rows.torque) / max(fraction * evidence.seconds, 1e-9)
     declared = _compare_signs(rows, _gravity_columns(rows, declared=True), rate)
     anywhere = _compare_signs(rows, _gravity_columns(rows, declared=False), rate)
     residual_ratio = declared.residual / np.maximum(anywhere.residual, _MIN_RESIDUAL)

@@ -14,6 +14,7 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 from taufit.diagnosis.correction import Cause, DiagnosisRows, zero_offset
 from taufit.diagnosis.hypothesis_test import HypothesisTest, residual
+from taufit.diagnosis.nominal_torque import sign_evidence
 from taufit.diagnosis.normal_equations import NormalSolution
 from taufit.dynamics import regressor
 from taufit.recording.finding import Finding
@@ -67,6 +68,27 @@ def find_outlier_file(evidence: HypothesisTest) -> tuple[Cause, Samples] | None:
     if cause is None:
         return None
     return cause, samples.rows(index[samples.run] != names.index(worst.name))
+
+
+def find_reversed_file(evidence: HypothesisTest) -> Cause | None:
+    """Cause that the torque of one of several files has the other sign; None if none does.
+
+    A file is reversed if every joint that decides is, while another file has no reversed joint.
+    """
+    samples = evidence.samples
+    names = np.array(samples.names)[samples.run[evidence.indices]]
+    signs = {name: sign_evidence(evidence, names == name) for name in dict.fromkeys(samples.names)}
+    reversed_names = [name for name in signs if signs[name].is_reversed_throughout]
+    if not reversed_names or not any(np.any(one.decided > 0) for one in signs.values()):
+        return None
+    name = reversed_names[0]
+    message = (
+        f"{name}: its torque has the other sign than that of the other recordings and of the "
+        f"nominal robot. Fit it with a column map of its own (`sign: -1` at the torque), or leave "
+        "it out"
+    )
+    # A remedy for one file would spoil the others.
+    return Cause(Finding("torque_sign", "error", message, file=name))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

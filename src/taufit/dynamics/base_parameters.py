@@ -33,6 +33,8 @@ _WITHIN_LINK = ("Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz", "hx", "hy", "hz", "m")
 # Results for the models asked for last, by their regressor at the random states.
 _MOST_RECENT = 32
 _RECENT: dict[tuple[object, ...], BaseParameters] = {}
+# Regressors at the random states of the models asked for last, by the model's identity.
+_RANDOM_ROWS: dict[tuple[object, ...], tuple[object, Float[Array, "r p"]]] = {}
 
 
 @runtime_checkable
@@ -235,6 +237,19 @@ def random_regressor(
     Half of the velocities are distributed over magnitudes, to excite friction at low speed. Columns
     are those of the trained range: what holds their inputs outside does not make them identifiable.
     """
+    key = id(model), tuple(dropped), seed
+    owner, rows = _RANDOM_ROWS.get(key, (None, None))
+    if rows is None or owner is not model:
+        rows = _random_regressor(model, dropped, seed)
+        _RANDOM_ROWS[key] = model, rows
+        while len(_RANDOM_ROWS) > _MOST_RECENT:
+            _RANDOM_ROWS.pop(next(iter(_RANDOM_ROWS)), None)
+    return rows.copy()
+
+
+def _random_regressor(
+    model: RegressorModel | Robot, dropped: Sequence[str], seed: int
+) -> Float[Array, "r p"]:
     robot = model if isinstance(model, Robot) else model.robot
     columns = robot.layout.size if isinstance(model, Robot) else len(model.names)
     n = max(40, -(-4 * columns // robot.joints))

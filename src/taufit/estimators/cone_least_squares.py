@@ -12,7 +12,7 @@ from taufit.core.arrays import Array, Float
 from taufit.core.errors import InfeasibleError
 from taufit.core.parameters import LinkLayout
 from taufit.estimators.constraints import Constraints
-from taufit.estimators.estimator import EstimationProblem, column_scale
+from taufit.estimators.estimator import EstimationProblem, column_scale, noise_level
 from taufit.model.torque_model import TorqueModel
 from taufit.regression.information import Information
 
@@ -24,15 +24,6 @@ _SVEC = np.where(_ROWS == _COLUMNS, 1.0, np.sqrt(2.0))
 
 # Tolerance of the solver; the objective is accurate to more than six digits.
 _TOLERANCE = 1e-9
-
-
-def noise_level(information: Information, problem: EstimationProblem) -> float:
-    """Standard deviation of a row, from the smallest residual of any parameters."""
-    degrees_of_freedom = max(information.count - len(problem.base.columns), 1)
-    residual_std = np.sqrt(information.minimum_cost(problem.base.columns) / degrees_of_freedom)
-    # For noise-free data, a millionth of the signal.
-    signal = np.sqrt(np.sum(information.target**2) / max(information.count, 1))
-    return float(max(residual_std, problem.least_noise, 1e-6 * signal, np.finfo(float).tiny))
 
 
 def rows_in_noise_units(

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from taufit.core.errors import InfeasibleError
-from taufit.estimators.cone_least_squares import consistent_least_squares, noise_level
 from taufit.estimators.constraints import make_constraints, project_to_feasible
 from taufit.estimators.entropic import entropic_least_squares, select_prior_weight
-from taufit.estimators.estimator import EstimationProblem, EstimatorSolution
+from taufit.estimators.estimator import EstimationProblem, EstimatorSolution, noise_level
 from taufit.regression.information import Information
 
 
@@ -86,6 +85,8 @@ class ConsistentSdp:
                 information, problem, limits, weights, precision=precision, expected=prior_mean
             )
         else:
+            from taufit.estimators.cone_least_squares import consistent_least_squares
+
             with_prior = self._with_precision(information, problem)
             theta, messages = consistent_least_squares(with_prior, problem, limits, self.ridge)
         warnings.extend(messages)

@@ -19,9 +19,8 @@ import scipy.linalg
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import InfeasibleError
 from taufit.dynamics import base_from_regressor
-from taufit.estimators.cone_least_squares import consistent_least_squares, noise_level
 from taufit.estimators.constraints import UNIT, Constraints
-from taufit.estimators.estimator import EstimationProblem
+from taufit.estimators.estimator import EstimationProblem, noise_level
 from taufit.regression.information import Information
 from taufit.robot.inertia import from_pseudo_inertia, pseudo_inertia
 
@@ -58,7 +57,7 @@ def entropic_least_squares(
     information: Information,
     problem: EstimationProblem,
     limits: Constraints,
-    weight: float | Float[Array, " j"],
+    weight: float | Float[Array, "*j"],
     start: Float[Array, " p"] | None = None,
     precision: Float[Array, " p"] | None = None,
     expected: Float[Array, " p"] | None = None,
@@ -160,6 +159,8 @@ def _interior_point(problem: EstimationProblem, limits: Constraints) -> Float[Ar
         bound=limits.bound + depth * np.linalg.norm(limits.matrix, axis=1),
         floors=limits.floors + depth * np.eye(4),
     )
+    from taufit.estimators.cone_least_squares import consistent_least_squares
+
     theta, _ = consistent_least_squares(nominal_information, unconstrained, shrunk, 0.0)
     if np.any(limits.matrix @ theta <= limits.bound) or np.any(
         np.linalg.eigvalsh(limits.blocks(theta))[:, 0] <= 0

@@ -87,3 +87,12 @@ def column_scale(information: Information, problem: EstimationProblem) -> Float[
 def _kind(name: str) -> str:
     entry = name.rsplit(".", 1)[-1]
     return {"m": "m", "h": "h", "I": "I"}.get(entry[0], entry) if name.startswith("link") else entry
+
+
+def noise_level(information: Information, problem: EstimationProblem) -> float:
+    """Standard deviation of a row, from the smallest residual of any parameters."""
+    degrees_of_freedom = max(information.count - len(problem.base.columns), 1)
+    residual_std = np.sqrt(information.minimum_cost(problem.base.columns) / degrees_of_freedom)
+    # For noise-free data, a millionth of the signal.
+    signal = np.sqrt(np.sum(information.target**2) / max(information.count, 1))
+    return float(max(residual_std, problem.least_noise, 1e-6 * signal, np.finfo(float).tiny))

@@ -17,9 +17,14 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import InfeasibleError
-from taufit.estimators.cone_least_squares import consistent_least_squares, noise_level
+from taufit.estimators.cone_least_squares import consistent_least_squares
 from taufit.estimators.constraints import Constraints, make_constraints, project_to_feasible
-from taufit.estimators.estimator import EstimationProblem, EstimatorSolution, column_scale
+from taufit.estimators.estimator import (
+    EstimationProblem,
+    EstimatorSolution,
+    column_scale,
+    noise_level,
+)
 from taufit.estimators.ols import base_least_squares
 from taufit.regression.information import Information
 

@@ -38,7 +38,7 @@ def motion_to_dict(motion: Motion) -> dict[str, Any]:
     )
 
 
-def motion_from_dict(data: dict[str, Any], where: str = "this motion") -> Motion:
+def motion_from_dict(data: Any, where: str = "this motion") -> Motion:
     """Inverse of `motion_to_dict`; unknown keys are ignored."""
     kind = data.get("kind") if isinstance(data, dict) else None
     if not isinstance(kind, str) or kind not in MOTIONS:

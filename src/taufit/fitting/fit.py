@@ -37,13 +37,13 @@ from taufit.model.training_record import (
     ThermalState,
     TrainingRecord,
 )
+from taufit.regression.covariance import posterior_covariance
 from taufit.regression.estimate import Estimate
 from taufit.regression.result_reuse import SEARCH_LOAD_TOLERANCE, reusable_load_parameters
 from taufit.robot import Robot
 from taufit.signals.sample_source import SampleSource, as_source
 from taufit.signals.samples import Samples
 from taufit.terms import STATES, Term, friction_model, further_term
-from taufit.terms.friction import Friction
 from taufit.terms.layout import DRIVE
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ _MAX_UNIDENTIFIABLE = 0.6
 _MAX_NRMSE = 0.6
 
 
-def _parse_friction(friction: Friction | str | None) -> Friction | None:
+def _parse_friction(friction: Term | str | None) -> Term | None:
     """Friction model, given as object or by name."""
     if not isinstance(friction, str):
         return friction
@@ -100,7 +100,7 @@ def automatic_model(
     robot: Robot,
     *,
     side: str | None = None,
-    friction: Friction | str | None = "auto",
+    friction: Term | str | None = "auto",
     rotor_inertia: bool | None = None,
     offset: bool = True,
     terms: Sequence[Term | str] = (),
@@ -263,11 +263,16 @@ def fit(  # noqa: PLR0913 - one parameter per setting
 
         warnings += friction_mismatch_warnings(friction_prior, estimate.names, values)
     settings: dict[str, Any] = {**estimate.settings}
+    posterior = None
     if evidence is not None:
         settings["correlation_samples"] = evidence.correlation_samples
+        variance = _residual_noise(estimate) ** 2
+        prior = variance * (_link_prior(model, evidence.link_weight) + np.diag(precision))
+        posterior = posterior_covariance(estimate, prior, variance * evidence.correlation_samples)
     return replace(
         estimate,
         values=values,
+        posterior=posterior,
         tied=confounded.tied,
         warnings=tuple(warnings),
         settings=settings,
@@ -328,6 +333,7 @@ def fitted_model(
                 estimate.base_expressions,
                 estimate.base_values,
                 estimate.base_covariance,
+                estimate.posterior,
             ),
             residuals=residuals,
             friction_scatter=estimate.friction_scatter,
@@ -347,7 +353,7 @@ def _ranges(source: SampleSource) -> Ranges:
 
 
 def identifiable_from_data(
-    model: TorqueModel, estimate: Estimate, link_weight: Array
+    model: TorqueModel, estimate: Estimate, link_weight: Float[Array, "*l"] | float
 ) -> Bool[Array, " b"]:
     """Base parameters that the data, rather than the prior, determine.
 
@@ -356,11 +362,7 @@ def identifiable_from_data(
     motion excites them at all.
     """
     base = estimate.base
-    prior, _, _ = gaussian_prior(model)
-    link_weight = np.broadcast_to(np.asarray(link_weight, float), (model.layout.bodies,))
-    for k in range(model.layout.bodies):
-        link_slice = model.layout.link(k)
-        prior[link_slice, link_slice] *= max(float(link_weight[k]), 1e-6)
+    prior = _link_prior(model, link_weight)
     links = np.flatnonzero(np.diag(prior) > 0.0)
     b = base.mapping
     inverse = np.linalg.inv(prior[np.ix_(links, links)])
@@ -383,6 +385,16 @@ def identifiable_from_data(
         else:
             identifiable[i] = bool(np.any(np.diag(square)[np.abs(b[i]) > 1e-9] > 0.0))
     return identifiable
+
+
+def _link_prior(model: TorqueModel, link_weight: Float[Array, "*l"] | float) -> Float[Array, "p p"]:
+    """Information of the nominal links, in units of the residual variance."""
+    prior: Array = gaussian_prior(model)[0]
+    weights = np.broadcast_to(np.asarray(link_weight, float), (model.layout.bodies,))
+    for k in range(model.layout.bodies):
+        link_slice = model.layout.link(k)
+        prior[link_slice, link_slice] *= max(float(weights[k]), 1e-6)
+    return prior
 
 
 def unidentifiable_findings(

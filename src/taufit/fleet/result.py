@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from taufit.core.arrays import Array, Float
-from taufit.core.files import replace_file
 from taufit.core.names import RenamedAttribute, clean_name
 from taufit.core.parameters import joint_name
 from taufit.fleet.fleet_prior import FleetPrior
@@ -148,13 +147,10 @@ class FleetResult:
 
     def write_table(self, path: Path) -> None:
         """Write a Parquet table with one row per robot and day."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
+        from taufit.recording.writers.to_parquet import write_columns
 
         rows = list(self._table_rows())
-        table = pa.table({name: [row[name] for row in rows] for name in rows[0]})
-        with replace_file(path) as temporary_path:
-            pq.write_table(table, temporary_path)
+        write_columns(path, {name: np.array([row[name] for row in rows]) for name in rows[0]})
 
     def _table_rows(self) -> Iterator[dict[str, Any]]:
         for robot in self.robots:
@@ -179,7 +175,7 @@ class FleetResult:
                     )
                     row[f"{prefix}.friction_adjusted"] = float(day.friction_at_reference[j])
                     row[f"{prefix}.temperature"] = (
-                        None if temperature is None else float(temperature[j])
+                        np.nan if temperature is None else float(temperature[j])
                     )
                     row[f"{prefix}.trend_per_day"] = float(robot.trend.per_day[j])
                 yield row

@@ -25,7 +25,6 @@ from taufit.model.torque_model import TorqueModel
 from taufit.model.training_record import TrainingRecord
 from taufit.robot import Robot
 from taufit.terms import CONSERVATIVE, DISSIPATIVE, Kind, ParameterLayout, Term
-from taufit.terms.friction import Friction
 from taufit.terms.term import ROOM_TEMPERATURE
 
 if TYPE_CHECKING:
@@ -118,7 +117,7 @@ class FittedModel(NotebookDisplay):
         return self.structure.robot
 
     @property
-    def friction(self) -> Friction | None:
+    def friction(self) -> Term | None:
         return self.structure.friction
 
     @property
@@ -214,7 +213,7 @@ class FittedModel(NotebookDisplay):
     def with_payload(
         self,
         payload: Payload | float | None,
-        centre: Sequence[float] = (0.0, 0.0, 0.0),
+        centre: Sequence[float] | Float[Array, " 3"] = (0.0, 0.0, 0.0),
         inertia: Float[Array, "3 3"] | None = None,
     ) -> FittedModel:
         """Copy with a known payload instead of the present one.

@@ -20,7 +20,7 @@ from taufit.core.statistics import NORMAL_95
 from taufit.model.fitted_model import FittedModel
 from taufit.model.predict import friction_torque, predicted_torque, rigid_torque
 from taufit.signals.samples import Samples
-from taufit.terms import BREAKAWAY, LEVEL, MEMORY
+from taufit.terms import BREAKAWAY, CONSTANT, DISSIPATIVE, LEVEL, MEMORY
 from taufit.terms.friction.states import STATES, FrictionStates, StateSettings
 
 # Relative standard deviation of a joint's friction from run to run if training has too few runs:
@@ -57,7 +57,11 @@ class TorquePrediction:
 
 
 def predict_interval(
-    model: FittedModel, samples: Samples, rows: Int[Array, " m"] | None = None
+    model: FittedModel,
+    samples: Samples,
+    rows: Int[Array, " m"] | None = None,
+    *,
+    tracked_variance: Float[Array, "n j"] | None = None,
 ) -> TorquePrediction:
     """Predicted torque and its interval at samples, with the low-pass of the measured torque.
 
@@ -65,6 +69,8 @@ def predict_interval(
         model: Fitted model.
         samples: Samples conditioned like the training data.
         rows: Sample indices; all by default.
+        tracked_variance: Variance of tracked friction [N m^2], in place of the scatter of friction
+            between runs and the covariance of its parameters; nan for the scatter.
     """
     rows = np.arange(len(samples.torque)) if rows is None else np.asarray(rows)
     columns, values = model.columns, model.values
@@ -74,10 +80,16 @@ def predict_interval(
     torque = (rigid + columns.term_torque(values, samples.acceleration, motor))[rows]
     scatter = model.training.friction_scatter
     scatter = np.full(samples.joints, TYPICAL_FRICTION_SCATTER) if scatter is None else scatter
-    variance = (
-        _parameter_variance(model, samples, motor, rows) + _noise_std(model, samples)[rows] ** 2
-    )
-    variance += (scatter * friction) ** 2 + _payload_variance(model, samples, rows)
+    variance = _noise_std(model, samples)[rows] ** 2 + _payload_variance(model, samples, rows)
+    drift_variance = (scatter * friction) ** 2
+    if tracked_variance is None:
+        variance += _parameter_variance(model, samples, motor, rows)
+    else:
+        is_tracked = model.layout.of_kind(DISSIPATIVE, CONSTANT)
+        variance += _parameter_variance(model, samples, motor, rows, is_tracked)
+        tracked = tracked_variance[rows]
+        drift_variance = np.where(np.isnan(tracked), drift_variance, tracked)
+    variance += drift_variance
     if model.training.conditioning.gain is not None:
         variance += (GAIN_SCATTER * rigid[rows]) ** 2
     standing = np.abs(samples.velocity[rows]) < _STANDSTILL_SPEED
@@ -100,14 +112,19 @@ def _parameter_variance(
     samples: Samples,
     motor: Float[Array, "n j k"],
     rows: Int[Array, " m"],
+    excluded: Bool[Array, " p"] | None = None,
 ) -> Float[Array, "m j"]:
-    """Variance w' C w of every row."""
+    """Variance w' C w of every row, without the excluded parameters."""
     base = model.training.base
     out = np.zeros((len(rows), samples.joints))
     if base is None:
         return out
     base_columns = np.array([model.layout.index(name) for name in base.names], int)
-    values, vectors = np.linalg.eigh(base.covariance)
+    covariance = base.covariance if base.posterior is None else base.posterior
+    if excluded is not None:
+        included = ~excluded[base_columns]
+        covariance = covariance * np.outer(included, included)
+    values, vectors = np.linalg.eigh(covariance)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     s = samples
     for first in range(0, len(rows), _BLOCK):

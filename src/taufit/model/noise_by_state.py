@@ -85,6 +85,14 @@ class NoiseByState:
         """Settings of the friction states."""
         return StateSettings(standstill=self.standstill)
 
-    def band(self, state: Int[Array, "n j"]) -> Float[Array, "n j"]:
-        """Half width of the 95 % interval of the low-passed residual, given the states [N m]."""
-        return np.asarray(NORMAL_95 * self.level[state, np.arange(state.shape[-1])])
+    def band(
+        self, state: Int[Array, "n j"], drift_std: Float[Array, "n j"] | float = 0.0
+    ) -> Float[Array, "n j"]:
+        """Half width of the 95 % interval of the low-passed residual, given the states [N m].
+
+        Args:
+            state: Friction states.
+            drift_std: Standard deviation of the drift of friction [N m].
+        """
+        level = self.level[state, np.arange(state.shape[-1])]
+        return np.asarray(NORMAL_95 * np.hypot(level, drift_std))

@@ -280,6 +280,8 @@ def _check_base(base: BaseRecord, data: Field, names: tuple[str, ...]) -> None:
     if len(base.values) != len(base.names):
         data["values"].fail(f"a list of {len(base.names)} numbers, not {len(base.values)}")
     _check_covariance(base.covariance, data["covariance"])
+    if base.posterior is not None:
+        _check_covariance(base.posterior, data["posterior"])
 
 
 def _check_covariance(matrix: Float[Array, "b b"], data: Field) -> None:

@@ -62,7 +62,7 @@ class TorqueModel:
     """
 
     robot: Robot
-    friction: Friction | None = field(default_factory=Linear)
+    friction: Term | None = field(default_factory=Linear)
     rotor_inertia: bool = True
     offset: bool = True
     shape: Float[Array, "j s"] | None = None

@@ -146,13 +146,16 @@ class BaseRecord:
         names: Name of the standard parameter that represents each combination.
         expressions: Each combination as a sum of standard parameters.
         values: Values, SI.
-        covariance: Covariance of `values`.
+        covariance: Covariance of `values` by the data.
+        posterior: Covariance with the nominal links as prior, for predicted torque; None where the
+            fit had no prior.
     """
 
     names: tuple[str, ...]
     expressions: tuple[str, ...]
     values: Float[Array, " b"]
     covariance: Annotated[Float[Array, "b b"], Limits(missing=math.nan)]
+    posterior: Float[Array, "b b"] | None = None
 
     @property
     def std(self) -> Float[Array, " b"]:

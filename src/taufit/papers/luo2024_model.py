@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.linalg import expm
@@ -311,7 +311,7 @@ def rms_errors(
 
 
 def _error_rows(
-    experiment: Luo2024, runs: list[Samples], table: dict[str, dict[str, list[float]]]
+    experiment: Luo2024, runs: list[Samples], table: dict[str, Any]
 ) -> list[ComparedRow]:
     errors = rms_errors(experiment, runs)
     columns = [*(f"joint {j + 1}" for j in range(7)), "sum"]

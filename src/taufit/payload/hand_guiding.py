@@ -23,6 +23,7 @@ from taufit.dynamics import forward_kinematics
 from taufit.payload.estimate import PayloadEstimate
 from taufit.recording import Recording
 from taufit.recording.readers.from_csv import read_csv_table
+from taufit.recording.readers.from_parquet import read_columns
 from taufit.robot import Robot
 
 
@@ -130,11 +131,8 @@ def force_columns(path: Path, recording: Recording, names: Sequence[str]) -> Flo
 def _table(path: Path) -> tuple[dict[str, Array], Array]:
     """Columns by name, and row numbers."""
     if path.suffix.lower() == ".parquet":
-        import pyarrow.parquet as parquet
-
-        table = parquet.read_table(path)
-        columns = {name: np.asarray(table[name], float) for name in table.column_names}
-        return columns, np.arange(1, table.num_rows + 1)
+        columns, _ = read_columns(path)
+        return columns, np.arange(1, len(next(iter(columns.values()))) + 1)
     if path.suffix.lower() not in (".csv", ".tsv", ".txt", ".gz"):
         raise RecordingError(f"{path}: columns of force are read from CSV or Parquet files.")
     csv_table = read_csv_table(path)

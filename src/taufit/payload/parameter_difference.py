@@ -28,6 +28,7 @@ from taufit.core.parameters import link_parameter
 from taufit.dynamics import engine
 from taufit.dynamics.base_parameters import base_parameters
 from taufit.model.fitted_model import FittedModel
+from taufit.model.torque_model import TorqueModel
 from taufit.payload.identification import MassReading, PayloadRun
 from taufit.payload.linear_estimate import linear_estimate
 from taufit.payload.settings import PayloadSettings
@@ -132,7 +133,7 @@ _RELATIONS: dict[int, tuple[tuple[str, float, str], ...]] = {
 
 
 def paper_relations(
-    model: FittedModel, columns: Array, mapping: Float[Array, "b p"]
+    model: FittedModel | TorqueModel, columns: Array, mapping: Float[Array, "b p"]
 ) -> tuple[Float[Array, "58 b"], tuple[float, float, float, float]]:
     """Matrix from this robot's base parameters to the paper's 58 differences, and a3, a4, d5, d6.
 

@@ -140,7 +140,8 @@ def widen_intervals(estimate: PayloadEstimate, factor: float) -> PayloadEstimate
         return estimate
 
     def widen(value: Array, interval: tuple[Array, Array]) -> tuple[Array, Array]:
-        return value + factor * (interval[0] - value), value + factor * (interval[1] - value)
+        low, high = (value + factor * (end - value) for end in interval)
+        return np.asarray(low), np.asarray(high)
 
     low, high = widen(np.array(estimate.mass), tuple(map(np.asarray, estimate.mass_interval)))  # type: ignore[arg-type]
     return replace(

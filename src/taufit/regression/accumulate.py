@@ -9,7 +9,7 @@ between joints keeps that shape, since any square root of the weight has an uppe
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -85,7 +85,7 @@ def accumulate(
     model: TorqueModel,
     batches: Batch | Iterable[Batch],
     *,
-    columns: Int[Array, " b"] | None = None,
+    columns: Int[Array, " b"] | Sequence[int] | None = None,
     fast: bool = False,
     tile: int = TILE,
 ) -> Information:
@@ -166,7 +166,9 @@ def _merge(parts: tuple[Information, ...]) -> Information:
 class _TileAccumulator:
     """Triangular factors of a model, joint by joint."""
 
-    def __init__(self, model: TorqueModel, columns: Int[Array, " b"] | None, tile: int) -> None:
+    def __init__(
+        self, model: TorqueModel, columns: Int[Array, " b"] | Sequence[int] | None, tile: int
+    ) -> None:
         self.model, self.tile = model, tile
         names = model.names
         self.selected = np.arange(len(names)) if columns is None else np.asarray(columns, int)

@@ -23,6 +23,7 @@ from numpy.fft import rfft, rfftfreq
 
 from taufit.core.arrays import Array, Float, Int
 from taufit.core.statistics import NORMAL_95
+from taufit.regression.estimate import Estimate
 from taufit.regression.information import Information
 from taufit.regression.noise_model import MAX_LAGS, AutoregressiveNoise, fit_noise, lagged_products
 from taufit.regression.regression import Regression
@@ -129,6 +130,40 @@ def base_covariance(
     )
     # Rounding depends on the order of products; make the covariance exactly symmetric.
     return np.asarray(0.5 * (covariance + covariance.T) / np.outer(norms, norms))
+
+
+def posterior_covariance(
+    estimate: Estimate, prior: Float[Array, "p p"], correlation_samples: float
+) -> Float[Array, "b b"]:
+    """Covariance of base parameters b = B theta that were estimated with a Gaussian prior.
+
+    With A the information of the rows, L that of the prior of theta, and C the covariance without
+    prior, the error is M (A e + L d), M = (B' A B + L)^-1, e ~ (0, C), d ~ (0, c L^-1):
+
+        covariance = T C T' + c B M L M B',      T = B M B' A.
+
+    Args:
+        estimate: Estimate with its covariance C.
+        prior: L, in the units of A; zero for parameters without prior.
+        correlation_samples: c, rows that count as one: the residual variance of independent rows,
+            in units of A, since L was weighed against c times too many rows.
+    """
+    mapping, information = estimate.base.mapping, estimate.information
+    factor = information.factor[:, estimate.base.columns]
+    squares = factor.T @ factor
+    total = mapping.T @ squares @ mapping + prior
+    size = np.sqrt(np.diag(total))
+    used = size > 0.0
+    scaled = total[np.ix_(used, used)] / np.outer(size[used], size[used])
+    inverse = np.zeros_like(total)
+    inverse[np.ix_(used, used)] = np.linalg.pinv(scaled, rcond=1e-13, hermitian=True) / np.outer(
+        size[used], size[used]
+    )
+    gain = mapping @ inverse
+    shrinkage = gain @ mapping.T @ squares
+    out = shrinkage @ estimate.base_covariance @ shrinkage.T
+    out += correlation_samples * (gain @ prior @ gain.T)
+    return np.asarray(0.5 * (out + out.T))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

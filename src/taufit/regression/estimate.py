@@ -67,6 +67,8 @@ class Estimate:
         from_data: Information share of each link and friction term where there was a prior; else
             None.
         dropped: Terms set to zero because the data do not support them.
+        posterior: Covariance of the base parameters with the prior of the links, for predictions;
+            None without prior.
         tied: Confounded parameters: known in their sum only, on this motion.
         settings: Settings that the estimator derived from the data.
         warnings: Messages for the user.
@@ -86,6 +88,7 @@ class Estimate:
     friction_scatter: Float[Array, " j"] | None = None
     from_data: InformationShare | None = None
     dropped: tuple[str, ...] = ()
+    posterior: Float[Array, "b b"] | None = None
     tied: tuple[str, ...] = ()
     settings: dict[str, float] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from taufit.core.arrays import Array, Float
+from taufit.core.arrays import Array, Float, Int
 
 # Weight of all joints in the scatter of each, in degrees of freedom.
 POOLED_FREEDOM = 4.0
@@ -12,7 +12,7 @@ POOLED_FREEDOM = 4.0
 
 def pooled_scatter(
     squares: Float[Array, "*b j"],
-    freedom: Float[Array, "*b j"] | float,
+    freedom: Float[Array, "*b j"] | Int[Array, "*b j"] | float,
     prior_scatter: float = 0.0,
     prior_freedom: float = 0.0,
 ) -> Float[Array, "*b j"]:

@@ -84,6 +84,10 @@ class Regression:
         return self._source.summary.samples
 
     @property
+    def rate_hz(self) -> float:
+        return self._source.rate_hz
+
+    @property
     def runs(self) -> int:
         """Number of recordings, or of their parts that are processed separately."""
         return len(self._source)

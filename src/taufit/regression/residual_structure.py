@@ -179,7 +179,7 @@ class _ResidualTotals:
     """
 
     noise: _NoiseSums
-    grams: tuple[tuple[Int[Array, " u"], Float[Array, "v v"]], ...]
+    grams: tuple[tuple[Int[Array, " _"], Float[Array, "_ _"]], ...]
 
     def __add__(self, other: _ResidualTotals) -> _ResidualTotals:
         pairs = zip(self.grams, other.grams, strict=True)
@@ -243,7 +243,7 @@ class _ThinnedResidual:
         out[..., len(LOW_SPEEDS)] = lowpass(samples, direction * np.abs(self.rigid))[thinned]
         return out
 
-    def grams(self) -> tuple[tuple[Int[Array, " u"], Float[Array, "v v"]], ...]:
+    def grams(self) -> tuple[tuple[Int[Array, " _"], Float[Array, "_ _"]], ...]:
         b, k, joints = len(self.base), len(EXTRAS), self.samples.joints
         motors = [np.flatnonzero(self.coupling[:, j]) for j in range(joints)]
         out: dict[int, tuple[Int[Array, " u"], Float[Array, "v v"]]] = {}

@@ -38,6 +38,10 @@ PRIOR_SCATTER, PRIOR_FREEDOM = 0.01, 0.5
 # Sum of squares of friction in a run, relative to that of the run with most, below which the run
 # does not show the joint's friction.
 _MIN_FRICTION_RATIO = 0.05
+# Friction of the first strokes after a rest is not that of work: without several runs the typical
+# scatter holds from this duration of motion on [s], and grows up to the limit the shorter it is.
+# From two shared UR10e runs of October 2019 (4 s of motion each) against those of 2020.
+_SETTLED_S, _MAX_SCATTER = 15.0, 0.1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,7 +89,9 @@ def estimate_run_variability(
     parameters = 2 if has_temperature else 1
     freedom = np.where(counts >= 3, np.maximum(counts - parameters, 0), 0)
     if not np.any(freedom):
-        scatter = np.full(layout.joints, TYPICAL_FRICTION_SCATTER)
+        seconds = regression.torque.count / regression.rate_hz
+        brevity = np.maximum(_SETTLED_S / np.maximum(seconds, 1e-9), 1.0)
+        scatter = np.minimum(TYPICAL_FRICTION_SCATTER * brevity, _MAX_SCATTER)
         interval_factor = np.ones(layout.joints)
     else:
         squares = np.where(freedom > 0, squares, 0.0) * runs_per_group

@@ -71,6 +71,12 @@ class RecordedChain:
         return f"{text}; held still: {', '.join(parts)}" if parts else text
 
 
+def free_joints(text: str) -> list[str]:
+    """Names of the joints of a URDF that move."""
+    tree = _joint_tree(text)
+    return [name for name in tree.joints if tree.is_moving(name)]
+
+
 def recorded_chain(
     text: str, positions: Mapping[str, Float[Array, " n"]], torques: Collection[str] = ()
 ) -> RecordedChain | None:
@@ -84,12 +90,12 @@ def recorded_chain(
     tree = _joint_tree(text)
     moving = tree.moving_names(positions)
     chain, shared = _common_chain(tree, moving)
-    if not shared:
-        return None
     beside = [name for name in moving if name not in chain and name in torques]
-    if 2 * len(beside) >= len(shared):
+    if beside and 2 * len(beside) >= len(shared):
         names = [name for name in positions if name in torques and tree.is_free(name)]
         return RecordedChain("", {}, (), tuple(names))
+    if not shared:
+        return None
     first = min(chain.index(name) for name in shared)
     standing = {name for name in chain[:first] if name not in torques}
     held = _rest_positions(tree, chain, standing, positions)

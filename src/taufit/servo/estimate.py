@@ -155,7 +155,7 @@ def _windows(runs: Sequence[CommandedMotion]) -> tuple[list[CommandedMotion], Ar
 def _fit_stages(
     axes: JointAxes,
     runs: Sequence[CommandedMotion],
-    used: Sequence[Bool[Array, " n"]],
+    used: Sequence[Bool[Array, " _"]],
     linear: ServoParameters,
     floor: Floor | None,
     half_step: float,
@@ -179,7 +179,7 @@ def _fit_stages(
 def _left_out_errors(
     axes: JointAxes,
     runs: Sequence[CommandedMotion],
-    used: Sequence[Bool[Array, " n"]],
+    used: Sequence[Bool[Array, " _"]],
     rows: ServoRows,
     linear: ServoParameters,
     stages: dict[str, _Stage],

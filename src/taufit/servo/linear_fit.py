@@ -56,7 +56,7 @@ class ServoRows:
 
 
 def servo_rows(
-    robot: Robot, motions: Sequence[CommandedMotion], valid: Sequence[Bool[Array, " n"]]
+    robot: Robot, motions: Sequence[CommandedMotion], valid: Sequence[Bool[Array, " _"]]
 ) -> ServoRows:
     """Rows of all motions: low-pass, derivatives, nominal torque, command at every delay."""
     parts = [_motion_rows(m, mask) for m, mask in zip(motions, valid, strict=True)]

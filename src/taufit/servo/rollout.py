@@ -49,7 +49,7 @@ def _roll_out(
     floor: Floor | None,
     slopes: bool,
     max_step: float,
-) -> tuple[Float[Array, "n j"], Float[Array, "n j p"]]:
+) -> tuple[Float[Array, "n j"], Float[Array, "_ j p"]]:
     rows, joints = motion.position.shape
     out = np.empty((rows, joints))
     gradient = np.empty((rows, joints, 6 * joints + 1) if slopes else (0, joints, 0))

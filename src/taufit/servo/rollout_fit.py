@@ -173,7 +173,7 @@ def servo_prior(
 def fit_rollouts(
     axes: JointAxes,
     motions: Sequence[CommandedMotion],
-    valid: Sequence[Bool[Array, " n"]],
+    valid: Sequence[Bool[Array, " _"]],
     start: ServoParameters,
     prior: ServoPrior,
     floor: Floor | None = None,
@@ -248,7 +248,7 @@ def _cost(
     axes: JointAxes,
     x: Float[Array, " p"],
     motions: Sequence[CommandedMotion],
-    masks: Sequence[Bool[Array, " n"]],
+    masks: Sequence[Bool[Array, " _"]],
     floor: Floor | None,
 ) -> float:
     servo = unpack(x, axes.joints)
@@ -259,7 +259,7 @@ def _cost(
     return total
 
 
-def _huber(residual: Float[Array, "n j"]) -> Float[Array, "n j"]:
+def _huber(residual: Float[Array, "*n"]) -> Float[Array, "*n"]:
     return np.where(residual < HUBER, 0.5 * residual**2, HUBER * (residual - 0.5 * HUBER))
 
 
@@ -267,7 +267,7 @@ def _normal_equations(
     axes: JointAxes,
     x: Float[Array, " p"],
     motions: Sequence[CommandedMotion],
-    masks: Sequence[Bool[Array, " n"]],
+    masks: Sequence[Bool[Array, " _"]],
     floor: Floor | None,
 ) -> tuple[Float[Array, "u p p"], Float[Array, "u p"], float]:
     """J'WJ and J'Wr of every motion, and the robust cost."""

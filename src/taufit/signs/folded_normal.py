@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taufit.core.arrays import Array, Bool, Float
+from taufit.core.arrays import Array, Bool, Float, Int
 from taufit.core.gaussian import Gaussian
 from taufit.signs.quadratic_form import JointRows
 
@@ -125,7 +125,7 @@ def joint_log_likelihood(
 def _noise(
     square: Float[Array, "n j"],
     keep: Bool[Array, "n j"],
-    count: Float[Array, " j"],
+    count: Int[Array, " j"],
     floor: Float[Array, " j"],
 ) -> Float[Array, " j"]:
     return np.maximum(np.sqrt(np.sum(np.where(keep, square, 0.0), 0) / count), floor)

@@ -41,7 +41,7 @@ def _weight_table() -> tuple[Float[Array, " k"], Float[Array, " k"]]:
     return grid, np.clip(1.0 - lost_information, 0.0, 1.0)
 
 
-def information_share(level: Float[Array, "*n"]) -> Float[Array, "*n"]:
+def information_share(level: Float[Array, "*n"]) -> Float[Array, "*n"] | float:
     """Weight w at mu, in standard deviations."""
     grid, weights = _weight_table()
     return np.interp(np.abs(level), grid, weights, right=1.0)
@@ -154,4 +154,4 @@ def with_sign_uncertainty(
     )
     scaled = estimate.base_covariance * np.outer(norms, norms)
     covariance = (widening @ scaled @ widening.T) / np.outer(norms, norms)
-    return replace(estimate, base_covariance=covariance)
+    return replace(estimate, base_covariance=covariance, posterior=None)

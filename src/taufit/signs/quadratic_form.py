@@ -32,8 +32,8 @@ class JointRows:
         parameters: Parameters of the model that form the independent columns.
     """
 
-    rows: tuple[Float[Array, "n c"], ...]
-    columns: tuple[Int[Array, " c"], ...]
+    rows: tuple[Float[Array, "n _"], ...]
+    columns: tuple[Int[Array, " _"], ...]
     parameters: Int[Array, " b"]
 
     @property

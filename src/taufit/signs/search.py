@@ -195,7 +195,7 @@ def triangle_of(quadratic: Float[Array, "s s"], anchor: int) -> _Triangle:
     """Q[order][:, order] = R'R, smallest Schur diagonal eliminated first, the anchor last."""
     factor = _kernel.sign_factor if _kernel else factor_in_python
     order, upper = factor(np.ascontiguousarray(quadratic, float), int(anchor))
-    return _Triangle(order, upper)
+    return _Triangle(order.astype(np.int64), upper)
 
 
 def sphere_decode(
@@ -212,7 +212,7 @@ def bounded_margins(
     factor: Float[Array, "s s"],
     fixed: Int[Array, " s"],
     best: Int[Array, " s"],
-    weights: Float[Array, " s"],
+    weights: Float[Array, " w"],
     least: float,
     radius: float,
     cap: int,
@@ -315,7 +315,7 @@ def factor_shifted(quadratic: Float[Array, "s s"], anchor: int) -> _Triangle:
     return _Triangle(triangle.order, triangle.factor, float(np.sum(dual) - lift * size))
 
 
-def _start(quadratic: Float[Array, "s s"], shifted: _Triangle, anchor: int) -> Int[Array, " s"]:
+def _start(quadratic: Float[Array, "s s"], shifted: _Triangle, anchor: int) -> Float[Array, " s"]:
     """Good initial sign vector for pruning: first leaf of the shifted form, then single flips."""
     fixed = _fix_first_sign(shifted, anchor)
     first_leaf, _, _, _ = sphere_decode(shifted.factor, fixed, np.inf, 4 * len(fixed))

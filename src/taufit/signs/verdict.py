@@ -213,7 +213,7 @@ def _agreement(
     label = segmentation.label.T.ravel()
     is_used = label >= 0
     weight = (predicted * magnitude).T.ravel()[is_used]
-    return np.bincount(label[is_used], weight, minlength=len(segmentation))
+    return np.bincount(label[is_used], weight, minlength=len(segmentation)).astype(float)
 
 
 def _is_contradicted(data: SearchData, search_round: SearchRound, hint: SignHint) -> bool:

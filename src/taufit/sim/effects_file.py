@@ -49,7 +49,7 @@ def effects_to_dict(effects: Effects) -> dict[str, Any]:
     return data
 
 
-def effects_from_dict(data: Mapping[str, Any], source: str = "the effects") -> Effects:
+def effects_from_dict(data: Any, source: str = "the effects") -> Effects:
     """Effects from plain data, e.g. a YAML file:
 
     friction: {model: linear, coefficients: [[10, 15], [12, 14]], presliding: 0.001}
@@ -78,7 +78,7 @@ def effects_from_dict(data: Mapping[str, Any], source: str = "the effects") -> E
     return Effects(**parts)
 
 
-def _build(cls: Any, data: Mapping[str, Any], source: str) -> Any:
+def _build(cls: Any, data: Any, source: str) -> Any:
     names = [item.name for item in fields(cls)]
     if not isinstance(data, Mapping):
         raise TaufitError(f"{source}: expected settings, e.g. {{{names[0]}: ...}}.")
@@ -148,7 +148,9 @@ def friction_model(name: Any, source: str = "friction") -> Term:
             f"{source}: {name!r} is not a friction model; there are {', '.join(FRICTION_MODELS)}."
         )
     try:
-        return FRICTION_MODELS[name](**settings)
+        return FRICTION_MODELS[name](
+            **{key: tuple(x) if isinstance(x, list) else x for key, x in settings.items()}
+        )
     except (TypeError, ValueError, AttributeError) as error:
         raise TaufitError(f"{source}: {error}.") from None
 

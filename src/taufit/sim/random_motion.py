@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from taufit.core.arrays import Array, Float
@@ -17,7 +19,7 @@ def random_fourier(  # noqa: PLR0913 - the public call has one keyword per choic
     harmonics: int = 5,
     frequency_hz: float = 0.1,
     periods: float = 1.0,
-    centre: Float[Array, " j"] | None = None,
+    centre: Float[Array, " j"] | Sequence[float] | None = None,
     at_rest: bool = True,
     speed: float = 1.6,
     reach: float = 1.2,

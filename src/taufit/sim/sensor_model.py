@@ -105,7 +105,7 @@ def torque_noise(
     return noise
 
 
-def quantise(values: Float[Array, "n j"], quantum: Float[Array, " j"]) -> Float[Array, "n j"]:
+def quantise(values: Float[Array, "*n j"], quantum: Float[Array, " j"]) -> Float[Array, "*n j"]:
     """Round to multiples of a step; a step of 0 leaves the value."""
     step = np.where(quantum > 0.0, quantum, 1.0)
     return np.where(quantum > 0.0, np.round(values / step) * step, values)

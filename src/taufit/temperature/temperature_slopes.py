@@ -18,8 +18,7 @@ from taufit.model.fitted_model import FittedModel
 from taufit.model.torque_model import TorqueModel
 from taufit.model.training_record import ThermalState
 from taufit.signals.samples import Samples
-from taufit.terms import DRAG, LEVEL, friction_model, needs
-from taufit.terms.friction import Friction
+from taufit.terms import DRAG, LEVEL, Term, friction_model, needs
 from taufit.terms.friction.temperature_dependent import LAWS
 
 CHOICES = ("none", "auto", *LAWS)
@@ -257,9 +256,7 @@ def stuck_sensors(samples: Samples) -> dict[int, float]:
     return stuck
 
 
-def _with_law(
-    friction: Friction, law: str, reference: float, affected: tuple[str, ...]
-) -> Friction:
+def _with_law(friction: Term, law: str, reference: float, affected: tuple[str, ...]) -> Term:
     """Friction with temperature dependence of some coefficients."""
     return friction_model("temperature_dependent", friction, law, reference, affected)
 

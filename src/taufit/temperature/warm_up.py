@@ -12,6 +12,7 @@ from taufit.model.fitted_model import FittedModel
 from taufit.model.predict import predicted_torque
 from taufit.signals.samples import Samples
 from taufit.temperature.temperature_slopes import friction_at
+from taufit.terms.friction import Friction
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,7 +87,7 @@ def follows_temperature(model: FittedModel) -> bool:
     """Whether viscous friction follows temperature and the training data had temperatures."""
     friction = model.friction
     return (
-        friction is not None
+        isinstance(friction, Friction)
         and bool(friction.law)
         and any(term.power == 1 for term in friction.parameters)
         and model.training.ranges.temperature is not None

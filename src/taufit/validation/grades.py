@@ -7,10 +7,10 @@ word follows from it alone:
     excellent <= 0.05 < good <= 0.15 < usable <= 0.35 < poor
 
 A model is also poor if a joint that carries gravity exceeds 0.5 or any measured joint exceeds 0.9
-on any recording (without the sensor's noise, and over the samples in which the joint moves, if it
-stands more than half of the time), or if the recordings contradict the robot. Room for improvement
-is a second statement, which never changes the first: the ratio to what no model explains
-(`taufit.validation.noise_floor`).
+on any recording (without the sensor's noise; over the samples in which the joint moves, if it
+stands more than half of the time; relative to training torque that varies twice as much), or if the
+recordings contradict the robot. Room for improvement is a second statement, which never changes the
+first: the ratio to what no model explains (`taufit.validation.noise_floor`).
 """
 
 from __future__ import annotations
@@ -57,6 +57,8 @@ class Thresholds:
         joint: Largest nrmse of any measured joint.
         gravity: Nominal gravity over the torque of a joint, both as standard deviations, above
             which the joint carries gravity.
+        light_load: Torque of a joint over that in training, both as standard deviations, below
+            which a recording hardly loads the joint.
         inside: Coverage of the 95 % interval below which it is mentioned.
     """
 
@@ -66,6 +68,7 @@ class Thresholds:
     gravity_joint: float = 0.5
     joint: float = 0.9
     gravity: float = 0.3
+    light_load: float = 0.5
     inside: float = 0.85
 
     def word(self, nrmse: float) -> str:
@@ -211,6 +214,7 @@ def grade(
     on_holdout: bool,
     findings: Sequence[Finding] = (),
     thresholds: Thresholds | None = None,
+    training: Score | None = None,
 ) -> Grades:
     """Grade scores on one or several recordings.
 
@@ -220,6 +224,8 @@ def grade(
         on_holdout: Whether the recordings were kept out of the fit.
         findings: Findings on the training data.
         thresholds: Limits in place of the default ones.
+        training: Score on the training data: a joint that a recording hardly loads is not poor for
+            its small torque there.
     """
     limits = thresholds or Thresholds()
     nrmse = _mean_over_recordings([score.measured_nrmse for score in scores])
@@ -236,7 +242,7 @@ def grade(
     failures = [
         text
         for score, facts in zip(scores, evidence, strict=True)
-        for text in _exceeded_limits(score, facts, limits, scores)
+        for text in _exceeded_limits(score, facts, limits, scores, training)
     ]
     failures += [f.message.split(":")[0] for f in findings if f.severity == "error"]
     unexplained = Grades("", tuple(joints), (), on_holdout).unexplained
@@ -287,7 +293,11 @@ def unmeasured_findings(scores: Sequence[Score]) -> list[Finding]:
 
 
 def _exceeded_limits(
-    score: Score, facts: RecordingEvidence, limits: Thresholds, scores: Sequence[Score]
+    score: Score,
+    facts: RecordingEvidence,
+    limits: Thresholds,
+    scores: Sequence[Score],
+    training: Score | None,
 ) -> list[str]:
     """Limits that a model exceeds on one recording."""
     place = f"{short_name(score.file)}: " if len(scores) > 1 else ""
@@ -305,6 +315,9 @@ def _exceeded_limits(
         # Nor is noise of the sensor, which the recording alone shows.
         noise = np.nan_to_num(score.noise_share)
         judged = np.sqrt(np.maximum(judged**2 - noise**2, 0.0))
+    if training is not None:
+        ratio = _torque_std(score) / _torque_std(training)
+        judged = judged * np.where(ratio < limits.light_load, ratio, 1.0)
     for j in np.flatnonzero(score.measured):
         carries = facts.gravity[j] > limits.gravity
         limit = limits.gravity_joint if carries else limits.joint
@@ -315,6 +328,12 @@ def _exceeded_limits(
                 "unexplained"
             )
     return out
+
+
+def _torque_std(score: Score) -> Float[Array, " j"]:
+    """Standard deviation of the measured torque; nan where the error is zero or not known."""
+    known = score.nrmse > 0.0
+    return np.where(known, score.rmse / np.where(known, score.nrmse, 1.0), np.nan)
 
 
 def _above(value: float, limit: float) -> str:

@@ -16,7 +16,7 @@ from taufit.model.score import Score
 from taufit.model.training_record import Range
 from taufit.recording import require_joints
 from taufit.signals.samples import Samples
-from taufit.validation.noise_floor import noise_share
+from taufit.validation.noise_floor import noise_findings, noise_share
 
 # Tolerated excess over the training range, relative to its span, and tolerated fraction of samples.
 _RANGE_TOLERANCE = 0.05
@@ -106,6 +106,7 @@ def score(
     # Constant torque has no nrmse.
     has_variation = torque_std > 1e-9 * np.maximum(np.abs(measured).max(axis=0), 1e-300)
     torque_std = np.where(has_variation, torque_std, np.nan)
+    noise = noise_share(samples) if rows is None else None
     return Score(
         file=names if file is None else file,
         samples=n,
@@ -117,12 +118,13 @@ def score(
         bias=error.mean(axis=0),
         largest=np.abs(error).max(axis=0),
         e_n=float(np.linalg.norm(error) / n),
-        noise_share=noise_share(samples) if rows is None else None,
+        noise_share=noise,
         findings=(
             *standing_findings(np.ptp(samples.position[included], axis=0)),
             *range_findings(model, samples),
+            *noise_findings(samples, noise),
         )
-        if rows is None
+        if noise is not None
         else (),
     )
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from taufit.core.errors import WireError
+from taufit.core.varint import encode_varint
 from taufit.wire.datagrams import Datagrams
 from taufit.wire.reconnection import ReconnectingSource
 from taufit.wire.source import SampleBlock, SampleClock, SourceDescription
@@ -88,24 +89,15 @@ def decode_state(data: bytes) -> EgmState:
 
 
 def _integer_entry(field: int, value: int) -> bytes:
-    return _encode_varint(field << 3) + _encode_varint(value)
-
-
-def _encode_varint(value: int) -> bytes:
-    out = bytearray()
-    while value > 127:
-        out.append(value & 127 | 128)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
+    return encode_varint(field << 3) + encode_varint(value)
 
 
 def _bytes_entry(field: int, data: bytes) -> bytes:
-    return _encode_varint(field << 3 | 2) + _encode_varint(len(data)) + data
+    return encode_varint(field << 3 | 2) + encode_varint(len(data)) + data
 
 
 def _double_entries(values: Sequence[float]) -> bytes:
-    return b"".join(_encode_varint(1 << 3 | 1) + struct.pack("<d", value) for value in values)
+    return b"".join(encode_varint(1 << 3 | 1) + struct.pack("<d", value) for value in values)
 
 
 def _degrees(values: Sequence[float]) -> list[float]:

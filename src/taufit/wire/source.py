@@ -166,8 +166,8 @@ class SampleClock:
         *,
         reason_before: str = "samples missing",
         silence: float | None = None,
-    ) -> tuple[Float[Array, " n"], Bool[Array, " n"]]:
-        """Recording time of every sample, and a mask of new samples.
+    ) -> tuple[Float[Array, " k"], Bool[Array, " n"]]:
+        """Recording time of every new sample, and a mask of new samples.
 
         Args:
             time: Time stamps of the controller [s].

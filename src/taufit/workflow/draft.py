@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,9 +17,9 @@ from taufit.recording.draft.from_files import group_by_run, run_pattern, run_tab
 from taufit.recording.draft.from_names import is_quantity_name, recorded_joints
 from taufit.recording.files import find_recordings
 from taufit.recording.read import read_table
-from taufit.recording.readers.from_frame import frame_table, is_frame
+from taufit.recording.readers.from_frame import frame_table
 from taufit.recording.run_files import run_paths
-from taufit.recording.table import Table
+from taufit.recording.table import Table, is_frame
 from taufit.robot import Robot, read_robot
 
 if TYPE_CHECKING:
@@ -163,21 +162,21 @@ def chain_of_files(
     path = Path(robot)
     if path.suffix.lower() not in (".urdf", ".xacro") or not path.is_file():
         return None
-    from taufit.robot.held_joints import recorded_chain
+    from taufit.robot.held_joints import free_joints, recorded_chain
     from taufit.robot.read import description_text
 
-    table = read_table(paths[0], topic=topic)
-    if table is None:
-        return None
     text = description_text(path)
-    names = re.findall(r"<joint\s[^>]*?name=\"([^\"]+)\"", text)
-    positions, torques = recorded_joints(table, names)
-    chain = recorded_chain(text, positions, torques)
-    if chain is None:
-        return None
+    names = free_joints(text)
     try:
         default = read_robot(path).joint_names
     except RobotError:
+        default = ()
+    table = None if set(names) == set(default) else read_table(paths[0], topic=topic)
+    if table is None:
+        return None
+    positions, torques = recorded_joints(table, names)
+    chain = recorded_chain(text, positions, torques)
+    if chain is None or not default:
         return chain
     chosen = chain.read(str(path)).joint_names
     # One recorded joint more or less at the end is no reason to leave links out.

@@ -28,7 +28,7 @@ from taufit.recording.files import (
 )
 from taufit.recording.finding import Finding
 from taufit.recording.read import Map
-from taufit.recording.readers.from_frame import is_frame
+from taufit.recording.table import is_frame
 
 if TYPE_CHECKING:
     from taufit.signals.storage.stored_samples import PartStore

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from taufit.core.errors import RecordingError
 from taufit.recording import Finding, Recording
@@ -19,6 +19,7 @@ Files = Sequence[Recording] | RecordingFiles
 HoldoutRecordings = Mapping[str, Sequence[Recording]]
 
 
+@runtime_checkable
 class IdentifyFiles(Protocol):
     """Identification from files, with findings to be added to its result."""
 

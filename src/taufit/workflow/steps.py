@@ -247,7 +247,7 @@ def adapt_structure(request: FitRequest, state: FitState) -> FitState:
         dropped=dropped,
     )
     if request.selects_terms:
-        state = _select_friction(state)
+        state = _select_friction(request, state)
     if any(finding.kind == "linear_friction" for finding in state.findings):
         # What is too short for the automatic friction terms is too short for tilt and ripple.
         return state
@@ -262,7 +262,7 @@ def _may_tilt(request: FitRequest, state: FitState) -> bool:
     return not (state.unsigned or request.fixed_estimator or has_prior)
 
 
-def _select_friction(state: FitState) -> FitState:
+def _select_friction(request: FitRequest, state: FitState) -> FitState:
     """State with linear friction or a pre-sliding width where the data ask for it."""
     if state.temperature_fit is not None and state.temperature_fit.law != "none":
         from taufit.fitting.selection.presliding_width import with_fitted_width
@@ -275,6 +275,12 @@ def _select_friction(state: FitState) -> FitState:
     from taufit.fitting.selection.linear_friction import with_linear_friction
 
     model, findings = with_linear_friction(state.model, state.source)
+    if findings and _may_tilt(request, state):
+        tilted = _estimate_tilt(state)
+        if tilted.tilt is not None and tilted.tilt.halves_agree:
+            # The automatic terms take up the gravity of a wrong mounting: compare without it.
+            _, findings = with_linear_friction(tilted.model, state.source)
+            model = model if findings else state.model
     return replace(state, model=model, findings=(*state.findings, *findings))
 
 
@@ -359,6 +365,7 @@ def assess(
         facts or [recording_evidence(robot, source.excerpt, training_score)],
         on_holdout=bool(holdout_scores),
         findings=findings,
+        training=training_score,
     )
     return Assessment(model, scores, training_score, holdout_scores, samples, grades, findings)
 

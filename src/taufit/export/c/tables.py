@@ -6,15 +6,17 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from taufit.contact.external_torque import observer_gain
+from taufit.contact.external_torque import DRIFT_SCATTER, observer_gain
 from taufit.contact.regime_noise import default_noise
 from taufit.core.names import c_comment
 from taufit.core.parameters import PER_LINK
 from taufit.export.friction_parts import offsets
 from taufit.model.fitted_model import FittedModel
+from taufit.model.intervals import coulomb_level
 from taufit.model.noise_by_state import NoiseByState
 from taufit.robot import Link
 from taufit.robot.tree import TreeRobot
+from taufit.terms.friction.states import STANDING
 
 
 def tables(model: FittedModel) -> str:
@@ -75,7 +77,10 @@ def _contact(model: FittedModel) -> list[str]:
         "gain": observer_gain(noise.cutoff_hz),
     }
     constants = [f"static const double {name} = {float(x)!r};" for name, x in numbers.items()]
-    return [table("level", noise.level, model.robot.joints), *constants]
+    # The exported observer does not track the drift of friction: thresholds allow for it.
+    level = np.array(noise.level)
+    level[:STANDING] = np.hypot(level[:STANDING], DRIFT_SCATTER * coulomb_level(model))
+    return [table("level", level, model.robot.joints), *constants]
 
 
 def _pose_factors(link: Link) -> tuple[np.ndarray, np.ndarray]:

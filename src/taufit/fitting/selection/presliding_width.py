@@ -22,6 +22,7 @@ from taufit.regression.rows import Load, RowBuilder, SampleRows
 from taufit.signals.sample_source import SampleSource, as_source
 from taufit.signals.samples import Samples
 from taufit.terms import needs
+from taufit.terms.friction import Friction
 
 # Initial widths, a factor of four apart [rad or m]; the best is refined by smaller factors and then
 # by parabolic interpolation.
@@ -107,5 +108,5 @@ def _residual_squares(
 
 def _with_widths(model: TorqueModel, widths: tuple[float, ...]) -> TorqueModel:
     """Model with other pre-sliding widths."""
-    assert model.friction is not None
+    assert isinstance(model.friction, Friction)
     return replace(model, friction=model.friction.with_memory(widths))

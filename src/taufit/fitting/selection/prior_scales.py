@@ -83,7 +83,7 @@ class PriorScales:
         from_data: Information share of each link and friction term.
     """
 
-    link_weight: Float[Array, " j"]
+    link_weight: Float[Array, " l"]
     precision: Float[Array, " p"]
     correlation_samples: float
     load: Float[Array, " p"] | None

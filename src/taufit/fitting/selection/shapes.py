@@ -382,7 +382,7 @@ def starting_points_across_folds(
 
 
 def starting_points_near_folds(
-    axes: list[Float[Array, " l"]], limits: tuple[ShapeParameter, ...]
+    axes: list[Float[Array, " _"]], limits: tuple[ShapeParameter, ...]
 ) -> Float[Array, "g s"]:
     """Points close to each fold on both sides, where minima are too narrow for a grid.
 

@@ -52,8 +52,8 @@ class RowBlock(NamedTuple):
 
     time: float
     seconds: float
-    rows: tuple[tuple[Float[Array, "n c"], Float[Array, " n"]], ...]
-    weights: tuple[Float[Array, " n"], ...]
+    rows: tuple[tuple[Float[Array, "_ c"], Float[Array, " _"]], ...]
+    weights: tuple[Float[Array, " _"], ...]
     packed: tuple[PayloadRows, Float[Array, "n j"]] | None = None
 
     @property

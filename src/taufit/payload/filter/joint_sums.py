@@ -111,7 +111,7 @@ def add_rows(
 
 
 def gram_powers(
-    grams: Float[Array, " g"], edges: Int[Array, " j+1"], values: Float[Array, " c"]
+    grams: Float[Array, " g"], edges: Int[Array, " e"], values: Float[Array, " c"]
 ) -> Float[Array, " j"]:
     """x' G x of each joint.
 

@@ -66,7 +66,7 @@ class NuisanceModel:
     shared: int
     prior: Float[Array, "p p"]
     target: Float[Array, " p"]
-    rows: tuple[Int[Array, " c"], ...]
+    rows: tuple[Int[Array, " _"], ...]
     fading: Float[Array, "j w"]
     level: Float[Array, " j"]
     density: Float[Array, " j"]

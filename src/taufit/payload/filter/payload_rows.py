@@ -60,7 +60,7 @@ class PayloadRows:
     position: Float[Array, "n j"]
     velocity: Float[Array, "n j"]
     packed: Float[Array, "n c"]
-    edges: Int[Array, " j+1"]
+    edges: Int[Array, " e"]
 
     def __len__(self) -> int:
         return len(self.time)
@@ -186,7 +186,7 @@ class PayloadRowBuilder:
 
     def _numpy_rows(
         self, cells: Float[Array, "m c"], phi: Float[Array, " 10"]
-    ) -> Float[Array, "n c"]:
+    ) -> Float[Array, "n w"]:
         """Packed rows of `rows_between`, evaluated by NumPy."""
         joints = self.model.robot.joints
         velocities = cells[:, joints : 2 * joints]
@@ -255,7 +255,7 @@ class PayloadRowBuilder:
 
     def _all_columns(
         self, q: Array, v: Array, a: Array, torque: Array, temperature: Array | None, phi: Array
-    ) -> Float[Array, "n j p+1"]:
+    ) -> Float[Array, "n j w"]:
         """Columns of payload, base parameters and extras, and y, per joint."""
         n, p = len(q), self._columns
         joints, b = self.model.robot.joints, len(self._base_links) + len(self._base_rest)

@@ -41,7 +41,7 @@ def _marginalise_joint(  # noqa: PLR0913 - the compiled kernel's signature
     gain: int,
     total: Float[Array, "t t"],
     target: Float[Array, " t"],
-    solution: Float[Array, "o s+2"],
+    solution: Float[Array, "o w"],
 ) -> None:
     """Marginalise the parameters o of one joint; s are shared, g is its drive gain.
 
@@ -276,7 +276,7 @@ def _add_joint(
     return indices, solution
 
 
-def _add_gain_column(gram: Float[Array, "k+1 k+1"], phi: Float[Array, " 10"]) -> Array:
+def _add_gain_column(gram: Float[Array, "k k"], phi: Float[Array, " 10"]) -> Array:
     """Gram matrix with the column of a gain error (the payload's torque) before y."""
     k = len(gram) - 1
     out = np.empty((k + 2, k + 2))
