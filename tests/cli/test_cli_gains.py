@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
+from tests.output_json import parse_output
 from typer.testing import CliRunner
 
 from taufit.cli.app import typer_app
@@ -17,7 +17,7 @@ CONTROLLER = np.array([11.976, 9.839, 10.763, 10.763])
 def _run(*words: str) -> dict:
     result = CliRunner().invoke(typer_app("gains"), [*words, "--json"], catch_exceptions=False)
     assert result.exit_code == 0
-    return json.loads(result.stdout)
+    return parse_output("gains", result.stdout)
 
 
 def test_a_known_mass_tells_what_the_controller_says(data_dir):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1] / "health"))
 
 import worn_arm
+from tests.output_json import parse_output
 
 from taufit.cli.app import main
 from taufit.estimators.wls import Wls
@@ -64,12 +64,12 @@ def history(folder):
 
 def test_healthy_then_worn(folder, history, capsys):
     code, out, _ = _run(capsys, "health", "check", history, "--json")
-    before = json.loads(out)
+    before = parse_output("health", out)
     assert code == 0 and before["healthy"] and before["runs"] == 10 and before["added"] == 0
     worn = [folder / f"w{k}.parquet" for k in range(8)]
     page = folder / "health.html"
     code, out, _ = _run(capsys, "health", "check", history, *worn, "--report", page, "--json")
-    after = json.loads(out)
+    after = parse_output("health", out)
     assert code == 0 and after["runs"] == 18 and after["added"] == 8
     assert [one["alarm"] for one in after["joints"]] == [False, False, True]
     assert after["joints"][2]["change_percent"] == pytest.approx(30.0, abs=2.0)

@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+from tests.output_json import parse_output
 
 from taufit.cli.app import main
 from taufit.excitation import write_motion
@@ -30,7 +31,7 @@ def _simulate(*arguments):
 def test_recording_and_truth_are_written(tmp_path, motion, capsys):
     output = tmp_path / "run.parquet"
     assert _simulate("ur10", motion, "-o", output, "--payload", "2.5,0,0,0.05", "--json") == 0
-    result = json.loads(capsys.readouterr().out)
+    result = parse_output("simulate", capsys.readouterr().out)
     recording = read_recording(output)
     assert result["samples"] == len(recording) and result["file"] == str(output)
     # Nobody told the controller: the file does not give the payload away.
@@ -78,7 +79,7 @@ def test_several_runs_are_numbered_and_a_recording_can_be_played_again(tmp_path,
 
 def test_presets_are_listed(capsys):
     assert _simulate("ur10", "--preset", "list", "--json") == 0
-    assert "ur10e-real" in json.loads(capsys.readouterr().out)["presets"]
+    assert "ur10e-real" in parse_output("simulate", capsys.readouterr().out)["presets"]
 
 
 @pytest.mark.parametrize(
@@ -116,7 +117,7 @@ def test_torque_beyond_the_limits_is_never_written_without_a_word(tmp_path, caps
     for more, over in ((heavy, True), (["--seed", "147"], False), (["--seed", "1"], False)):
         with pytest.raises(SystemExit):
             main([*words, *more])
-        done = json.loads(capsys.readouterr().out)
+        done = parse_output("simulate", capsys.readouterr().out)
         recording = read_recording(tmp_path / "run.parquet")
         beyond = np.abs(recording.signal).max(axis=0) > read_robot("ur10e").limits.torque
         assert bool(beyond.any()) is over

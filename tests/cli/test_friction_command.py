@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
+from tests.output_json import parse_output
 
 from taufit.cli import main
 from taufit.model import read_model
@@ -47,7 +46,7 @@ def test_curves_are_told_joint_by_joint_and_written(folder, capsys):
         capsys, "friction", "ur3", folder / "run.parquet", "--joint", 2, "-o", model, "--json"
     )
     assert code == 0, err
-    (joint,) = json.loads(out)["joints"]
+    (joint,) = parse_output("friction", out)["joints"]
     assert joint["joint"] == 2 and len(joint["tested_speeds"]) == 5
 
 

@@ -34,6 +34,7 @@ def example_files(tmp_path_factory):
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("page", PAGES, ids=NAMES)
+@pytest.mark.unchecked
 def test_every_block_of_a_page_runs_in_order(page, example_files, tmp_path):
     shutil.copytree(example_files, tmp_path, dirs_exist_ok=True)
     shutil.copy(ROOT / "examples/arms/palletiser.yaml", tmp_path)

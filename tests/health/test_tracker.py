@@ -12,8 +12,9 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1] / "validation"))
 import simulated_arm
 
-from taufit.health import FrictionTracker, track
-from taufit.health.tracker import score_tracking
+from taufit.core.errors import TaufitError
+from taufit.health import FrictionTracker, apply_drift, read_drift, track, write_drift
+from taufit.health.tracker import interval_coverage, score_tracking
 from taufit.model.intervals import coulomb_level
 from taufit.model.model_file import write_model
 from taufit.model.predict import predicted_torque
@@ -141,3 +142,84 @@ def test_check_follows_friction_on_request(model, drifted, tmp_path, capsys):
     assert own["second_half"] < own["second_half_before"]
     assert 0.5 < data["files"][0]["mean_inside"] <= 1.0
     assert "<canvas" in page.read_text("utf-8")
+
+
+@pytest.fixture(scope="module")
+def tracked(model, drifted):
+    return track(model, condition_for_model(model, [drifted]))
+
+
+@pytest.fixture(scope="module")
+def next_run(truth, model):
+    """Another motion, with the friction of joint 2 that `drifted` has."""
+    values = truth.values.copy()
+    values[truth.layout.index("joint_2.coulomb")] *= 1.15
+    return condition_for_model(model, [simulated_arm.recording(truth.with_values(values), 6.0, 8)])
+
+
+def test_a_run_begins_with_the_friction_of_the_run_before(model, tracked, next_run):
+    predicted = predicted_torque(model, next_run)
+    fresh = track(model, next_run, predicted=predicted)
+    carried = track(model, next_run, predicted=predicted, drift=tracked.drift)
+    start = next_run.in_motion & (next_run.time < next_run.time[next_run.in_motion][0] + 1.0)
+    error = (next_run.torque - predicted)[start, 1]
+    left = [np.sqrt(np.mean((error - c.correction[start, 1]) ** 2)) for c in (fresh, carried)]
+    assert left[1] < 0.6 * left[0]
+    # The drift of a first sample is that of the last run, however the samples are split.
+    np.testing.assert_array_equal(carried.parts[0], tracked.drift.parts)
+    assert 0.9 < interval_coverage(model, next_run, carried).mean() <= 1.0
+
+
+def test_a_model_with_drift_predicts_what_tracking_adds(model, tracked, next_run):
+    moved = predicted_torque(apply_drift(model, tracked.drift), next_run)
+    added = moved - predicted_torque(model, next_run)
+    start = track(model, next_run, drift=tracked.drift).correction[:40]
+    size = np.abs(start).max(axis=0)
+    # The first half second has one state; friction with memory and load differs by its low-pass.
+    np.testing.assert_allclose(added[:40], start, atol=0.02 * max(size.max(), 1.0))
+
+
+def test_drift_comes_back_from_its_file_and_is_refused_for_another_model(model, tracked, tmp_path):
+    file = tmp_path / "drift.json"
+    write_drift(tracked.drift, file, recordings=["a", "b"])
+    drift, recordings = read_drift(file)
+    assert recordings == ("a", "b")
+    for name in ("level", "states", "covariances", "log_likelihood"):
+        np.testing.assert_array_equal(getattr(drift, name), getattr(tracked.drift, name))
+    other = model.with_values(1.1 * model.values)
+    with pytest.raises(TaufitError, match="another model"):
+        apply_drift(other, drift)
+    with pytest.raises(TaufitError, match="another model"):
+        FrictionTracker(other, 100.0).start_run(drift)
+    text = file.read_text("utf-8")
+    file.write_text(text.replace('"level"', '"height"'), "utf-8")
+    with pytest.raises(TaufitError, match="level"):
+        read_drift(file)
+    with pytest.raises(TaufitError, match="there is no drift"):
+        read_drift(tmp_path / "none.json")
+
+
+def test_check_keeps_drift_beside_the_model_and_counts_no_recording_twice(
+    model, drifted, tmp_path, capsys
+):
+    from taufit.cli.app import main
+
+    write_model(model, tmp_path / "m.json")
+    write_recording(drifted, tmp_path / "run.parquet")
+    paths = [str(tmp_path / name) for name in ("m.json", "run.parquet")]
+
+    def check(*options):
+        with pytest.raises(SystemExit) as ended:
+            main(["check", *paths, "--drift", str(tmp_path / "d.json"), "--json", *options])
+        assert ended.value.code in (0, None)
+        return json.loads(capsys.readouterr().out)
+
+    first = check("--track")
+    kept = (tmp_path / "d.json").read_text("utf-8")
+    assert 0.8 < first["files"][0]["tracked"]["mean_inside"] <= 1.0
+    again = check("--track")
+    assert (tmp_path / "d.json").read_text("utf-8") == kept
+    assert [f["kind"] for f in again["findings"]].count("drift") == 1
+    assert again["files"][0]["tracked"]["nrmse"] == first["files"][0]["tracked"]["nrmse"]
+    # Without tracking the model has the friction of the file.
+    assert check()["mean_nrmse"] < 0.95 * first["mean_nrmse"]

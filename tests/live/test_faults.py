@@ -227,6 +227,7 @@ def test_amperes_without_gains_are_refused_alike(model, run):
         live(fitted, hurt)
 
 
+@pytest.mark.unchecked
 def test_five_joints_are_refused_alike(model, run):
     joints = slice(0, 5)
     five = run.map(lambda values: values[:, joints])

@@ -10,6 +10,7 @@ import sys
 import urllib.request
 
 import pytest
+from tests.output_json import parse_output
 
 from taufit.live import Monitor
 from taufit.model.model_file import read_model, write_model
@@ -69,7 +70,7 @@ def test_published_lines_are_the_readings_of_the_monitor(folder):
 
 def test_the_printed_address_opens_the_page_and_a_signal_ends_it(folder):
     with start(folder, "run.parquet", "model.json", "--json") as process:
-        page = json.loads(process.stdout.readline())
+        page = parse_output("live", process.stdout.readline())
         text = urllib.request.urlopen(page["url"], timeout=60).read().decode()
         process.send_signal(signal.SIGTERM)
         out, err = process.communicate(timeout=60)

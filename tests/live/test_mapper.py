@@ -130,8 +130,8 @@ def test_gravity_of_an_arm_that_stands_still_is_compared_in_proportion(arm, torq
     q = np.tile([0.1, -1.2, 1.1, -0.4, 0.3, 0.0], (200, 1))
     torque = gravity_torque(robot, q)
     rest = {"velocity": 0 * q, "commanded_velocity": None, "commanded_position": None}
-    still = replace(torques, time=np.arange(200) / 100, position=q, signal=torque)
-    still = replace(still, **{k: v for k, v in rest.items() if getattr(still, k) is not None})
+    rest = {k: v for k, v in rest.items() if getattr(torques, k) is not None}
+    still = replace(torques, time=np.arange(200) / 100, position=q, signal=torque, **rest)
     assert gravity_check(robot, still).verdict == "yes"
     assert gravity_check(robot, replace(still, signal=torque[:, ::-1])).verdict == "no"
 

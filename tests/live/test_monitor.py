@@ -67,6 +67,7 @@ def test_a_monitor_is_what_it_was_after_a_reset(model, loaded):
     np.testing.assert_array_equal(first, again)
 
 
+@pytest.mark.unchecked
 def test_another_number_of_joints_is_refused(model):
     monitor = Monitor(model)
     with pytest.raises(RecordingError, match="6 joints"):

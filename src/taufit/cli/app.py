@@ -12,7 +12,7 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stdout
 from importlib import import_module
 from importlib.util import find_spec
@@ -137,13 +137,13 @@ def version() -> str:
     return "\n".join([*lines, f"not installed: {absent}"] if absent else lines)
 
 
-def main(arguments: list[str] | None = None) -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line.
 
     Exits with 0 (done), 1 (verdict FAIL or result refused), 2 (wrong usage), 3 (the input cannot be
     used) or 130 (interrupted).
     """
-    arguments = sys.argv[1:] if arguments is None else arguments
+    arguments = sys.argv[1:] if arguments is None else list(arguments)
     process.configure_process()
     reset_printed_json()
     command_arguments.set({})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,6 +23,7 @@ from taufit.cli.options import (
 from taufit.cli.parts.next_step import export_file, next_step
 
 if TYPE_CHECKING:
+    from taufit.health.tracker import FrictionDrift
     from taufit.model.fitted_model import FittedModel
     from taufit.recording import Finding
     from taufit.report.tracking_page import TrackedRun
@@ -44,8 +46,8 @@ def command(  # noqa: PLR0913 - one parameter per option
         bool,
         typer.Option(
             "--track",
-            help="Track Coulomb friction, viscous friction and offset from past samples, and "
-            "report the improvement.",
+            help="Track Coulomb friction, viscous friction and offset from past samples, from "
+            "recording to recording, and report the improvement.",
         ),
     ] = False,
     report: Report = None,
@@ -77,10 +79,11 @@ def command(  # noqa: PLR0913 - one parameter per option
     limits = required.limits()
     if report is not None and not track:
         usage_error("--report", "the page shows friction as it is followed: add --track.")
-    fitted = arm.read()
+    fitted = arm.read(with_drift=not track)
     paths, _, repeats = find_recordings(
         recording, allow_repeats=allow_repeats, column_map=source.map
     )
+    carried = _CarriedDrift(arm.drift) if track else None
     tracked: list[TrackedRun] = []
     scores: list[Score] = []
     facts: list[RecordingEvidence] = []
@@ -93,8 +96,8 @@ def command(  # noqa: PLR0913 - one parameter per option
             result = check(fitted, recordings, cutoff_hz=cutoff_hz, name=str(path))
             score, gravity = result.score, result.gravity
             spectrum = residual_spectrum(fitted, result.samples)
-            if track:
-                tracked.append(_track_run(fitted, result.samples, path, is_plotted=bool(report)))
+            if carried is not None:
+                tracked.append(carried.track(fitted, result.samples, path, is_plotted=bool(report)))
             scores.append(score)
             facts.append(result.evidence)
             file_findings += result.findings
@@ -118,12 +121,16 @@ def command(  # noqa: PLR0913 - one parameter per option
         from taufit.report.tracking_page import tracking_page
 
         write_text(report, tracking_page(fitted, tracked))
+    if carried is not None:
+        carried.write()
+        file_findings += carried.findings
     seen = [path for path in paths if is_training_file(fitted, path)]
     findings = [*repeats, *map(training_file_finding, seen), *file_findings]
     findings += unmeasured_findings(scores)
-    grades = grade(scores, facts, on_holdout=len(seen) < len(paths), findings=findings)
-    decision = verdict(scores, limits, grades)
     trained = fitted.training.score
+    on_holdout = len(seen) < len(paths)
+    grades = grade(scores, facts, on_holdout=on_holdout, findings=findings, training=trained)
+    decision = verdict(scores, limits, grades)
     if as_json:
         print_json(
             {
@@ -150,26 +157,67 @@ def command(  # noqa: PLR0913 - one parameter per option
         raise InfeasibleError(f"{reason}: {'; '.join(decision.reasons)}.")
 
 
-def _track_run(
-    fitted: FittedModel, samples: Samples, path: Path, *, is_plotted: bool
-) -> TrackedRun:
-    """Track the friction of one recording."""
-    from taufit.health.tracker import score_tracking, track
-    from taufit.model.predict import predicted_torque
-    from taufit.report.tracking_page import TrackedRun
+class _CarriedDrift:
+    """Friction tracked over recordings in the order given, kept in a file if there is one."""
 
-    predicted = predicted_torque(fitted, samples)
-    course = track(fitted, samples, predicted=predicted)
-    score = score_tracking(samples, predicted, course)
-    return TrackedRun(path.name, samples if is_plotted else samples.head(), course, score)
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._drift: FrictionDrift | None = None
+        self._recordings: tuple[str, ...] = ()
+        self.findings: list[Finding] = []
+        if path is not None and path.exists():
+            from taufit.health.drift import read_drift
+
+            self._drift, self._recordings = read_drift(path)
+
+    def track(
+        self, fitted: FittedModel, samples: Samples, path: Path, *, is_plotted: bool
+    ) -> TrackedRun:
+        """Track the friction of one recording, from the end of the one before."""
+        from taufit.core.compute.cache.store import content_hash
+        from taufit.health.tracker import interval_coverage, score_tracking, track
+        from taufit.model.predict import predicted_torque
+        from taufit.recording.finding import Finding
+        from taufit.report.tracking_page import TrackedRun
+
+        predicted = predicted_torque(fitted, samples)
+        digest = content_hash(path) if self._path is not None else ""
+        is_repeated = bool(digest) and digest in self._recordings
+        course = track(
+            fitted, samples, predicted=predicted, drift=None if is_repeated else self._drift
+        )
+        if is_repeated:
+            self.findings.append(
+                Finding(
+                    "drift",
+                    "warning",
+                    f"friction was tracked over {path.name} before: {self._path} stays as it is, "
+                    "and this recording begins with the friction of the model",
+                )
+            )
+        else:
+            self._drift = course.drift
+            self._recordings += (digest,)
+        score = score_tracking(samples, predicted, course)
+        score = replace(score, inside=interval_coverage(fitted, samples, course))
+        return TrackedRun(path.name, samples if is_plotted else samples.head(), course, score)
+
+    def write(self) -> None:
+        """Keep the friction at the end of the last recording."""
+        if self._path is not None and self._drift is not None:
+            from taufit.health.drift import write_drift
+
+            write_drift(self._drift, self._path, recordings=self._recordings)
 
 
 def _show_tracking(tracked: list[TrackedRun], report: Path | None) -> None:
     for run in tracked:
         score = run.score
+        inside = score.mean_inside
+        coverage = "" if inside is None else f"; {100 * inside:.0f} % inside the 95 % interval"
         print(
             f"{run.name}: friction followed, mean nrmse {score.mean_nrmse:.4f}; second half "
-            f"{score.second_half_before:.4f} -> {score.second_half:.4f}"
+            f"{score.second_half_before:.4f} -> {score.second_half:.4f}{coverage}"
         )
     if report is not None:
         print(f"Written: {report}")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from taufit.cli.options import Json
 
 _COST = """The demo takes about half a minute on two idle cores and 28 MB of disk, in {output}/.
 Nothing is downloaded and nothing is opened; a virtual robot controller listens on this computer
@@ -34,6 +37,7 @@ def command(
             "that of --output.",
         ),
     ] = False,
+    as_json: Json = False,
 ) -> None:
     """Run the whole procedure on a simulated robot: inspect, design, simulate, fit, check, report,
     export, payload, contact, and a virtual controller recorded over its network ports.
@@ -43,19 +47,36 @@ def command(
 
     Next: open the report it names in a browser.
     """
-    from taufit.cli.common import headline, plain_console
-    from taufit.core.errors import MissingExtraError
-    from taufit.core.files import write_text
+    from taufit.cli.common import plain_console, print_json, reset_printed_json
 
-    console = plain_console()
     if files:
         from taufit.cli.parts.example_files import write_example_files
 
         folder = Path() if output == Path("demo") else output
         folder.mkdir(parents=True, exist_ok=True)
-        for name, description in write_example_files(folder):
-            console.print(f"{name:<20} {description}")
+        descriptions = dict(write_example_files(folder))
+        if as_json:
+            print_json({"folder": str(folder), "report": None, "files": descriptions})
+            return
+        for name, description in descriptions.items():
+            plain_console().print(f"{name:<20} {description}")
         return
+    with redirect_stdout(sys.stderr) if as_json else nullcontext():
+        _run_steps(output, robot)
+    if as_json:
+        reset_printed_json()
+        titles = {path.name: "" for path in sorted(output.iterdir())}
+        report = str(output / "report.html")
+        print_json({"folder": str(output), "report": report, "files": titles})
+
+
+def _run_steps(output: Path, robot: str) -> None:
+    """Run every step, each after its command."""
+    from taufit.cli.common import headline, plain_console
+    from taufit.core.errors import MissingExtraError
+    from taufit.core.files import write_text
+
+    console = plain_console()
     console.print(_COST.format(output=output))
     output.mkdir(parents=True, exist_ok=True)
     write_text(output / HAND, _HAND)
@@ -81,7 +102,6 @@ def virtual_controller(robot: str) -> Iterator[str | None]:
     """Run a virtual UR controller on free ports; None if this robot or computer cannot."""
     import json
     import subprocess
-    import sys
 
     command = [sys.executable, "-m", "taufit", *serve_arguments(robot), "--seconds", "600"]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)

@@ -99,6 +99,7 @@ def command(
         )
         task = bar.add_task("fitting", total=_PASSES * len(files))
         mounting = None if arm.mounting else mounting_from_recordings(files, cache)
+        arm = arm.select_part(robot, paths, source.topic)
         nominal = arm.read(robot, recorded_mounting=mounting)
         inputs = _provenance(
             cache,

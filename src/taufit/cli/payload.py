@@ -10,7 +10,9 @@ import typer
 
 from taufit.cli.common import print_json, progress
 from taufit.cli.options import (
+    Drift,
     Json,
+    LoadedModel,
     RecordingOptions,
     Report,
     parse_numbers,
@@ -73,6 +75,8 @@ class SettingOptions:
             metavar="FILE",
         ),
     ] = None
+
+    drift: Drift = None
 
     def settings(self) -> PayloadSettings:
         """Convert to payload settings."""
@@ -150,7 +154,6 @@ def command(
 
     from taufit.cli.parts.servo_verbs import payload_servo
     from taufit.model.accuracy_statement import accuracy_to_dict
-    from taufit.model.model_file import read_model
     from taufit.payload import METHODS, identify_payload
     from taufit.servo.model import is_servo_file
 
@@ -163,7 +166,7 @@ def command(
         usage_error("--speed", f"must be positive, got {pace.speed:g}.")
     payload_settings = settings.settings()
     hand.names  # noqa: B018 - wrong usage comes first
-    fitted = read_model(model)
+    fitted = LoadedModel(model, drift=settings.drift).read()
     if settings.at is not None:
         fitted = fitted.with_tip(settings.at)
     loaded_recording = source.read_single(recording)

@@ -10,6 +10,11 @@ from taufit.core.names import renamed_names
 
 if TYPE_CHECKING:
     from taufit.health.cusum import cusum as cusum, cusum_threshold as cusum_threshold
+    from taufit.health.drift import (
+        apply_drift as apply_drift,
+        read_drift as read_drift,
+        write_drift as write_drift,
+    )
     from taufit.health.friction_index import (
         FrictionIndex as FrictionIndex,
         friction_index as friction_index,
@@ -27,6 +32,7 @@ if TYPE_CHECKING:
         write_history as write_history,
     )
     from taufit.health.tracker import (
+        FrictionDrift as FrictionDrift,
         FrictionTracker as FrictionTracker,
         TrackerSettings as TrackerSettings,
         track as track,

@@ -102,16 +102,17 @@ def _statements(result: FrictionIdentification) -> str:
 
 def _figures(result: FrictionIdentification) -> str:
     rms = [f.fit.rms for f in result.joints]
+    low, high = significant(min(rms)), significant(max(rms))
     speeds = np.concatenate([f.fit.tested_speeds for f in result.joints])
     return numbers(
         [
             (
-                f"{significant(min(rms), 2)} to {significant(max(rms), 2)}",
+                low if low == high else f"{low} to {high}",
                 "N m",
-                "RMS residual, best to worst joint",
+                "RMS residual" if low == high else "RMS residual, best to worst joint",
             ),
             (
-                f"{significant(float(speeds.min()), 2)} to {significant(float(speeds.max()), 2)}",
+                f"{significant(float(speeds.min()))} to {significant(float(speeds.max()))}",
                 "rad/s",
                 "tested speeds",
             ),

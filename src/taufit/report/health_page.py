@@ -56,9 +56,10 @@ def health_page(history: History) -> str:
         Section("Temperature of the runs", _temperature(history), f"{len(history.runs)} runs"),
         Section("Runs", _runs(history, report), f"{len(history.runs)} runs"),
     ]
+    days = dict.fromkeys(run.added[:10] for run in (history.runs[0], history.runs[-1]))
     return render_page(
         f"Health of {history.model.robot.name}",
-        f"{len(history.runs)} runs · {history.runs[0].added[:10]} to {history.runs[-1].added[:10]}",
+        f"{len(history.runs)} runs · {' to '.join(days)}",
         sections,
     )
 

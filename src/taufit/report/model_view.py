@@ -70,6 +70,7 @@ def _grade_runs(model: FittedModel, runs: Sequence[ReportRun]) -> Grades | None:
         [run.score for run in graded_runs],
         [recording_evidence(model.robot, run.samples, run.score) for run in graded_runs],
         on_holdout=any(not run.training for run in runs),
+        training=model.training.score,
     )
 
 

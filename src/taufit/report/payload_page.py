@@ -196,7 +196,7 @@ def _parameter_table(result: PayloadRun) -> str:
     rows = [("mass [kg]", data["mass"]["value"], data["mass"]["low"], data["mass"]["high"])]
     com, inertia = data["com"], data["inertia"]
     rows += [
-        (f"centre {axis} [m]", *values)
+        (f"centre {axis} [mm]", *map(_millimetres, values))
         for axis, *values in zip("xyz", com["value"], com["low"], com["high"], strict=True)
     ]
     rows += [
@@ -210,9 +210,25 @@ def _parameter_table(result: PayloadRun) -> str:
         note += "The inertia is mostly the prior shape: it is hardly identifiable from this motion."
     if result.refusal:
         return paragraph(f"The result must not be used: {result.refusal}")
-    shown = [(name, *(Number(x, significant(x, 4)) for x in values)) for name, *values in rows]
+    shown = [
+        (name, *(Number(x, text) for x, text in zip(values, _row_texts(values), strict=True)))
+        for name, *values in rows
+    ]
     header = ("quantity", "value", "low", "high")
     return table(header, shown, text=(0,), name="Payload parameters") + paragraph(note)
+
+
+def _millimetres(length: float | None) -> Any:
+    return None if length is None else 1e3 * length
+
+
+def _row_texts(values: list[float | None]) -> list[str]:
+    """Value and interval with the decimals of the interval's half width."""
+    value, low, high = values
+    if low is None or high is None or not high > low:
+        return [significant(x, 4) for x in (value, low, high)]
+    decimals = decimals_for(0.5 * (high - low), 2)
+    return [fixed(x, decimals) for x in (value, low, high)]
 
 
 def _budget(result: PayloadRun) -> str:

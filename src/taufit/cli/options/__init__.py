@@ -8,7 +8,7 @@ usage (exit code 2), as is everything raised through `usage_error`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -53,6 +53,14 @@ KnownPayload = Annotated[
         "--payload",
         help="Known payload [kg, m in the last link's frame], or file of `payload -o`.",
         metavar="M,CX,CY,CZ|FILE",
+    ),
+]
+Drift = Annotated[
+    Path | None,
+    typer.Option(
+        "--drift",
+        help="Friction tracked last, kept beside the model by `check --track`.",
+        metavar="FILE",
     ),
 ]
 AllowRepeats = Annotated[
@@ -183,6 +191,18 @@ class RobotOptions:
         typer.Option(help="Recorded joints of a whole robot's URDF.", metavar="NAME,.."),
     ] = None
 
+    def select_part(
+        self, name: str, paths: Sequence[Path], topic: str | None = None
+    ) -> RobotOptions:
+        """Options for the part of a whole robot's URDF that recordings name, if none is given."""
+        if self.base or self.tip or self.hold or self.joints:
+            return self
+        if Path(name).suffix.lower() not in (".urdf", ".xacro") or not Path(name).is_file():
+            return self
+        from taufit.cli.parts.robot_part import options_of_part
+
+        return replace(self, **options_of_part(name, paths, topic))
+
     def read(self, name: str, recorded_mounting: str | Sequence[float] | None = None) -> Robot:
         """Read the robot; without --mounting, that of the recording or of the description."""
         from taufit.robot import read_robot
@@ -237,13 +257,18 @@ class LoadedModel:
 
     model: Model
     payload: KnownPayload = None
+    drift: Drift = None
 
-    def read(self) -> FittedModel:
-        """Model of the file, with the known payload."""
+    def read(self, *, with_drift: bool = True) -> FittedModel:
+        """Model of the file, with the friction tracked last and the known payload."""
         from taufit.model.model_file import read_model
         from taufit.model.payload import parse_payload
 
         model = read_model(self.model)
+        if self.drift is not None and with_drift:
+            from taufit.health.drift import apply_drift, read_drift
+
+            model = apply_drift(model, read_drift(self.drift)[0])
         return model if self.payload is None else model.with_payload(parse_payload(self.payload))
 
 

@@ -105,7 +105,8 @@ def payload_servo(path: Path, recording: Path, source: RecordingOptions, as_json
     payload = estimate_payload(model, motions)
     if as_json:
         mass = {"value": payload.mass, "low": payload.low, "high": payload.high}
-        print_json({"mass": mass, "com": None, "inertia": None, "warnings": [_UNPROVEN]})
+        absent = dict.fromkeys(("com", "inertia", "ready_at", "stopped_at"))
+        print_json({"mass": mass, **absent, "history": [], "warnings": [_UNPROVEN]})
         return
     print(
         f"Payload at the tip: {1e3 * payload.mass:.0f} g "

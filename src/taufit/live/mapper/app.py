@@ -13,6 +13,7 @@ from taufit.live.mapper.column_roles import ROLES, Role
 from taufit.live.mapper.mapping_session import ROBOT_SUFFIXES, MappingSession
 from taufit.live.server import Endpoint, application, render_page
 from taufit.recording.quantity import QUANTITIES
+from taufit.report.page import LOGO
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -162,8 +163,8 @@ def _page_body(session: MappingSession) -> str:
     no_map_note = (
         "" if session.table is not None else "<p>The columns of this file are recognised.</p>"
     )
-    return f"""<main><h1>{name}</h1><p class="sub">What are its columns? Three steps: the robot,
-the columns, the fit.</p>
+    return f"""<main><header class="top">{LOGO}<h1>{name}</h1><p class="sub">What are its columns?
+Three steps: the robot, the columns, the fit.</p></header>
 <section aria-labelledby="robot-title"><h2 id="robot-title">1. The robot</h2>
 <div class="row"><label for="robot">Bundled</label><select id="robot"><option value="">choose
 </option></select><label class="drop" id="drop">or drop a description here, or click ({endings})

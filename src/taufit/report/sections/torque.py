@@ -51,7 +51,9 @@ def torque_charts(view: ModelView) -> str:
         ]
         span = _STRIP_RMSE * rmse if rmse > 0.0 else 1.0
         share = float(run.score.measured_nrmse[joint])
-        text = f"RMSE {quantity(rmse, unit)}"
+        # Narrow columns have room for one figure.
+        text = f"RMSE {quantity(rmse, unit)}" if view.joints <= 6 else ""
+        figures = [percent(share), text] if np.isfinite(share) else [text]
         charts.append(
             figure(
                 time if joint == 0 else None,
@@ -60,7 +62,7 @@ def torque_charts(view: ModelView) -> str:
                     Panel(strip, f"res. [{unit}]", (-span, span)),
                 ],
                 caption=view.short_label(joint),
-                note=f"{percent(share)} · {text}" if np.isfinite(share) else text,
+                note=" · ".join(filter(None, figures)),
                 xlabel="time [s]",
                 show_xlabel=False,
                 group="torque",
