@@ -13,8 +13,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from scipy.signal import lfilter
 
 from taufit.contact import ExternalTorqueBlock
+from taufit.contact.external_torque import observer_gain
 from taufit.core.arrays import Array
 from taufit.model.noise_by_state import NoiseByState
 from taufit.payload.filter.causal_lowpass import CausalLowpass
@@ -44,10 +46,12 @@ RIVALS = tuple(
 
 
 def signal_of(felt: ExternalTorqueBlock, rival: Rival, rate_hz: float) -> Array:
-    """External torque behind the detector's own low-pass."""
+    """External torque behind the detector's own low-pass; friction is the model's, as it is."""
+    torque = felt.torque + felt.drift
     if rival.signal == "momentum observer":
-        return np.abs(felt.smooth)
-    return np.abs(CausalLowpass(rate_hz, CUTOFF)(felt.torque))
+        response = -np.expm1(-observer_gain(CUTOFF) / rate_hz)
+        return np.abs(lfilter([response], [1.0, response - 1.0], torque, axis=0))
+    return np.abs(CausalLowpass(rate_hz, CUTOFF)(torque))
 
 
 def levels_of(felt: Sequence[ExternalTorqueBlock], rival: Rival, noise: NoiseByState) -> Array:

@@ -62,7 +62,7 @@ def _bands(words: str, noise: dict[str, Any]) -> Iterator[Row]:
     for name in RUNS:
         for block in external_torque_blocks(model(), stream_of(name), noise[name]):
             valid = (np.arange(len(block)) >= 0.5 * noise[name].rate_hz) & (block.max_excess <= 0)
-            is_inside = np.abs(block.smooth) <= noise[name].band(block.state)
+            is_inside = np.abs(block.smooth) <= noise[name].band(block.state, block.drift_std)
             for state, j in np.ndindex(len(STATES), block.state.shape[1]):
                 bins = valid & (block.state[:, j] == state)
                 cases = (
@@ -83,7 +83,7 @@ def _bands(words: str, noise: dict[str, Any]) -> Iterator[Row]:
                 f"{words}: 95 % band, {state}, {kind}",
                 100.0 * float(cases.mean()),
                 "%",
-                target if words != "without" else "",
+                target,
                 f"{len(cases)} {of}; at most {limit}",
             )
 

@@ -83,7 +83,7 @@ def _bands() -> Iterator[Row]:
     settle = round(0.5 * by_state.rate_hz)
     for k, state in enumerate(STATES):
         held = [
-            (np.abs(f.smooth) <= by_state.band(f.state))[settle:][
+            (np.abs(f.smooth) <= by_state.band(f.state, f.drift_std))[settle:][
                 (f.state[settle:] == k) & (f.max_excess[settle:, None] <= 0.0)
             ]
             for f in felt

@@ -30,7 +30,7 @@ from taufit.robot.inertia import from_pseudo_inertia, pseudo_inertia
 from taufit.signals import Samples
 from taufit.terms.friction import Linear, TemperatureDependent
 
-ARMS, SLOPES, SCATTERED, SAME = 200, 200, 60, 30
+ARMS, SLOPES, SCATTERED, SAME, POOR = 200, 200, 60, 30, 100
 RATE_HZ = 50.0
 SCATTER = 0.02
 RIPPLE = 0.05
@@ -166,6 +166,65 @@ def slopes_by_scatter() -> Iterator[Row]:
             yield Row(f"{words}: error over stated std", size, "", f">= {least}", "at most 1.2")
 
 
+def strokes(
+    rng: np.random.Generator, seconds: float = 20.0, one_way: bool = False
+) -> tuple[np.ndarray, ...]:
+    """Point-to-point motion with pauses; the last joint turns one way only if asked for."""
+    poses, parts = [rng.uniform(-1.0, 1.0, JOINTS)], []
+    while sum(len(part[0]) for part in parts) < seconds * RATE_HZ:
+        goal = rng.uniform(-1.5, 1.5, JOINTS)
+        if one_way:
+            goal[-1] = poses[-1][-1] + rng.uniform(0.3, 1.2)
+        way, length = goal - poses[-1], rng.uniform(1.0, 2.0)
+        s = np.arange(1, round(length * RATE_HZ) + 1)[:, None] / round(length * RATE_HZ)
+        parts.append(
+            [
+                poses[-1] + way * (10 * s**3 - 15 * s**4 + 6 * s**5),
+                way * (30 * s**2 - 60 * s**3 + 30 * s**4) / length,
+                way * (60 * s - 180 * s**2 + 120 * s**3) / length**2,
+            ]
+        )
+        poses.append(goal)
+        rest = np.zeros((round(rng.uniform(0.2, 0.6) * RATE_HZ), JOINTS))
+        parts.append([rest + goal, rest, rest])
+    return tuple(np.concatenate([part[k] for part in parts]) for k in range(3))
+
+
+def poor_training(seed: int, one_way: bool) -> tuple[float, float]:
+    """Of an arm trained on one run of strokes: torque of a new Fourier run inside, relative width.
+
+    Both are of all joints, or of the joint that turned one way and now reverses.
+    """
+    rng = np.random.default_rng((seed, 16))
+    arm = robot()
+    own, waves = truth(arm, rng), rng.uniform(0, 6, JOINTS)
+    model, _ = fitted(arm, own.friction, run(own, rng, strokes(rng, one_way=one_way), waves))
+    other = run(own, rng, motion(rng, 2), waves)
+    prediction = predict_interval(model, other)
+    joints = slice(JOINTS - 1 if one_way else 0, JOINTS)
+    rmse = np.sqrt(np.mean((other.torque - prediction.torque)[:, joints] ** 2, axis=0))
+    width = prediction.half_width[:, joints].mean(axis=0) / (NORMAL_95 * rmse)
+    return float(prediction.inside(other.torque)[:, joints].mean()), float(width.mean())
+
+
+def poor_trainings() -> Iterator[Row]:
+    """Arms trained on point-to-point motion, and with a joint that turns one way."""
+    for words, one_way in (("point-to-point motion", False), ("a one-way joint, reversed", True)):
+        inside, width = np.array([poor_training(700 + k, one_way) for k in range(POOR)]).T
+        share = 100.0 * float(inside.mean())
+        note = f"{POOR} simulated arms; at most 98"
+        yield Row(f"training by {words}: inside", share, "%", ">= 92", note)
+        target = "" if one_way else "<= 1.6"
+        note = "median"
+        yield Row(
+            f"training by {words}: half width over 1.96 rmse",
+            float(np.median(width)),
+            "",
+            target,
+            note,
+        )
+
+
 def spread() -> float:
     """Median over coefficients of the spread of fits to one truth over their stated std."""
     rng = np.random.default_rng(99)
@@ -199,6 +258,7 @@ def rows() -> Iterator[Row]:
     value = spread()
     yield Row("spread over stated standard deviation", value, "", ">= 0.8", note)
     yield Row("spread over stated, at most", value, "", "<= 1.2", note)
+    yield from poor_trainings()
     yield from real()
 
 

@@ -1,8 +1,11 @@
-"""Recordings of a UR10e fitted with the descriptions of other arms: refused, or named?
+"""Recordings fitted with the descriptions of other arms: refused, or named?
 
 Advice is followed to its end: the robot that a refusal names is fitted next, until one is accepted.
+All runs of the UR10e are fitted with five other arms; one run of every other shared set with every
+bundled arm of as many joints.
 
 python -m benchmarks wrong_arm
+python -m benchmarks.accuracy.wrong_arm sets                             advice of every set and arm
 """
 
 from __future__ import annotations
@@ -118,6 +121,32 @@ def followed(
     return name if now.accepted else ""
 
 
+def set_advice() -> Iterator[tuple[str, str, Outcome, str]]:
+    """Set, bundled arm it is fitted with, outcome, and the arm at which its advice ends."""
+    from benchmarks.accuracy.shared_drafts import shared_sets
+    from taufit.robot import bundled_robots, read_robot
+    from taufit.workflow.draft import draft_files, read_with_draft
+
+    arms = {name: read_robot(name) for name in bundled_robots()}
+    seen: set[str] = set()
+    for one in shared_sets():
+        folder = one.files[0].split("/")[0]
+        if folder in seen or folder in ("ur10e", "so101") or not one.robot:
+            continue
+        seen.add(folder)
+        robot = SHARED / folder / one.robot if one.robot.endswith(".urdf") else one.robot
+        result = draft_files([SHARED / file for file in one.files], robot=robot)
+        if result.draft is not None and result.draft.unknowns:
+            page = {**result.draft.page, "rate_hz": one.rate_hz}
+            result = replace(result, draft=replace(result.draft, page=page, unknowns=()))
+        runs = [nameless(recording) for recording in read_with_draft(result)]
+        known: dict[tuple[str, int], Outcome] = {}
+        for name, arm in arms.items():
+            if arm.joints == runs[0].joints:
+                first = known[name, id(runs)] = outcome(arm, runs)
+                yield folder, name, first, followed(first, runs, known)
+
+
 def rows() -> Iterator[Row]:
     """Models of other arms that pass, and of the UR10 that do not."""
     if not RUNS.exists():
@@ -139,9 +168,18 @@ def rows() -> Iterator[Row]:
         note = ", ".join(f"{arm or 'nowhere'} {n}" for arm, n in ends.most_common())
         yield Row(f"UR10e as {name}: advice ends at ur10e or ur10, of {count}", right, "",
                   f">= {count}", note)  # fmt: skip
+    advised = [(one, end) for *_, one, end in set_advice() if one.advised is not None]
+    refused = sum(not end for _, end in advised)
+    note = f"{len(advised)} times an arm was advised"
+    yield Row("other sets: advised arms that are then refused", refused, "", "== 0", note)
 
 
-if __name__ == "__main__":
+if __name__ == "__main__" and sys.argv[1:2] == ["sets"]:
+    for folder, arm, first, end in set_advice():
+        print(
+            folder, arm, first.accepted, *first.kinds, first.advised, "->", end or "-", flush=True
+        )
+elif __name__ == "__main__":
     every = list(recordings())
     seen: dict[tuple[str, int], Outcome] = {}
     for label, robot in described().items():

@@ -1,0 +1,110 @@
+"""Settings of the fit chosen without the arm that they are scored on.
+
+Each setting of ripple, tilt and the choice of linear friction is varied alone on all ten arms of
+`leave_one_arm_out` (the first split of each). For every arm the values with the smallest mean log
+nrmse of the nine other arms are taken together, and all splits of the arm are scored with them:
+that is what the defaults would have been without it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from benchmarks import Row
+from benchmarks.accuracy.leave_one_arm_out import ARM_CASES, nrmse
+from benchmarks.accuracy.real_robots import DATA
+
+SELECTION = "taufit.fitting.selection"
+# Default first.
+SETTINGS: dict[str, tuple[str, str, tuple[Any, ...]]] = {
+    "linear friction below": (f"{SELECTION}.linear_friction", "_MAX_RATIO", (0.95, 0.9, 1.0)),
+    "ripple criterion": (f"{SELECTION}.ripple", "_CRITERION_FACTOR", (1.5, 3.0)),
+    "ripple amplitude": (f"{SELECTION}.prior_scales", "_RIPPLE_SCALE", (0.3, 0.1, 1.0)),
+    "largest ripple": (f"{SELECTION}.prior_scales", "_MAX_RIPPLE_SCALE", (1.0, 0.3, 10.0)),
+    "tilt [rad]": (
+        "taufit.fitting.gravity_tilt",
+        "TILT_STD",
+        (float(np.radians(1.0)), float(np.radians(0.5)), float(np.radians(2.0))),
+    ),
+}
+Values = tuple[tuple[str, Any], ...]
+
+
+def rows() -> Iterator[Row]:
+    if not DATA.is_dir():
+        return
+    table = _Table()
+    for arm in ARM_CASES:
+        values = choose_values(table, arm)
+        score, default = table.score(arm, values), table.score(arm, ())
+        linear = table.score(arm, (), "linear")
+        text = ", ".join(f"{name} {value:.3g}" for name, value in values) or "the defaults"
+        note = f"{text}; defaults {default:.4f}, linear friction {linear:.4f}"
+        label = f"{arm}, settings of the other nine"
+        yield Row(f"{label}, over linear", score / linear, "", "<= 1.03", note)
+        yield Row(f"{label}, over the defaults", score / default, "", "<= 1.03", note)
+
+
+def choose_values(table: _Table, arm: str) -> Values:
+    """Values that differ from the defaults, best on all arms but one."""
+    values = []
+    for name, (_, _, alternatives) in SETTINGS.items():
+        gains = [
+            np.mean(
+                [
+                    np.log(table.choice(other, ((name, value),)) / table.choice(other, ()))
+                    for other in ARM_CASES
+                    if other != arm
+                ]
+            )
+            for value in alternatives[1:]
+        ]
+        if min(gains) < 0.0:
+            values.append((name, alternatives[1 + int(np.argmin(gains))]))
+    return tuple(values)
+
+
+class _Table:
+    """Mean nrmse of the cases of an arm under settings, computed once."""
+
+    def __init__(self) -> None:
+        self._scores: dict[tuple[str, Values, str, int | None], float] = {}
+
+    def choice(self, arm: str, values: Values) -> float:
+        """Value of the first split, on which settings are chosen."""
+        return self.score(arm, values, splits=1)
+
+    def score(
+        self, arm: str, values: Values, friction: str = "auto", splits: int | None = None
+    ) -> float:
+        key = (arm, values, friction, splits)
+        if key not in self._scores:
+            cases = islice(ARM_CASES[arm](), splits)
+            with _settings(dict(values)):
+                scores = [nrmse(case, friction).mean() for case in cases]
+            self._scores[key] = float(np.mean(scores))
+            print(f"  {arm:8} {values} {friction} {self._scores[key]:.4f}", file=sys.stderr)
+        return self._scores[key]
+
+
+@contextmanager
+def _settings(values: Mapping[str, Any]) -> Iterator[None]:
+    """Set constants of the fit for a while."""
+    former = []
+    try:
+        for name, value in values.items():
+            module, constant, _ = SETTINGS[name]
+            owner = importlib.import_module(module)
+            former.append((owner, constant, getattr(owner, constant)))
+            setattr(owner, constant, value)
+        yield
+    finally:
+        for owner, constant, value in former:
+            setattr(owner, constant, value)
