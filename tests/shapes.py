@@ -85,8 +85,10 @@ def _without_items(hint: Any) -> Any:
     origin, parts = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
         return Union[tuple(map(_without_items, parts))]  # noqa: UP007 - made while running
+    if origin is tuple and parts and ... not in parts:
+        return tuple[tuple(map(_without_items, parts))]
     is_container = isinstance(origin, type) and issubclass(origin, Container | Iterable)
-    return origin if is_container and (origin is not tuple or ... in parts) else hint
+    return origin if is_container else hint
 
 
 def _is_left_alone(value: Any) -> bool:
