@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,8 @@ from taufit.workflow import identify
 SEEDS, FIRST_SEED = 20, 900
 GRAVITY = 9.81
 PANDA_PAYLOAD = CarriedPayload.lump(2.02, (0.0, 0.0, 0.157))
-PANDA_POSE = (0.0, -0.3, 0.0, -2.2, 0.0, 1.9, 0.8)
+# The ready pose of the maker: the rectangle around it is within reach.
+PANDA_POSE = (0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,9 @@ def _prepared(arm: str) -> tuple[Preset, Any, Path]:
         recording = preset.twin.run(preset.motion(periods=10), seed=5).recording
         payload = preset.payload
     else:
-        motions = [preset.motion(seed, periods=2) for seed in (5, 6)]
+        # As `payload` advises: the empty robot is recorded in the motion that weighs, too.
+        empty = replace(plan("payload", preset.twin.robot).motion, periods=4)
+        motions = [*(preset.motion(seed, periods=2) for seed in (5, 6)), empty]
         recording = [preset.twin.run(motion, seed=5, rate_hz=200.0).recording for motion in motions]
         payload = PANDA_PAYLOAD
     runs = recording if isinstance(recording, list) else [recording]
