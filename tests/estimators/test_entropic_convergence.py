@@ -104,6 +104,25 @@ def test_what_is_known_of_a_parameter_is_kept_and_not_made_zero():
     assert own.solve(information, problem).values[at] == pytest.approx(4.0, abs=1e-3)
 
 
+@pytest.mark.parametrize("prior_weight", [0.0, 1.0])
+def test_friction_and_offset_stay_below_the_largest_drive_torque(prior_weight):
+    model, _, information, problem = question(1.0, 0.02)
+    levels = [model.layout.index(f"joint_{j + 1}.coulomb") for j in range(model.robot.joints)]
+    offsets = [model.layout.index(f"joint_{j + 1}.offset") for j in range(model.robot.joints)]
+    free = ConsistentSdp(prior_weight=prior_weight).solve(information, problem).values
+    largest = np.full(model.robot.joints, np.inf)
+    # Half of what the data show at one joint, more than they show at another.
+    largest[1], largest[2] = 0.5 * free[levels[1]], 2.0 * free[levels[2]]
+
+    limited = ConsistentSdp(prior_weight=prior_weight, drive_torque=tuple(largest.tolist()))
+    values = limited.solve(information, problem).values
+
+    assert free[levels[1]] > largest[1]
+    assert values[levels[1]] == pytest.approx(largest[1], rel=1e-3)
+    assert np.all(np.abs(values[offsets]) <= largest * (1.0 + 1e-6))
+    assert values[levels[2]] > 0.9 * free[levels[2]]
+
+
 def test_an_arm_far_from_its_description_is_found(data_dir):
     """A UR10e with 2.8 kg in its hand that nobody told: the prior is light, the data are many."""
     folder = data_dir / "ur10e"

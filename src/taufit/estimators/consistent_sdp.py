@@ -33,6 +33,8 @@ class ConsistentSdp:
         speeds: Speed up to which friction of each joint must be dissipative [rad/s]; rated speeds
             by default.
         rising: Whether friction must not decrease with speed up to there.
+        drive_torque: Upper limit of each joint's friction at low speed and offset [N m]; none by
+            default.
         least_noise: Lower limit of each joint's noise [N m]; none by default.
         margin: Smallest eigenvalue of every pseudo-inertia [kg and kg m^2].
         mass, centre, ellipsoid, total_mass: Bounds as for `make_constraints`.
@@ -45,6 +47,7 @@ class ConsistentSdp:
     expected: tuple[float, ...] = ()
     speeds: tuple[float, ...] = ()
     rising: bool = False
+    drive_torque: tuple[float, ...] = ()
     least_noise: tuple[float, ...] = ()
     margin: float = 1e-6
     mass: Mapping[str, tuple[float, float]] = field(default_factory=dict)
@@ -64,6 +67,7 @@ class ConsistentSdp:
             total_mass=self.total_mass,
             speeds=self.speeds,
             rising=self.rising,
+            drive_torque=self.drive_torque,
         )
         warnings: list[str] = []
         settings: dict[str, float] = {}

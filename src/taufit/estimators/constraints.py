@@ -1,7 +1,8 @@
 """Physical and user constraints on parameters, as linear conditions.
 
 Every link's pseudo-inertia P(theta) >= margin 1, further 4 x 4 matrices >= 0 (centres of mass in
-an ellipsoid), and rows G theta >= h (rotor inertia, friction, mass and centre-of-mass boxes).
+an ellipsoid), and rows G theta >= h (rotor inertia, friction, mass and centre-of-mass boxes, upper
+limits of friction and offsets).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from taufit.core.errors import InfeasibleError
 from taufit.core.parameters import PER_LINK, link_name
 from taufit.model.torque_model import TorqueModel
 from taufit.robot.inertia import from_pseudo_inertia, pseudo_inertia
-from taufit.terms import DISSIPATIVE, ParameterLayout, level_columns
+from taufit.terms import CONSTANT, DISSIPATIVE, LEVEL, MEMORY, ParameterLayout, level_columns
 
 # Fractions of the rated speed at which friction must be dissipative: nonlinear viscous friction
 # decreases last at the end, the Stribeck dip is near standstill.
@@ -55,7 +56,7 @@ class Constraints:
         return np.asarray(np.einsum("ci,cimn->cmn", link_values, self.maps) - self.floors)
 
 
-def make_constraints(
+def make_constraints(  # noqa: PLR0913 - one parameter per kind of bound
     model: TorqueModel,
     *,
     margin: float = 0.0,
@@ -65,6 +66,7 @@ def make_constraints(
     total_mass: tuple[float, float] | None = None,
     speeds: Sequence[float] = (),
     rising: bool = False,
+    drive_torque: Sequence[float] = (),
 ) -> Constraints:
     """Constraints of physical consistency and the user's bounds.
 
@@ -81,6 +83,8 @@ def make_constraints(
         speeds: Speed up to which friction must be dissipative, one per joint [rad/s]; rated speeds
             by default.
         rising: Whether friction must not decrease with speed up to there.
+        drive_torque: Largest torque of friction and offset, one per joint [N m]: see
+            `drive_torque_rows`; no limit by default.
     """
     layout, bodies = model.layout, model.robot.bodies
     rows = _LinearInequalities(len(model.names))
@@ -88,6 +92,8 @@ def make_constraints(
         rows.add({int(i): 1.0}, 0.0, f"{model.names[i]} >= 0")
     for entries, label in passivity_rows(model, speeds, rising=rising):
         rows.add(entries, 0.0, label)
+    for joint_rows, largest, label in drive_torque_rows(model, drive_torque):
+        rows.add(joint_rows, -largest, label)
     for name, limits in (mass or {}).items():
         mass_index = layout.link(_link_index(model, name)).start
         rows.between({mass_index: 1.0}, limits, f"mass of {name}")
@@ -211,6 +217,30 @@ def passivity_rows(
                 unique_rows.append(row)
                 entries = {joint_slice.start + k: float(x) for k, x in enumerate(row) if x != 0.0}
                 yield entries, f"friction of joint {joint + 1} at {v:.3g} rad/s {condition_text}"
+
+
+def drive_torque_rows(
+    model: TorqueModel, largest: Sequence[float]
+) -> Iterator[tuple[dict[int, float], float, str]]:
+    """Upper limits of friction at low speed and of the magnitude of the offset, joint by joint.
+
+    All levels and pre-sliding terms of a joint together, and its offset in either direction, are
+    at most `largest`; infinite for no limit.
+    """
+    layout = model.layout
+    is_level = layout.select(lambda parameter: parameter.group in (LEVEL, MEMORY))
+    is_offset = layout.of_kind(CONSTANT)
+    for joint, torque in enumerate(largest):
+        if not np.isfinite(torque):
+            continue
+        is_joint = np.asarray(layout.owner) == joint
+        levels = np.flatnonzero(is_joint & is_level & model.nonnegative)
+        limit = f"of joint {joint + 1} <= {torque:.3g} N m"
+        if len(levels):
+            yield {int(i): -1.0 for i in levels}, torque, f"friction at low speed {limit}"
+        for i in np.flatnonzero(is_joint & is_offset):
+            for sign in (1.0, -1.0):
+                yield {int(i): sign}, torque, f"magnitude of the offset {limit}"
 
 
 def project_to_feasible(

@@ -135,6 +135,10 @@ def _initial_point(
         )
         theta[term_slice] = np.where(np.diag(block) > 0, term_values, 0.0)
         typical = 1.0 / np.maximum(size, 1e-6 * size.max() if size.max() > 0 else 1.0)
+    # Upper limits of sums of terms.
+    for row, bound in zip(limits.matrix, limits.bound, strict=True):
+        if bound < 0.0 and np.all(row <= 0.0) and row @ theta <= bound:
+            theta[row < 0.0] *= 0.5 * bound / (row @ theta)
     single = np.count_nonzero(limits.matrix, axis=1) == 1
     for row, bound in zip(limits.matrix[single], limits.bound[single], strict=True):
         i = int(np.flatnonzero(row)[0])

@@ -233,6 +233,8 @@ def fit(  # noqa: PLR0913 - one parameter per setting
             precision=tuple(precision.tolist()),
             expected=tuple(expected.tolist()),
             speeds=tuple(rated_speed(model, source).tolist()),
+            # A friction test has seen more of friction than this recording.
+            drive_torque=() if friction_prior else tuple(evidence.drive_torque.tolist()),
             least_noise=tuple(minimum_noise.tolist()),
         )
     elif select:
