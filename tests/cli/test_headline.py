@@ -82,14 +82,16 @@ joints:
 
 
 def two_joint_recording(robot, seed: int) -> Recording:
-    """Ten seconds of two joints with friction and noise, from little to most of the torque."""
+    """Ten seconds of two joints with friction and slow noise, from little to most of the torque."""
     rng = np.random.default_rng(seed)
     time = np.arange(0.0, 10.0, 0.01)
     waves = [np.sin(np.outer(time, rng.uniform(1.0, 5.0, 3)) + rng.uniform(0, 6, 3)) for _ in "ab"]
     position = np.column_stack([wave.mean(axis=1) for wave in waves])
     velocity = np.gradient(position, time, axis=0)
     torque = inverse_dynamics(robot, position, velocity, np.gradient(velocity, time, axis=0))
-    noise = rng.uniform(0.01, 1.5) * torque.std(axis=0) * rng.normal(size=torque.shape)
+    slow = np.sin(np.outer(time, rng.uniform(2.0, 9.0, 2)) + rng.uniform(0, 6, 2))
+    noise = rng.uniform(0.1, 1.1) ** 4 * torque.std(axis=0) * slow
+    noise += 0.02 * torque.std(axis=0) * rng.normal(size=torque.shape)
     return Recording(time, position, torque + 0.5 * np.tanh(velocity / 0.05) + noise, velocity)
 
 

@@ -21,8 +21,14 @@ def score(*nrmse: float, **further) -> Score:
     return Score("run", 1000, 10.0, 10.0, 10.0 * e, e, np.ones(3), 0 * e, e, 0.1, **further)
 
 
-def judge(*scores: Score, floor=UNKNOWN, gravity=(0.0, 0.0, 0.0), **further):
-    facts = RecordingEvidence(np.array(floor), np.array(gravity))
+def judge(
+    *scores: Score,
+    floor=UNKNOWN,
+    gravity=(0.0, 0.0, 0.0),
+    rated=(np.inf, np.inf, np.inf),
+    **further,
+):
+    facts = RecordingEvidence(np.array(floor), np.array(gravity), np.array(rated))
     return grade(scores, [facts] * len(scores), on_holdout=True, **further)
 
 
@@ -45,7 +51,7 @@ def test_a_limit_that_is_exceeded_is_printed_with_digits_that_show_it():
 
 
 def test_noise_of_a_joint_does_not_count_against_its_limit():
-    share = np.array([0.0, 0.45, 0.0])
+    share = np.array([0.0, 0.29, 0.0])
     noisy = score(0.02, 0.55, 0.02, noise_share=share)
     assert judge(noisy, gravity=(0.0, 0.4, 0.0)).overall == "usable"
     wrong = score(0.02, 0.7, 0.02, noise_share=share)
@@ -172,3 +178,17 @@ def test_a_joint_that_the_holdout_hardly_loads_is_judged_by_its_training_torque(
     assert judge(quiet, gravity=gravity, training=narrow).overall == "poor"
     unknown = replace(trained, nrmse=np.array([0.1, np.nan, 0.1]))
     assert judge(quiet, gravity=gravity, training=unknown).overall == "poor"
+
+
+def test_an_error_below_the_accuracy_of_a_drive_is_not_poor():
+    """Error 6 N m, of a joint rated for 2100 N m, 1900 N m, or one whose rating is unknown."""
+    gravity = (0.0, 0.9, 0.0)
+    wrong = score(0.1, 0.6, 0.1)
+    large, small = (100.0, 2100.0, 100.0), (100.0, 1900.0, 100.0)
+    assert judge(wrong, gravity=gravity, rated=large).overall == "usable"
+    assert judge(wrong, gravity=gravity, rated=small).overall == "poor"
+    # Torque of unknown gains is in another unit than the rating.
+    gains = Finding("gains_unknown", "warning", "the gains are unknown")
+    assert judge(wrong, gravity=gravity, rated=large, findings=[gains]).overall == "poor"
+    # The mean has no such exception.
+    assert judge(score(0.6, 0.6, 0.6), rated=3 * (1e6,)).overall == "poor"

@@ -92,7 +92,7 @@ def test_standing_joints_are_scored_apart(done):
 
 def test_intervals_that_do_not_hold_are_named_beside_the_grade(done):
     one = replace(done.holdout_scores[0], nrmse=np.full(6, 0.02), moving_nrmse=None)
-    facts = RecordingEvidence(np.full(6, 0.02), np.zeros(6))
+    facts = RecordingEvidence(np.full(6, 0.02), np.zeros(6), np.full(6, np.inf))
     assert grade([one], [facts], on_holdout=True).reasons == ()
     few = replace(one, inside=np.full(6, 0.6))
     judged = grade([few], [facts], on_holdout=True)
