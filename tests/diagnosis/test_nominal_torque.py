@@ -13,7 +13,11 @@ from scipy.optimize import lsq_linear
 import taufit
 from taufit.diagnosis import ContradictionError
 from taufit.diagnosis.hypothesis_test import HypothesisTest
-from taufit.diagnosis.nominal_contradiction import direction_warning, nominal_contradiction
+from taufit.diagnosis.nominal_contradiction import (
+    direction_warning,
+    nominal_contradiction,
+    zero_warning,
+)
 from taufit.diagnosis.nominal_torque import (
     bounded_least_squares,
     gravity_factors,
@@ -167,3 +171,30 @@ def test_bounded_least_squares_is_that_of_scipy(seed):
     expected = lsq_linear(columns, torque, (lower, upper), method="bvls", tol=1e-14).x
     found = bounded_least_squares(columns, torque, lower, upper)
     np.testing.assert_allclose(found, expected, atol=1e-8)
+
+
+@pytest.mark.parametrize(("joint", "angle"), [(1, 10.0), (1, -10.0), (2, 10.0)])
+def test_a_zero_off_by_ten_degrees_is_named_and_a_right_one_is_not(joint, angle):
+    robot = taufit.read_robot("ur10e")
+    recording = clean_run("ur10e", 5)[1]
+    right = evidence(robot, recording)
+    assert zero_warning(right) == []
+    offset = np.radians(angle) * np.eye(robot.joints)[joint]
+    wrong = evidence(robot, replace(recording, position=recording.position + offset))
+    (cause,) = zero_warning(wrong)
+    assert (cause.finding.joint, cause.finding.severity) == (joint + 1, "warning")
+    assert np.degrees(cause.finding.value) == pytest.approx(angle, abs=5.1)
+
+
+def test_a_robot_that_explains_less_than_a_constant_is_the_wrong_one():
+    robot = taufit.read_robot("ur5e")
+    rows = evidence(robot, one_course(robot))
+    signs = sign_evidence(rows)
+    assert np.all(signs.residual[:3] < 0.3)
+    assert nominal_contradiction(rows, signs) is None
+    # A wrist that is not explained is no reason, nor is one of the first joints.
+    for residual in ([0.1, 0.1, 0.1, 9.0, 9.0, 9.0], [0.1, 0.1, 9.0, 0.1, 0.1, 0.1]):
+        assert nominal_contradiction(rows, replace(signs, residual=np.array(residual))) is None
+    wrong = nominal_contradiction(rows, replace(signs, residual=np.array([1.1, 1.2, 0.3, 0, 0, 0])))
+    assert wrong is not None and wrong.finding.kind == "wrong_arm"
+    assert wrong.finding.severity == "error"

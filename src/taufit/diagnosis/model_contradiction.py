@@ -26,6 +26,7 @@ from taufit.diagnosis.nominal_contradiction import (
     direction_warning,
     nominal_contradiction,
     torque_sign_cause,
+    zero_warning,
 )
 from taufit.diagnosis.nominal_torque import sign_evidence
 from taufit.diagnosis.other_robots import likely_other_robot, robot_from_short_motion
@@ -74,7 +75,11 @@ def find_model_contradiction(
     lag = delay_finding(evidence)
     if lag is not None:
         return [Cause(lag)]
-    return _other_robot_warning(evidence) or direction_warning(evidence, signs)
+    return (
+        _other_robot_warning(evidence)
+        or zero_warning(evidence)
+        or direction_warning(evidence, signs)
+    )
 
 
 def _suspicious_cause(

@@ -53,11 +53,14 @@ class SignEvidence:
             motion does not decide; per joint.
         odds: Twice the log odds of the other sign, per joint.
         tilt_ratio: Median residual with declared gravity over that with gravity from anywhere.
+        residual: Residual of the nominal robot over the standard deviation of torque, with the
+            better sign, per joint; nan where the torque does not vary.
     """
 
     decided: Int[Array, " j"]
     odds: Float[Array, " j"]
     tilt_ratio: float
+    residual: Float[Array, " j"]
 
     @property
     def reversed_joints(self) -> list[int]:
@@ -89,7 +92,8 @@ def sign_evidence(
     tilt_ratio = float(np.nanmedian(residual_ratio)) if np.isfinite(residual_ratio).any() else 1.0
     first, second = declared.decide(), anywhere.decide()
     contradicted = (second > 0) | ((second == 0) & (tilt_ratio > _MAX_TILT_RATIO))
-    return SignEvidence(np.where((first < 0) & contradicted, 0, first), declared.odds, tilt_ratio)
+    decided = np.where((first < 0) & contradicted, 0, first)
+    return SignEvidence(decided, declared.odds, tilt_ratio, declared.residual)
 
 
 def shows_nominal_gravity(evidence: HypothesisTest) -> bool:
