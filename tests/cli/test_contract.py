@@ -266,10 +266,12 @@ def test_further_verbs_print_what_the_schema_says(capsys, folder, tmp_path):
         assert len(answer(capsys, "contact", model, run_file)["threshold"]) == 6
         assert answer(capsys, "open", "run.csv", "--seconds", "0.1")["file"] == "run.csv"
         assert "run.parquet" in answer(capsys, "demo", "--files")["files"]
-    # `weigh` needs a robot: what it prints of an estimate.
+    # `weigh` needs a robot (tests/live/test_weigh.py): what it prints of an estimate.
     recording = taufit.read_recording(run_file)
     estimate = taufit.identify_payload(taufit.read_model(model), recording)
-    weigh._report(estimate.estimate, True, None, 3.0, "", PayloadSettings(), tmp_path, True)
+    weigh._report(
+        estimate.estimate, True, None, (3.0, ""), PayloadSettings(), tmp_path, True, model
+    )
     assert not parse_output("weigh", capsys.readouterr().out)["set"]
 
 

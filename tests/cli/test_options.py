@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from taufit.cli import options
 from taufit.cli.app import VERBS, typer_app
 from taufit.cli.options.option_groups import FormerName, flatten_options
+from taufit.cli.parts.existing_outputs import existing_outputs, require_replaceable_outputs
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,3 +114,23 @@ def test_the_value_of_an_earlier_spelling_arrives_with_a_message(capsys):
     app(args=[], standalone_mode=False)
     assert received == [("current", True), ("torque", False), ("raw", False)]
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("option", ["output", "report", "csv", "record"])
+def test_an_existing_output_is_replaced_after_a_question_or_with_a_note(
+    option, tmp_path, monkeypatch, capsys
+):
+    file = tmp_path / "model.json"
+    with existing_outputs(overwrite=False):
+        require_replaceable_outputs({option: file})
+        file.write_text("earlier")
+        assert not capsys.readouterr().err
+        require_replaceable_outputs({option: file})
+        assert f"{file} exists and will be replaced" in capsys.readouterr().err
+        monkeypatch.setattr("taufit.cli.parts.existing_outputs._is_interactive", lambda: True)
+        monkeypatch.setattr("typer.confirm", lambda *_, **__: False)
+        with pytest.raises(typer.BadParameter, match="was kept"):
+            require_replaceable_outputs({option: file})
+    with existing_outputs(overwrite=True):
+        require_replaceable_outputs({option: file})
+    assert not capsys.readouterr().err

@@ -78,7 +78,7 @@ def test_free_runs_alone_say_what_can_be_found_and_are_stored(files):
 
 def test_words_say_what_was_found(files):
     done = run(files / "model.json", files / "free52.parquet")
-    assert done.exit_code == 0 and "false alarms per hour" in done.output
+    assert done.exit_code == 0 and "1 false alarm per hour" in done.output
 
 
 def graded(bench, path, word, unexplained):
@@ -100,12 +100,12 @@ def test_the_first_line_says_whose_model_it_is_and_its_grade(files, bench):
 def test_a_poor_model_states_a_rate_only_where_it_was_measured(files, bench):
     model = graded(bench, files / "poor.json", "poor", 0.6)
     done = run(model, files / "free52.parquet")
-    assert "poor, 60.0 %" in done.output and "false alarms per hour" not in done.output
+    assert "poor, 60.0 %" in done.output and "false alarm per hour" not in done.output
     assert "no rate of false alarms is stated" in " ".join(done.output.split())
     page = files / "poor.html"
     told = json.loads(run(model, files / "free52.parquet", "--json", "--report", page).stdout)
     assert told["false_alarms_per_hour"] is None
-    assert "false alarms per hour" not in page.read_text(encoding="utf-8")
+    assert "false alarm per hour" not in page.read_text(encoding="utf-8")
     free = "--contact-free", files / "free51.parquet"
     told = json.loads(run(model, files / "free52.parquet", *free, "--json").stdout)
     assert told["false_alarms_per_hour"] == 1.0

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.output_json import parse_output
 
+import taufit
+from taufit.cli import main
 from taufit.core.errors import WireError
+from taufit.excitation import plan
 from taufit.live.weighing import controller_payload, set_controller_payload
 from taufit.payload.controller_commands import FlangePayload
 from taufit.robot import read_robot
-from taufit.sim import Twin, random_fourier, read_preset, typical_rotor
+from taufit.sim import CarriedPayload, Twin, random_fourier, read_preset, typical_rotor
 from taufit.virtual.controllers import RepeatingRobot, UrController, VirtualFranka, VirtualUr
 from taufit.wire.franka import FrankaState, load_request, read_load_request
 from taufit.wire.source import SampleBlock, newest_block
@@ -61,3 +65,26 @@ def test_a_controller_that_keeps_another_payload_is_an_error(monkeypatch):
     monkeypatch.setattr("taufit.live.weighing._READ_BACK_S", 0.05)
     with pytest.raises(WireError, match=r"holds 0\.000 kg"):
         set_controller_payload(Deaf("nowhere"), PART)
+
+
+def test_the_command_weighs_sets_the_load_and_prints_json_of_the_schema(tmp_path, capsys):
+    twin = read_preset("franka").twin
+    runs = [
+        twin.run(read_preset("franka").motion(seed, periods=1), seed=5, rate_hz=200.0).recording
+        for seed in (5, 6)
+    ]
+    model = tmp_path / "panda.json"
+    taufit.write_model(taufit.identify(twin.robot, runs).model, model)
+    part = CarriedPayload.lump(6.0, (0.0, 0.0, 0.15))
+    moving = RepeatingRobot(twin, plan("payload", twin.robot).motion, 1000.0, payload=(part,))
+    with VirtualFranka(moving, port=0, pace=3.0) as robot:
+        words = ["--yes", "--json", "--accuracy", "0.2", "-o", str(tmp_path / "run.parquet")]
+        with pytest.raises(SystemExit) as stop:
+            main(["weigh", f"franka:127.0.0.1:{robot.port}", str(model), *words])
+        assert not stop.value.code
+        held = robot.load["m_load"][0]
+    result = parse_output("weigh", capsys.readouterr().out)
+    assert result["accurate"] and result["set"]
+    assert result["mass"]["low"] < 6.0 < result["mass"]["high"]
+    assert result["read_back"]["mass"] == pytest.approx(held, abs=1e-3)
+    assert len(taufit.read_recording(tmp_path / "run.parquet")) > 1000

@@ -154,7 +154,7 @@ def test_bad_yaml_is_refused_with_a_reason(text, says):
         ("cut.urdf", GOOD[:900], "not complete"),
         ("table.yaml", YAML["text in the table"][0], "a of joint 2"),
         ("binary.urdf", "\udcff\udcfe", "UTF-8"),
-        ("robot.step", "x", ".urdf, .xacro or .yaml"),
+        ("robot.step", "x", ".urdf, .xacro, .xml (MJCF) or .yaml"),
     ],
 )
 def test_the_command_line_says_it_in_one_line_and_exits_with_1(

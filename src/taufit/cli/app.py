@@ -49,7 +49,7 @@ _COMMANDS = {
         "fit": "Fit a dynamic model to recorded motion and torque",
         "servo": "Identify an arm without torque sensors from its commands",
         "check": "Test a fitted model on further recordings",
-        "export": "Write a fitted model as URDF, MJCF, JSON, C or FMU",
+        "export": "Write a fitted model as URDF, MJCF, SDF, C, FMU, CasADi, ROS 2",
         "report": "Write an HTML page about a fitted model",
     },
     "Use": {

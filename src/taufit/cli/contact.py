@@ -210,6 +210,7 @@ def _noise_to_dict(noise: NoiseByState) -> dict[str, Any]:
 
 def _show_sensitivity(accuracy: str, data: dict[str, Any], output: Path | None) -> None:
     from taufit.cli.common import plain_console
+    from taufit.contact.settings import alarm_rate_text
 
     console = plain_console()
     steps = "  ".join(f"{x:.2g}" for x in data["threshold"])
@@ -218,8 +219,9 @@ def _show_sensitivity(accuracy: str, data: dict[str, Any], output: Path | None) 
         f"Smallest step of external torque found within 0.2 s in fast motion, joint by joint: "
         f"{steps} N m.",
         f"{data['pulses']['text']}.",
-        f"{data['false_alarms_per_hour']:g} false alarms per hour, extrapolated from "
-        f"{data['rests_on_minutes']:.1f} contact-free minutes of {data['free_runs']} recordings.",
+        f"{alarm_rate_text(data['false_alarms_per_hour'])}, extrapolated from "
+        f"{data['rests_on_minutes']:.1f} contact-free minutes of {data['free_runs']} "
+        f"recording{'' if data['free_runs'] == 1 else 's'}.",
     ]
     if output is not None:
         lines.append(f"Written: {output}")
@@ -232,12 +234,13 @@ def _show(
     result: ContactRun, fitted: FittedModel, report: Path | None, output: Path | None
 ) -> None:
     from taufit.cli.common import plain_console
+    from taufit.contact.settings import alarm_rate_text
     from taufit.model.accuracy_statement import accuracy_statement
 
     console = plain_console()
     rate = result.alarms_per_hour
     count = len(result.contacts)
-    rate_text = "" if rate is None else f", at {rate:g} false alarms per hour"
+    rate_text = "" if rate is None else f", at {alarm_rate_text(rate)}"
     lines = [
         accuracy_statement(fitted),
         f"{count or 'No'} contact{'' if count == 1 else 's'} in {result.seconds:.1f} s of "

@@ -22,7 +22,7 @@ class ArmOptions:
 
     robot: Annotated[
         str | None,
-        typer.Option("--robot", help="Bundled name, .urdf or .yaml; joints are put in its order."),
+        typer.Option("--robot", help="Bundled name or file; joints are put in its order."),
     ] = None
     mounting: Annotated[
         str | None,

@@ -26,7 +26,10 @@ _HAND = """pushes:
 
 def command(
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="Folder for everything the demo writes.")
+        Path,
+        typer.Option(
+            "--output", "-o", help="Folder for everything the demo writes.", metavar="FOLDER"
+        ),
     ] = Path("demo"),
     robot: Annotated[str, typer.Option(help="Bundled robot with six joints or more.")] = "ur10",
     files: Annotated[

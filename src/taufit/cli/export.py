@@ -98,7 +98,7 @@ def command(
     recordings: RecordingOptions = RecordingOptions(),
     as_json: Json = False,
 ) -> None:
-    """Write a fitted model as URDF, MJCF, JSON, C or FMU.
+    """Write a fitted model as URDF, MJCF, SDF, C, FMU, CasADi, ROS 2 package or JSON.
 
     The original URDF is kept except for inertials and friction. If a format lacks terms of the
     model (URDF has neither rotor inertia nor offsets), its terms are refitted to the training data

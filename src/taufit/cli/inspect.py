@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 def command(
     robot_options: RobotOptions,
     robot: Annotated[
-        str | None, typer.Argument(help="Bundled name, .urdf, .xacro or .yaml; none lists them.")
+        str | None,
+        typer.Argument(help="Bundled name, .urdf, .xacro, .xml (MJCF) or .yaml; none: list."),
     ] = None,
     friction: Annotated[str, typer.Option(help="Friction model to include.")] = "none",
     no_offset: Annotated[

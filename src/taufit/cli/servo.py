@@ -43,7 +43,10 @@ class ServoOptions:
     ] = None
     stage: Annotated[
         str | None,
-        typer.Option(help="Stage in place of the choice by left-out runs: linear, ..."),
+        typer.Option(
+            help="Stage: linear, roll-outs or roll-outs with acceleration limit; default by "
+            "left-out runs."
+        ),
     ] = None
 
     def floor_value(self) -> str | float | None:

@@ -88,16 +88,14 @@ def command(  # noqa: PLR0913 - one parameter per option
         return watches[-1].add
 
     weigh = _weigh_on_ur if address.kind == "ur" else _weigh_on_franka
-    seconds_used, reason = weigh(
-        address, port_numbers, fitted, motion, play, seconds, output, watch
-    )
+    ending = weigh(address, port_numbers, fitted, motion, play, seconds, output, watch)
     if not watches:
         raise typer.Exit(1)
     estimate, accurate = watches[-1].estimate(), watches[-1].is_accurate
     held = None
     if accurate and not keep:
         held = _set(address, port_numbers, fitted, estimate, play.yes)
-    _report(estimate, accurate, held, seconds_used, reason, settings, output, as_json)
+    _report(estimate, accurate, held, ending, settings, output, as_json, model)
     if not accurate:
         raise typer.Exit(1)
 
@@ -210,12 +208,13 @@ def _report(
     estimate: PayloadEstimate,
     accurate: bool,
     held: ControllerPayload | None,
-    seconds: float,
-    reason: str,
+    ending: tuple[float, str],
     settings: PayloadSettings,
     output: Path,
     as_json: bool,
+    model: Path,
 ) -> None:
+    seconds, reason = ending
     if as_json:
         print_json(
             {
@@ -245,4 +244,5 @@ def _report(
     elif held is not None:
         print(f"Set at the controller and read back: {held.mass:.3f} kg")
     print(f"Written: {output}")
-    print(next_step("check", "model.json", output, "--payload", f"{estimate.mass:.3f},0,0,0"))
+    payload = ",".join(f"{x:.4g}" for x in (estimate.mass, *estimate.centre))
+    print(next_step("check", model, output, "--payload", payload))

@@ -16,7 +16,7 @@ from taufit.contact.contact import Contact, ContactEvent, ContactReading
 from taufit.contact.contact_detector import ContactDetector
 from taufit.contact.external_torque import ExternalTorque, ExternalTorqueBlock
 from taufit.contact.regime_noise import default_noise, learn_contact_free_noise
-from taufit.contact.settings import ContactSettings
+from taufit.contact.settings import ContactSettings, alarm_rate_text
 from taufit.core.arrays import Array, Float, Int
 from taufit.core.errors import RecordingError
 from taufit.model.accuracy_statement import has_alarm_rate
@@ -272,7 +272,7 @@ def _warnings(model: FittedModel, detector: ContactDetector, source: Stream) -> 
         )
     elif noise.tail is not None and noise.tail.minutes < 60.0 / detector.settings.alarms_per_hour:
         out.append(
-            f"{detector.settings.alarms_per_hour:g} false alarms per hour are extrapolated from "
+            f"{alarm_rate_text(detector.settings.alarms_per_hour)}: extrapolated from "
             f"{noise.tail.minutes:.1f} contact-free minutes: record more of the robot's own work "
             "to be sure."
         )

@@ -49,7 +49,7 @@ class ContactSettings:
     def __post_init__(self) -> None:
         if not 1e-4 <= self.alarms_per_hour <= 3600.0:
             raise TaufitError(
-                f"a rate of {self.alarms_per_hour:g} false alarms per hour cannot be kept; "
+                f"a rate of {alarm_rate_text(self.alarms_per_hour)} cannot be kept; "
                 "choose between 0.0001 and 3600."
             )
         if len(self.tool) != 3:
@@ -64,3 +64,8 @@ class ContactSettings:
         ):
             if not getattr(self, name) > 0.0:
                 raise TaufitError(f"contact setting {name} is positive, not {getattr(self, name)}.")
+
+
+def alarm_rate_text(rate: float) -> str:
+    """False alarm rate in words, with the noun in singular for one."""
+    return f"{rate:g} false alarm{'' if rate == 1.0 else 's'} per hour"

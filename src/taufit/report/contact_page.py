@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from taufit.contact import Contact, ContactRun
+from taufit.contact.settings import alarm_rate_text
 from taufit.core.number_text import fixed, quantity, significant
 from taufit.core.statistics import NORMAL_95
 from taufit.model.accuracy_statement import accuracy_statement
@@ -108,7 +109,7 @@ def _statements(result: ContactRun, model: FittedModel) -> str:
     alarms = statement(
         "model" if tail is not None and tail.minutes >= 10.0 else "warn",
         "False alarms",
-        f"{rate:g} false alarm{'' if rate == 1.0 else 's'} per hour",
+        alarm_rate_text(rate),
         ", extrapolated",
         detail=[data, accuracy],
     )

@@ -109,7 +109,7 @@ def _read_description(
         text = _read_text(path)
     else:
         raise RobotError(
-            f"{name}: a robot is read from .urdf, .xacro or .yaml, not from {suffix}. "
+            f"{name}: a robot is read from .urdf, .xacro, .xml (MJCF) or .yaml, not from {suffix}. "
             f"Bundled are {', '.join(bundled_robots())}."
         )
     if base is not None or tip is not None or held or joints:
@@ -128,8 +128,8 @@ def _text_of_bundle(name: str) -> str:
     similar = difflib.get_close_matches(name.lower(), bundled, n=1)
     hint = f" Did you mean {similar[0]!r}?" if similar else ""
     raise RobotError(
-        f"{name!r} is neither a bundled robot nor a file ending in .urdf, .xacro or .yaml."
-        f"{hint} Bundled are {', '.join(bundled)}."
+        f"{name!r} is neither a bundled robot nor a file ending in .urdf, .xacro, .xml "
+        f"(MJCF) or .yaml.{hint} Bundled are {', '.join(bundled)}."
     )
 
 

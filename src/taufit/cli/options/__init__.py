@@ -44,7 +44,7 @@ Ports = Annotated[
     str, typer.Option(help="Ports of a virtual controller: rtde=N,secondary=N,dashboard=N.")
 ]
 RobotName = Annotated[
-    str, typer.Argument(help="Bundled name, .urdf, .xacro or .yaml.", metavar="ROBOT")
+    str, typer.Argument(help="Bundled name, .urdf, .xacro, .xml (MJCF) or .yaml.", metavar="ROBOT")
 ]
 Model = Annotated[Path, typer.Argument(help="Model file of `taufit fit`.", metavar="MODEL")]
 KnownPayload = Annotated[

@@ -17,7 +17,9 @@ _METAVARS_BY_NAME = {"_hz": "HZ", "_deg": "DEG", "_std": "STD", "seconds": "S", 
                      "start": "DEG,..", "speeds": "DEG/S,..", "wall": "NX,NY,NZ,D",
                      "torque_noise": "NM,..", "joint_harmonics": "N,..", "bind": "ADDRESS",
                      "ports": "NAME=N,..", "contact_point": "X,Y,Z", "floor": "HEIGHT",
-                     "mass": "KG"}  # fmt: skip
+                     "mass": "KG", "acceleration": "RAD/S^2", "jerk": "RAD/S^3",
+                     "tip_speed": "M/S", "clearance": "M", "radius": "M", "part_size": "M",
+                     "warm_up": "MIN", "rest": "S", "payload": "KG"}  # fmt: skip
 # Options outside all groups that say where results go; others are "Options".
 _OUTPUTS = ("output", "report", "as_json", "help", "json")
 _METAVARS_BY_TYPE = {int: "N", float: "X", str: "NAME", Path: "FILE"}

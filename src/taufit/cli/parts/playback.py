@@ -48,7 +48,7 @@ class PlayOptions:
         str,
         typer.Option(
             help="Topic of the trajectory controller, for ros2.",
-            show_default="that of joint_trajectory_controller",
+            show_default="of joint_trajectory_controller",
         ),
     ] = "/joint_trajectory_controller/joint_trajectory"
     yes: Annotated[bool, typer.Option("--yes", help="Move the robot without asking.")] = False
