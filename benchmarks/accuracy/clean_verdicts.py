@@ -143,14 +143,14 @@ def sign_alarms(arms: tuple[str, ...] = tuple(ARMS)) -> tuple[list[str], int]:
     for name in arms:
         arm = recorded_arm(name)
         samples = condition(arm.training, cutoff_hz=arm.cutoff_hz)
-        for variant, robot in _descriptions(arm.robot, name):
+        for variant, robot in descriptions(arm.robot, name):
             joints = sign_evidence(HypothesisTest(robot, samples)).reversed_joints
             alarms += [f"{name} {variant} joint {j + 1}" for j in joints]
             total += robot.joints
     return alarms, total
 
 
-def _descriptions(robot: Robot, name: str) -> Iterator[tuple[str, Robot]]:
+def descriptions(robot: Robot, name: str) -> Iterator[tuple[str, Robot]]:
     """The robot as described, with other masses, and in other mountings."""
     rng = np.random.default_rng([*name.encode()])
     yield "as described", robot
