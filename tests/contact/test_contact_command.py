@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -12,6 +14,7 @@ from taufit.cli.app import typer_app
 from taufit.model import read_model, write_model
 from taufit.model.training_record import ModelAccuracy
 from taufit.recording import write_recording
+from taufit.report.contact_page import _start_notes
 from taufit.sim import HandPush, random_fourier
 
 
@@ -117,3 +120,17 @@ def test_a_poor_model_states_a_rate_only_where_it_was_measured(files, bench):
 def test_wrong_usage_is_told(files, words):
     recording = () if not words else (files / "free52.parquet",)
     assert run(files / "model.json", *recording, *words).exit_code == 2
+
+
+@pytest.mark.unchecked
+def test_evidence_of_a_start_from_rest_is_explained_on_the_page():
+    standing = np.array([[3, 3], [4, 4], [0, 1]])
+    run_at_rest = {"time": np.arange(3.0), "state": standing, "threshold": 60.0, "contacts": ()}
+    for evidence, has_note in (([90, 0, 0], True), ([0, 0, 90], False), ([0, 50, 0], False)):
+        result = SimpleNamespace(**run_at_rest, evidence=np.array(evidence))
+        assert bool(_start_notes(result)) == has_note
+    contact = SimpleNamespace(start_time=0.0, end_time=0.5)
+    result = SimpleNamespace(
+        **run_at_rest | {"contacts": (contact,)}, evidence=np.array([90, 0, 0])
+    )
+    assert not _start_notes(result)

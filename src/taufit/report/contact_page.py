@@ -71,6 +71,7 @@ def contact_page(result: ContactRun, model: FittedModel, source: str = "") -> st
         ),
     ]
     notes = [f"{fixed(e.time, 2)} s: {e.kind}: {e.text}" for e in result.events if not e.contact]
+    notes += _start_notes(result)
     sections.append(Section("Notes", bullets([*notes, *result.warnings, _SAFETY_NOTE])))
     subtitle = " · ".join(x for x in (source, f"{fixed(result.seconds, 1)} s") if x)
     return render_page(f"Contacts of {model.robot.name}", subtitle, sections)
@@ -232,6 +233,16 @@ def _torque_charts(result: ContactRun, model: FittedModel) -> list[str]:
             )
         )
     return charts
+
+
+def _start_notes(result: ContactRun) -> list[str]:
+    """Reason of evidence above the threshold without a contact: torque before a start from rest."""
+    standing = (result.state >= STATES.index("standing")).all(1)
+    for start, end, _ in _marks(result):
+        standing &= (result.time < start) | (result.time > end)
+    is_above = bool(np.any(result.evidence[standing] > result.threshold))
+    text = "Evidence above the line while all joints stand is the torque of a start: no contact."
+    return [text] if is_above else []
 
 
 def _evidence_chart(result: ContactRun) -> str:

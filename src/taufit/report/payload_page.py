@@ -19,6 +19,7 @@ from taufit.report.page import (
     Section,
     bullets,
     code_block,
+    count_text,
     numbers,
     paragraph,
     render_page,
@@ -79,7 +80,7 @@ def payload_page(result: PayloadRun, model: FittedModel, source: str = "") -> st
     if result.events or result.warnings:
         lines = [f"{fixed(event.time, 2)} s: {event.text}" for event in result.events]
         notes = list(dict.fromkeys([*lines, *result.warnings]))
-        sections.append(Section("Notes", bullets(notes), f"{len(notes)} remarks"))
+        sections.append(Section("Notes", bullets(notes), count_text(len(notes), "remark")))
     subtitle = " · ".join(x for x in (source, f"method {result.method}") if x)
     return render_page(f"Payload of {model.robot.name}", subtitle, sections)
 

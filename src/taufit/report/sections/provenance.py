@@ -10,7 +10,7 @@ import numpy as np
 from taufit.core.number_text import fixed, significant
 from taufit.model.record_file import provenance_to_dict
 from taufit.report.model_view import ModelView
-from taufit.report.page import Section, bullets, code_block, paragraph
+from taufit.report.page import Section, bullets, code_block, count_text, paragraph
 
 
 def provenance(view: ModelView) -> Section:
@@ -50,5 +50,5 @@ def recordings(view: ModelView) -> Section | None:
         remarks += len(findings)
         if findings:
             out.append(bullets(findings))
-    gist = f"{len(view.runs)} recordings, {remarks} remarks"
+    gist = f"{count_text(len(view.runs), 'recording')}, {count_text(remarks, 'remark')}"
     return Section("Recordings", "".join(out), gist)
