@@ -77,14 +77,14 @@ def test_a_holdout_that_the_fit_has_seen_is_refused(folder, capsys, tmp_path):
 
 
 def test_a_refused_fit_that_is_forced_fails_with_table_and_report(folder, capsys, tmp_path):
-    """Shuffled torque: no robot explains it, so the fit itself would be refused."""
+    """Shuffled torque: no robot explains it, so the input is refused."""
     recording = taufit.read_recording(folder / "run.parquet")
     order = np.random.default_rng(1).permutation(len(recording))
     shuffled, page = tmp_path / "shuffled.parquet", tmp_path / "page.html"
     taufit.write_recording(replace(recording, signal=recording.signal[order]), shuffled)
     fit = ["fit", "ur3", shuffled, "--friction", "linear", "--estimator", "wls", "--holdout", "30%",
            "-o", tmp_path / "model.json", "--report", page]  # fmt: skip
-    assert run(capsys, *fit)[0] == 1 and not page.exists()
+    assert run(capsys, *fit)[0] == 3 and not page.exists()
     _, out, _ = run(capsys, *fit, "--ignore-contradictions")
     assert out.startswith("FAIL (poor)") and "nrmse per joint" in out
     assert "FAIL (poor)" in page.read_text()

@@ -40,8 +40,8 @@ _BASE_JOINTS = 3
 _DOUBTFUL_TILT_RATIO, _MAX_TILT_RATIO = 1.3, 1.8
 
 # Residual of the nominal robot over the standard deviation of torque, median over the first joints,
-# above which it explains less than a constant: no chosen limit. The right robots of ten shared
-# recordings have 0.01 to 0.35.
+# above which it explains less than a constant. Set with ten shared recordings in view, whose right
+# robots have 0.01 to 0.35.
 _MAX_RESIDUAL = 1.0
 
 # Step of the search for a joint zero [rad]; odds (twice the logarithm) of the nominal robot from
@@ -77,8 +77,8 @@ def _unlike_robot_cause(signs: SignEvidence) -> Cause | None:
     message = (
         "the described robot explains nothing of the torque of its first joints, even with masses "
         f"of 0.4 to 2.5 times the nominal ones: it leaves {np.median(residual):.1f} times the "
-        "torque's standard deviation. Is it the right robot, and are the order of the joints and "
-        "their zeros right?"
+        "torque's standard deviation. Is it the right robot, are the order of the joints and their "
+        "zeros right, and has it springs (`--term spring`)?"
     )
     return Cause(Finding("wrong_arm", "error", message, value=float(np.median(residual))))
 

@@ -217,6 +217,9 @@ def diagnose(request: FitRequest, data: TrainingData, state: FitState) -> FitSta
     evidence = HypothesisTest(robot, excerpt) if len(excerpt) else None
     channel_causes = [Cause(finding) for finding in channels]
     causes = sample_causes(robot, data.recordings, excerpt, channel_causes, evidence, source)
+    if request.terms:
+        # The nominal robot has none of the declared terms, so what it leaves says nothing.
+        causes = [c for c in causes if c.finding.kind != "wrong_arm" or c.correction is not None]
     raise_on_contradiction(causes, request.ignore_contradictions)
     findings = [*channels, *(cause.finding for cause in causes), *data.findings]
     load = _find_undescribed_load(data, evidence, findings)

@@ -67,6 +67,8 @@ _RIPPLE_SCALE, _NU_RIPPLE, _MAX_RIPPLE_SCALE = 0.3, 2.0, 1.0
 # motion shows only a part of pre-sliding terms wider than itself. A limit of 1 costs 6 to 12 % on
 # the Panda (all splits); 1.5 costs nothing on the ten shared arms, on which it was chosen.
 _LARGEST_LEVEL = 1.5
+# Smallest upper limit [N m], so that an arm without friction leaves room inside the constraints.
+_SMALLEST_LIMIT = 0.01
 # Iterations of the fixed point; constant, since a stopping rule would depend on rounding.
 _ROUNDS = 25
 
@@ -148,7 +150,8 @@ def _largest_drive_torque(search: EvidenceMaximisation) -> Float[Array, " j"]:
     largest = np.max(np.where(rows.keep, drive_torque, 0.0), axis=0)
     coupling = search.model.robot.drives.coupling
     is_coupled = np.any((coupling != 0.0) & ~np.eye(len(coupling), dtype=bool), axis=0)
-    return np.where(is_coupled | (largest == 0.0), np.inf, _LARGEST_LEVEL * largest)
+    limit = np.maximum(_LARGEST_LEVEL * largest, _SMALLEST_LIMIT)
+    return np.where(is_coupled | (largest == 0.0), np.inf, limit)
 
 
 def maximise_evidence(
