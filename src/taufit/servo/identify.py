@@ -213,7 +213,7 @@ def _model(
     estimate: ServoEstimate,
     training: Sequence[CommandedMotion],
 ) -> ServoModel:
-    covariance = estimate.fit.covariance(estimate.run)
+    runs, prior = estimate.fit.run_covariance(estimate.run), estimate.fit.prior_covariance()
     record = {
         "files": [m.name for m in training],
         "seconds": float(sum(m.seconds for m in training)),
@@ -230,23 +230,29 @@ def _model(
         estimate.servo,
         estimate.floor,
         point,
-        servo_values(robot, estimate, covariance),
-        covariance,
+        servo_values(robot, estimate, np.diag(runs), np.diag(prior)),
+        runs + prior,
         jump,
         record,
     )
 
 
 def servo_values(
-    robot: Robot, estimate: ServoEstimate, covariance: Float[Array, "p p"]
+    robot: Robot,
+    estimate: ServoEstimate,
+    run_variance: Float[Array, " p"],
+    prior_variance: Float[Array, " p"],
 ) -> tuple[ServoValue, ...]:
-    """Parameters with 95 % intervals from blocks: ratios, delay and limit, then kp."""
-    std = np.sqrt(np.diag(covariance))
+    """Parameters with 95 % intervals: ratios, delay and limit, then kp.
+
+    Runs are the independent units: their variance has a Student distribution, the prior's a normal.
+    """
     x, joints = estimate.fit.x, robot.joints
-    width = student_t_upper_quantile(0.025, max(int(estimate.run.max()), 1))
+    student = student_t_upper_quantile(0.025, max(int(estimate.run.max()), 1))
+    half = np.sqrt(student**2 * run_variance + 1.96**2 * prior_variance)
 
     def exponential(name: str, index: int, unit: str, note: str = "") -> ServoValue:
-        low, value, high = np.exp(x[index] + width * std[index] * np.array([-1.0, 0.0, 1.0]))
+        low, value, high = np.exp(x[index] + half[index] * np.array([-1.0, 0.0, 1.0]))
         return ServoValue(name, float(value), float(low), float(high), unit, note)
 
     out = []
@@ -256,10 +262,8 @@ def servo_values(
             for j, joint in enumerate(robot.joint_names)
         ]
     delay = PER_JOINT * joints
-    half = width * std[delay]
-    out.append(
-        ServoValue("delay", float(x[delay]), float(x[delay] - half), float(x[delay] + half), "s")
-    )
+    low, value, high = x[delay] + half[delay] * np.array([-1.0, 0.0, 1.0])
+    out.append(ServoValue("delay", float(value), float(low), float(high), "s"))
     if len(x) > delay + 1:
         out.append(exponential("acceleration_limit", delay + 1, "rad/s^2"))
     for j, joint in enumerate(robot.joint_names):
@@ -312,9 +316,9 @@ def _ambiguities(model: ServoModel, estimate: ServoEstimate) -> list[str]:
         "1/kp and the command offset cannot be separated: offset held at "
         f"{-1e3 * estimate.half_step:.1f} mrad (half an encoder step) within 1 mrad",
         "armature, delay and acceleration limit are one family: armature has no interval",
-        "intervals of the ratios, the delay and the limit are too narrow: on simulated arms they "
-        "held the truth in fewer than 95 % of cases, and groups of real runs differ by more",
     ]
+    if estimate.stage == STAGES[0]:
+        out.append("intervals of the linear stage are too narrow: they were checked for roll-outs")
     if estimate.still.any():
         names = [n for n, s in zip(model.robot.joint_names, estimate.still, strict=True) if s]
         out.append(f"{', '.join(names)} hardly move: friction is taken from the other joints")

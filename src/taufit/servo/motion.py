@@ -69,6 +69,10 @@ class CommandedMotion:
     def seconds(self) -> float:
         return len(self.position) * self.step
 
+    def blocks(self, seconds: float) -> int:
+        """Number of parts of about `seconds` [s] each."""
+        return max(1, round(self.seconds / seconds))
+
     def part(self, start: int, stop: int) -> CommandedMotion:
         """Rows start to stop as a motion of its own."""
         first = round(start * self.step / _GRID_S)

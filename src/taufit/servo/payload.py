@@ -46,7 +46,7 @@ def estimate_payload(model: ServoModel, motions: Sequence[CommandedMotion]) -> S
     Servo parameters are nuisance parameters with the covariance of the model. kp, and with it the
     mass, is relative to the link masses of the model.
     """
-    blocks = [part for m in motions for part in m.split(max(1, round(m.seconds / _BLOCK_S)))]
+    blocks = [part for m in motions for part in m.split(m.blocks(_BLOCK_S))]
     covariance = model.covariance + np.diag(_run_variance(model))
     precision = np.zeros((len(covariance) + 1,) * 2)
     precision[:-1, :-1] = np.linalg.inv(covariance)

@@ -8,7 +8,7 @@ replayed minus measured positions plus a Gaussian prior with pooled gains of equ
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -78,17 +78,26 @@ class RolloutFit:
         step = np.linalg.solve(precision, self.gradient[units].sum(axis=0))
         return unpack(self.x + np.clip(step, -1.0, 1.0), self.servo.joints)
 
-    def covariance(self, run: Int[Array, " u"]) -> Float[Array, "p p"]:
-        """Covariance of x with whole runs as independent units (sandwich), and the prior.
+    def run_covariance(self, run: Int[Array, " u"]) -> Float[Array, "p p"]:
+        """Covariance of x by the data, with whole runs as independent units (sandwich).
 
         Args:
             run: Number of the run of every motion.
         """
         count = int(run.max()) + 1
         gradient = np.array([self.gradient[run == k].sum(axis=0) for k in range(count)])
-        scatter = gradient.T @ gradient * count / max(count - 1, 1)
+        steps = np.linalg.solve(self.precision, gradient.T)
+        return np.asarray(steps @ steps.T * count / max(count - 1, 1))
+
+    def prior_covariance(self) -> Float[Array, "p p"]:
+        """Covariance of x that the prior leaves, as if the data had no noise."""
         inverse = np.linalg.inv(self.precision)
-        return np.asarray(inverse @ (scatter + self.prior_precision) @ inverse)
+        return np.asarray(inverse @ self.prior_precision @ inverse)
+
+    def without_bias(self, bias: Float[Array, " p"]) -> RolloutFit:
+        """Fit with the unknowns corrected by the bias that simulated runs show."""
+        x = self.x - bias
+        return replace(self, x=x, servo=unpack(x, self.servo.joints))
 
 
 def pack(servo: ServoParameters) -> Float[Array, " p"]:
@@ -197,7 +206,7 @@ def fit_rollouts(
     x = pack(start)
     masks = [used_rows(m, mask) for m, mask in zip(motions, valid, strict=True)]
     damping, cost, step = 1e-3, np.inf, 0
-    normal, gradient, cost = _normal_equations(axes, x, motions, masks, floor)
+    normal, gradient, cost = normal_equations(axes, x, motions, masks, floor)
     cost += _prior_cost(x, prior)
     for step in range(1, iterations + 1):
         hessian = normal.sum(axis=0) + prior.precision
@@ -213,7 +222,7 @@ def fit_rollouts(
             break
         improvement, x, cost = cost - trial_cost, trial, trial_cost
         damping = max(damping * 0.1, 1e-7)
-        normal, gradient, _ = _normal_equations(axes, x, motions, masks, floor)
+        normal, gradient, _ = normal_equations(axes, x, motions, masks, floor)
         if callback is not None:
             callback(step, cost)
         if improvement < max(1e-4 * cost, _MIN_IMPROVEMENT):
@@ -263,7 +272,7 @@ def _huber(residual: Float[Array, "*n"]) -> Float[Array, "*n"]:
     return np.where(residual < HUBER, 0.5 * residual**2, HUBER * (residual - 0.5 * HUBER))
 
 
-def _normal_equations(
+def normal_equations(
     axes: JointAxes,
     x: Float[Array, " p"],
     motions: Sequence[CommandedMotion],
