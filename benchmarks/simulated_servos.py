@@ -76,18 +76,20 @@ def random_robot(rng: np.random.Generator) -> Robot:
 
 
 def random_servos(rng: np.random.Generator, joints: int) -> ServoParameters:
-    """Servos of one type, alike within a few percent."""
+    """Servos of one type, alike as the priors of the fit state: 10 % in kp, 30 % in damping and
+    armature, offsets of 1 mrad.
+    """
 
     def scatter(std: float) -> np.ndarray:
         return np.exp(rng.normal(0.0, std, joints))
 
-    kp = rng.uniform(8.0, 16.0) * scatter(0.05)
+    kp = rng.uniform(8.0, 16.0) * scatter(0.1)
     return ServoParameters(
         kp=kp,
-        damping=kp * rng.uniform(0.04, 0.08) * scatter(0.1),
+        damping=kp * rng.uniform(0.04, 0.08) * scatter(0.3),
         coulomb=kp * rng.uniform(0.006, 0.03, joints),
-        armature=rng.uniform(0.002, 0.01) * scatter(0.1),
-        offset=rng.normal(0.0, 5e-4, joints),
+        armature=rng.uniform(0.002, 0.01) * scatter(0.3),
+        offset=rng.normal(0.0, 1e-3, joints),
         delay=np.full(joints, rng.uniform(0.0, 0.06)),
         acceleration_limit=float(rng.uniform(20.0, 45.0)),
     )
