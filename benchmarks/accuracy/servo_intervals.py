@@ -2,9 +2,9 @@
 
 Simulated arms have 5-7 joints, an acceleration limit, a floor (half of them), delays of 0-60 ms,
 10-12 bit and 30-100 Hz; the truth is integrated in steps of 1 ms, the fit in 5 ms. Floor search,
-bias and units of the intervals were chosen on seeds 0-27 and 1001, the rule that keeps the
-acceleration limit on 300-315 and 1053; seeds from 2000 are for scoring. TAUFIT_LONG runs 100 arms
-(800 CPU s) instead of 2.
+bias and units of the intervals were chosen on seeds 0-27, 1001 and 2000-2048, the rule that keeps
+the acceleration limit on 300-315 and 1053; seeds from 3000 are for scoring. TAUFIT_LONG runs 100
+arms (800 CPU s) instead of 2.
 
     python -m benchmarks.accuracy.servo_intervals FIRST COUNT    one line per arm, then the rows
 """
@@ -34,7 +34,7 @@ from taufit.servo.model import ServoModel, ServoValue
 from taufit.servo.motion import commanded_motions
 from taufit.servo.score import replay_summary, score_replays
 
-FIRST_SEED = 2000
+FIRST_SEED = 3000
 # Groups of training runs of the SO-101 without a common run; each has gravity, speed and reversals.
 GROUPS = (
     ("friction_gravity", "inertia_coupling", "random_waypoints", "frequency_sweep"),
@@ -100,11 +100,11 @@ def interval_rows(results: Sequence[ArmResult]) -> Iterator[Row]:
     note = f"{len(results)} simulated arms, seeds from {FIRST_SEED}"
     for kind in KINDS:
         holds = [value for result in results for value in result.holds[kind]]
-        target = "0.92..0.98" if len(results) >= 100 else ""
+        target = ">= 0.92" if len(results) >= 100 else ""
         yield Row(
             f"servo {kind.replace('_', ' ')}, intervals that hold",
             *(float(np.mean(holds)), "", target),
-            f"{note}, {len(holds)} intervals",
+            f"{note}, {len(holds)} intervals; at most 0.98",
         )
     ratios = np.array([result.replay_ratio for result in results])
     yield Row("servo replay over the truth's, mean", float(ratios.mean()), "x", "<= 1.3", note)

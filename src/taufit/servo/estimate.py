@@ -135,10 +135,10 @@ def _fit_off_floor(
     half_step: float,
 ) -> tuple[ServoRows, ServoParameters]:
     """First stage without rows in contact, unless these are too many; its rows with it."""
-    free = [~contact_rows(axes, m, floor) for m in runs]
-    if 1.0 - np.concatenate(free).mean() > _MAX_UNUSED:
-        free = [np.ones(len(f), bool) for f in free]
-    rows = servo_rows(robot, runs, free)
+    masks = [~contact_rows(axes, m, floor) for m in runs]
+    if 1.0 - np.concatenate(masks).mean() > _MAX_UNUSED:
+        masks = [np.ones(len(mask), bool) for mask in masks]
+    rows = servo_rows(robot, runs, masks)
     return rows, fit_linear(rows, half_step)
 
 
@@ -198,7 +198,7 @@ def _fit_stages(
     limit = START_LIMIT if prior is None else prior.acceleration_limit
     out = {}
     for name in stages:
-        value, iterations = dict(zip(STAGES, ((0.0, 0), (0.0, 12), (limit, 12)), strict=True))[name]
+        value, iterations = dict(zip(STAGES, ((0.0, 0), (0.0, 12), (limit, 30)), strict=True))[name]
         start = linear.replace(acceleration_limit=value)
         belief = servo_prior(pack(start), axes.joints, half_step, prior)
         fit = fit_rollouts(axes, windows, valid, start, belief, floor, iterations=iterations)

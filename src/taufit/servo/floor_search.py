@@ -30,10 +30,10 @@ def find_floor(
     `refine_floor` comes after the fit.
     """
     lowest = lowest_height(axes, motions)
-    free = [replay(axes, servo, m) for m in motions]
+    free_replays = [replay(axes, servo, m) for m in motions]
     touching = [
         (m, q)
-        for m, q in zip(motions, free, strict=True)
+        for m, q in zip(motions, free_replays, strict=True)
         if float(axes.heights(q).min()) < lowest + _REACH
     ]
     heights = [lowest + step for step in _COARSE]
@@ -46,9 +46,9 @@ def find_floor(
             for (m, _), positions in zip(touching, replays, strict=True)
         ]
     )
-    others = errors.sum(axis=0) - errors
-    chosen = np.take_along_axis(errors, np.argmin(others, axis=1)[:, None], axis=1)
-    if chosen.sum() >= (1.0 - _MIN_GAIN) * errors[:, 0].sum():
+    best_height = np.argmin(errors.sum(axis=0) - errors, axis=1)
+    left_out_errors = np.take_along_axis(errors, best_height[:, None], axis=1)
+    if left_out_errors.sum() >= (1.0 - _MIN_GAIN) * errors[:, 0].sum():
         return None
     return Floor(heights[int(np.argmin(errors[:, 1:].sum(axis=0)))])
 

@@ -213,7 +213,8 @@ def _model(
     estimate: ServoEstimate,
     training: Sequence[CommandedMotion],
 ) -> ServoModel:
-    runs, prior = estimate.fit.run_covariance(estimate.run), estimate.fit.prior_covariance()
+    data_covariance = estimate.fit.data_covariance(estimate.run)
+    prior_covariance = estimate.fit.prior_covariance()
     record = {
         "files": [m.name for m in training],
         "seconds": float(sum(m.seconds for m in training)),
@@ -222,7 +223,7 @@ def _model(
         "contact_fraction": estimate.contact_fraction,
         "half_step": estimate.half_step,
         "gravity_std": estimate.gravity_std.tolist(),
-        "blocks": int(estimate.run.max()) + 1,
+        "blocks": len(estimate.run),
     }
     jump = np.max([m.command_jump for m in training], axis=0)
     return ServoModel(
@@ -230,8 +231,8 @@ def _model(
         estimate.servo,
         estimate.floor,
         point,
-        servo_values(robot, estimate, np.diag(runs), np.diag(prior)),
-        runs + prior,
+        servo_values(robot, estimate, np.diag(data_covariance), np.diag(prior_covariance)),
+        data_covariance + prior_covariance,
         jump,
         record,
     )
@@ -240,16 +241,17 @@ def _model(
 def servo_values(
     robot: Robot,
     estimate: ServoEstimate,
-    run_variance: Float[Array, " p"],
+    data_variance: Float[Array, " p"],
     prior_variance: Float[Array, " p"],
 ) -> tuple[ServoValue, ...]:
     """Parameters with 95 % intervals: ratios, delay and limit, then kp.
 
-    Runs are the independent units: their variance has a Student distribution, the prior's a normal.
+    The variance by the data has a Student distribution with its motions as units, the prior's a
+    normal.
     """
     x, joints = estimate.fit.x, robot.joints
-    student = student_t_upper_quantile(0.025, max(int(estimate.run.max()), 1))
-    half = np.sqrt(student**2 * run_variance + 1.96**2 * prior_variance)
+    student = student_t_upper_quantile(0.025, max(len(estimate.run) - 1, 1))
+    half = np.sqrt(student**2 * data_variance + 1.96**2 * prior_variance)
 
     def exponential(name: str, index: int, unit: str, note: str = "") -> ServoValue:
         low, value, high = np.exp(x[index] + half[index] * np.array([-1.0, 0.0, 1.0]))

@@ -32,6 +32,7 @@ _DELAY_STD, _LIMIT_STD = 0.03, 1.0
 # Relative spread of equal servos; coulomb/kp is not pooled.
 _POOL = {0: 0.1, 1: 0.3, 3: 0.3}
 START_LIMIT = 40.0  # rad/s^2
+_LAST_STEP = 0.1  # largest change of an unknown by the last Newton step
 _MIN_IMPROVEMENT = 0.002  # smallest decrease of the cost that is followed, in log likelihood
 
 
@@ -59,6 +60,7 @@ class RolloutFit:
         prior_precision: Share of the prior in `precision`.
         normal: J'WJ of every motion.
         gradient: J'Wr of every motion.
+        slope: Gradient of the cost, prior included.
         cost: Robust cost at the optimum.
         iterations: Number of Gauss-Newton steps.
     """
@@ -69,6 +71,7 @@ class RolloutFit:
     prior_precision: Float[Array, "p p"]
     normal: Float[Array, "u p p"]
     gradient: Float[Array, "u p"]
+    slope: Float[Array, " p"]
     cost: float
     iterations: int
 
@@ -78,16 +81,22 @@ class RolloutFit:
         step = np.linalg.solve(precision, self.gradient[units].sum(axis=0))
         return unpack(self.x + np.clip(step, -1.0, 1.0), self.servo.joints)
 
-    def run_covariance(self, run: Int[Array, " u"]) -> Float[Array, "p p"]:
-        """Covariance of x by the data, with whole runs as independent units (sandwich).
+    def data_covariance(self, run: Int[Array, " u"]) -> Float[Array, "p p"]:
+        """Covariance of x by the data (sandwich), with motions as units.
+
+        Errors of motions of one run are alike: the covariance is scaled by the median ratio, over
+        the unknowns, of the variance with whole runs as units to that with motions.
 
         Args:
             run: Number of the run of every motion.
         """
-        count = int(run.max()) + 1
-        gradient = np.array([self.gradient[run == k].sum(axis=0) for k in range(count)])
-        steps = np.linalg.solve(self.precision, gradient.T)
-        return np.asarray(steps @ steps.T * count / max(count - 1, 1))
+        steps = np.linalg.solve(self.precision, self.gradient.T).T
+        run_steps = np.array([steps[run == k].sum(axis=0) for k in np.unique(run)])
+        covariance, run_covariance = (
+            u.T @ u * len(u) / max(len(u) - 1, 1) for u in (steps, run_steps)
+        )
+        ratio = float(np.median(np.diag(run_covariance) / np.diag(covariance)))
+        return np.asarray(max(ratio, 1.0) * covariance)
 
     def prior_covariance(self) -> Float[Array, "p p"]:
         """Covariance of x that the prior leaves, as if the data had no noise."""
@@ -95,8 +104,9 @@ class RolloutFit:
         return np.asarray(inverse @ self.prior_precision @ inverse)
 
     def without_bias(self, bias: Float[Array, " p"]) -> RolloutFit:
-        """Fit with the unknowns corrected by the bias that simulated runs show."""
-        x = self.x - bias
+        """Fit corrected by the bias that simulated runs show, after a last Newton step."""
+        step = np.linalg.solve(self.precision, self.slope)
+        x = self.x - bias - np.clip(step, -_LAST_STEP, _LAST_STEP)
         return replace(self, x=x, servo=unpack(x, self.servo.joints))
 
 
@@ -228,8 +238,11 @@ def fit_rollouts(
         if improvement < max(1e-4 * cost, _MIN_IMPROVEMENT):
             break
     hessian = normal.sum(axis=0) + prior.precision
+    slope = gradient.sum(axis=0) + prior.precision @ (x - prior.mean)
     servo = unpack(x, joints)
-    return RolloutFit(x, servo, hessian, prior.precision, normal, gradient, float(cost), step)
+    return RolloutFit(
+        x, servo, hessian, prior.precision, normal, gradient, slope, float(cost), step
+    )
 
 
 def used_rows(motion: CommandedMotion, valid: Bool[Array, " n"]) -> Bool[Array, " n"]:

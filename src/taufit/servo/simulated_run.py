@@ -29,12 +29,12 @@ def simulate_recording(
         encoder_step: Step of commands and encoders [rad]; 0 for none.
     """
     time = np.arange(len(motion.position)) * motion.step
-    sent, read = motion.command, motion.position
+    command = motion.command
     if encoder_step > 0:
-        sent = np.floor(sent / encoder_step) * encoder_step
+        command = np.floor(command / encoder_step) * encoder_step
         servo = servo.replace(offset=servo.offset + 0.5 * encoder_step)
-    commands = CommandedMotion.from_arrays(time, sent, read, motion.name)
-    read = replay(axes, servo, commands, floor, max_step=FINE_STEP_S)[: len(time)]
+    truncated_motion = CommandedMotion.from_arrays(time, command, motion.position, motion.name)
+    position = replay(axes, servo, truncated_motion, floor, max_step=FINE_STEP_S)[: len(time)]
     if encoder_step > 0:
-        read = np.round(read / encoder_step) * encoder_step
-    return CommandedMotion.from_arrays(time, motion.command, read, motion.name)
+        position = np.round(position / encoder_step) * encoder_step
+    return CommandedMotion.from_arrays(time, motion.command, position, motion.name)
