@@ -217,9 +217,7 @@ def diagnose(request: FitRequest, data: TrainingData, state: FitState) -> FitSta
     evidence = HypothesisTest(robot, excerpt) if len(excerpt) else None
     channel_causes = [Cause(finding) for finding in channels]
     causes = sample_causes(robot, data.recordings, excerpt, channel_causes, evidence, source)
-    if request.terms:
-        # The nominal robot has none of the declared terms, so what it leaves says nothing.
-        causes = [c for c in causes if c.finding.kind != "wrong_arm" or c.correction is not None]
+    causes = _causes_beside_terms(request, causes)
     raise_on_contradiction(causes, request.ignore_contradictions)
     findings = [*channels, *(cause.finding for cause in causes), *data.findings]
     load = _find_undescribed_load(data, evidence, findings)
@@ -230,6 +228,16 @@ def diagnose(request: FitRequest, data: TrainingData, state: FitState) -> FitSta
     if has_load and evidence is not None and request.fixed_estimator is None:
         model = replace(model, robot=with_load(model.robot, evidence))
     return replace(state, model=model, findings=tuple(findings), evidence=evidence)
+
+
+def _causes_beside_terms(request: FitRequest, causes: Sequence[Cause]) -> list[Cause]:
+    """Causes without those that a declared term explains as well.
+
+    The nominal robot has none of the declared terms, so what it leaves says nothing about it.
+    """
+    if not request.terms:
+        return list(causes)
+    return [c for c in causes if c.finding.kind != "wrong_arm" or c.correction is not None]
 
 
 def adapt_structure(request: FitRequest, state: FitState) -> FitState:
