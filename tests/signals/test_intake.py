@@ -87,6 +87,18 @@ def test_motion_is_shifted_by_the_delay(delay):
     np.testing.assert_array_equal([s.torque for s in out], torque)
 
 
+def test_torque_of_each_joint_is_shifted_by_its_own_delay():
+    time, position, velocity, _ = motion()
+    delays = np.linspace(0.0, 0.03, position.shape[1])
+    torque = np.sin(time[:, None] - delays)
+    out = pushed(intake(delay_s=tuple(delays.tolist())), time, position, velocity, torque)
+    inner = slice(10, -10)
+    want = np.sin(time - delays.max())[inner]
+    np.testing.assert_allclose([s.position[0] for s in out][inner], want, atol=1.3e-5)
+    for j in range(len(delays)):
+        np.testing.assert_allclose([s.torque[j] for s in out][inner], want, atol=1.3e-5)
+
+
 def test_velocity_comes_from_position_where_it_is_not_measured_or_too_noisy():
     time, position, velocity, torque = motion()
     rng = np.random.default_rng(1)

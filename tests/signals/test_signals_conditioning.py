@@ -140,6 +140,23 @@ def test_a_compensated_delay_brings_motion_and_torque_together(truth):
     assert _relative(samples.raw_torque, truth.torque(at), inner) < 0.02
 
 
+def test_a_delay_of_each_joint_brings_motion_and_torque_together(truth):
+    delays = (0.0, 0.02, 0.013, -0.01, 0.005, 0.031)
+    recording = truth.recorded()
+    late = [
+        truth.torque(recording.time - recording.time[0] - delay)[:, j]
+        for j, delay in enumerate(delays)
+    ]
+    samples = condition(replace(recording, signal=np.column_stack(late)), delay_s=delays)
+    at = samples.time - max(delays)
+    inner = samples.in_motion
+    assert _relative(samples.position, truth.motion(at)[0], inner) < 1e-5
+    assert _relative(samples.raw_torque, truth.torque(at), inner) < 0.02
+    assert samples.delay_s == delays
+    with pytest.raises(RecordingError, match="2 delays for 6 joints"):
+        condition(recording, delay_s=(0.0, 0.02))
+
+
 def test_friction_may_lag_joint_by_joint(truth):
     lag = np.array([0.0, 0.02, 0.013, 0.0, 0.005, 0.031])
     samples = condition(truth.recorded(), friction_delay_s=lag)

@@ -116,7 +116,10 @@ def _value(
     hint: Any, data: Field, limits: dict[str, Any], checks: Checks, sizes: dict[str, int]
 ) -> Any:
     if get_origin(hint) in (Union, UnionType):
-        hint = next(alternative for alternative in get_args(hint) if alternative is not type(None))
+        alternatives = [part for part in get_args(hint) if part is not type(None)]
+        # A number, or one per joint.
+        is_list = isinstance(data.value, list) and len(alternatives) > 1
+        hint = alternatives[-1 if is_list else 0]
     if hasattr(hint, "dim_str"):
         return _array(hint.dim_str.split(), data, limits, sizes)
     if is_dataclass(hint):

@@ -23,7 +23,7 @@ from taufit.signals.samples import Samples
 _PRESLIDING_WIDTHS = (5e-4, 3e-2)
 # Low-pass of torque at the motor [Hz]: above it friction after a reversal outweighs the rest.
 # Chosen between 3 and 20 Hz on simulated UR3e, UR5, KR 5 (seeds 1 to 3) and the same two runs.
-_MOTOR_CUTOFF_HZ = 5.0
+MOTOR_CUTOFF_HZ = 5.0
 # Delays tested first, and those around the best through whose costs a parabola is drawn [s]: single
 # costs jump where a friction column turns negative and is left out.
 _DELAYS = np.arange(-0.06, 0.2001, 0.02)
@@ -74,7 +74,7 @@ def estimate_torque_delay(robot: Robot, samples: Samples) -> TorqueDelay:
         test = HypothesisTest(robot, samples, presliding_widths=None)
     else:
         test = HypothesisTest(
-            robot, _smooth(samples, _MOTOR_CUTOFF_HZ), presliding_widths=_PRESLIDING_WIDTHS
+            robot, smooth(samples, MOTOR_CUTOFF_HZ), presliding_widths=_PRESLIDING_WIDTHS
         )
     quick = test.thin(_QUICK_ROWS)
     centre = float(min(_DELAYS, key=lambda delay_s: _cost(quick, delay_s)))
@@ -91,7 +91,7 @@ def estimate_torque_delay(robot: Robot, samples: Samples) -> TorqueDelay:
     return TorqueDelay(delay_s, delayed.nrmse, undelayed.nrmse)
 
 
-def _smooth(samples: Samples, cutoff_hz: float) -> Samples:
+def smooth(samples: Samples, cutoff_hz: float) -> Samples:
     """Samples with a lower cut-off, without the rows that standstill reaches through it."""
     if samples.cutoff_hz <= cutoff_hz:
         return samples

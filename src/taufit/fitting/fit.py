@@ -67,7 +67,7 @@ def _parse_friction(friction: Term | str | None) -> Term | None:
 
 
 def _parse_terms(robot: Robot, terms: Sequence[Term | str]) -> tuple[Term, ...]:
-    """Further terms, given as objects or by name, and the robot's gravity compensators."""
+    """Further terms, given as objects or by name, and those that the robot's description has."""
     further = tuple(further_term(term) if isinstance(term, str) else term for term in terms)
     for term in further:
         if term.block != DRIVE:
@@ -75,7 +75,12 @@ def _parse_terms(robot: Robot, terms: Sequence[Term | str]) -> tuple[Term, ...]:
                 f"{type(term).__name__} is no further term: ask for it with `{term.block}` "
                 "(rotor_inertia=, offset=)."
             )
-    return (*further, *_compensators(robot))
+    return (*further, *_compensators(robot), *_friction_places(robot))
+
+
+def _friction_places(robot: Robot) -> tuple[Term, ...]:
+    rows = robot.drives.place_rows
+    return (further_term("friction_places", rows),) if rows else ()
 
 
 def _compensators(robot: Robot) -> tuple[Term, ...]:

@@ -12,14 +12,22 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterable
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from taufit.core.arrays import Array, Bool, Float
+from taufit.core.arrays import Array, Float
 from taufit.core.errors import TaufitError
 from taufit.dynamics import regressor
-from taufit.terms import ParameterLayout, State, Term, TermInput, has_memory, level_columns
+from taufit.terms import (
+    ParameterLayout,
+    State,
+    Term,
+    TermInput,
+    has_memory,
+    level_columns,
+    terms_in,
+)
 
 if TYPE_CHECKING:
     from taufit.model.torque_model import TorqueModel
@@ -40,6 +48,21 @@ def steady_drive_columns(model: TorqueModel, speed: Float[Array, " j"]) -> Float
 def select_channels(samples: Samples, names: Iterable[str]) -> dict[str, Float[Array, "n j"]]:
     """Recorded channels of samples among given names."""
     return {name: samples.channels[name] for name in sorted(names) if name in samples.channels}
+
+
+class PlacedTerm(NamedTuple):
+    """Term that does not act at the motors.
+
+    Attributes:
+        term: Term without memory.
+        reach: Matrix R with the motion R q at its places, and joint torque R' f.
+        columns, shapes: Its part of the drive columns and of the shape parameters.
+    """
+
+    term: Term
+    reach: Float[Array, "j j"]
+    columns: slice
+    shapes: slice
 
 
 class RegressorColumns:
@@ -73,24 +96,33 @@ class RegressorColumns:
         return tuple(self.term.of_joint(k) for k in range(self.joints))
 
     @cached_property
-    def acts_on_joints(self) -> Bool[Array, " k"]:
-        """Mask of columns that act on the joint itself although motors are coupled."""
-        sides = [not side for side in self.term.at_motors]
-        return np.array(sides, bool) & (self.coupling is not None)
+    def placed_terms(self) -> tuple[PlacedTerm, ...]:
+        """Terms that do not act at the motors: at joints of coupled motors, at friction places."""
+        coupling = self.model.robot.drives.coupling
+        out, first, first_shape = [], 0, 0
+        for term in terms_in(self.term):
+            last, last_shape = first + len(term.parameters), first_shape + len(term.shapes)
+            reach = term.reach(coupling)
+            if not np.array_equal(reach, coupling):
+                columns, shapes = slice(first, last), slice(first_shape, last_shape)
+                out.append(PlacedTerm(term, reach, columns, shapes))
+            first, first_shape = last, last_shape
+        return tuple(out)
 
     def require_at_motors(self, theta: Float[Array, " p"]) -> None:
-        """Raise if a term acts on joints with coupled motors: only torque per motor is supported.
+        """Raise if a term does not act at the motors: only torque per motor is supported.
 
         Raises:
             TaufitError: With the name of the first such nonzero parameter.
         """
-        on_joints = self.acts_on_joints & np.any(self.layout.split(theta).drive != 0.0, axis=0)
-        if on_joints.any():
-            name = self.layout.drive_names[int(np.flatnonzero(on_joints)[0])]
-            raise TaufitError(
-                f"{name} acts at the joints of {self.model.robot.name}, whose motors are coupled: "
-                "compiled and exported models do not hold that. Leave the term out."
-            )
+        drive = self.layout.split(theta).drive
+        for placed in self.placed_terms:
+            if np.any(drive[:, placed.columns]):
+                name = self.layout.drive_names[placed.columns][0]
+                raise TaufitError(
+                    f"{name} of {self.model.robot.name} does not act at the motors: compiled and "
+                    "exported models do not hold that. Leave the term out."
+                )
 
     # Friction and further terms, motor by motor.
 
@@ -111,13 +143,14 @@ class RegressorColumns:
         self, state: tuple[State, ...], inputs: TermInput
     ) -> tuple[Float[Array, "n j k"], tuple[State, ...]]:
         """`advance` on the inputs that terms read."""
-        if self.coupling is None:
-            return self._advance_motors(state, inputs)
-        out, after = self._advance_motors(state, inputs.at_motors(self.coupling))
-        if self.acts_on_joints.any():
-            out[..., self.acts_on_joints] = self._advance_motors(state, inputs)[0][
-                ..., self.acts_on_joints
-            ]
+        motor_inputs = inputs if self.coupling is None else inputs.at_motors(self.coupling)
+        out, after = self._advance_motors(state, motor_inputs)
+        for term, reach, columns, shapes in self.placed_terms:
+            place_inputs = inputs.at_places(reach)
+            for k in range(self.joints):
+                out[:, k, columns] = term.of_joint(k).columns(
+                    place_inputs.joint(k), self.shape[k, shapes]
+                )
         return out, after
 
     def _advance_motors(
@@ -231,22 +264,27 @@ class RegressorColumns:
 
     def to_joints(self, motor: Float[Array, "n j k"]) -> Float[Array, "n j m"]:
         """Columns of each motor distributed over the joints it drives: C' diag(columns)."""
-        n, joints, terms = motor.shape
-        joint_index = np.arange(joints)
-        if self.coupling is not None:
-            columns = np.einsum("ki,nkt->nikt", self.coupling, motor)
-            if terms == len(self.acts_on_joints) and self.acts_on_joints.any():
-                columns[..., self.acts_on_joints] = 0.0
-                for k in np.flatnonzero(self.acts_on_joints):
-                    columns[:, joint_index, joint_index, k] = motor[..., k]
-            return np.asarray(columns.reshape(n, joints, -1))
-        out = np.zeros((n, joints, joints, terms), dtype=motor.dtype)
-        out[:, joint_index, joint_index] = motor
+        n, joints, _ = motor.shape
+        out = self._distribute(motor)
+        for placed in self.placed_terms:
+            out[..., placed.columns] = np.einsum(
+                "ki,nkt->nikt", placed.reach, motor[..., placed.columns]
+            )
         return out.reshape(n, joints, -1)
+
+    def _distribute(self, motor: Float[Array, "n j k"]) -> Float[Array, "n j j k"]:
+        """C' diag(columns), for columns of the motors."""
+        if self.coupling is not None:
+            return np.asarray(np.einsum("ki,nkt->nikt", self.coupling, motor))
+        n, joints, terms = motor.shape
+        out = np.zeros((n, joints, joints, terms), dtype=motor.dtype)
+        joint_index = np.arange(joints)
+        out[:, joint_index, joint_index] = motor
+        return out
 
     def rotors(self, acceleration: Float[Array, "n j"]) -> Float[Array, "n j j"]:
         """Torque per unit of each motor's inertia: C' diag(C a)."""
-        return self.to_joints(self.at_motors(acceleration)[:, :, None])
+        return self._distribute(self.at_motors(acceleration)[:, :, None])[..., 0]
 
     def motor_columns(
         self, acceleration: Float[Array, "n j"], motor: Float[Array, "n j k"]
@@ -267,14 +305,31 @@ class RegressorColumns:
     ) -> Float[Array, "n j"]:
         """Torque of all terms beside the links, without building their columns."""
         parts = self.layout.split(theta)
-        drive = np.where(self.acts_on_joints, 0.0, parts.drive)
-        torque = np.stack([motor[:, k] @ coefficients for k, coefficients in enumerate(drive)], 1)
+        torque = self.motor_torque(parts.drive, motor)
         torque = torque + parts.rotors * self.at_motors(acceleration)
         if self.coupling is not None:
             torque = torque @ self.coupling
-        if self.acts_on_joints.any():
-            torque = torque + np.einsum("njk,jk->nj", motor, parts.drive - drive)
         return np.asarray(torque + parts.offsets)
+
+    def motor_torque(
+        self, drive: Float[Array, "j k"], motor: Float[Array, "n j k"]
+    ) -> Float[Array, "n j"]:
+        """Torque of friction and further terms, referred to the motors: tau = C' tau_m.
+
+        Args:
+            drive: Coefficients of every joint.
+            motor: Columns of each motor.
+        """
+        at_motors = np.array(drive)
+        for placed in self.placed_terms:
+            at_motors[:, placed.columns] = 0.0
+        torque = np.stack([motor[:, k] @ values for k, values in enumerate(at_motors)], 1)
+        for _, reach, columns, _ in self.placed_terms:
+            placed_torque = np.einsum("njk,jk->nj", motor[..., columns], drive[:, columns]) @ reach
+            if self.coupling is not None:
+                placed_torque = placed_torque @ np.linalg.inv(self.coupling)
+            torque = torque + placed_torque
+        return torque
 
     def term_columns(
         self, acceleration: Float[Array, "n j"], motor: Float[Array, "n j k"]
@@ -328,7 +383,9 @@ class RegressorColumns:
         else:
             k = (column - layout.drive.start) % len(layout.drive_entries)
             values = motor[:, owner, k]
-            motor_gain = float(owner == joint) if self.acts_on_joints[k] else motor_gain
+            for placed in self.placed_terms:
+                if placed.columns.start <= k < placed.columns.stop:
+                    motor_gain = placed.reach[owner, joint]
         np.multiply(values, motor_gain * factor, out=out)
 
     def links(

@@ -130,7 +130,7 @@ class CompiledTorque:
     def _program(self, model: FittedModel) -> Any:
         """Kernel program of a model; None if it cannot be compiled."""
         columns, parts = model.columns, model.layout.split(np.asarray(model.values, float))
-        if columns.acts_on_joints.any():
+        if columns.placed_terms:
             return None
         recorded = record_friction(columns, parts.drive)
         if recorded is None:

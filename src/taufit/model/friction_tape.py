@@ -164,8 +164,7 @@ class FrictionTape:
         self._model, self._step = model, step
         self._columns = model.columns
         self._coefficients = model.layout.split(np.asarray(model.values, float)).drive
-        self._columns.require_at_motors(model.values)
-        is_supported = self._columns.coupling is None
+        is_supported = self._columns.coupling is None and not self._columns.placed_terms
         self.compiled = _kernel is not None and is_supported and self._trace()
         self.clear()
 
@@ -191,7 +190,7 @@ class FrictionTape:
             velocity[None], position[None], load[None], temperatures, step=self._step
         )
         columns, self._state = self._columns.advance(self._state, inputs)
-        return np.asarray(np.einsum("jk,jk->j", columns[0], self._coefficients))
+        return np.asarray(self._columns.motor_torque(self._coefficients, columns)[0])
 
     @property
     def parts(self) -> tuple[Array, Array, Array, Array, Array]:

@@ -109,6 +109,8 @@ def record_from_dict(
     has_std = any("std" in entry.mapping() for entry in entries)
     verdicts = tuple(entry["verdict"].text("") for entry in entries)
     conditioning = read(Conditioning, data["conditioning"], _CHECKS, j=joints)
+    if isinstance(conditioning.delay_s, tuple) and len(conditioning.delay_s) != joints:
+        data["conditioning"]["delay_s"].fail(f"a number, or {joints} of them")
     checks: Checks = {
         **_CHECKS,
         BaseRecord: lambda base, place: _check_base(base, place, names),

@@ -42,14 +42,15 @@ class Conditioning:
     Attributes:
         cutoff_hz: Cut-off of the low-pass on motion and torque [Hz]; infinite without low-pass.
         rate_hz: Sampling rate of the uniform time grid [Hz].
-        delay_s: Delay of torque behind motion that was compensated [s].
+        delay_s: Delay of torque behind motion that was compensated [s]; one number or one per
+            joint.
         gain: Drive gain per joint, or None where torque was recorded.
         gain_std: Standard deviation of the gain, or None if unknown.
     """
 
     cutoff_hz: Annotated[float, Limits(low=1e-3, null=math.inf)] = DEFAULT_CUTOFF_HZ
     rate_hz: Annotated[float, Limits(low=0.1, most=1e6)] = DEFAULT_RATE_HZ
-    delay_s: Annotated[float, Limits(most=10.0)] = 0.0
+    delay_s: Annotated[float | tuple[float, ...], Limits(most=10.0)] = 0.0
     gain: Annotated[Float[Array, " j"] | None, Limits(missing=math.nan)] = None
     gain_std: Annotated[Float[Array, " j"] | None, Limits(missing=math.nan, low=0.0)] = None
 
@@ -59,7 +60,7 @@ class Conditioning:
         return cls(
             float(samples.cutoff_hz),
             float(samples.rate_hz),
-            float(samples.delay_s),
+            samples.delay_s,
             samples.gain,
             samples.gain_std,
         )

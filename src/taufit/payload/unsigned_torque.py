@@ -243,10 +243,14 @@ def _initial_masses(model: FittedModel) -> tuple[float, ...]:
 
 
 def _apply_signs(
-    recording: Recording, samples: Samples, maximum: _LikelihoodMaximum, delay_s: float
+    recording: Recording,
+    samples: Samples,
+    maximum: _LikelihoodMaximum,
+    delay_s: float | tuple[float, ...],
 ) -> Recording:
     """Copy of the recording with its torque channel multiplied by the expected sign of each row."""
-    time = np.asarray(recording.time, float) - delay_s
+    time = np.asarray(recording.time, float)
+    delay = np.broadcast_to(delay_s, recording.signal.shape[1:])
     order = np.argsort(samples.time, kind="stable")
     signal = np.array(recording.signal, float)
     signed_joints = joints_with_signs(samples)
@@ -254,7 +258,7 @@ def _apply_signs(
     if samples.gain is not None:
         gain = np.asarray(samples.gain, float)
     for i in np.flatnonzero(~signed_joints):
-        predicted = np.interp(time, samples.time[order], maximum.predicted[order, i])
+        predicted = np.interp(time - delay[i], samples.time[order], maximum.predicted[order, i])
         magnitude = np.abs(signal[:, i] * gain[i])
         expected_sign = np.tanh(magnitude * predicted / maximum.noise[i] ** 2)
         signal[:, i] = np.abs(signal[:, i]) * expected_sign * np.sign(gain[i])

@@ -143,6 +143,7 @@ def _drives(data: Field, joints: int) -> Drives:
     coupling = data["coupling"].required().matrix(joints, joints)
     if not np.abs(coupling).max() < _LARGEST or abs(np.linalg.det(coupling)) < 1e-9:
         data["coupling"].fail("a matrix that can be inverted")
+    places = data["friction_places"]
     return Drives(
         data["gain"].required().numbers(joints),
         data["gain_std"].required().numbers(joints, low=0.0),
@@ -150,6 +151,7 @@ def _drives(data: Field, joints: int) -> Drives:
         data["torque_constant"].required().numbers(joints, missing=np.nan),
         side,
         coupling,
+        None if places.missing else places.matrix(joints, joints),
     )
 
 

@@ -34,6 +34,7 @@ _JOINT_KEYS = (
     *("name", "link", "type", "lower", "upper", "velocity", "acceleration", "torque"),
     *("mass", "com", "inertia", "parameters", "rotor_inertia"),
     *("gear_ratio", "torque_constant", "gain", "gain_std", "zero", "compensator"),
+    "friction_at",
 )
 _GEOMETRY_KEYS = {
     "standard": ("theta", "d", "a", "alpha"),
@@ -280,7 +281,28 @@ def _drives(rows: list[dict[str, Any]], data: Any) -> Drives:
         matrix = np.array(
             [parse_numbers(row, n, "a row of the coupling matrix") for row in coupling]
         )
-    return Drives(gain, std, ratio, constant, str(data.get("side", "motor")), matrix)
+    side = str(data.get("side", "motor"))
+    return Drives(gain, std, ratio, constant, side, matrix, _friction_places(rows))
+
+
+def _friction_places(rows: list[dict[str, Any]]) -> Float[Array, "j j"] | None:
+    """Factors of the joints at the further place of friction of each joint."""
+    names = [str(row.get("name", joint_name(i))) for i, row in enumerate(rows)]
+    out = np.zeros((len(rows), len(rows)))
+    for i, row in enumerate(rows):
+        factors = row.get("friction_at", {})
+        label = f"friction_at of joint {names[i]!r}"
+        if not isinstance(factors, dict):
+            raise RobotError(
+                f"{label} must be a mapping such as {{{names[0]}: 1.0}}, not {abbreviate(factors)}."
+            )
+        for other, value in factors.items():
+            if str(other) not in names:
+                raise RobotError(
+                    f"{label} names no recorded joint: {other}. Available: {', '.join(names)}."
+                )
+            out[i, names.index(str(other))] = parse_number(value, f"{label}, {other}")
+    return out if out.any() else None
 
 
 def _mounting(value: Any, scale: float) -> tuple[float, float, float]:

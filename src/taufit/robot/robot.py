@@ -83,6 +83,8 @@ class Drives:
             the drive's friction, "link" after it (joint torque sensor).
         coupling: Matrix C with motor positions, referred to the joints, q_m = C q; joint torque is
             tau = C' tau_m. Identity for one motor per joint.
+        friction_places: Matrix R of further places of friction, at most one per joint, that move by
+            R q; rows of zeros where a joint has none. None without such places.
     """
 
     gain: Float[Array, " j"]
@@ -91,6 +93,13 @@ class Drives:
     torque_constant: Float[Array, " j"]
     side: str
     coupling: Float[Array, "j j"]
+    friction_places: Float[Array, "j j"] | None = None
+
+    @property
+    def place_rows(self) -> tuple[tuple[float, ...], ...]:
+        """Rows of `friction_places`; empty without."""
+        matrix = self.friction_places
+        return () if matrix is None else tuple(tuple(row) for row in matrix.tolist())
 
     @classmethod
     def direct_drive(cls, joints: int, side: str = "motor") -> Drives:
@@ -305,6 +314,11 @@ class Robot(NotebookDisplay):
                 "torque_constant": _finite(self.drives.torque_constant),
                 "side": self.drives.side,
                 "coupling": self.drives.coupling.tolist(),
+                **(
+                    {}
+                    if self.drives.friction_places is None
+                    else {"friction_places": self.drives.friction_places.tolist()}
+                ),
             },
             "mounting": list(self.mounting),
             "tip": self.tip.tolist(),

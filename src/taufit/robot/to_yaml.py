@@ -37,6 +37,9 @@ def _joint_row(robot: Robot, link: Link, i: int) -> dict[str, Any]:
                 key: getattr(compensator, key) for key in ("kind", *COMPENSATOR_KEYS, "angle")
             }
             row["compensator"] = {key: x for key, x in compensator_data.items() if x}
+    if drives.friction_places is not None and drives.friction_places[i].any():
+        factors = zip(robot.joint_names, drives.friction_places[i].tolist(), strict=True)
+        row["friction_at"] = {name: factor for name, factor in factors if factor}
     if robot.joint_zeros and robot.joint_zeros[i]:
         row["zero"] = float(robot.joint_zeros[i])
     row["gear_ratio"] = float(drives.gear_ratio[i])

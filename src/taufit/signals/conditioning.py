@@ -60,7 +60,7 @@ def condition(  # noqa: PLR0913 - the public call has one keyword per choice
     cutoff_hz: float | Literal["auto"] | None = 10.0,
     rate_hz: float | None = None,
     differentiation: str = "central",
-    delay_s: float | Literal["auto"] = 0.0,
+    delay_s: float | tuple[float, ...] | Literal["auto"] = 0.0,
     friction_delay_s: float | Float[Array, " j"] = 0.0,
     velocity: Literal["auto", "derived"] = "auto",
     acceleration: Literal["derived", "measured"] = "derived",
@@ -87,7 +87,8 @@ def condition(  # noqa: PLR0913 - the public call has one keyword per choice
             recordings are decimated by an integer factor with an anti-aliasing filter), or ten
             times the cut-off if that is more.
         differentiation: "central", "savgol" or "fourier".
-        delay_s: Delay of torque behind motion [s]; motion is shifted by it. "auto" estimates it.
+        delay_s: Delay of torque behind motion [s]; one number, one per joint, or "auto" for an
+            estimate. Motion is shifted by the longest, and torque by the rest.
         friction_delay_s: Additional delay of `friction_velocity` [s]; one number or one per joint.
         velocity: "auto" uses measured velocity unless it is much noisier than differentiated
             position; "derived" always differentiates position.
@@ -128,8 +129,10 @@ def condition(  # noqa: PLR0913 - the public call has one keyword per choice
         for run in resample(recording_clean, rate_hz, grid_cutoff, derive_velocity=derive_velocity)
     ]
     cutoff, cutoff_reason = (grid_cutoff, "") if cutoff_hz != "auto" else _cutoff(runs, rate_hz)
-    delay, delay_reason = (float(delay_s), "") if delay_s != "auto" else _delay(runs, rate_hz)
-    runs = [run.with_motion_delay(delay) for run in runs]
+    delay, delay_reason = (delay_s, "") if delay_s != "auto" else _delay(runs, rate_hz)
+    if isinstance(delay, tuple) and len(delay) != joints:
+        raise RecordingError(f"there are {len(delay)} delays for {joints} joints: give one each.")
+    runs = [run.without_torque_delay(delay) for run in runs]
     if average_periods:
         runs, rate_hz = _average_periods(runs, rate_hz)
 

@@ -47,7 +47,8 @@ class Samples(NotebookDisplay):
         periodic: Whether every run is one averaged period.
         gain, gain_std: Joint torque per unit of the recorded signal and its standard deviation, per
             joint; None if the signal was a torque.
-        delay_s: Delay of recorded torque behind motion [s], already compensated.
+        delay_s: Delay of recorded torque behind motion [s], already compensated; one number or one
+            per joint.
         reason: Explanation of the cut-off and delay.
         findings: Findings of reading and conditioning.
         column_cache: Cache of columns computed from the motion, or None.
@@ -81,7 +82,7 @@ class Samples(NotebookDisplay):
     periodic: bool = False
     gain: Float[Array, " j"] | None = None
     gain_std: Float[Array, " j"] | None = None
-    delay_s: float = 0.0
+    delay_s: float | tuple[float, ...] = 0.0
     reason: str = ""
     findings: tuple[Any, ...] = ()
     column_cache: ColumnCache | None = field(default=None, repr=False)

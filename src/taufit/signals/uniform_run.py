@@ -45,11 +45,18 @@ class UniformRun:
     velocity_noise: Float[Array, " j"]
     findings: tuple[Finding, ...] = ()
 
-    def with_motion_delay(self, delay_s: float) -> UniformRun:
-        """Copy with its motion delayed by `delay_s` [s]."""
-        if delay_s == 0.0:
+    def without_torque_delay(self, delay_s: float | tuple[float, ...]) -> UniformRun:
+        """Copy with motion and torque aligned.
+
+        Motion is delayed by the longest delay, torque of each joint by what its delay lacks of it.
+
+        Args:
+            delay_s: Delay of torque behind motion [s]; one number or one per joint.
+        """
+        if not np.any(delay_s):
             return self
-        shifted_time = self.time - delay_s
+        longest = max(delay_s) if isinstance(delay_s, tuple) else delay_s
+        shifted_time = self.time - longest
 
         def shift(columns: Float[Array, "n j"]) -> Float[Array, "n j"]:
             return interpolate(self.time, columns, shifted_time)
@@ -59,15 +66,24 @@ class UniformRun:
             position=shift(self.position),
             velocity=shift(self.velocity),
             acceleration=None if self.acceleration is None else shift(self.acceleration),
+            torque=self._delay_columns(self.torque, longest - np.array(delay_s))
+            if isinstance(delay_s, tuple)
+            else self.torque,
         )
 
     def friction_velocity(self, delay_s: Float[Array, " j"]) -> Float[Array, "n j"]:
         """Velocity delayed by `delay_s` of each joint [s]."""
+        return self._delay_columns(self.velocity, delay_s)
+
+    def _delay_columns(
+        self, columns: Float[Array, "n j"], delay_s: Float[Array, " j"]
+    ) -> Float[Array, "n j"]:
+        """Columns, each later by its delay [s]."""
         if not np.any(delay_s):
-            return self.velocity
+            return columns
         return np.concatenate(
             [
-                interpolate(self.time, self.velocity[:, j : j + 1], self.time - delay)
+                interpolate(self.time, columns[:, j : j + 1], self.time - delay)
                 for j, delay in enumerate(delay_s)
             ],
             axis=1,

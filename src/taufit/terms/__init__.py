@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         FrictionStates as FrictionStates,
         StateSettings as StateSettings,
     )
+    from taufit.terms.friction_places import FrictionPlaces as FrictionPlaces
     from taufit.terms.gravity_compensator import GravityCompensator as GravityCompensator
     from taufit.terms.input import COMPILED as COMPILED, MOTION as MOTION, TermInput as TermInput
     from taufit.terms.layout import ParameterLayout as ParameterLayout
@@ -67,6 +68,7 @@ TERMS: Registry[type[Term]] = Registry(
         "ripple": "taufit.terms.ripple:Ripple",
         "gravity_compensator": "taufit.terms.gravity_compensator:GravityCompensator",
         "spring": "taufit.terms.spring:Spring",
+        "friction_places": "taufit.terms.friction_places:FrictionPlaces",
     }
 )
 __all__ = ["FRICTION_MODELS", "TERMS"]

@@ -161,6 +161,13 @@ class TermInput:
         }
         return self._with(motor_parts)
 
+    def at_places(self, reach: Float[Array, "j j"]) -> TermInput:
+        """Convert joint motion to that of other places: x_p = R x."""
+        moved = ("velocity", "position", "travel", "acceleration")
+        return self._with(
+            {name: x @ reach.T if name in moved else x for name, x in self._parts.items()}
+        )
+
     def _with(self, parts: dict[str, Any], reader: object | None = None) -> TermInput:
         out = TermInput(step=self.step)
         out._parts = parts

@@ -18,6 +18,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float, Int
 from taufit.core.parameters import PER_LINK, LinkLayout, joint_parameter
+from taufit.terms.sum import terms_in
 from taufit.terms.term import INERTIAL, Group, Kind, Parameter, Term
 
 DRIVE = "drive"
@@ -28,7 +29,7 @@ class LayoutEntry(NamedTuple):
 
     parameter: Parameter
     kind: Kind
-    at_motor: bool
+    term: Term
 
 
 class Block(NamedTuple):
@@ -163,18 +164,18 @@ class ParameterLayout(LinkLayout):
     def active(self, joint: int, coupling: Float[Array, "j j"] | None = None) -> Bool[Array, " p"]:
         """Mask of columns of W that can be nonzero in a joint's rows.
 
-        A joint carries the links it moves; terms at the motors reach the joint through the
-        coupling C (v_motor = C v); all others act on their own joint.
+        A joint carries the links it moves; terms reach it from where they act (`Term.reach`), those
+        at the motors through the coupling C (v_motor = C v).
         """
         out = np.zeros(self.size, bool)
         out[self.columns_of_joint(joint)] = True
-        joint_index = np.arange(self.joints)
-        is_driven = (
-            joint_index == joint if coupling is None else np.asarray(coupling)[:, joint] != 0.0
-        )
-        out[self.after_links] = [
-            is_driven[j] if entry.at_motor else j == joint for j, entry in self._entries
-        ]
+        coupling = np.eye(self.joints) if coupling is None else np.asarray(coupling)
+        start = self.links.stop
+        for block in self.blocks:
+            reach = [entry.term.reach(coupling)[:, joint] != 0.0 for entry in block.entries]
+            stop = start + self.joints * len(reach)
+            out[start:stop] = np.stack(reach, -1).ravel()
+            start = stop
         return out
 
     def active_columns(
@@ -200,7 +201,11 @@ def _build_layout(links: LinkLayout, terms: tuple[Term, ...]) -> ParameterLayout
     blocks: dict[str, list[LayoutEntry]] = {}
     for term in terms:
         block_entries = blocks.setdefault(term.block, [])
-        block_entries += map(LayoutEntry, term.parameters, term.kinds, term.at_motors)
+        for part in terms_in(term):
+            block_entries += [
+                LayoutEntry(parameter, kind, part)
+                for parameter, kind in zip(part.parameters, part.kinds, strict=True)
+            ]
     nonempty = {name: entries for name, entries in blocks.items() if entries}
     layout_blocks = tuple(Block(n, tuple(e)) for n, e in nonempty.items())
     return ParameterLayout(links.joints, links.support, links.tip, layout_blocks)

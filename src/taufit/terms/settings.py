@@ -71,9 +71,15 @@ def term_to_dict(term: Term | None) -> dict[str, Any]:
         if isinstance(value, Term):
             value = term_to_dict(value)
         if isinstance(value, tuple):
-            value = [asdict(item) if isinstance(item, Compensator) else item for item in value]
+            value = [_plain_item(item) for item in value]
         out[entry.name] = value
     return out
+
+
+def _plain_item(item: Any) -> Any:
+    if isinstance(item, Compensator):
+        return asdict(item)
+    return list(item) if isinstance(item, tuple) else item
 
 
 def _own_term(file: Field) -> Term:
@@ -180,6 +186,8 @@ def _read_setting(file: Field, default: Any) -> Any:
         positive = file.path.endswith("width")
         return file.required().number(low=0.0 if positive else -math.inf, most=1e6)
     if isinstance(default, tuple):
+        if any(isinstance(item.value, list) for item in file.items()):
+            return tuple(tuple(x.number() for x in item.items()) for item in file.items())
         texts = all(isinstance(item.value, str) for item in file.items())
         return file.texts() if texts else tuple(item.number() for item in file.items())
     if default is None and file.missing:

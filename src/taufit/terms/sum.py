@@ -47,10 +47,6 @@ class TermSum(Term):
         return tuple(kind for term in self.terms for kind in term.kinds)
 
     @property
-    def at_motors(self) -> tuple[bool, ...]:
-        return tuple(side for term in self.terms for side in term.at_motors)
-
-    @property
     def filtered_columns(self) -> tuple[int, ...]:
         out: list[int] = []
         first = 0

@@ -147,9 +147,19 @@ class Term:
         return (self.kind,) * len(self.parameters)
 
     @property
-    def at_motors(self) -> tuple[bool, ...]:
-        """Whether each parameter's torque acts at the motor."""
-        return (self.at_motor,) * len(self.parameters)
+    def place_rows(self) -> tuple[tuple[float, ...], ...]:
+        """Factors of the joint speeds at the place of each joint; empty at motors and joints."""
+        return ()
+
+    def reach(self, coupling: Float[Array, "j j"]) -> Float[Array, "j j"]:
+        """Matrix R of the places where it acts: it reads the motion R q and its torque is R' f.
+
+        Args:
+            coupling: Motor positions from those of the joints.
+        """
+        if self.place_rows:
+            return np.array(self.place_rows)
+        return coupling if self.at_motor else np.eye(len(coupling))
 
     @property
     def filtered_columns(self) -> tuple[int, ...]:
@@ -271,6 +281,10 @@ class ZeroTerm(Term):
     @property
     def at_motor(self) -> bool:  # type: ignore[override]
         return self.term.at_motor
+
+    @property
+    def place_rows(self) -> tuple[tuple[float, ...], ...]:
+        return self.term.place_rows
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:

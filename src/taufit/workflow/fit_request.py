@@ -43,7 +43,7 @@ class FitRequest:
     column_map: Map | None = None
     torque_kind: str | None = None
     cutoff_hz: float | Literal["auto"] = DEFAULT_CUTOFF_HZ
-    delay_s: float | Literal["auto"] = 0.0
+    delay_s: float | tuple[float, ...] | Literal["auto"] = 0.0
     torque_signs: Literal["recorded", "unknown"] = "recorded"
     friction: Friction | FittedModel | str | None = "auto"
     terms: Sequence[Term | str] = ()
@@ -96,7 +96,7 @@ class FitChoices(TypedDict, total=False):
     column_map: Map | None
     torque_kind: str | None
     cutoff_hz: float | Literal["auto"]
-    delay_s: float | Literal["auto"]
+    delay_s: float | tuple[float, ...] | Literal["auto"]
     torque_signs: Literal["recorded", "unknown"]
     friction: Friction | FittedModel | str | None
     terms: Sequence[Term | str]

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from taufit.core.names import RenamedAttribute
 from taufit.core.notebook_display import NotebookDisplay, draw
 from taufit.estimators import is_consistent
@@ -147,6 +149,7 @@ class IdentificationResult(NotebookDisplay):
             else speed_range.measured.tolist(),
             "cutoff_hz": conditioning.cutoff_hz,
             "rate_hz": conditioning.rate_hz,
+            "delay_s": np.atleast_1d(conditioning.delay_s).tolist(),
             "gains": None if conditioning.gain is None else conditioning.gain.tolist(),
             "gains_std": None if conditioning.gain_std is None else conditioning.gain_std.tolist(),
             "friction": term_to_dict(self.model.friction),

@@ -74,7 +74,7 @@ def identify(
             of optimality, followed by its penalised least squares unless an estimator is given.
         temperature: Temperature law of friction: "none", "linear", "exponential", "arrhenius",
             "thermal-model" (estimated temperatures), or "auto".
-        delay_s: Delay of torque behind motion [s], or "auto".
+        delay_s: Delay of torque behind motion [s], a tuple with one per joint, or "auto".
         compensator: Joints with a gravity compensator (spring, gas) of unknown geometry, by name or
             number.
         joint_zeros: Joints with an unknown zero offset, by name or number, or "all": the offset to

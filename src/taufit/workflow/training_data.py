@@ -23,7 +23,8 @@ from taufit.diagnosis import (
     recording_causes,
     suitable_cutoff,
 )
-from taufit.diagnosis.torque_delay import estimate_torque_delay
+from taufit.diagnosis.joint_delay import estimate_joint_delays
+from taufit.diagnosis.torque_delay import MOTOR_CUTOFF_HZ, estimate_torque_delay, smooth
 from taufit.model.fitted_model import FittedModel
 from taufit.recording import Finding, Recording, reorder_joints
 from taufit.recording.files import RecordingFiles
@@ -127,7 +128,7 @@ class _ConditioningChoices:
 
     cutoff_hz: float | Literal["auto"]
     unsigned: bool
-    delay_s: float | Literal["auto"]
+    delay_s: float | tuple[float, ...] | Literal["auto"]
     ignore_contradictions: bool
 
     @classmethod
@@ -154,13 +155,31 @@ def _condition_in_memory(
 
 def _choose_delay(
     robot: Robot, recordings: Sequence[Recording], choices: _ConditioningChoices
-) -> tuple[float | Literal["auto"], str]:
-    """Delay of torque with its reason: by the robot's masses, else "auto" for `condition`."""
-    if choices.delay_s != "auto" or choices.unsigned or not np.any(robot.parameters):
+) -> tuple[float | tuple[float, ...] | Literal["auto"], str]:
+    """Delay of torque with its reason; one per joint where the joints differ.
+
+    The common delay comes from the robot's masses, for trees without masses from their equations of
+    motion, for other robots from generic terms.
+    """
+    if choices.delay_s != "auto" or choices.unsigned:
         return choices.delay_s, ""
     cutoff, _ = suitable_cutoff(recordings, _DELAY_CUTOFF_HZ)
-    delay = estimate_torque_delay(robot, condition(recordings, cutoff_hz=cutoff))
-    return delay.seconds, delay.reason
+    samples = condition(recordings, cutoff_hz=cutoff)
+    by_joint = estimate_joint_delays(robot, smooth(samples, MOTOR_CUTOFF_HZ))
+    if np.any(robot.parameters):
+        delay = estimate_torque_delay(robot, samples)
+        common, reason = delay.seconds, delay.reason
+    elif robot.is_tree:
+        common, reason = by_joint.clear_common, ""
+    else:
+        generic = condition(recordings, cutoff_hz=cutoff, delay_s="auto")
+        assert isinstance(generic.delay_s, float)
+        common, reason = generic.delay_s, generic.reason
+    joint_reason = by_joint.reason(robot)
+    if not joint_reason:
+        return common, reason
+    delays = tuple(round(common + difference, 4) for difference in by_joint.differences.tolist())
+    return delays, "; ".join(filter(None, (reason, joint_reason)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

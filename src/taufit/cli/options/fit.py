@@ -60,7 +60,10 @@ class ModelOptions:
     ] = "10"
     delay_s: Annotated[
         str,
-        typer.Option(help="Delay of torque behind motion [s], or auto.", metavar="S"),
+        typer.Option(
+            help="Delay of torque behind motion [s], one per joint (0,0.02,...), or auto.",
+            metavar="S",
+        ),
     ] = "0"
     rotor_inertia: Annotated[
         bool | None,
@@ -315,13 +318,13 @@ def _parse_cutoff(text: str) -> float | Literal["auto"]:
     return value
 
 
-def _parse_delay(text: str) -> float | Literal["auto"]:
+def _parse_delay(text: str) -> float | tuple[float, ...] | Literal["auto"]:
     if text == "auto":
         return "auto"
     try:
-        value = float(text)
+        values = tuple(float(part) for part in text.split(","))
     except ValueError:
-        value = float("nan")
-    if not abs(value) < 10.0:
+        values = (float("nan"),)
+    if not all(abs(value) < 10.0 for value in values):
         usage_error("--delay-s", f"must be a time in seconds below 10, or auto, got {text!r}.")
-    return value
+    return values[0] if len(values) == 1 else values

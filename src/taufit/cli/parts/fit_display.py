@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from taufit.cli.common import format_nrmse, recording_label
 from taufit.core.parameters import parse_name
 
@@ -57,10 +59,15 @@ def show_fit(
             f"ambiguous; {'proven optimal' if signs.certified else 'not proven'}, "
             f"{'trustworthy' if signs.confident else 'uncertain: see the warnings'}.",
         )
-    if estimate.dropped:
-        console.print(
-            f"Friction terms the data do not support: {_group_by_term(estimate.dropped)}.",
-        )
+    delays = np.atleast_1d(identified.model.training.conditioning.delay_s)
+    if delays.any():
+        milliseconds = " ".join(f"{1e3 * delay:.0f}" for delay in delays)
+        by_joint = "" if len(delays) == 1 else ", joint by joint"
+        console.print(f"Delay of torque behind motion{by_joint}: {milliseconds} ms.")
+    absent = identified.model.structure.absent
+    dropped = tuple(name for name in estimate.dropped if name not in absent)
+    if dropped:
+        console.print(f"Friction terms the data do not support: {_group_by_term(dropped)}.")
     for text in _data_coverage(identified):
         console.print(text)
     for zero in zero_offsets_of_model(identified.model):
@@ -109,8 +116,6 @@ def _data_coverage(identified: IdentificationResult) -> list[str]:
 
 def score_table(title: str, identified: IdentificationResult) -> Table:
     """Table with one row per recording, one column per joint."""
-    import numpy as np
-
     from taufit.cli.common import joint_table
 
     train, joints = identified.training_score, identified.model.robot.joints

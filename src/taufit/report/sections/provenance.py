@@ -13,6 +13,10 @@ from taufit.report.model_view import ModelView
 from taufit.report.page import Section, bullets, code_block, count_text, paragraph
 
 
+def _delay_text(delay_s: float | tuple[float, ...]) -> str:
+    return ", ".join(fixed(1000 * float(delay), 1) for delay in np.atleast_1d(delay_s))
+
+
 def provenance(view: ModelView) -> Section:
     """Provenance as in the model file, and the command that repeats the fit."""
     origin = view.model.training.provenance
@@ -40,7 +44,7 @@ def recordings(view: ModelView) -> Section | None:
         out.append(f"<h3>{html.escape(run.name)}</h3>")
         facts = [
             f"{fixed(run.score.seconds, 1)} s in motion on a grid of {samples.rate_hz:g} Hz",
-            f"friction delayed by {fixed(1000 * samples.delay_s, 1)} ms",
+            f"torque behind motion by {_delay_text(samples.delay_s)} ms",
         ]
         if samples.gain is not None and not np.allclose(samples.gain, 1.0):
             gains = ", ".join(significant(float(g)) for g in samples.gain)

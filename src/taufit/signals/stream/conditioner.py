@@ -61,7 +61,7 @@ class StreamConditioner:
         robot: Name of the robot, used in messages.
         gain: Joint torque per unit of the torque channel; None if it is in N m.
         coupling: C with motor positions q_m = C q, or None for one motor per joint.
-        delay_s: Delay of motion to align it with the torque [s].
+        delay_s: Delay of torque behind motion [s]; one number or one per joint.
         floor: Minimum size of a spike in position, velocity and torque, channel after channel.
         maximum: Largest valid magnitudes of the same channels.
         standstill: Speed below which a joint stands still [rad/s or m/s].
@@ -79,7 +79,7 @@ class StreamConditioner:
         robot: str = "the robot",
         gain: Float[Array, " j"] | None = None,
         coupling: Float[Array, "j j"] | None = None,
-        delay_s: float = 0.0,
+        delay_s: float | tuple[float, ...] = 0.0,
         floor: Float[Array, " c"] | None = None,
         maximum: Float[Array, " c"] | None = None,
         standstill: float = 0.02,
@@ -94,7 +94,7 @@ class StreamConditioner:
         self._screen = Screen(self._maximum, standstill)
         self._spikes = spike_detector(np.zeros(3 * joints) if floor is None else floor)
         self._velocity_selection = VelocitySelection(joints)
-        self._shift = MotionShift(delay_s) if delay_s else None
+        self._shift = MotionShift(delay_s) if np.any(delay_s) else None
         self.counts = StreamCounts()
         self.notices: deque[Notice] = deque(maxlen=_MAX_NOTICES)
         self._notice_times: dict[str, float] = {}
