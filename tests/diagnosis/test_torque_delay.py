@@ -57,7 +57,6 @@ def test_a_joint_with_a_delay_of_its_own_is_found_and_no_other():
     signal[:, 4] = delayed(recording, 0.04).signal[:, 4]
     late = replace(recording, signal=signal)
     head = training_data(FitRequest(delay_s="auto"), robot, [late]).source.head
-    # Worst of seeds 5 to 8 and joints 2 and 5: 3 ms.
     np.testing.assert_allclose(head.delay_s, [0.0, 0.0, 0.0, 0.0, 0.04, 0.0], atol=5e-3)
     assert "ms at wrist_2_joint" in head.reason
     delays = estimate_joint_delays(robot, condition(recording, cutoff_hz=5.0))

@@ -19,9 +19,8 @@ from taufit.signals.samples import Samples
 # Tested delays [s].
 _DELAYS = np.arange(-0.06, 0.1201, 0.004)
 # Difference from the other joints [s] and ratio of residuals from which a joint has its own delay.
-# Chosen on the first 70 % of one dVRK PSM motion (36 and 48 ms, ratios .84 and .62) and so that
-# none of 17 UR10e runs and five simulated arms without delay has one: there, joints differ by less
-# than 17 ms or the ratio is above .95.
+# Chosen on the first 70 % of one dVRK PSM motion (36 and 48 ms, ratios .84 and .62), with UR10e
+# runs and simulated arms without such delays in view.
 _MIN_DIFFERENCE_S, _MAX_RESIDUAL_RATIO = 0.02, 0.9
 _MAX_ROWS = 2500
 # Pre-sliding displacements [rad]: without them friction after a reversal looks like a delay.
