@@ -45,7 +45,14 @@ def test_every_block_of_a_page_runs_in_order(page, example_files, tmp_path):
 def shared_files(data_dir, tmp_path):
     """A folder with what blocks that need the shared recordings are about."""
     pair = "ur10e/identification_data/ur-20_02_19_14harm50sec*"
-    for pattern in ("staubli_tx40/*", "kuka_lwr4/*", "kuka_kr300/*", "xmate7p/*", "dvrk_psm/*", pair):
+    for pattern in (
+        "staubli_tx40/*",
+        "kuka_lwr4/*",
+        "kuka_kr300/*",
+        "xmate7p/*",
+        "dvrk_psm/*",
+        pair,
+    ):
         for file in data_dir.glob(pattern):
             shutil.copy(file, tmp_path)
     for file in (*ROOT.glob("examples/arms/*"), *ROOT.glob("examples/columns/*")):
