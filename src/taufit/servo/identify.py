@@ -12,7 +12,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import RobotError, TaufitError
-from taufit.core.statistics import student_t_upper_quantile
+from taufit.core.statistics import NORMAL_95, student_t_upper_quantile
 from taufit.recording import Recording, read_recordings
 from taufit.recording.crop import split
 from taufit.robot import Robot, read_robot
@@ -251,7 +251,7 @@ def servo_values(
     """
     x, joints = estimate.fit.x, robot.joints
     student = student_t_upper_quantile(0.025, max(len(estimate.run) - 1, 1))
-    half = np.sqrt(student**2 * data_variance + 1.96**2 * prior_variance)
+    half = np.sqrt(student**2 * data_variance + NORMAL_95**2 * prior_variance)
 
     def exponential(name: str, index: int, unit: str, note: str = "") -> ServoValue:
         low, value, high = np.exp(x[index] + half[index] * np.array([-1.0, 0.0, 1.0]))
