@@ -69,9 +69,9 @@ def estimate_joint_delays(robot: Robot, samples: Samples) -> JointDelays:
         samples: Samples conditioned without delay, with a low-pass of about 5 Hz.
     """
     from taufit.fitting.fit import automatic_model
-    from taufit.terms.friction.presliding import Presliding
+    from taufit.terms.settings import friction_model
 
-    friction = Presliding(_PRESLIDING_WIDTHS, load=False)
+    friction = friction_model("presliding", _PRESLIDING_WIDTHS, load=False)
     columns = automatic_model(robot, friction=friction).columns
     coupling = robot.drives.coupling
     regressor = columns.dense(

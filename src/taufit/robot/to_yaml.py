@@ -15,7 +15,6 @@ from taufit.robot.yaml_tree import tree_rows
 
 def _joint_row(robot: Robot, link: Link, i: int) -> dict[str, Any]:
     """Row of one joint and its link, without default values."""
-    drives = robot.drives
     row: dict[str, Any] = {
         "name": link.joint,
         "link": link.name,
@@ -37,6 +36,14 @@ def _joint_row(robot: Robot, link: Link, i: int) -> dict[str, Any]:
                 key: getattr(compensator, key) for key in ("kind", *COMPENSATOR_KEYS, "angle")
             }
             row["compensator"] = {key: x for key, x in compensator_data.items() if x}
+    row.update(_drive_entries(robot, i))
+    return row
+
+
+def _drive_entries(robot: Robot, i: int) -> dict[str, Any]:
+    """Entries of one joint's drive: places of friction, zero, gear and gains."""
+    drives = robot.drives
+    row: dict[str, Any] = {}
     if drives.friction_places is not None and drives.friction_places[i].any():
         factors = zip(robot.joint_names, drives.friction_places[i].tolist(), strict=True)
         row["friction_at"] = {name: factor for name, factor in factors if factor}

@@ -130,8 +130,7 @@ def condition(  # noqa: PLR0913 - the public call has one keyword per choice
     ]
     cutoff, cutoff_reason = (grid_cutoff, "") if cutoff_hz != "auto" else _cutoff(runs, rate_hz)
     delay, delay_reason = (delay_s, "") if delay_s != "auto" else _delay(runs, rate_hz)
-    if isinstance(delay, tuple) and len(delay) != joints:
-        raise RecordingError(f"there are {len(delay)} delays for {joints} joints: give one each.")
+    _require_one_delay_each(delay, joints)
     runs = [run.without_torque_delay(delay) for run in runs]
     if average_periods:
         runs, rate_hz = _average_periods(runs, rate_hz)
@@ -184,6 +183,11 @@ def _cutoff(runs: Sequence[UniformRun], rate_hz: float) -> tuple[float, str]:
     from taufit.signals.estimates.cutoff import choose_cutoff
 
     return choose_cutoff([run.velocity for run in runs], [run.torque for run in runs], rate_hz)
+
+
+def _require_one_delay_each(delay: float | tuple[float, ...], joints: int) -> None:
+    if isinstance(delay, tuple) and len(delay) != joints:
+        raise RecordingError(f"there are {len(delay)} delays for {joints} joints: give one each.")
 
 
 def _delay(runs: Sequence[UniformRun], rate_hz: float) -> tuple[float, str]:

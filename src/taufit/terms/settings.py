@@ -186,10 +186,17 @@ def _read_setting(file: Field, default: Any) -> Any:
         positive = file.path.endswith("width")
         return file.required().number(low=0.0 if positive else -math.inf, most=1e6)
     if isinstance(default, tuple):
-        if any(isinstance(item.value, list) for item in file.items()):
-            return tuple(tuple(x.number() for x in item.items()) for item in file.items())
-        texts = all(isinstance(item.value, str) for item in file.items())
-        return file.texts() if texts else tuple(item.number() for item in file.items())
+        return _read_items(file)
     if default is None and file.missing:
         return None
     return file.text() if isinstance(default, str) else file.value
+
+
+def _read_items(file: Field) -> tuple[Any, ...]:
+    """Texts, numbers, or rows of numbers."""
+    items = tuple(file.items())
+    if any(isinstance(item.value, list) for item in items):
+        return tuple(tuple(number.number() for number in item.items()) for item in items)
+    if all(isinstance(item.value, str) for item in items):
+        return tuple(file.texts())
+    return tuple(item.number() for item in items)
