@@ -145,7 +145,7 @@ def command(
         from taufit.core.files import write_text
         from taufit.report.contact_page import contact_page
 
-        write_text(report, contact_page(result, fitted, str(recording)))
+        write_text(report, contact_page(result, fitted, Path(recording).name))
     if as_json:
         output_data |= {"recording": str(recording), **result.to_dict()}
         output_data["cpu_seconds"] = process_time() - started
@@ -253,7 +253,7 @@ def _show(
         end_text = (
             "still lasting" if contact.end_time is None else f"until {contact.end_time:.2f} s"
         )
-        lines.append(f"  {contact}; told after {1e3 * delay:.0f} ms, {end_text}")
+        lines.append(f"  {contact}; noticed after {1e3 * delay:.0f} ms, {end_text}")
     other_events = [e for e in result.events if e.kind in ("gap", "stop beyond training")]
     lines += [f"  {event.time:.2f} s: {event.kind}: {event.text}" for event in other_events]
     lines += [f"warning: {text}" for text in result.warnings]

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from taufit.cli.parts.corrected_map import CorrectedMap
     from taufit.core.compute.cache import Cache
     from taufit.recording import Finding
+    from taufit.validation import AcceptanceLimits
     from taufit.workflow import IdentificationResult
 
 
@@ -147,7 +148,7 @@ def command(
                     source,
                     is_tested=bool(identified.holdout_scores),
                 )
-                _report(identified, result.report, next_commands, result.output)
+                _report(identified, result, next_commands, limits)
 
     if result.as_json:
         data = identified.to_dict()
@@ -235,9 +236,14 @@ def _provenance(
 
 
 def _report(
-    identified: IdentificationResult, path: Path, commands: list[tuple[str, str]], model: Path
+    identified: IdentificationResult,
+    result: ResultOptions,
+    commands: list[tuple[str, str]],
+    limits: AcceptanceLimits,
 ) -> None:
     from taufit.core.files import write_text
     from taufit.report import fit_page
 
-    write_text(path, fit_page(identified, commands=commands, model_file=str(model)))
+    assert result.report is not None
+    page = fit_page(identified, commands=commands, model_file=str(result.output), limits=limits)
+    write_text(result.report, page)

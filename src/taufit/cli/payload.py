@@ -204,7 +204,7 @@ def command(
         from taufit.core.files import write_text
         from taufit.report.payload_page import payload_page
 
-        write_text(files.report, payload_page(result, fitted, str(recording)))
+        write_text(files.report, payload_page(result, fitted, Path(recording).name))
     if files.output is not None and not result.refusal:
         from taufit.model.payload import write_payload
 

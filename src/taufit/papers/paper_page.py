@@ -6,6 +6,7 @@ import html
 from collections.abc import Sequence
 from itertools import groupby
 
+from taufit.core.number_text import fixed
 from taufit.papers.exhibit import (
     ComparedRow,
     ComparedValue,
@@ -37,11 +38,11 @@ _ROUNDING = 1e-9
 
 def paper_page(paper: Paper, exhibits: Sequence[Exhibit]) -> str:
     """Self-contained HTML page: first figure on the first screen, the others folded."""
-    shown_first = next((exhibit for exhibit in exhibits if exhibit.figures), None)
-    first = "" if shown_first is None else _figures(shown_first)
+    first_figure = next((exhibit for exhibit in exhibits if exhibit.figures), None)
+    first = "" if first_figure is None else _figures(first_figure)
     sections = [
         Section("Verdict", _statements(exhibits) + with_sidebar(first, _counts(exhibits))),
-        *(Section(f"{e.label}: {e.title}", _body(e, shown_first), _gist(e)) for e in exhibits),
+        *(Section(f"{e.label}: {e.title}", _body(e, first_figure), _gist(e)) for e in exhibits),
     ]
     if paper.errata:
         gist = f"{len(paper.errata)} found"
@@ -105,8 +106,8 @@ def _figures(exhibit: Exhibit) -> str:
     return charts + small_text(f"{exhibit.label}: {exhibit.title}")
 
 
-def _body(exhibit: Exhibit, shown_first: Exhibit | None) -> str:
-    """Text, tables and charts; those of `shown_first` stand on the first screen."""
+def _body(exhibit: Exhibit, first_figure: Exhibit | None) -> str:
+    """Text, tables and charts; those of `first_figure` stand on the first screen."""
     body = paragraph(f"Not reproduced: {exhibit.missing}") if exhibit.missing else ""
     body += "".join(paragraph(text) for text in exhibit.text)
     reasons = list(dict.fromkeys(row.reason for row in exhibit.rows if row.reason))
@@ -117,7 +118,7 @@ def _body(exhibit: Exhibit, shown_first: Exhibit | None) -> str:
         f'<p class="sub"><sup>{k}</sup> {rich_text(reason)}</p>'
         for k, reason in enumerate(reasons, 1)
     )
-    if exhibit is shown_first:
+    if exhibit is first_figure:
         return body + small_text("Its charts are at the top of this page.")
     return body + (_figures(exhibit) if exhibit.figures else "")
 
@@ -138,15 +139,25 @@ def _value(entry: ComparedValue) -> str:
 
 
 def _difference(entry: ComparedValue) -> Markup:
-    """Difference; coloured and marked if it is judged."""
+    """Difference with the decimals of the values; coloured and marked if it is judged."""
     difference = entry.difference
     if difference is not None and abs(difference) < _ROUNDING * max(1.0, abs(entry.printed or 0.0)):
         difference = 0.0
-    text = html.escape(to_text(difference))
+    text = html.escape(_difference_text(difference, (entry.printed, entry.computed)))
     if entry.agrees is None:
         return Markup(text)
     colour, mark = ("good", "") if entry.agrees else ("bad", " NO")
     return Markup(f'<span class="{colour}">{text}{mark}</span>')
+
+
+def _difference_text(difference: float | None, values: tuple[float | None, float | None]) -> str:
+    """Difference as exact as the coarser of the two values."""
+    if difference is None or difference == 0.0:
+        return to_text(difference)
+    decimals = [
+        len(to_text(x).partition(".")[2]) for x in values if x and not float(x).is_integer()
+    ]
+    return fixed(difference, min(decimals)) if decimals else to_text(difference)
 
 
 def _value_table(rows: Sequence[ComparedRow], reasons: list[str]) -> str:

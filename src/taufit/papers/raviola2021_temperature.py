@@ -12,6 +12,7 @@ from taufit.dynamics import base_parameters
 from taufit.papers.exhibit import GIVEN, ComparedRow, Exhibit, compare_joints, compare_value
 from taufit.report.charts import Series, chart
 from taufit.report.friction_map import friction_map
+from taufit.report.palette import MEASURED, MODEL
 from taufit.report.temperature_page import torque_change
 from taufit.temperature.temperature_slopes import friction_at
 
@@ -58,43 +59,47 @@ def figure_8(experiment: Raviola2021) -> Exhibit:
     """Viscous friction against temperature."""
     pictures: list[str] = []
     for arm in experiment.arms:
-        repeated = arm.runwise_fits
-        series = []
-        for j in range(6):
-            extremes = np.array(
-                [repeated.temperature[:, j].min(), repeated.temperature[:, j].max()]
-            )
-            temperatures = np.stack([np.where(np.arange(6) == j, t, arm.cold) for t in extremes])
-            line = np.array([friction_at(arm.temperature_fit, row)[0][j] for row in temperatures])
-            series.append(
-                Series(
-                    f"joint {j + 1}",
-                    repeated.viscous[:, j],
-                    x=repeated.temperature[:, j],
-                    points=True,
-                )
-            )
-            series.append(Series("", line, x=extremes))
-            slope = (line[1] - line[0]) / (extremes[1] - extremes[0])
-            outside = np.array([0.0, extremes[0], extremes[1], 50.0])
-            extrapolated = line[0] + slope * (outside - extremes[0])
-            series += [
-                Series("", extrapolated[part], x=outside[part], dash=(2, 4))
-                for part in (slice(0, 2), slice(2, 4))
-            ]
-        pictures.append(
-            chart(
-                np.array([0.0, 50.0]),
-                series,
-                caption=f"{arm.name.upper()}: dots one fit per run, lines one fit of all, dotted: "
-                "extrapolated to 0 and 50 degC",
-                xlabel="temperature [degC]",
-                ylabel="N m s/rad",
-                tall=True,
-            )
-        )
+        pictures += [_viscous_chart(arm, j) for j in range(6)]
         pictures.append(friction_map(arm.temperature_fit))
     return Exhibit("Figure 8", "Viscous friction against temperature", (), (), tuple(pictures))
+
+
+def _viscous_chart(arm: WarmUpExperiment, joint: int) -> str:
+    """Viscous friction of a joint over its temperature: one fit per run, and one fit of all."""
+    fits = arm.runwise_fits
+    temperature = fits.temperature[:, joint]
+    ends = np.array([temperature.min(), temperature.max()])
+    states = [np.where(np.arange(6) == joint, t, arm.cold) for t in ends]
+    line = np.array([friction_at(arm.temperature_fit, state)[0][joint] for state in states])
+    range_ends = np.array([0.0, ends[0], ends[1], 50.0])
+    extension = line[0] + np.diff(line) / np.diff(ends) * (range_ends - ends[0])
+    cold_part, warm_part = slice(0, 2), slice(2, 4)
+    return chart(
+        np.array([0.0, 50.0]),
+        [
+            Series(
+                "one fit per run",
+                fits.viscous[:, joint],
+                x=temperature,
+                colour=MEASURED,
+                points=True,
+            ),
+            Series("one fit of all runs", line, x=ends, colour=MODEL),
+            *(
+                Series(
+                    "extrapolated to 0 and 50 °C",
+                    extension[part],
+                    x=range_ends[part],
+                    colour=MODEL,
+                    dash=(2, 4),
+                )
+                for part in (cold_part, warm_part)
+            ),
+        ],
+        caption=f"{arm.name.upper()}, joint {joint + 1}",
+        xlabel="temperature [°C]",
+        ylabel="Fv [N m s/rad]",
+    )
 
 
 def _viscous_changes(arm: WarmUpExperiment) -> tuple[Float[Array, " j"], Float[Array, " j"]]:

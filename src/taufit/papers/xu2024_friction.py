@@ -243,14 +243,14 @@ def figure_8(experiment: Xu2024) -> Exhibit:
         [Series(f"joint {j + 1}", values[:, j]) for j in range(values.shape[1])],
         caption="Mean temperature of each run",
         xlabel="run",
-        ylabel="degC",
+        ylabel="[°C]",
     )
     reason = (
         "measured on the real arm; heat of the simulated UR5 scaled to the torque limits here, "
         "starting at the printed lowest temperature"
     )
     rows = (
-        compare_value("coolest", low, float(values.min()), "degC", reason=reason),
-        compare_value("warmest", high, float(values.max()), "degC", reason=reason),
+        compare_value("coolest", low, float(values.min()), "°C", reason=reason),
+        compare_value("warmest", high, float(values.max()), "°C", reason=reason),
     )
     return Exhibit("Figure 8", "Mean temperature of the joints over ten runs", rows, (), (picture,))

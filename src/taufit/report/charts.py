@@ -107,6 +107,7 @@ def figure(  # noqa: PLR0913
     show_xlabel: bool = True,
     show_ticks: bool = True,
     marks: Sequence[tuple[float, float, str]] = (),
+    view_range: tuple[float, float] | None = None,
 ) -> str:
     """HTML of a chart with one or more panels over one abscissa.
 
@@ -121,11 +122,13 @@ def figure(  # noqa: PLR0913
         show_xlabel: Whether `xlabel` is drawn; a picture of several charts needs it once.
         show_ticks: Whether the abscissa has numbers; strips over one axis need them once.
         marks: Shaded parts of the abscissa (from, to, name).
+        view_range: Part of the abscissa that is shown first; None for all.
     """
     shading = [{"from": a, "to": b, "name": name} for a, b, name in marks]
     spec = {
         "x": None if x is None else _encode(x, np.float64),
         "group": group,
+        "view": view_range,
         "panels": [
             {
                 "ylabel": panel.ylabel,
@@ -167,8 +170,10 @@ def chart_group(charts: Sequence[str], name: str, layout: str = "") -> str:
         layout: CSS classes: "joints" for torque over residuals, "rows" for strips over one time
             axis, "pairs" for two columns.
     """
-    columns = " four" if layout == "joints" and len(charts) > 6 else ""
-    columns += " dense" if columns and len(charts) > 8 else ""
+    columns = ""
+    if layout == "joints" and len(charts) > 6:
+        columns = " four" if len(charts) <= 12 else " five"
+        columns += " dense" if len(charts) > 8 else ""
     return (
         f'<div class="charts {layout}{columns}" data-name="{html.escape(name, quote=True)}">'
         f"{''.join(charts)}</div>"

@@ -257,7 +257,7 @@ def _evidence_chart(result: ContactRun) -> str:
         time,
         [panel],
         caption="Evidence for a contact",
-        note=f"alarm above the dashed line, {significant(result.threshold)}",
+        note=f"alarm above {significant(result.threshold)}, dashed",
         xlabel="time [s]",
         show_xlabel=False,
         show_ticks=False,

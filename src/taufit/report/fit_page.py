@@ -9,6 +9,7 @@ from taufit.model.fitted_model import FittedModel
 from taufit.report.model_view import ModelView, ReportRun
 from taufit.report.page import render_page
 from taufit.report.sections import MODEL_SECTIONS
+from taufit.validation import AcceptanceLimits
 from taufit.workflow import IdentificationResult
 
 
@@ -17,6 +18,7 @@ def fit_page(
     *,
     commands: Sequence[tuple[str, str]] = (),
     model_file: str = "",
+    limits: AcceptanceLimits | None = None,
 ) -> str:
     """Page of a fit result.
 
@@ -24,6 +26,7 @@ def fit_page(
         result: Fit result.
         commands: Purposes and commands to run next.
         model_file: Path of the model file, "" if it was not written.
+        limits: Acceptance limits of the user, or None.
     """
     runs = [
         ReportRun(_file_name(score.file), samples, score)
@@ -42,6 +45,7 @@ def fit_page(
             grades=result.grades,
             commands=commands,
             model_file=model_file,
+            limits=limits,
         )
     )
 

@@ -68,7 +68,7 @@ def _statements(result: FleetResult, outliers: list[RobotResult]) -> str:
     if outliers:
         names = ", ".join(robot.robot for robot in outliers[:3])
         names += f" and {len(outliers) - 3} more" if len(outliers) > 3 else ""
-        reasons = [f"{robot.robot}: {robot.outliers[0].message}" for robot in outliers[:3]]
+        reasons = [_reason(robot) for robot in outliers[:3]]
         first = statement(
             "warn",
             "Robots that stand out",
@@ -100,6 +100,13 @@ def _statements(result: FleetResult, outliers: list[RobotResult]) -> str:
             "warn", "What can be seen", "Unknown", ": too few robots", detail=["Add robots."]
         )
     return statements(first, second)
+
+
+def _reason(robot: RobotResult) -> str:
+    """Message of the first outlier; friction is that of all speeds, not that of the dots."""
+    outlier = robot.outliers[0]
+    mean = ", mean over the speeds" if outlier.kind == "friction" else ""
+    return f"{robot.robot}: {outlier.message}{mean}"
 
 
 def _strips(result: FleetResult, deviations: Float[Array, "r j"]) -> str:

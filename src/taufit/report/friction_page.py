@@ -102,7 +102,7 @@ def _statements(result: FrictionIdentification) -> str:
 
 def _figures(result: FrictionIdentification) -> str:
     rms = [f.fit.rms for f in result.joints]
-    low, high = significant(min(rms)), significant(max(rms))
+    low, high = significant(min(rms), 2), significant(max(rms), 2)
     speeds = np.concatenate([f.fit.tested_speeds for f in result.joints])
     return numbers(
         [
@@ -112,7 +112,7 @@ def _figures(result: FrictionIdentification) -> str:
                 "RMS residual" if low == high else "RMS residual, best to worst joint",
             ),
             (
-                f"{significant(float(speeds.min()))} to {significant(float(speeds.max()))}",
+                f"{significant(float(speeds.min()), 2)} to {significant(float(speeds.max()), 2)}",
                 "rad/s",
                 "tested speeds",
             ),

@@ -11,7 +11,7 @@ from taufit.core.arrays import Array, Float
 from taufit.model.fitted_model import FittedModel
 from taufit.model.predict import friction_torque, rigid_torque
 from taufit.signals import Samples
-from taufit.validation import Score
+from taufit.validation import AcceptanceLimits, Score
 from taufit.validation.grades import Grades, grade, recording_evidence
 
 if TYPE_CHECKING:
@@ -90,6 +90,7 @@ class ModelView:
         grades: Grades of hold-out runs, else of the training runs; None without runs.
         commands: Purposes and commands to run next.
         model_file: Path of the model file, "" if it was not written.
+        limits: Acceptance limits of the user, or None.
     """
 
     model: FittedModel
@@ -103,6 +104,7 @@ class ModelView:
     grades: Grades | None = None
     commands: tuple[tuple[str, str], ...] = ()
     model_file: str = ""
+    limits: AcceptanceLimits | None = None
 
     @classmethod
     def from_runs(  # noqa: PLR0913
@@ -118,6 +120,7 @@ class ModelView:
         grades: Grades | None = None,
         commands: Sequence[tuple[str, str]] = (),
         model_file: str = "",
+        limits: AcceptanceLimits | None = None,
     ) -> ModelView:
         """Predict the torque of every run and create the view."""
         return cls(
@@ -132,6 +135,7 @@ class ModelView:
             _grade_runs(model, runs) if grades is None else grades,
             tuple(commands),
             model_file,
+            limits,
         )
 
     @property

@@ -51,7 +51,7 @@ class Section:
             return f'<section class="plain" id="{self.anchor}">{head}{self.body}</section>'
         return (
             f'<details class="fold" id="{self.anchor}"><summary>{head}<span class="gist">'
-            f"{html.escape(self.gist)}</span></summary><div>{self.body}</div></details>"
+            f"{html.escape(_with_signs(self.gist))}</span></summary><div>{self.body}</div></details>"
         )
 
 
@@ -239,8 +239,13 @@ def bullets(lines: Sequence[str]) -> str:
 
 
 def rich_text(text: str) -> str:
-    """Text as HTML; commands and names between backticks become code."""
-    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))
+    """Text as HTML; commands and names between backticks become code, +- its sign."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(_with_signs(text)))
+
+
+def _with_signs(text: str) -> str:
+    """Text of the terminal with the page's sign of an interval."""
+    return text.replace("+-", "±")
 
 
 def with_sidebar(charts: str, sidebar: str) -> str:

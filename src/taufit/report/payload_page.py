@@ -53,7 +53,7 @@ def _plane_view(left: float, name: str, across: float, out: float, reach: float)
     half = 0.03 * scale
     return (
         f'<line x1="{left:g}" y1="{base:g}" x2="{left + _SIZE:g}" y2="{base:g}" stroke="{GRID}"/>'
-        f'<line x1="{middle:g}" y1="0" x2="{middle:g}" y2="{_SIZE:g}" stroke="{GRID}"/>'
+        f'<line x1="{middle:g}" y1="0" x2="{middle:g}" y2="{_SIZE - 24:g}" stroke="{GRID}"/>'
         f'<rect x="{middle - half:.1f}" y="{base:g}" width="{2 * half:.1f}" height="6" '
         f'fill="{INK}"/>'
         f'<circle cx="{x:.1f}" cy="{y:.1f}" r="6" fill="{MODEL}"/>'

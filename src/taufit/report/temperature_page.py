@@ -193,6 +193,7 @@ def _friction_charts(model: FittedModel, repeated: RunwiseFits) -> str:
         "Points: viscous friction Fv of each run, identified by itself. Dashed: the line through "
         "them. Solid: one fit over all runs, with its 95 % band."
     )
+    names = [n.replace("_", " ").removesuffix(" joint") for n in model.robot.joint_names]
     charts = []
     for j in range(model.robot.joints):
         t = repeated.temperature[:, j]
@@ -215,7 +216,7 @@ def _friction_charts(model: FittedModel, repeated: RunwiseFits) -> str:
                     ),
                     Series("runs", repeated.viscous[:, j], x=t, colour=MEASURED, points=True),
                 ],
-                caption=f"{j + 1} {model.robot.joint_names[j].replace('_', ' ')}",
+                caption=f"{j + 1} {names[j]}",
                 xlabel="temperature [°C]",
                 ylabel="Fv [N m s/rad]",
             )

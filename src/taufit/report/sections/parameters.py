@@ -52,6 +52,7 @@ def _row(model: FittedModel, base: BaseRecord, k: int, relative: float) -> tuple
     size = percent(relative, 0 if relative >= 0.1 else 1) if relative <= 1.0 else "> 100 %"
     mark = Markup(f'<span class="{kind}">{size}</span>')
     full = base.expressions[k] if base.expressions[k] != name else ""
+    unit = unit.replace(" ", "\N{NO-BREAK SPACE}") or "1"
     return words, Number(value, interval(value, NORMAL_95 * std)), unit, mark, name, full
 
 

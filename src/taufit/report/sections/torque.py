@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from taufit.core.arrays import Array, Float, Int
 from taufit.core.number_text import percent, quantity, significant
 from taufit.model.intervals import predict_interval
 from taufit.report.charts import Panel, Series, chart_group, extreme_samples, figure
@@ -19,26 +20,43 @@ _ALL_POINTS, _POINTS = 30_000, 5_000
 _INTERVAL_SAMPLES = 500
 # Half range of the residual strips in RMSE; larger residuals get a mark at the edge.
 _STRIP_RMSE = 5.0
+# Longer recordings open at their worst minute [s]: the whole would be a block of ink.
+_LONG, _WINDOW = 300.0, 60.0
 
 
 def torque_charts(view: ModelView) -> str:
     """Measured and predicted torque over residuals, one chart per joint with one time axis."""
     run, predicted = view.runs[0], view.predictions[0].total
     samples = run.samples
-    first = samples.run == samples.run[0]
-    moving = np.flatnonzero(samples.in_motion & first)
-    rows = np.arange(moving[0], moving[-1] + 1) if len(moving) else np.flatnonzero(first)
-    every = rows[:: max(1, -(-len(rows) // _INTERVAL_SAMPLES))]
-    half_width = predict_interval(view.model, samples, every).half_width
+    first_run = samples.run == samples.run[0]
+    motion_rows = np.flatnonzero(samples.in_motion & first_run)
+    rows = (
+        np.arange(motion_rows[0], motion_rows[-1] + 1)
+        if len(motion_rows)
+        else np.flatnonzero(first_run)
+    )
     points = min(_POINTS, _ALL_POINTS // view.joints)
     both = np.concatenate([samples.torque[rows], predicted[rows]], axis=1)
-    keep = rows[extreme_samples(both, points)]
-    time = samples.time[keep]
+    window = _worst_window(samples.time[rows], samples.torque[rows] - predicted[rows])
+    if window is None:
+        interval_rows, curve_rows = (
+            _thin(rows, _INTERVAL_SAMPLES),
+            rows[extreme_samples(both, points)],
+        )
+    else:
+        window_rows = rows[(samples.time[rows] >= window[0]) & (samples.time[rows] <= window[1])]
+        count = _INTERVAL_SAMPLES // 2
+        interval_rows = np.union1d(_thin(rows, count), _thin(window_rows, count))
+        curve_rows = np.union1d(
+            rows[extreme_samples(both, points // 2)], _thin(window_rows, points // 2)
+        )
+    half_width = predict_interval(view.model, samples, interval_rows).half_width
+    time = samples.time[curve_rows]
     charts = []
     for joint in range(view.joints):
         unit, rmse = view.torque_unit(joint), float(run.score.rmse[joint])
-        measured, model = samples.torque[keep, joint], predicted[keep, joint]
-        half, half_time = half_width[:, joint], samples.time[every]
+        measured, model = samples.torque[curve_rows, joint], predicted[curve_rows, joint]
+        half, half_time = half_width[:, joint], samples.time[interval_rows]
         name = "95 % interval"
         main = [
             Series(name, half=half, half_x=half_time, about=2, colour=MODEL, loose=True),
@@ -66,12 +84,35 @@ def torque_charts(view: ModelView) -> str:
                 xlabel="time [s]",
                 show_xlabel=False,
                 group="torque",
+                view_range=window,
             )
         )
+    part = "" if window is None else "the minute with the largest residuals (Reset shows all), "
     return chart_group(charts, f"Torque of {view.model.robot.name}", "joints") + small_text(
-        f"Torque over time [s] in {run.name}, one zoom and cursor for all joints; residuals in the "
-        "strips, triangles where they leave it."
+        f"Torque over time [s] in {run.name}, {part}one zoom and cursor for all joints; residuals "
+        "in the strips, triangles where they leave it."
     )
+
+
+def _thin(rows: Int[Array, " n"], count: int) -> Int[Array, " m"]:
+    """At most `count` of the rows, evenly spaced."""
+    return rows[:: max(1, -(-len(rows) // count))]
+
+
+def _worst_window(
+    time: Float[Array, " n"], residual: Float[Array, "n j"]
+) -> tuple[float, float] | None:
+    """Minute with the largest residuals, each joint by its RMS; None if the recording is short."""
+    if time[-1] - time[0] < _LONG:
+        return None
+    scale = np.maximum(np.sqrt(np.mean(residual**2, axis=0)), 1e-12)
+    size = np.mean((residual / scale) ** 2, axis=1)
+    part = np.floor((time - time[0]) / _WINDOW).astype(int)
+    count = np.maximum(np.bincount(part), 1)
+    # The last part is shorter than a minute.
+    worst = int(np.argmax((np.bincount(part, size) / count)[:-1]))
+    start = float(time[0]) + worst * _WINDOW
+    return start, start + _WINDOW
 
 
 def torque_signs(view: ModelView) -> Section | None:

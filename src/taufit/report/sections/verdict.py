@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from taufit.core.number_text import fixed, percent, significant
+from taufit.core.arrays import Array, Float
+from taufit.core.number_text import decimals_for, fixed, percent, significant
 from taufit.report.model_view import ModelView, ReportRun
 from taufit.report.page import (
     Number,
@@ -55,7 +56,7 @@ def judged_runs(view: ModelView) -> list[ReportRun]:
 
 
 def _accuracy(view: ModelView, grades: Grades, judged: Sequence[ReportRun]) -> str:
-    decision = judge([run.score for run in judged], grades=grades)
+    decision = judge([run.score for run in judged], view.limits, grades)
     is_good = grades.on_holdout and grades.overall in ("excellent", "good")
     kind = "bad" if not decision.passed else "good" if is_good else "warn"
     limits = Thresholds()
@@ -68,14 +69,17 @@ def _accuracy(view: ModelView, grades: Grades, judged: Sequence[ReportRun]) -> s
         else f"{seconds} s of its own training data, which proves little: fit with --holdout 30%"
     )
     detail = [f"Mean over the measured joints, on {data}."]
-    detail += [_as_sentence(text) for text in grades.reasons if text]
+    reasons = dict.fromkeys((*decision.reasons, *grades.reasons))
+    detail += [_as_sentence(text) for text in reasons if text]
     label = f"Accuracy: {decision.label} ({grades.overall})"
     if not np.isfinite(grades.unexplained):
         return statement(kind, label, "Not measured", ": no joint's torque", detail=detail)
+    # A good model may miss the user's limits: the sentence must not praise it in red.
+    is_refused = not decision.passed and grades.overall != "poor"
     return statement(
         kind,
         label,
-        grades.overall.capitalize(),
+        "Limit missed" if is_refused else grades.overall.capitalize(),
         f": {percent(grades.unexplained)} of the torque is left unexplained",
         ruler=ruler(grades.unexplained, edges, [f"{100 * edge:g} %" for edge in edges[:-1]]),
         detail=detail,
@@ -136,9 +140,7 @@ def _figures(view: ModelView, judged: Sequence[ReportRun]) -> list[tuple[str, st
     out: list[tuple[str, str, str]] = []
     if judged:
         rmse = np.sqrt(np.mean([run.score.rmse**2 for run in judged], axis=0))
-        low, high = (significant(float(x), 2) for x in (rmse.min(), rmse.max()))
-        unit = " or ".join(dict.fromkeys(view.torque_unit(j) for j in range(view.joints)))
-        out.append((f"{low} to {high}", unit, "RMSE, best to worst joint"))
+        out.append(_error_range(view, rmse, np.mean([run.score.nrmse for run in judged], axis=0)))
         inside = [run.score.mean_inside for run in judged if run.score.mean_inside is not None]
         if inside:
             out.append(
@@ -157,6 +159,18 @@ def _figures(view: ModelView, judged: Sequence[ReportRun]) -> list[tuple[str, st
     if len(out) < 3 and base is not None:
         out.append((str(len(base.names)), "", "base parameters"))
     return out[:3]
+
+
+def _error_range(
+    view: ModelView, rmse: Float[Array, " j"], nrmse: Float[Array, " j"]
+) -> tuple[str, str, str]:
+    """Error from best to worst joint; with both turning and sliding joints, in percent."""
+    units = {view.torque_unit(j) for j in range(view.joints)}
+    if len(units) > 1:
+        low, high = fixed(100 * float(np.nanmin(nrmse)), 1), percent(float(np.nanmax(nrmse)))
+        return f"{low} to {high}", "", "unexplained, best to worst joint"
+    low, high = (significant(float(x), 2) for x in (rmse.min(), rmse.max()))
+    return f"{low} to {high}", units.pop(), "RMSE, best to worst joint"
 
 
 def per_joint(view: ModelView) -> Section | None:
@@ -190,7 +204,8 @@ def warnings(view: ModelView) -> Section | None:
 
 
 def _as_sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}."
+    is_file = "." in text.partition(" ")[0]
+    return f"{text}." if is_file else f"{text[:1].upper()}{text[1:]}."
 
 
 def _score_table(view: ModelView) -> str:
@@ -206,7 +221,9 @@ def _score_table(view: ModelView) -> str:
             known = moving[np.isfinite(moving)]
             mean = float(known.mean()) if len(known) else None
             parts.append(("while the joint moves [%]", moving, mean, 1))
-        parts.append((f"RMSE [{view.torque_unit(0)}]", np.asarray(score.rmse), None, 2))
+        units = " or ".join(dict.fromkeys(view.torque_unit(j) for j in range(view.joints)))
+        rmse = np.asarray(score.rmse)
+        parts.append((f"RMSE [{units}]", rmse, None, max(2, decimals_for(float(rmse.min()), 2))))
         if score.inside is not None:
             inside = 100 * np.asarray(score.inside)
             parts.append(("inside the 95 % interval [%]", inside, float(np.mean(inside)), 0))

@@ -6,7 +6,9 @@
 const taufitCharts = (() => {
   const NAMES = ["paper", "card", "ink", "soft", "line", "grid", "measured", "model", "residual", "good", "warn", "bad", "body"];
   const FONT = "12px system-ui, sans-serif";
-  const LEFT = 56, RIGHT = 8, TOP = 6;
+  const RIGHT = 8, TOP = 6;
+  // Width of a digit of FONT, and of the axis for numbers of up to five digits.
+  const DIGIT = 7, AXIS = 56;
   // From the browser: a page that names no address can be searched for addresses.
   const SVG = new DOMParser().parseFromString("<svg></svg>", "text/html").querySelector("svg").namespaceURI;
 
@@ -187,14 +189,14 @@ const taufitCharts = (() => {
     paint(pen, width, height, view) {
       const [x0, x1] = view, [y0, y1] = this.rangeY(x0, x1);
       const right = width - RIGHT, bottom = height - this.bottom;
-      const kx = (right - LEFT) / (x1 - x0 || 1);
+      const left = this.leftEdge(bottom - TOP, [y0, y1]), kx = (right - left) / (x1 - x0 || 1);
       const l0 = this.log ? Math.log(y0) : y0, ky = (bottom - TOP) / ((this.log ? Math.log(y1) : y1) - l0 || 1);
-      const px = (x) => LEFT + (x - x0) * kx;
+      const px = (x) => left + (x - x0) * kx;
       const py = this.log ? (y) => bottom - (Math.log(Math.max(y, y0 * 0.5)) - l0) * ky : (y) => bottom - (y - l0) * ky;
-      Object.assign(this, { view, drawn: [y0, y1], plot: [LEFT, TOP, right, bottom] });
+      Object.assign(this, { view, drawn: [y0, y1], plot: [left, TOP, right, bottom] });
       this.axes(pen, view, [y0, y1], px, py, width, height);
       pen.save();
-      pen.beginPath(); pen.rect(LEFT, TOP, right - LEFT, bottom - TOP); pen.clip();
+      pen.beginPath(); pen.rect(left, TOP, right - left, bottom - TOP); pen.clip();
       for (const mark of this.marks) {
         pen.fillStyle = named("residual"); pen.globalAlpha = 0.14;
         pen.fillRect(px(mark.from), TOP, Math.max(1, (mark.to - mark.from) * kx), bottom - TOP);
@@ -203,20 +205,34 @@ const taufitCharts = (() => {
       for (const s of this.series) if (!s.hidden) this.curve(pen, s, view, px, py, [y0, y1]);
       for (const level of this.levels) {
         pen.strokeStyle = colour(level.colour); pen.lineWidth = 1.25; pen.setLineDash([6, 4]);
-        pen.beginPath(); pen.moveTo(LEFT, py(level.y)); pen.lineTo(right, py(level.y)); pen.stroke(); pen.setLineDash([]);
+        pen.beginPath(); pen.moveTo(left, py(level.y)); pen.lineTo(right, py(level.y)); pen.stroke(); pen.setLineDash([]);
       }
       pen.restore();
       if (this.marks.length) {
         pen.font = `bold ${FONT}`; pen.textAlign = "center"; pen.textBaseline = "top"; pen.fillStyle = named("residual");
-        for (const mark of this.marks) if (mark.name && mark.from >= x0 && mark.from <= x1) pen.fillText(mark.name, px((mark.from + Math.min(mark.to, x1)) / 2), TOP + 2);
+        for (const mark of this.marks) if (mark.name && mark.from >= x0 && mark.from <= x1) {
+          const at = px((mark.from + Math.min(mark.to, x1)) / 2), size = DIGIT * mark.name.length + 6;
+          pen.fillStyle = named("paper"); pen.fillRect(at - size / 2, TOP, size, 15);
+          pen.fillStyle = named("residual"); pen.fillText(mark.name, at, TOP + 2);
+        }
       }
+    }
+
+    ticksY(height, [y0, y1]) { return (this.log ? logTicks : linearTicks)(y0, y1, Math.max(2, Math.floor(height / 34))); }
+
+    // Room for the widest number beside the label: the same for all panels of a group, whose time axes are one.
+    leftEdge(height, range) {
+      const widest = Math.max(0, ...this.ticksY(height, range).map(([, label]) => label.length)), needed = DIGIT * widest + 22;
+      const { group } = this;
+      if (needed > group.left) { group.left = needed; group.draw(); }
+      return group.left;
     }
 
     axes(pen, [x0, x1], [y0, y1], px, py, width, height) {
       const [left, top, right, bottom] = this.plot;
       pen.font = FONT; pen.lineWidth = 1; pen.strokeStyle = named("grid"); pen.fillStyle = named("soft");
-      const many = Math.max(2, Math.floor((bottom - top) / 34)), wideMany = Math.max(2, Math.floor((right - left) / 70));
-      const ys = (this.log ? logTicks : linearTicks)(y0, y1, many), xs = linearTicks(x0, x1, wideMany);
+      const wideMany = Math.max(2, Math.floor((right - left) / 70));
+      const ys = this.ticksY(bottom - top, [y0, y1]), xs = linearTicks(x0, x1, wideMany);
       this.ticks = { x: xs.length, y: ys.length };
       pen.beginPath();
       for (const [y] of ys) { const at = Math.round(py(y)) + 0.5; pen.moveTo(left, at); pen.lineTo(right, at); }
@@ -226,13 +242,15 @@ const taufitCharts = (() => {
       for (const [y, label] of ys) pen.fillText(label, left - 6, Math.min(bottom - 4, Math.max(top + 5, py(y))));
       if (this.bottom >= 18) {
         pen.textAlign = "center"; pen.textBaseline = "top";
-        for (const [x, label] of xs) pen.fillText(label, Math.min(px(x), width - 12), bottom + 4);
+        for (const [x, label] of xs) pen.fillText(label, Math.min(px(x), width - (DIGIT * label.length) / 2), bottom + 4);
         if (this.xlabel) pen.fillText(this.xlabel, (left + right) / 2, height - 14);
       }
       if (this.ylabel) {
         pen.save();
         pen.translate(7, (top + bottom) / 2); pen.rotate(-Math.PI / 2);
-        pen.textAlign = "center"; pen.textBaseline = "middle"; pen.fillText(this.ylabel, 0, 0);
+        // A low strip has no room for the name of the quantity: its unit.
+        const short = DIGIT * this.ylabel.length > bottom - top + 14 ? /\[.*\]$/.exec(this.ylabel)?.[0] : null;
+        pen.textAlign = "center"; pen.textBaseline = "middle"; pen.fillText(short || this.ylabel, 0, 0);
         pen.restore();
       }
     }
@@ -338,7 +356,7 @@ const taufitCharts = (() => {
       pen.fill();
     }
 
-    toX(pixel) { return this.view[0] + ((pixel - LEFT) / (this.plot[2] - LEFT)) * (this.view[1] - this.view[0]); }
+    toX(pixel) { return this.view[0] + ((pixel - this.plot[0]) / (this.plot[2] - this.plot[0])) * (this.view[1] - this.view[0]); }
 
     point(x) {
       const inside = this.view && x !== null && x >= this.view[0] && x <= this.view[1];
@@ -353,7 +371,7 @@ const taufitCharts = (() => {
   // --- figures that share view and cursor ---
   const groups = new Map();
   class Group {
-    constructor() { Object.assign(this, { figures: [], full: [Infinity, -Infinity], view: null, cursor: null, follow: false, listeners: [] }); }
+    constructor() { Object.assign(this, { figures: [], full: [Infinity, -Infinity], left: AXIS, view: null, cursor: null, follow: false, listeners: [] }); }
     widen(xs) {
       if (!xs.length) return;
       let low = Infinity, high = -Infinity;
@@ -409,7 +427,7 @@ const taufitCharts = (() => {
       group.figures.push(this);
       shown.set(element, this);
       seen.observe(element); resized.observe(element);
-      panels.forEach((panel) => gestures(panel, this));
+      panels.forEach((panel) => { panel.group = group; gestures(panel, this); });
     }
     later() {
       this.stale = true;
@@ -450,7 +468,7 @@ const taufitCharts = (() => {
     box.className = "selection"; box.hidden = true;
     canvas.parentNode.append(box);
     const at = (event) => event.clientX - canvas.getBoundingClientRect().left;
-    const inside = (pixel) => Math.min(panel.plot[2], Math.max(LEFT, pixel));
+    const inside = (pixel) => Math.min(panel.plot[2], Math.max(panel.plot[0], pixel));
     const select = (a, b) => {
       box.hidden = a === null;
       if (a === null) return;
@@ -472,11 +490,11 @@ const taufitCharts = (() => {
     });
     canvas.addEventListener("pointermove", (event) => {
       if (!panel.view) return;
-      const pixel = at(event), width = panel.plot[2] - LEFT;
+      const pixel = at(event), width = panel.plot[2] - panel.plot[0];
       if (touches.has(event.pointerId)) touches.set(event.pointerId, pixel);
       if (pinch && touches.size === 2) {
         const [span, middle] = spread(), size = ((pinch.range[1] - pinch.range[0]) * pinch.span) / span;
-        const low = pinch.x - ((middle - LEFT) / width) * size;
+        const low = pinch.x - ((middle - panel.plot[0]) / width) * size;
         group.set(low, low + size);
       } else if (panFrom) {
         moved = moved || Math.abs(pixel - panFrom.pixel) > 4;
@@ -486,7 +504,7 @@ const taufitCharts = (() => {
       } else if (start !== null) {
         moved = moved || Math.abs(pixel - start) > 4;
         if (moved) select(start, inside(pixel));
-      } else group.point(pixel >= LEFT && pixel <= panel.plot[2] ? panel.toX(pixel) : null);
+      } else group.point(pixel >= panel.plot[0] && pixel <= panel.plot[2] ? panel.toX(pixel) : null);
     });
     const end = (event) => {
       const pixel = inside(at(event));
@@ -645,6 +663,7 @@ const taufitCharts = (() => {
     const spec = JSON.parse(element.querySelector("script").textContent), group = groupOf(spec.group);
     const x = spec.x ? (group.x = wide(spec.x)) : group.x;
     if (spec.x) group.widen(x);
+    if (spec.view) group.view = spec.view;
     const canvases = element.querySelectorAll("canvas");
     const all = [];
     const panels = spec.panels.map((settings, k) => {
