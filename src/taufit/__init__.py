@@ -91,6 +91,7 @@ _MORE = {
     "write_urdf": "taufit.export",
     "FRICTION_MODELS": "taufit.terms.friction",
     "read_preset": "taufit.sim",
+    "Monitor": "taufit.live",
 }
 _NAMES = {**_FIRST, **_MORE}
 # Former names of 0.1, accepted with a warning until 0.3.
@@ -105,7 +106,11 @@ def __getattr__(name: str) -> Any:
         warn(f"taufit.{name} is now taufit.{new}.", DeprecationWarning, stacklevel=2)
         name = new
     if name not in _NAMES:
-        raise AttributeError(f"module 'taufit' has no attribute {name!r}")
+        from difflib import get_close_matches
+
+        matches = get_close_matches(name, _NAMES, n=1)
+        hint = f". Did you mean {matches[0]!r}?" if matches and not name.startswith("_") else ""
+        raise AttributeError(f"module 'taufit' has no attribute {name!r}{hint}")
     return getattr(import_module(_NAMES[name]), name)
 
 

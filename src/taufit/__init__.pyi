@@ -25,6 +25,7 @@ from taufit.fitting import (
     fit_samples as fit_samples,
     fitted_model as fitted_model,
 )
+from taufit.live import Monitor as Monitor
 from taufit.model import (
     FittedModel as FittedModel,
     TorqueModel as TorqueModel,

@@ -90,7 +90,7 @@ def test_people_see_the_verdict_first_and_the_next_step_last(files, tmp_path, ca
     assert code == 0
     assert out.startswith(("PASS", "FAIL"))
     end = " ".join(out.split())[-400:]
-    assert "Next: `taufit export" in end and "`taufit check" in end
+    assert "Next: `taufit export" in end and "; taufit check" in end
     assert "only base parameters are measured" in " ".join(out.split())
 
 

@@ -62,6 +62,17 @@ def test_the_list_of_verbs_fits_the_terminal(width, capsys, monkeypatch):
     assert lines[-1].startswith("Next: ")
 
 
+def test_a_verb_is_described_by_an_act_in_one_line():
+    """At most 62 characters, in the imperative: no noun phrase, no third person."""
+    acts = re.findall(
+        r"\w+",
+        """Run Describe Show Plan Record Read Simulate Estimate Fit Identify
+                      Test Write Weigh Detect Compute Monitor Reproduce Print""",
+    )
+    for verb, text in VERBS.items():
+        assert len(text) <= 62 and text.split()[0] in acts, (verb, text)
+
+
 def quoted_commands(text: str) -> list[str]:
     """Commands in code blocks, continued lines joined, and in `code`."""
     found = []

@@ -14,6 +14,7 @@ from taufit.cli import options
 from taufit.cli.app import VERBS, typer_app
 from taufit.cli.options.option_groups import FormerName, flatten_options
 from taufit.cli.parts.existing_outputs import existing_outputs, require_replaceable_outputs
+from taufit.core.files import write_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,20 +118,25 @@ def test_the_value_of_an_earlier_spelling_arrives_with_a_message(capsys):
 
 
 @pytest.mark.parametrize("option", ["output", "report", "csv", "record"])
-def test_an_existing_output_is_replaced_after_a_question_or_with_a_note(
-    option, tmp_path, monkeypatch, capsys
-):
-    file = tmp_path / "model.json"
+def test_an_existing_output_is_asked_for_or_kept_beside(option, tmp_path, monkeypatch, capsys):
+    file, backup = tmp_path / "model.json", tmp_path / "model.json~"
     with existing_outputs(overwrite=False):
         require_replaceable_outputs({option: file})
-        file.write_text("earlier")
-        assert not capsys.readouterr().err
+        write_text(file, "first")
+        assert not capsys.readouterr().err and not backup.exists()
         require_replaceable_outputs({option: file})
-        assert f"{file} exists and will be replaced" in capsys.readouterr().err
+        assert not backup.exists()  # until it is replaced
+        write_text(file, "half of the second")
+        write_text(file, "second")
+        assert (file.read_text(), backup.read_text()) == ("second", "first")
         monkeypatch.setattr("taufit.cli.parts.existing_outputs._is_interactive", lambda: True)
         monkeypatch.setattr("typer.confirm", lambda *_, **__: False)
         with pytest.raises(typer.BadParameter, match="was kept"):
             require_replaceable_outputs({option: file})
+    assert capsys.readouterr().err == f"note: earlier contents of {file} are kept as {backup}.\n"
     with existing_outputs(overwrite=True):
         require_replaceable_outputs({option: file})
+        write_text(file, "third")
     assert not capsys.readouterr().err
+    assert (file.read_text(), backup.read_text()) == ("third", "first")
+    assert sorted(tmp_path.iterdir()) == [file, backup]

@@ -113,3 +113,30 @@ def test_a_result_is_printed_in_three_lines_and_plotted(runs):
     lines = repr(result).splitlines()
     assert len(lines) == 3 and "on 1 unseen" in lines[0] and max(map(len, lines)) < 100
     assert len(np.atleast_1d(result.plot(joints=[0, 1]))) == 2
+
+
+def test_results_print_in_three_lines(runs, model):
+    robot, (first, second, _) = runs
+    samples = taufit.condition(first)
+    results = [
+        taufit.fit(taufit.TorqueModel(robot, friction=taufit.Linear()), samples),
+        *(taufit.check(model, samples)),
+        *(taufit.base_parameters(robot), taufit.Twin.typical(robot), taufit.Monitor(model)),
+        *(model, model.training, model.stepper(500.0), taufit.identify_payload(model, second)),
+    ]
+    for result in results:
+        text = repr(result)
+        assert text.startswith(type(result).__name__) and " object at" not in text
+        assert text.count("\n") <= 2 and max(map(len, text.splitlines())) <= 120, text
+
+
+def test_slips_in_python_name_the_remedy(runs):
+    robot, (first, _, _) = runs
+    with pytest.raises(TypeError, match=r"identify\(\) has no keyword 'holdot'.*'holdout'"):
+        taufit.identify(robot, [first], holdot="30%")
+    with pytest.raises(TypeError, match="'friction'"):
+        taufit.cross_validate(robot, [first], frction="linear")
+    with pytest.raises(AttributeError, match="'identify'"):
+        taufit.idenify  # noqa: B018
+    with pytest.raises(TaufitError, match="robot comes first"):
+        taufit.identify("run.parquet", robot)

@@ -105,7 +105,7 @@ def _help() -> str:
         "  -h, --help     show this text; `taufit help COMMAND` for one command",
         "  -V, --version  show version, compute engine and optional packages",
         "  -q, --quiet    print errors only; the exit code gives the result",
-        "  --overwrite    replace existing output files without asking",
+        "  --overwrite    replace existing outputs, without FILE~ or question",
         "  --large        accept files above the size limits",
         "",
         "Next: `taufit inspect` lists the bundled robots.",
@@ -167,18 +167,22 @@ def _usage_error(message: str, arguments: list[str]) -> NoReturn:
 
 
 def _run_command(arguments: list[str]) -> None:
-    if arguments[:1] == ["help"] and len(arguments) > 1 and not arguments[1].startswith("-"):
+    is_help = arguments[:1] and arguments[0] in ("--help", "-h", "help")
+    if is_help and len(arguments) > 1 and not arguments[1].startswith("-"):
         arguments = [*arguments[1:], "--help"]
     if not arguments or arguments[0] in ("--help", "-h", "help"):
         print(_help())
         sys.exit(0)
-    if arguments[0] in ("--version", "-V"):
+    if arguments[0] in ("--version", "-V") or arguments[1:] in (["--version"], ["-V"]):
         print(version())
         sys.exit(0)
     general, arguments = _general_options(arguments)
     verb = arguments[0] if arguments else ""
     if verb not in VERBS:
-        similar = difflib.get_close_matches(verb, VERBS, n=1)
+        words = [*VERBS, "--version"]
+        similar = difflib.get_close_matches(
+            "--version" if verb == "-v" else verb.lower(), words, n=1
+        )
         hint = f" Did you mean `taufit {similar[0]}`?" if similar else ""
         _usage_error(
             f"there is no command {verb!r}.{hint} `taufit --help` lists all commands.", arguments
@@ -202,7 +206,9 @@ def _run_command(arguments: list[str]) -> None:
     with (
         large_files() if "--large" in general else nullcontext(),
         nullcontext() if wants_help else _no_numpy_warnings(),
-        nullcontext() if wants_help else existing_outputs(overwrite="--overwrite" in general),
+        nullcontext()
+        if wants_help
+        else existing_outputs(overwrite="--overwrite" in general, quiet="--quiet" in general),
         quiet_output() if "--quiet" in general and not _wants_json(arguments) else nullcontext(),
     ):
         run_typer_app(verb, options)
@@ -222,9 +228,25 @@ def run_typer_app(verb: str, options: list[str]) -> NoReturn:
         usage = "" if error.ctx is None else f"{error.ctx.get_usage()}\n"
         heading = f"{usage}Error: "
         path = verb if error.ctx is None else error.ctx.command_path.removeprefix("taufit ")
-        message = f"{error.format_message()}\n`taufit help {path}` lists arguments and options."
+        hint = _output_hint(error)
+        message = (
+            f"{error.format_message()}{hint}\n`taufit help {path}` lists arguments and options."
+        )
         CommandError("usage", message, WRONG_USAGE, heading).exit(as_json=_wants_json(options))
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _output_hint(error: Any) -> str:
+    """Remedy for an output file that is given without its option."""
+    match = re.search(r"extra argument\(s\) \((\S+\.\w+)\)", error.format_message())
+    options = (
+        [] if error.ctx is None else [parameter.name for parameter in error.ctx.command.params]
+    )
+    return (
+        f". An output file is named by -o: `-o {match[1]}`."
+        if match and "output" in options
+        else ""
+    )
 
 
 def _no_numpy_warnings() -> Any:

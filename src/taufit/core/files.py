@@ -31,6 +31,7 @@ except ImportError:  # pragma: no cover - not on Windows
 
 _SCRATCH = re.compile(r"\.taufit-[0-9a-f]{12}")
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/self|proc/thread-self|proc/(\d+))/fd/(\d+)")
+_backup_sets: list[set[Path]] = []
 # Errors of file systems without locks or flushing of directories.
 _UNSUPPORTED = (errno.EINVAL, errno.ENOTSUP, errno.ENOLCK, errno.ENOSYS, errno.EPERM)
 
@@ -138,8 +139,38 @@ def _write_replacement(requested: Path) -> Iterator[Path]:
         if status is not None:
             _copy_permissions(temporary, status)
         _flush(temporary)
+        _back_up(target, folder)
         os.replace(temporary, target)
         _flush_directory(target.parent)
+
+
+@contextmanager
+def back_up_files() -> Iterator[set[Path]]:
+    """Context with a set of files whose contents are kept when they are replaced.
+
+    The first replacement of `FILE` renames its contents to `FILE~`, over an earlier `FILE~`.
+    """
+    backup_paths: set[Path] = set()
+    _backup_sets.append(backup_paths)
+    try:
+        yield backup_paths
+    finally:
+        _backup_sets.pop()
+
+
+def _back_up(target: Path, folder: Path) -> None:
+    """Link the contents of a listed file to its backup name, through a scratch directory."""
+    for backup_set in _backup_sets:
+        path = next((path for path in backup_set if Path(os.path.realpath(path)) == target), None)
+        if path is None or not target.exists():
+            continue
+        backup_set.discard(path)
+        backup = folder / f"{target.name}~"
+        try:
+            os.link(target, backup)
+        except OSError:  # a file system without links, or a file of another user
+            shutil.copy2(target, backup)
+        os.replace(backup, target.with_name(backup.name))
 
 
 def _not_writable_error(path: Path, reason_text: str) -> TaufitError:

@@ -78,6 +78,13 @@ class BaseParameters:
     no_effect: Int[Array, " z"]
     singular_values: Float[Array, " s"] = field(default_factory=lambda: np.empty(0))
 
+    def __repr__(self) -> str:
+        return (
+            f"BaseParameters({self.rank} of {len(self.parameter_names)} parameters: "
+            f"{len(self.identifiable)} identifiable alone, {len(self.in_combination)} in "
+            f"combination, {len(self.no_effect)} without effect)"
+        )
+
     @property
     def rank(self) -> int:
         """Number of base parameters."""

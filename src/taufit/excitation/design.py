@@ -94,6 +94,14 @@ class Design:
     figure: float = np.inf
     reached: bool | None = None
 
+    def __repr__(self) -> str:
+        feasibility = "feasible" if self.feasible else "not feasible"
+        return (
+            f"Design({feasibility}, {self.criterion}, condition {self.condition_number:.3g})\n"
+            f"  {len(self.names)} base parameters, {self.starts} starts, {self.cpu_seconds:.1f} s\n"
+            f"  {len(self.warnings)} warning(s); see .motion, .certificate, .warnings"
+        )
+
     @property
     def feasible(self) -> bool:
         return self.certificate.feasible

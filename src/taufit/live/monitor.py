@@ -207,6 +207,9 @@ class Monitor:
         self._contact_settings = contact_settings
         self.reset()
 
+    def __repr__(self) -> str:
+        return f"Monitor({self.model!r}, {self._readings} readings, {len(self.events)} events)"
+
     def reset(self) -> None:
         """Reset the monitor; the next sample is the first."""
         self._start(open_monitor_source(self.model, (), self.unit))

@@ -8,6 +8,7 @@ matrix, export, simulation) use them.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -449,6 +450,11 @@ def require_fitted(model: FittedModel, action: str) -> FittedModel:
     """Return the model; raise if it is a structure without parameters."""
     if isinstance(model, FittedModel):
         return model
+    if isinstance(model, (str, os.PathLike)):
+        raise TaufitError(
+            f"cannot {action}: expected a fitted model, got the name {str(model)!r}. The model "
+            "comes first; `taufit.read_model(FILE)` reads one."
+        )
     raise TaufitError(
         f"cannot {action}: this model has no parameters yet. Fit it first (`taufit fit`, or "
         "taufit.identify)."

@@ -65,6 +65,10 @@ class Score:
     standing_rmse: Annotated[Float[Array, " j"] | None, Limits(missing=math.nan)] = None
     noise_share: Annotated[Float[Array, " j"] | None, Limits(missing=math.nan)] = None
 
+    def __repr__(self) -> str:
+        nrmse = " ".join(f"{x:.3f}" for x in self.nrmse)
+        return f"Score({self.file}: {self.samples} samples, nrmse per joint: {nrmse})"
+
     @property
     def measured(self) -> Bool[Array, " j"]:
         """Joints with measured torque: it varies, and noise is a minor part of it."""

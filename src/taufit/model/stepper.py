@@ -32,6 +32,9 @@ class TorqueStepper:
         self._compiled = compiled_torque(model)
         self.reset()
 
+    def __repr__(self) -> str:
+        return f"TorqueStepper({self._model!r}, {1.0 / self._step:g} Hz)"
+
     def reset(self) -> None:
         """Begin another run, without memory of the last."""
         self._state = self._columns.start()

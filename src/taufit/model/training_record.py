@@ -413,6 +413,11 @@ class TrainingRecord:
     warnings: tuple[str, ...] = ()
     contradictions: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        cutoff_hz, rate_hz = self.conditioning.cutoff_hz, self.conditioning.rate_hz
+        text = f"TrainingRecord(low-pass {cutoff_hz:g} Hz at {rate_hz:g} Hz"
+        return f"{text}; see .conditioning, .ranges, .std)"
+
     def with_warnings(self, *further: str) -> TrainingRecord:
         """Record with further warnings, each once."""
         return replace(self, warnings=tuple(dict.fromkeys((*self.warnings, *further))))

@@ -53,6 +53,14 @@ class PayloadEstimate:
     unexplained: str = ""
     covariance: Float[Array, "10 10"] | None = None
 
+    def __repr__(self) -> str:
+        low, high = self.mass_interval
+        x, y, z = self.centre
+        return (
+            f"PayloadEstimate({self.mass:.3f} kg, 95 %: {low:.3f} to {high:.3f}; "
+            f"centre {x:.3f}, {y:.3f}, {z:.3f} m)"
+        )
+
     @property
     def has_intervals(self) -> bool:
         """Whether the method gives standard deviations; without them there are no intervals."""

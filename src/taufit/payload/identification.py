@@ -80,6 +80,13 @@ class PayloadRun:
     ready_means: str = ""
     too_heavy: str = ""
 
+    def __repr__(self) -> str:
+        state = "never ready" if self.ready_at is None else f"ready at {self.ready_at:.1f} s"
+        return (
+            f"PayloadRun({self.method}, {state})\n  {self.estimate!r}\n"
+            f"  {len(self.warnings)} warning(s); see .estimate, .history, .events"
+        )
+
     @property
     def refusal(self) -> str:
         """Reason why the result must not be used; "" if it may."""

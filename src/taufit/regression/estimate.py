@@ -93,6 +93,15 @@ class Estimate:
     settings: dict[str, float] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        torque_rms = " ".join(f"{rms:.3g}" for rms in self.torque_rms)
+        return (
+            f"Estimate({self.base.rank} base parameters from {self.count} rows, "
+            f"condition {self.condition_number:.3g})\n"
+            f"  torque_rms per joint: {torque_rms} N m\n"
+            f"  {len(self.warnings)} warning(s); see .names, .values, .base, .base_covariance"
+        )
+
     @property
     def base_names(self) -> tuple[str, ...]:
         return self.base.names

@@ -97,6 +97,10 @@ class Twin:
     temperature: float = 30.0
     name: str = ""
 
+    def __repr__(self) -> str:
+        name = f"{self.robot.name} ({self.name})" if self.name else self.robot.name
+        return f"Twin({name}: {self.robot.joints} joints, {self.rate_hz:g} Hz)"
+
     @classmethod
     def from_model(
         cls, model: FittedModel, effects: Effects | None = None, **settings: Any

@@ -8,7 +8,7 @@ from pathlib import PurePath
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float
-from taufit.core.errors import RecordingError
+from taufit.core.errors import RecordingError, TaufitError
 from taufit.core.threads import one_blas_thread
 from taufit.model.fitted_model import FittedModel
 from taufit.model.predict import predicted_torque
@@ -156,6 +156,11 @@ def check(
         ((6,), True)
     """
     recordings = [samples] if isinstance(samples, Samples) else list(samples)
+    if not all(isinstance(item, Samples) for item in recordings):
+        raise TaufitError(
+            f"check takes conditioned samples, got {type(recordings[0]).__name__}. For files and "
+            "recordings use `taufit.compare([model], files)`, or `taufit.condition(recording)`."
+        )
     labels: Sequence[str | None] = names if names is not None else [None] * len(recordings)
     return tuple(
         score(model, recording, file=label)

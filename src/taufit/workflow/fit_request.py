@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from taufit.core.compute.cache import Cache
@@ -117,3 +118,16 @@ class FitChoices(TypedDict, total=False):
     cache: Cache | File | None
     allow_repeats: bool
     callback: Callable[[], None] | None
+
+
+def apply_choices(request: FitRequest | None, choices: FitChoices, caller: str) -> FitRequest:
+    """Request with single settings replaced; a TypeError names a keyword like a wrong one."""
+    names = [field.name for field in fields(FitRequest)]
+    for key in choices:
+        if key not in names:
+            matches = get_close_matches(key, [*names, "holdout"], n=1)
+            hint = (
+                f" Did you mean {matches[0]!r}?" if matches else f" There are {', '.join(names)}."
+            )
+            raise TypeError(f"{caller}() has no keyword {key!r}.{hint}")
+    return replace(request or FitRequest(), **choices)

@@ -77,7 +77,8 @@ class IdentificationResult(NotebookDisplay):
         name, nrmse = self.model.robot.name, self.grades.unexplained
         joints = " ".join(format(x, ".3f") for x in self._judged_score.nrmse)
         return (
-            f"Identification({name}: {self.grades.overall}, nrmse {nrmse:.3f} on {data_text})\n"
+            f"IdentificationResult({name}: {self.grades.overall}, nrmse {nrmse:.3f} "
+            f"on {data_text})\n"
             f"  nrmse per joint: {joints}\n"
             f"  {len(self.warnings)} warning(s); see .model, .warnings, .plot()"
         )

@@ -14,7 +14,7 @@ from taufit.core.threads import one_blas_thread
 from taufit.recording import Finding, Recording
 from taufit.recording.files import RecordingFiles
 from taufit.robot import Robot
-from taufit.workflow.fit_request import FitChoices, FitRequest
+from taufit.workflow.fit_request import FitChoices, FitRequest, apply_choices
 from taufit.workflow.identification import IdentificationResult
 from taufit.workflow.inputs import File, Holdout, Recordings, holdout_fraction, parse_inputs
 from taufit.workflow.steps import (
@@ -98,12 +98,12 @@ def identify(
         >>> import taufit
         >>> done = taufit.identify("ur3e", "run.parquet", holdout="other_day.parquet")
         >>> done
-        Identification(ur3e: ..., nrmse ... on 1 unseen recording(s))
+        IdentificationResult(ur3e: ..., nrmse ... on 1 unseen recording(s))
           nrmse per joint: ...
           ... warning(s); see .model, .warnings, .plot()
         >>> taufit.write_model(done.model, "model.json")
     """
-    request = replace(request or FitRequest(), **choices)
+    request = apply_choices(request, choices, "identify")
     files, holdout_recordings = parse_inputs(
         recordings, holdout, request.reader, allow_repeats=request.allow_repeats
     )

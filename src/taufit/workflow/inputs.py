@@ -303,7 +303,8 @@ def _to_list(recordings: Recordings) -> list[RecordingLike]:
         return [recordings]
     if not isinstance(recordings, Iterable):
         raise RecordingError(
-            f"expected recordings, files or frames, got {type(recordings).__name__}."
+            f"expected recordings, files or frames, got {type(recordings).__name__}. The robot "
+            "comes first, then the recordings."
         )
     return list(recordings)
 

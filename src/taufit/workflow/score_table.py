@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Unpack
 
 import numpy as np
@@ -15,7 +15,7 @@ from taufit.model.model_file import read_model
 from taufit.recording import Recording
 from taufit.robot import Robot
 from taufit.validation.score import score, short_name
-from taufit.workflow.fit_request import FitChoices, FitRequest
+from taufit.workflow.fit_request import FitChoices, FitRequest, apply_choices
 from taufit.workflow.identify import identify
 from taufit.workflow.inputs import File, Recordings, separate_recordings
 from taufit.workflow.training_data import condition_for_model
@@ -70,7 +70,7 @@ def cross_validate(
         >>> taufit.cross_validate("ur3e", ["run.parquet", "other_day.parquet"], friction="linear")
         mean nrmse ...
     """
-    settings = replace(request or FitRequest(), **choices)
+    settings = apply_choices(request, choices, "cross_validate")
     parts = separate_recordings(recordings, settings.reader)
     if len(parts) < 2:
         raise RecordingError(
@@ -106,7 +106,7 @@ def compare(
         >>> taufit.compare({"first": "model.json"}, "other_day.parquet")
         mean nrmse ...
     """
-    settings = replace(request or FitRequest(), **choices)
+    settings = apply_choices(request, choices, "compare")
     if not isinstance(models, Mapping):
         models = {f"model {k}": model for k, model in enumerate(models, 1)}
     fitted = {

@@ -289,7 +289,7 @@ def require_choice(value: str, choices: Iterable[str], option: str) -> str:
     if value not in choices:
         import difflib
 
-        similar = difflib.get_close_matches(value, choices, n=1)
+        similar = difflib.get_close_matches(value.lower(), choices, n=1)
         hint = f" Did you mean {similar[0]!r}?" if similar else ""
         usage_error(option, f"{value!r} is not known; use {', '.join(choices)}.{hint}")
     return value

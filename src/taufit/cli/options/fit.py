@@ -240,6 +240,8 @@ class HoldoutOptions:
             share = float(str(shares[-1]).removesuffix("%")) / 100.0
         except ValueError:
             share = -1.0
+        if 0.0 < share < 0.01 and not str(shares[-1]).endswith("%"):
+            usage_error("--holdout", f"{shares[-1]} is a fraction: write {1e4 * share:g}%.")
         if not 0.0 < share < 1.0 or len(shares) > 1:
             usage_error("--holdout", f"expected one share between 0 and 100 %, got {shares[-1]}.")
         return share

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, get_args
 
+from typer import BadParameter
 from typer.core import TyperCommand
 from typer.models import OptionInfo
 
@@ -27,6 +28,15 @@ _METAVARS_BY_TYPE = {int: "N", float: "X", str: "NAME", Path: "FILE"}
 
 class GroupedCommand(TyperCommand):
     """Command whose help lists its options by group, in the order of the groups."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Refuse long options with one dash, of which -holdout would be the help (-h)."""
+        end = args.index("--") if "--" in args else len(args)
+        options = {option for parameter in self.get_params(ctx) for option in parameter.opts}
+        for word in args[:end]:
+            if len(word) > 2 and f"-{word.partition('=')[0]}" in options:
+                raise BadParameter(f"{word} has one dash: options have two, `-{word}`.", ctx=ctx)
+        return super().parse_args(ctx, args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write arguments, then the options of every group."""

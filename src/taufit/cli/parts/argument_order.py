@@ -27,6 +27,13 @@ def require_argument_order(values: Mapping[str, Any]) -> None:
                 param_hint=name.upper(),
             )
 
+    source, model = str(values.get("source", "")), str(values.get("model", ""))
+    if _is_model(source) and model and not _is_model(model):
+        raise typer.BadParameter(
+            f"{source} is the model: the robot or recording comes first, `{model} {source}`.",
+            param_hint="MODEL",
+        )
+
 
 def _is_robot(word: str) -> bool:
     from taufit.robot import bundled_robots

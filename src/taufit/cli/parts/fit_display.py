@@ -91,7 +91,7 @@ def show_fit(
     console.print(
         f"Written: {output}\n"
         + next_step("export", output, "-o", file, purpose="puts the model to use")
-        + ("." if identified.signs else "; `taufit check` tests it on recordings it has not seen."),
+        + ("." if identified.signs else f"; taufit check {output} RECORDING tests it on others."),
         soft_wrap=True,
     )
 
