@@ -49,14 +49,20 @@ def render(results: dict[str, Any]) -> str:
     sections = [
         Section("", overview(results)),
         Section("Unseen motion: arms and tools", matrix(results, "unseen motion")),
-        Section("All cells", long_table(results)),
+        Section("All cells", long_table(results), gist=count_kinds(results)),
         *(
             Section(about["title"], arm_section(results, name), gist=gist(results, name))
             for name, about in sorted(results["arms"].items())
         ),
-        Section("Rules", rules(results)),
-        Section("Arms on which defaults of taufit were chosen", discipline(results)),
-        Section("Tools and their settings", tools_table(results)),
+        Section("Rules", rules(results), gist=f"{len(TASK_WORDS)} tasks"),
+        Section(
+            "Arms on which defaults of taufit were chosen",
+            discipline(results),
+            gist=f"{sum(name in CHOSEN_ON for name in results['arms'])} arms",
+        ),
+        Section(
+            "Tools and their settings", tools_table(results), gist=f"{len(results['tools'])} tools"
+        ),
     ]
     counts = (len(results["arms"]), len(results["tools"]), len(TASKS), len(results["cells"]))
     subtitle = "{} arms, {} tools, {} tasks, {} cells".format(*counts)
@@ -64,22 +70,36 @@ def render(results: dict[str, Any]) -> str:
 
 
 def overview(results: dict[str, Any]) -> str:
-    """How often each tool is best, and the median of its scores."""
-    from taufit.report.page import bullets
+    """Statements on the best tools and on the cells, and all arms and tools as dots."""
+    from taufit.report.page import statement, statements
 
-    lines = [
-        "Every figure is an error: lower is better. nrmse is the RMS error of the predicted torque "
-        "over the standard deviation of the measured one, mean over joints, on rows that the tool "
-        "has not been given.",
-        f"Best in unseen motion, per tool: {wins(results, 'unseen motion')}.",
-        f"Cells: {count_kinds(results)}.",
-        "Several defaults of taufit were chosen on arms of this table: see the section on that.",
-    ]
-    return bullets(lines)
+    task = "unseen motion"
+    counts = wins(results, task)
+    title, best = counts[0]
+    others = ", ".join(f"{name} on {n}" for name, n in counts[1:])
+    return statements(
+        statement(
+            "model",
+            "Torque on motion that the tool has not seen",
+            f"{title} has the smallest error on {best} of {sum(n for _, n in counts)} arms",
+            f"; {others}" if others else "",
+            detail=[
+                "nrmse: RMS error of the predicted torque over the standard deviation of the "
+                "measured one, mean over joints. Lower is better."
+            ],
+        ),
+        statement(
+            "warn",
+            "Reservation",
+            "No row is a blind test",
+            ": all arms were known while taufit was developed",
+            detail=[f"Cells: {count_kinds(results)}. Defaults chosen on arms are named below."],
+        ),
+    ) + arm_plot(results, task)
 
 
-def wins(results: dict[str, Any], task: str) -> str:
-    """Number of arms on which each tool has the least error."""
+def wins(results: dict[str, Any], task: str) -> list[tuple[str, int]]:
+    """Number of arms on which each tool has the least error, most first."""
     counts: dict[str, int] = {}
     for arm in results["arms"]:
         scored = [c for c in cells_of(results, arm=arm, task=task) if "value" in c]
@@ -87,14 +107,33 @@ def wins(results: dict[str, Any], task: str) -> str:
             best = min(scored, key=lambda c: c["value"])["tool"]
             counts[best] = counts.get(best, 0) + 1
     ranked = sorted(counts.items(), key=lambda item: -item[1])
-    return ", ".join(f"{results['tools'][tool]['title']} {n}" for tool, n in ranked)
+    return [(results["tools"][tool]["title"], n) for tool, n in ranked]
+
+
+def arm_plot(results: dict[str, Any], task: str) -> str:
+    """Error of every arm and tool on a logarithmic scale; numbers are those of the tools."""
+    tools = list(results["tools"])
+    rows = {
+        about["title"]: [c for c in cells_of(results, arm=name, task=task) if "value" in c]
+        for name, about in results["arms"].items()
+    }
+    rows = {title: cells for title, cells in rows.items() if cells}
+    values = [c["value"] for cells in rows.values() for c in cells]
+    lines = [
+        (title, [(tools.index(c["tool"]) + 1, c["value"], c["tool"] == "taufit") for c in cells])
+        for title, cells in sorted(rows.items(), key=lambda row: min(c["value"] for c in row[1]))
+    ]
+    key = " · ".join(f"{k} {results['tools'][t]['title']}" for k, t in enumerate(tools, 1))
+    label = f"nrmse of every arm and tool, {task}; values are in the table below"
+    return dot_plot(lines, decades(values), label, f"nrmse, logarithmic. {key}")
 
 
 def count_kinds(results: dict[str, Any]) -> str:
     """Figures, failures and cells that do not apply."""
     cells = results["cells"]
     values, failures = (sum(key in c for c in cells) for key in ("value", "failure"))
-    return f"{values} figures, {failures} failures, {len(cells) - values - failures} not applicable"
+    failed = f"{failures} failure" + ("" if failures == 1 else "s")
+    return f"{values} figures, {failed}, {len(cells) - values - failures} not applicable"
 
 
 def cells_of(results: dict[str, Any], **wanted: str) -> list[dict[str, Any]]:
@@ -104,15 +143,16 @@ def cells_of(results: dict[str, Any], **wanted: str) -> list[dict[str, Any]]:
 
 def shown(cell: dict[str, Any] | None) -> Any:
     """Cell of a table."""
+    from taufit.core.number_text import significant
     from taufit.report.page import Number
 
     if cell is None:
         return Number(math.nan, "not run")
     if "value" in cell:
         value = cell["value"]
-        return Number(value, f"{value:.3f}" if value < 1.0 else f"{value:.3g}")
+        return Number(value, f"{value:.3f}" if cell["unit"] == "nrmse" else significant(value))
     if "not_applicable" in cell:
-        return Number(math.nan, "not applicable")
+        return Number(math.nan, "–")
     short = cell["failure"] if len(cell["failure"]) < 30 else cell["failure"][:27] + "..."
     return Number(math.nan, f"failed: {short}")
 
@@ -191,12 +231,47 @@ def joint_plot(results: dict[str, Any], arm: str) -> str:
     cells = [c for c in cells if c["task"] == task]
     if not cells:
         return ""
-    values = [v for c in cells for v in c["joints"] if v]
-    low = 10 ** math.floor(math.log10(min(values)))
-    high = min(10 ** math.ceil(math.log10(max(values))), 1e4)
     joints = max(len(c["joints"]) for c in cells)
-    width, row, left, top = 720, 26, 150, 24
-    height = top + row * len(cells) + 30
+    lines = [
+        (
+            results["tools"][cell["tool"]]["title"],
+            [(j + 1, v, cell["tool"] == "taufit") for j, v in enumerate(cell["joints"]) if v],
+        )
+        for cell in sorted(cells, key=lambda c: c["value"])
+    ]
+    unit = cells[0]["unit"]
+    label = f"{unit} of joints 1 to {joints} for each tool, {task}; values are in the table below"
+    limits = decades([v for _, dots in lines for _, v, _ in dots])
+    return (
+        f"<h3>{unit} of each joint, {task}</h3>"
+        + dot_plot(lines, limits, label)
+        + joint_table(results, cells, joints)
+    )
+
+
+def decades(values: list[float]) -> tuple[float, float]:
+    """Powers of ten around the values, at most 10,000."""
+    low = 10 ** math.floor(math.log10(min(values)))
+    return low, min(10 ** math.ceil(math.log10(max(values))), 1e4)
+
+
+def dot_plot(
+    lines: list[tuple[str, list[tuple[int, float, bool]]]],
+    limits: tuple[float, float],
+    label: str,
+    caption: str = "",
+) -> str:
+    """Lines of numbered dots on a logarithmic scale.
+
+    Args:
+        lines: Title and dots of each line: number, value, and whether it is taufit's.
+        limits: Ends of the scale.
+        label: Description for those who do not see it.
+        caption: Text below.
+    """
+    low, high = limits
+    width, row, left, top = 900, 26, 170, 12
+    height = top + row * len(lines) + 30
 
     def x(value: float) -> float:
         share = (math.log10(min(max(value, low), high)) - math.log10(low)) / math.log10(high / low)
@@ -210,25 +285,25 @@ def joint_plot(results: dict[str, Any], arm: str) -> str:
             f'<text x="{x(decade):.0f}" y="{height - 10}" text-anchor="middle">{decade:g}</text>'
         )
         decade *= 10
-    for k, cell in enumerate(sorted(cells, key=lambda c: c["value"])):
+    for k, (title, dots) in enumerate(lines):
         y = top + row * k + row / 2
-        color = "var(--model)" if cell["tool"] == "taufit" else "var(--residual)"
-        title = html.escape(results["tools"][cell["tool"]]["title"])
-        parts.append(f'<text x="{left - 10}" y="{y + 4:.0f}" text-anchor="end">{title}</text>')
-        parts += [
-            f'<circle cx="{x(v):.1f}" cy="{y:.1f}" r="7" fill="var(--paper)" stroke="{color}"/>'
-            f'<text x="{x(v):.1f}" y="{y + 4:.1f}" text-anchor="middle" class="mark">{j + 1}</text>'
-            for j, v in enumerate(cell["joints"])
-            if v
-        ]
-    unit = cells[0]["unit"]
-    label = f"{unit} of joints 1 to {joints} for each tool, {task}; values are in the table below"
+        text = html.escape(title)
+        parts.append(f'<text x="{left - 10}" y="{y + 4:.0f}" text-anchor="end">{text}</text>')
+        # taufit's dots last, so that they are on top.
+        for number, value, is_taufit in sorted(dots, key=lambda dot: dot[2]):
+            color = "var(--model)" if is_taufit else "var(--residual)"
+            parts.append(
+                f'<circle cx="{x(value):.1f}" cy="{y:.1f}" r="8" fill="var(--paper)" '
+                f'stroke="{color}" stroke-width="{2 if is_taufit else 1}"/><text '
+                f'x="{x(value):.1f}" y="{y + 4:.1f}" text-anchor="middle" class="mark">{number}'
+                "</text>"
+            )
     style = "svg.joints text{font-size:12px;fill:var(--ink)} svg.joints text.mark{font-size:10px}"
+    below = f'<p class="sub">{html.escape(caption)}</p>' if caption else ""
     return (
-        f"<h3>{unit} of each joint, {task}</h3><style>{style}</style>"
-        '<div class="scroll" tabindex="0"><svg class="joints" role="img" '
-        f'aria-label="{label}" viewBox="0 0 {width} {height}" width="{width}">'
-        f"{''.join(parts)}</svg></div>" + joint_table(results, cells, joints)
+        f'<style>{style}</style><div class="scroll" tabindex="0"><svg class="joints" role="img" '
+        f'aria-label="{html.escape(label)}" viewBox="0 0 {width} {height}" width="{width}">'
+        f"{''.join(parts)}</svg></div>{below}"
     )
 
 

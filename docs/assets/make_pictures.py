@@ -69,6 +69,14 @@ PICTURES = (
     PagePicture("health", "health.html", size=(1100, 760)),
     PagePicture("fleet", "fleet/fleet.html"),
     PagePicture("ur10_bag", "bag.html"),
+    PagePicture("paper_kr5", "paper_kr5.html"),
+    PagePicture(
+        "paper_raviola2021",
+        "paper_raviola2021.html",
+        "#figure-8--viscous-friction-against-temperature .charts",
+        "figure-8--viscous-friction-against-temperature",
+        (1280, 1450),
+    ),
 )
 # A real UR10 (BSD-3-Clause), where the shared recordings are beside the checkout.
 BAG = HERE.parents[1].parent / "shared" / "data" / "ur10_bag" / "ur10_exciting_trajectory.db3"
@@ -82,6 +90,8 @@ COMMANDS = (
     "simulate ur10 motion.json --runs 9 -o healthy/run.parquet",
     "health baseline model.json healthy -o robot.json",
     "health check robot.json test.parquet --report health.html",
+    "reproduce kr5 --report paper_kr5.html",
+    "reproduce raviola2021 --report paper_raviola2021.html",
 )
 ARMS = {
     "ur10": [0.4, -1.2, 1.6, -1.9, -1.57, 0.0],
