@@ -220,6 +220,7 @@ def _mapper(browser: Any) -> Iterator[Row]:
 def rows() -> Iterator[Row]:
     """The figures."""
     if CHROMIUM is None:
+        print("no chromium on this machine: nothing was measured", file=sys.stderr)
         return
     with _chromium() as browser:
         yield from _dashboard(browser)
