@@ -32,15 +32,50 @@ def made(arm, truth, tmp_path_factory):
     return arm, folder
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _as_many_recordings():
+    """Recordings count as many: nothing is fitted in memory, excerpts are short."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(training_data, "LEAD_ROWS", 100)
+        patch.setattr(inputs, "LEAD_ROWS", 100)
+        patch.setattr(sample_source, "MAX_EXCERPT_SAMPLES", 2000)
+        yield
+
+
+@pytest.fixture(scope="module")
+def plain(made):
+    """The fit without a cache."""
+    return fitted(*made, None)[0]
+
+
+@pytest.fixture(scope="module")
+def cached(made, tmp_path_factory):
+    """The first fit with a cache, the files it read, and the folder of the cache."""
+    cache = tmp_path_factory.mktemp("cache")
+    return *fitted(*made, cache), cache
+
+
+@pytest.fixture(scope="module")
+def cached_four(made, tmp_path_factory):
+    """Folder of the cache after a fit to four of the five files."""
+    cache = tmp_path_factory.mktemp("cache of four")
+    fitted(*made, cache, count=4)
+    return cache
+
+
 @pytest.fixture
-def folder(made, tmp_path, monkeypatch):
-    """Recordings that count as many: nothing is fitted in memory, excerpts are short."""
-    monkeypatch.setattr(training_data, "LEAD_ROWS", 100)
-    monkeypatch.setattr(inputs, "LEAD_ROWS", 100)
-    monkeypatch.setattr(sample_source, "MAX_EXCERPT_SAMPLES", 2000)
+def folder(made, tmp_path):
+    """Copy of the recordings."""
     for path in made[1].iterdir():
         shutil.copy(path, tmp_path)
     return tmp_path
+
+
+@pytest.fixture
+def filled(cached, folder):
+    """Copy of the recordings with the cache of the first fit."""
+    shutil.copytree(cached[2], folder, dirs_exist_ok=True)
+    return folder
 
 
 class Reader:
@@ -62,10 +97,9 @@ def fitted(arm, folder, cache, count=5, **keywords):
     return done, reader.read
 
 
-def test_a_second_fit_reads_nothing_and_finds_the_same(made, folder):
-    plain, _ = fitted(made[0], folder, None)
-    first, read = fitted(made[0], folder, folder)
-    again, none = fitted(made[0], folder, folder)
+def test_a_second_fit_reads_nothing_and_finds_the_same(made, plain, cached, filled):
+    first, read, _ = cached
+    again, none = fitted(made[0], filled, filled)
 
     assert len(set(read)) == 5 and none == []
     for other in (first, again):
@@ -78,48 +112,45 @@ def test_a_second_fit_reads_nothing_and_finds_the_same(made, folder):
         np.testing.assert_array_equal(other.training_score.rmse, plain.training_score.rmse)
 
 
-def test_the_order_of_files_and_their_place_do_not_matter(made, folder, tmp_path_factory):
-    first, _ = fitted(made[0], folder, folder)
+def test_the_order_of_files_and_their_place_do_not_matter(made, cached, filled, tmp_path_factory):
+    first = cached[0]
     moved = tmp_path_factory.mktemp("elsewhere")
-    for path in folder.glob("*.parquet"):
+    for path in filled.glob("*.parquet"):
         shutil.move(path, moved)
-    again, read = fitted(made[0], moved, folder)
+    again, read = fitted(made[0], moved, filled)
 
     assert read == []
     np.testing.assert_array_equal(again.estimate.values, first.estimate.values)
 
 
-def test_a_changed_file_is_read_again(made, folder):
-    fitted(made[0], folder, folder)
-    shutil.copy(folder / "run1.parquet", folder / "run0.parquet")
-    again, read = fitted(made[0], folder, folder)
-    plain, _ = fitted(made[0], folder, None)
+def test_a_changed_file_is_read_again(made, filled):
+    shutil.copy(filled / "run1.parquet", filled / "run0.parquet")
+    again, read = fitted(made[0], filled, filled)
+    plain, _ = fitted(made[0], filled, None)
 
     assert set(read) >= {"run0.parquet"}
     np.testing.assert_allclose(again.estimate.values, plain.estimate.values, rtol=1e-3, atol=1e-3)
 
 
-def test_other_settings_find_nothing_of_these(made, folder):
-    fitted(made[0], folder, folder)
+def test_other_settings_find_nothing_of_these(made, filled):
     reader = Reader()
-    files = RecordingFiles(find_recordings([folder])[0], reader, settings=("current",))
-    identify(made[0], files, cutoff_hz=8.0, cache=folder)
+    files = RecordingFiles(find_recordings([filled])[0], reader, settings=("current",))
+    identify(made[0], files, cutoff_hz=8.0, cache=filled)
 
     assert len(set(reader.read)) == 5
 
 
 @pytest.mark.parametrize("damage", ["cut", "swapped", "gone"])
-def test_a_damaged_cache_is_made_again(made, folder, damage):
-    first, _ = fitted(made[0], folder, folder)
-    entries = sorted(open_cache(folder).path.glob("??/*"))
+def test_a_damaged_cache_is_made_again(made, cached, filled, damage):
+    entries = sorted(open_cache(filled).path.glob("??/*"))
     contents = [path.read_bytes() for path in entries]
     for path, content, other in zip(entries, contents, contents[1:] + contents[:1], strict=True):
         path.write_bytes({"cut": content[:-1], "swapped": other, "gone": b""}[damage])
-    again, _ = fitted(made[0], folder, folder)
+    again, _ = fitted(made[0], filled, filled)
 
-    np.testing.assert_array_equal(again.estimate.values, first.estimate.values)
+    np.testing.assert_array_equal(again.estimate.values, cached[0].estimate.values)
     assert sum("made again" in text for text in again.warnings) == 1
-    assert fitted(made[0], folder, folder)[1] == []
+    assert fitted(made[0], filled, filled)[1] == []
 
 
 def scaled(value):
@@ -132,24 +163,22 @@ def scaled(value):
 
 
 @pytest.mark.parametrize("stolen", [False, True])
-def test_scaled_torque_in_a_cache_changes_no_result(made, folder, stolen):
+def test_scaled_torque_in_a_cache_changes_no_result(made, cached, filled, stolen):
     """Whoever has all but the user's secret changes nothing; with it, this test would see it."""
-    first, _ = fitted(made[0], folder, folder)
-    path, secret = open_cache(folder).path, user_secret()[0]
+    path, secret = open_cache(filled).path, user_secret()[0]
     for entry in path.glob("??/*"):
         key = bytes.fromhex(entry.name)
         value = scaled(unpack(entry.read_bytes(), key, secret))
         entry.write_bytes(pack(value, key, secret if stolen else bytes(32)))
-    again, _ = fitted(made[0], folder, folder)
+    again, _ = fitted(made[0], filled, filled)
 
-    assert np.array_equal(again.estimate.values, first.estimate.values) is not stolen
+    assert np.array_equal(again.estimate.values, cached[0].estimate.values) is not stolen
 
 
-def test_one_more_file_is_within_what_is_promised(made, folder):
+def test_one_more_file_is_within_what_is_promised(made, plain, cached_four, folder):
     """Loads, residuals and noise may be those of an earlier fit: less than the noise can tell."""
-    fitted(made[0], folder, folder, count=4)
+    shutil.copytree(cached_four, folder, dirs_exist_ok=True)
     more, read = fitted(made[0], folder, folder)
-    plain, _ = fitted(made[0], folder, None)
 
     assert "run4.parquet" in read
     away = np.abs(more.estimate.base_values - plain.estimate.base_values)
@@ -159,8 +188,10 @@ def test_one_more_file_is_within_what_is_promised(made, folder):
     np.testing.assert_allclose(more.estimate.base_std, plain.estimate.base_std, rtol=0.05)
 
 
-def test_where_parameters_stay_near_only_the_new_file_is_read(made, folder, monkeypatch):
-    fitted(made[0], folder, folder, count=4)
+def test_where_parameters_stay_near_only_the_new_file_is_read(
+    made, cached_four, folder, monkeypatch
+):
+    shutil.copytree(cached_four, folder, dirs_exist_ok=True)
     always = ResultCache.reuse_if_close
 
     def settled(self, name, value, is_close):
@@ -172,8 +203,7 @@ def test_where_parameters_stay_near_only_the_new_file_is_read(made, folder, monk
     assert set(read) == {"run4.parquet"}
 
 
-def test_processes_share_what_is_missing(made, folder):
-    plain, _ = fitted(made[0], folder, None)
+def test_processes_share_what_is_missing(made, plain, folder):
     files = RecordingFiles(find_recordings([folder])[0], read_recordings, settings=())
     done = identify(made[0], files, cutoff_hz=8.0, cache=folder, processes=2)
 
@@ -218,7 +248,7 @@ def test_the_command_takes_a_folder_and_keeps_results_elsewhere(tmp_path):
         assert cache.reads == 0
 
     (runs / ".taufit-cache.sqlite").write_bytes(b"of an earlier version")
-    off = taufit("fit", "ur3e", runs, "-o", tmp_path / "m.json", "--json", "--cache", "off")
+    off = taufit("fit", "ur3e", runs, "-o", tmp_path / "off.json", "--json", "--cache", "off")
     assert off.returncode == 0 and off.stderr == ""
     shared = tmp_path / "shared"
     shared.mkdir()
