@@ -16,7 +16,7 @@ class Row:
         name: What was measured.
         value: The figure.
         unit: Of the figure: "x" for a ratio.
-        target: What it should be, e.g. ">= 12", or "" where it is only told.
+        target: What it should be, e.g. ">= 12" or "90 .. 98", or "" where it is only told.
         note: How it was measured: sizes, seeds, what it is compared with.
     """
 
@@ -31,6 +31,9 @@ class Row:
         """Whether the target holds; None without one."""
         if not self.target:
             return None
+        if " .. " in self.target:
+            low, high = map(float, self.target.split(" .. "))
+            return low <= self.value <= high
         relation, bound = self.target.split()
         compare = {
             ">=": self.value >= float(bound),

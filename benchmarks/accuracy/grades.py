@@ -27,7 +27,8 @@ from benchmarks.clean_runs import ARMS, SHARED, clean_runs
 from taufit.recording import Recording
 from taufit.robot import Robot
 
-SEEDS = range(20, 23)
+# Not 20 to 22, whose floors were looked at while the bound on repeats was written.
+SEEDS = range(30, 33)
 MAPS = Path(__file__).resolve().parents[2] / "examples" / "columns"
 Pair = tuple[Robot, list[Recording], list[Recording]]
 

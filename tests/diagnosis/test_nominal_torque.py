@@ -25,8 +25,10 @@ from taufit.diagnosis.nominal_torque import (
     shows_nominal_gravity,
     sign_evidence,
 )
+from taufit.diagnosis.undescribed_load import chain_end_finding
 from taufit.dynamics import gravity_torque, inverse_dynamics
 from taufit.recording import Recording
+from taufit.robot.pose import pose_from_rpy
 
 
 def one_course(robot, seed=1, seconds=30.0, sign=1.0, gravity=True) -> Recording:
@@ -158,6 +160,27 @@ def test_a_chain_that_is_cut_is_said_to_miss_links():
     kinds = {"missing_links", "undescribed_load"}
     assert kinds & {f.kind for f in result.findings}
     assert not kinds & {f.kind for f in whole.findings}
+
+
+def test_a_chain_cut_before_a_light_link_is_named_by_its_build():
+    """The torque does not show it; a tip, or all the joints of its build, end the doubt."""
+    for name, count in (("ur10e", 5), ("panda", 6), ("kr5", 4)):
+        robot = taufit.read_robot(name)
+        cut = first_joints(robot, count)
+        finding = chain_end_finding(cut)
+        assert finding is not None and f"ends at joint {count} " in finding.message
+        assert f"have {robot.joints} joints" in finding.message
+        assert (
+            chain_end_finding(replace(cut, tip=pose_from_rpy(np.full(3, 0.1), np.zeros(3)))) is None
+        )
+        assert chain_end_finding(robot) is None
+    robot, recording = clean_run("ur5e", 2)
+    part = replace(recording, meta={"name": "cut"}, gain=None, gain_std=None, signed=None)
+    part = part.map(lambda x: x[:, :5])
+    result = taufit.identify(first_joints(robot, 5), [part], friction="linear")
+    kinds = {"chain_end", "missing_links", "undescribed_load"}
+    assert kinds & {f.kind for f in result.findings}
+    assert any("joint 5" in text or "last link" in text for text in result.warnings)
 
 
 @pytest.mark.parametrize("seed", range(30))

@@ -165,6 +165,24 @@ def test_repeats_show_what_no_model_explains_and_exciting_motion_has_none():
     assert np.all(np.isnan(repeat_share(exciting)))
 
 
+def test_repeats_do_not_state_more_than_the_noise_of_the_recording():
+    from scipy.signal import butter, sosfiltfilt
+
+    rng = np.random.default_rng(21)
+    time = np.arange(1_600) / 100.0
+    shape = 5.0 * np.sin(2 * np.pi * time[:, None] / 8.0 * np.array([1.0, 2.0, 3.0]))
+    low_pass = butter(4, 5.0, fs=100.0, output="sos")
+    ratios = []
+    for _ in range(15):
+        noise = sosfiltfilt(low_pass, rng.normal(size=shape.shape), axis=0)
+        torque = shape + noise
+        share = repeat_share(_samples(torque, torque, rate_hz=100.0, period_s=8.0))
+        ratios.append(share * torque.std(axis=0) / noise.std(axis=0))
+    # Without the bound a third is above the noise.
+    assert np.mean(np.array(ratios) > 1.0) <= 0.1
+    assert np.nanmedian(ratios) > 0.6
+
+
 def test_a_joint_that_the_holdout_hardly_loads_is_judged_by_its_training_torque():
     """Error 6 N m of a torque that varies by 10 here and by 40 in training; and the reverse."""
     quiet = score(0.1, 0.6, 0.1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from taufit.diagnosis.hypothesis_test import HypothesisTest
@@ -18,6 +20,8 @@ _SIGMAS, _ROBOT_MASS_FRACTION, _LINK_MASS_FRACTION, _MIN_LOG_ODDS = 3.0, 0.015, 
 # Gravity over nominal, in the median and at the last joint that shows it, above which links may be
 # missing. Set on cut chains of shared arms; whole, all but Airbot, KR300 and Gen3 have 1.4 at most.
 _GRAVITY_FACTOR = 1.5
+# Cosine between neighbouring axes above which they are parallel.
+_PARALLEL = 0.9
 
 # Radius of a load relative to its distance from the last link's origin.
 _RADIUS_RATIO = 0.3
@@ -69,6 +73,35 @@ def missing_links_finding(evidence: HypothesisTest) -> Finding | None:
         "contains it; check that the description goes on to the flange (--tip)",
         joint=int(joints[-1]) + 1,
         value=float(factors[-1]),
+    )
+
+
+def chain_end_finding(robot: Robot) -> Finding | None:
+    """Remark on an arm described without a tip and with fewer joints than others of its build.
+
+    Where axis 2 is normal to axis 1, arms with axis 3 parallel to axis 2 have six joints, and those
+    with all neighbouring axes normal have seven. Torque does not show links left out that are
+    light. The rule holds for the 12 bundled and 8 further arms of the benchmarks.
+    """
+    has_tip = not np.allclose(robot.tip, np.eye(4))
+    if robot.is_tree or robot.joints < 3 or has_tip or robot.is_prismatic.any():
+        return None
+    cosines = np.array(
+        [
+            abs(link.screw[:3] @ following.placement[:3, :3] @ following.screw[:3])
+            for link, following in pairwise(robot.links)
+        ]
+    )
+    usual = 6 if cosines[1] > _PARALLEL else 7
+    if cosines[0] > _PARALLEL or robot.joints >= usual:
+        return None
+    return Finding(
+        "chain_end",
+        "info",
+        f"the description ends at joint {robot.joints} without a tip, and most arms with such axes "
+        f"have {usual} joints. If this one goes on, the fit takes what follows for a part of the "
+        "last link, as if it stood still: describe the robot to its flange (--tip)",
+        value=float(robot.joints),
     )
 
 

@@ -5,7 +5,7 @@ Two independent estimates, both relative to the standard deviation of the measur
     noise    density of the unfiltered torque beyond the cut-off, in its quietest band, carried
              through the pass band
     repeats  gamma test: half the mean squared torque difference of samples in the same state,
-             extrapolated to equal states
+             extrapolated to equal states; lower end of its 95 % interval, since pairs are few
 
 Neither uses a model, so a wrong structure cannot raise them.
 """
@@ -17,6 +17,7 @@ from itertools import pairwise
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float
+from taufit.core.statistics import NORMAL_95
 from taufit.model.score import MAX_NOISE
 from taufit.signals.samples import Samples
 
@@ -64,9 +65,10 @@ def white_noise_share(samples: Samples) -> Float[Array, " j"]:
 
 
 def repeat_share(samples: Samples) -> Float[Array, " j"]:
-    """Torque difference of repeats of a state over the standard deviation of torque.
+    """Torque difference of repeats of a state over the standard deviation of torque, at least.
 
-    nan where fewer than 150 pairs of samples are near each other, as in every exciting motion.
+    It is the lower end of a 95 % interval; nan where that is not above zero, or where fewer than
+    150 pairs of samples are near each other, as in every exciting motion.
     """
     rows = np.flatnonzero(samples.in_motion)
     rows = rows[:: max(1, -(-len(rows) // _MAX_SAMPLES))]
@@ -89,6 +91,10 @@ def repeat_share(samples: Samples) -> Float[Array, " j"]:
         return out
     velocity, torque = samples.friction_velocity[rows], samples.torque[rows]
     torque_std = _torque_std(samples)
+    # Low-passed torque has two independent values per period of the cut-off, and most pairs count
+    # twice: a sample is the nearest one of its own nearest one.
+    seconds = np.count_nonzero(samples.in_motion) / samples.rate_hz
+    independent = 0.5 * min(1.0, 2.0 * samples.cutoff_hz * seconds / len(rows))
     for j in np.flatnonzero(axes):
         direction = np.sign(velocity[:, j]) * (
             np.abs(velocity[:, j]) > _MOVING_FRACTION * np.abs(velocity[:, j]).max()
@@ -100,17 +106,30 @@ def repeat_share(samples: Samples) -> Float[Array, " j"]:
         pairs = np.flatnonzero(pair_distance < _MAX_DISTANCE**2)
         if len(pairs) >= _MIN_PAIRS:
             half_square = 0.5 * (torque[pairs, j] - torque[nearest[pairs], j]) ** 2
-            variance = _extrapolate(pair_distance[pairs], half_square)
+            variance = _extrapolate(pair_distance[pairs], half_square, independent)
             out[j] = np.sqrt(variance) / torque_std[j] if variance > 0.0 else np.nan
     return out
 
 
-def _extrapolate(distance: Float[Array, " n"], value: Float[Array, " n"]) -> float:
-    """Value at distance zero of a line through bin means."""
+def _extrapolate(
+    distance: Float[Array, " n"], value: Float[Array, " n"], independent: float
+) -> float:
+    """Lower end of the 95 % interval of the value at distance zero.
+
+    The value is that of a line through the means of bins.
+
+    Args:
+        distance: Squared distance of each pair.
+        value: Half the squared torque difference of each pair.
+        independent: Fraction of the pairs that are independent.
+    """
     bins = np.array_split(np.argsort(distance), _BINS)
     x = np.array([distance[index].mean() for index in bins])
     y = np.array([value[index].mean() for index in bins])
-    return float(np.polynomial.Polynomial.fit(x, y, 1)(0.0)) if np.ptp(x) > 0.0 else float(y.mean())
+    line = np.stack([np.ones(_BINS), x], axis=1) if np.ptp(x) > 0.0 else np.ones((_BINS, 1))
+    weights = np.linalg.pinv(line)[0]
+    variance = [value[index].var() / max(independent * len(index), 1.0) for index in bins]
+    return float(weights @ y - NORMAL_95 * np.sqrt(weights**2 @ np.array(variance)))
 
 
 def _noise_density(samples: Samples) -> Float[Array, "b j"] | None:

@@ -22,7 +22,12 @@ from taufit.core.compute.cache import Cache
 from taufit.core.compute.engines import Processes
 from taufit.diagnosis import CHANNEL_KINDS, Cause, raise_on_contradiction, sample_causes
 from taufit.diagnosis.hypothesis_test import HypothesisTest
-from taufit.diagnosis.undescribed_load import load_finding, missing_links_finding, with_load
+from taufit.diagnosis.undescribed_load import (
+    chain_end_finding,
+    load_finding,
+    missing_links_finding,
+    with_load,
+)
 from taufit.estimators import Estimator
 from taufit.fitting import automatic_model, fitted_model
 from taufit.fitting.data_sufficiency import (
@@ -439,7 +444,9 @@ def _find_undescribed_load(
     has_fault = any(f.severity == "error" or f.kind == "gains_unknown" for f in findings)
     if evidence is None or has_fault or not _can_show_load(data):
         return []
-    finding = load_finding(evidence) or missing_links_finding(evidence)
+    finding = (
+        load_finding(evidence) or missing_links_finding(evidence) or chain_end_finding(data.robot)
+    )
     return [] if finding is None else [finding]
 
 
