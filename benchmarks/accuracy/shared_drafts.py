@@ -80,6 +80,7 @@ def shared_sets() -> Iterator[SharedSet]:
     ):
         file = f"kinova_gen3/{name}.csv.gz"
         yield SharedSet((file,), "gen3.urdf", "Position{joint}", torque + "{joint}")
+    # Magnitudes of current beside commands: the printed command is `taufit servo`.
     for path in sorted((SHARED / "so101").glob("*.csv.gz")):
         yield SharedSet(
             (f"so101/{path.name}",), "so101.urdf", str([f"q{j}" for j in range(1, 6)]),
@@ -162,7 +163,7 @@ def outcome(one: SharedSet, has_fit: bool = True) -> Outcome:
         marks = sum(_MARK in line for line in page.splitlines() if not line.startswith("#"))
         channels = judge_channels(one, page, text)
         (folder / "map.yaml").write_text(page.replace(_MARK, str(one.rate_hz)))
-        command = re.search(r"taufit fit [^`\n]+", text)
+        command = re.search(r"taufit (fit|servo) [^`\n]+", text)
         if not one.robot or not has_fit or command is None:
             return Outcome(channels, marks, None, text.strip().splitlines()[-1])
         code, text = run(folder, command.group().replace(" ROBOT ", f" {one.robot} "))

@@ -22,6 +22,9 @@ _DELAYS = np.arange(-0.06, 0.1201, 0.004)
 # Chosen on the first 70 % of one dVRK PSM motion (36 and 48 ms, ratios .84 and .62), with UR10e
 # runs and simulated arms without such delays in view.
 _MIN_DIFFERENCE_S, _MAX_RESIDUAL_RATIO = 0.02, 0.9
+# Largest difference between the delays of a joint's two halves [s]: 4 ms on three PSM motions, 20 ms
+# and more at joints without a delay (first 70 % of 16 UR10e runs, simulated arms, seeds 7 to 9).
+_MAX_HALF_DIFFERENCE_S = 0.01
 _MAX_ROWS = 2500
 # Pre-sliding displacements [rad]: without them friction after a reversal looks like a delay.
 _PRESLIDING_WIDTHS = (5e-4, 3e-2)
@@ -95,11 +98,13 @@ def estimate_joint_delays(robot: Robot, samples: Samples) -> JointDelays:
     for j in np.flatnonzero(has_cost).tolist():
         best = int(np.argmin(rms[j]))
         difference, ratio = _minimum(rms[j]) - common, rms[j, best] / rms[j, centre]
+        halves = _DELAYS[np.argmin(cost[j], axis=1)]
         if (
             0 < best < len(_DELAYS) - 1
             and abs(difference) >= _MIN_DIFFERENCE_S
             and ratio <= _MAX_RESIDUAL_RATIO
             and np.all(cost[j, :, best] < cost[j, :, centre])
+            and np.ptp(halves) <= _MAX_HALF_DIFFERENCE_S
         ):
             differences[j], ratios[j] = round(float(difference), 3), ratio
     common_ratio = float(np.exp((total[centre] - total[zero]) / has_cost.sum()))

@@ -66,8 +66,13 @@ def _fit_command(
     topic: str | None,
     chain: RecordedChain | None,
 ) -> list[str]:
-    """Arguments of the fit that follows a draft."""
-    command = ["fit", robot or "ROBOT", *map(str, result.paths)]
+    """Arguments of the fit that follows a draft.
+
+    Magnitudes of current beside commands are those of a servo, whose model needs no torque.
+    """
+    page = {} if result.draft is None else result.draft.page
+    is_servo = page.get("signed") is False and "commanded_position" in page["columns"]
+    command = ["servo" if is_servo else "fit", robot or "ROBOT", *map(str, result.paths)]
     command += [] if result.draft is None else ["--map", str(output)]
     command += [] if topic is None else ["--topic", topic]
     command += [] if chain is None else chain.options

@@ -326,6 +326,16 @@ def is_command_name(name: str) -> bool:
     return any(word in _COMMANDED for word, _, _ in name_words(name))
 
 
+def command_columns(names: Sequence[str]) -> list[int]:
+    """Columns whose name is a command word and a number, in the order of the numbers."""
+    numbers = {}
+    for index, name in enumerate(names):
+        words = [word for word, _, _ in name_words(name)]
+        if len(words) == 2 and words[0] in _COMMANDED and len(words[0]) > 1 and words[1].isdigit():
+            numbers[int(words[1])] = index
+    return [numbers[number] for number in sorted(numbers)]
+
+
 def is_quantity_name(name: str) -> bool:
     """Whether a name contains a word for a quantity."""
     return _quantity(name_words(name))[0] is not None
