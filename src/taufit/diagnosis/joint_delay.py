@@ -16,7 +16,8 @@ from taufit.core.arrays import Array, Float, Int
 from taufit.robot import Robot
 from taufit.signals.samples import Samples
 
-# Tested delays [s].
+# Low-pass of the samples [Hz], that of the data below, and tested delays [s].
+JOINT_CUTOFF_HZ = 5.0
 _DELAYS = np.arange(-0.06, 0.1201, 0.004)
 # Difference from the other joints [s] and ratio of residuals from which a joint has its own delay.
 # Chosen on the first 70 % of one dVRK PSM motion (36 and 48 ms, ratios .84 and .62), with UR10e

@@ -20,7 +20,15 @@ _ANGLE = {
 _TIME = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "min": 60.0}
 _CURRENT = {"A": 1.0, "mA": 1e-3}
 _TEMPERATURE = {"degC": 1.0, "K": 1.0}
-_TORQUE = {"N m": 1.0, "mN m": 1e-3, "kN m": 1e3, "N": 1.0, "lbf in": 0.1129848290276167}
+_TORQUE = {
+    "N m": 1.0,
+    "mN m": 1e-3,
+    "kN m": 1e3,
+    "N": 1.0,
+    "N cm": 1e-2,
+    "kgf cm": 0.0980665,
+    "lbf in": 0.1129848290276167,
+}
 
 
 def _per(units: dict[str, float], suffixes: tuple[str, ...]) -> dict[str, float]:

@@ -23,8 +23,8 @@ from taufit.diagnosis import (
     recording_causes,
     suitable_cutoff,
 )
-from taufit.diagnosis.joint_delay import estimate_joint_delays
-from taufit.diagnosis.torque_delay import MOTOR_CUTOFF_HZ, estimate_torque_delay, smooth
+from taufit.diagnosis.joint_delay import JOINT_CUTOFF_HZ, estimate_joint_delays
+from taufit.diagnosis.torque_delay import estimate_torque_delay, smooth
 from taufit.model.fitted_model import FittedModel
 from taufit.recording import Finding, Recording, reorder_joints
 from taufit.recording.files import RecordingFiles
@@ -165,7 +165,7 @@ def _choose_delay(
         return choices.delay_s, ""
     cutoff, _ = suitable_cutoff(recordings, _DELAY_CUTOFF_HZ)
     samples = condition(recordings, cutoff_hz=cutoff)
-    by_joint = estimate_joint_delays(robot, smooth(samples, MOTOR_CUTOFF_HZ))
+    by_joint = estimate_joint_delays(robot, smooth(samples, JOINT_CUTOFF_HZ))
     if np.any(robot.parameters):
         delay = estimate_torque_delay(robot, samples)
         common, reason = delay.seconds, delay.reason

@@ -14,6 +14,7 @@ from taufit.recording.draft.from_names import (
     ColumnGroup,
     command_columns,
     is_command_name,
+    named_unit,
     name_groups,
     name_words,
     run_column,
@@ -75,6 +76,8 @@ def draft_map(
     time = time_column(names)
     skip = [*text_columns, *(i for i in (run, time and time[0]) if i is not None)]
     by_name, position, signals = _groups_by_name(table, skip, joints, joint_names)
+    if position is not None and time is not None and len(position.columns) == 1:
+        _require_row_per_time(table, time[0])
     reasons: list[str] = []
     rate: float | None = None
     if position is not None and signals:
@@ -95,7 +98,29 @@ def draft_map(
         _require_joint_count(count, joints, table)
         reasons += value_layout.reasons
     robot = NominalRobot(tuple(joint_names), gravity, inertial)
-    return MapWriter(table, column_groups, time, run, rate, robot, reasons).draft()
+    draft = MapWriter(table, column_groups, time, run, rate, robot, reasons).draft()
+    return draft if position is None else _ask_about_arms(draft, by_name, position, table)
+
+
+def _ask_about_arms(
+    draft: Draft, by_name: list[ColumnGroup], position: ColumnGroup, table: Table
+) -> Draft:
+    """Draft with a question if the file has as many positions of another arm."""
+    kind = (position.quantity, position.commanded, position.qualifiers, position.unit)
+    others = [
+        table.names[group.columns[0]]
+        for group in by_name
+        if (group.quantity, group.commanded, group.qualifiers, group.unit) == kind
+        and len(group.columns) == len(position.columns)
+        and group.columns != position.columns
+    ]
+    if not others:
+        return draft
+    question = (
+        f"positions are in {table.names[position.columns[0]]} and in {', '.join(others)}: of two "
+        "arms? The first is used; write the other one's columns for the other arm"
+    )
+    return replace(draft, open_questions=(question, *draft.open_questions))
 
 
 def _groups_by_name(
@@ -108,7 +133,7 @@ def _groups_by_name(
 
     def groups(bare_is_position: bool) -> list[ColumnGroup]:
         out = name_groups(table.names, skip, joint_names, bare_is_position=bare_is_position)
-        out = [_crop_group(group, joints) for group in out]
+        out = [_crop_group(_with_unit(group, table), joints, table) for group in out]
         return [_select_joints(group, joint_names, table) for group in out]
 
     by_name = groups(False)
@@ -128,11 +153,27 @@ def _without_text_columns(table: Table) -> tuple[Table, list[int]]:
     return replace(table, values=np.where(empty, 0.0, table.values)), np.flatnonzero(empty).tolist()
 
 
-def _crop_group(group: ColumnGroup, joints: int | None) -> ColumnGroup:
-    """Group without the numbered columns after the robot's last joint, such as a gripper's."""
+def _with_unit(group: ColumnGroup, table: Table) -> ColumnGroup:
+    """Group with the unit in the line below the names, if its name has none."""
+    cells = table.meta.get("units")
+    if group.unit is not None or not cells:
+        return group
+    units = {named_unit(cells[i], group.quantity) for i in group.columns}
+    return replace(group, unit=units.pop()) if len(units) == 1 else group
+
+
+def _crop_group(group: ColumnGroup, joints: int | None, table: Table) -> ColumnGroup:
+    """Group without numbered columns beyond the robot's joints.
+
+    These are the last ones, such as a gripper's; but one that stands still before joints that all
+    move, as an external axis 0 does.
+    """
     if joints is None or len(group.columns) <= joints or group.joints:
         return group
-    return replace(group, columns=group.columns[:joints], key=None)
+    moving = np.nanmax(table.values, axis=0) > np.nanmin(table.values, axis=0)
+    first, last = group.columns[:joints], group.columns[-joints:]
+    is_last = moving[list(last)].all() and not moving[list(set(first) - set(last))].any()
+    return replace(group, columns=last if is_last else first, key=None)
 
 
 def _select_joints(group: ColumnGroup, joint_names: Sequence[str], table: Table) -> ColumnGroup:
@@ -152,6 +193,16 @@ def _select_joints(group: ColumnGroup, joint_names: Sequence[str], table: Table)
         joints=tuple(group.joints[k] for k in of_robot),
         key=None,
     )
+
+
+def _require_row_per_time(table: Table, time: int) -> None:
+    """Refuse tables with a row for every joint instead of a column."""
+    steps = np.diff(table.values[:, time])
+    if np.count_nonzero(steps == 0.0) >= 0.5 * len(steps):
+        raise RecordingError(
+            f"{table.source} has a row for every joint, its time stamps repeat: one row per time "
+            "and one column per joint are needed (in pandas frame.pivot(index=..., columns=...))."
+        )
 
 
 def _require_joint_count(count: int, joints: int | None, table: Table) -> None:
@@ -211,10 +262,18 @@ def _rank_signals(
     }
     loudest = max(noise.values(), default=0.0)
 
-    def rank(group: ColumnGroup) -> tuple[bool, bool, int, bool, int]:
-        words = {word for word, _, _ in name_words(table.names[group.columns[0]])}
+    def words_of(group: ColumnGroup) -> set[str]:
+        return {word for word, _, _ in name_words(table.names[group.columns[0]])}
+
+    positions = [g for g in candidate_groups if g.quantity == "position" and not g.commanded]
+    # Words such as left, of positions that are not used.
+    of_other_arm = set().union(*map(words_of, positions)) - words_of(position)
+
+    def rank(group: ColumnGroup) -> tuple[bool, bool, bool, int, bool, int]:
+        words = words_of(group)
         from_current = group.quantity == "torque" and bool(words & {"cur", "current", "i", "iq"})
         return (
+            bool(words & of_other_arm),
             bool(COMPUTED & set(group.qualifiers)),
             _is_noiseless(noise[group.columns], loudest),
             2 if group.quantity == "current" else int(from_current),

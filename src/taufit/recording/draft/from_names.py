@@ -56,6 +56,7 @@ _COMMANDED = (
     "set", "setpoint", "action", "planned", "nominal", "c", "ipo",
     "soll", "sollwert", "consigne",
 )  # fmt: skip
+_RELATIVE = frozenset(("percent", "pct", "prozent", "permille", "promille", "permil"))
 _QUALIFIERS = (
     "ext", "external", "hat", "filtered", "err", "error", "rel", "mot", "motor", "gravity", "g",
     "friction", "coriolis", "std", "max", "min", "limit", "safety", "output", "control", "tcp",
@@ -77,7 +78,7 @@ _FILLERS = (
 )  # fmt: skip
 _UNITS = {
     "deg": "deg", "degree": "deg", "degrees": "deg", "rad": "rad", "mrad": "mrad", "turn": "turn",
-    "°": "deg", "grad": "deg", "rpm": "rpm", "nm": "N m", "mnm": "mN m", "ma": "mA",
+    "°": "deg", "grad": "deg", "rpm": "rpm", "nm": "N m", "mnm": "mN m", "knm": "kN m", "ncm": "N cm", "kgcm": "kgf cm", "kgfcm": "kgf cm", "ma": "mA",
     "ampere": "A", "ms": "ms", "us": "us", "ns": "ns", "nsec": "ns", "msec": "ms", "usec": "us",
     "nanosec": "ns", "millis": "ms",
     "micros": "us", "nanos": "ns", "sec": "s", "mm": "mm", "degps": "deg", "dps": "deg", "s": "s",
@@ -123,7 +124,7 @@ def name_words(name: str) -> list[tuple[str, int, int]]:
     """Words of a name in lower case with start and end."""
     return [
         (match[0].lower(), match.start(), match.end())
-        for match in re.finditer(r"[A-Z]{2,}(?![a-z])|[A-Z]?[a-z]+|[A-Z]|\d+|°", name)
+        for match in re.finditer(r"[mk]Nm(?![a-z])|Ncm(?![a-z])|[A-Z]{2,}(?![a-z])|[A-Z]?[a-z]+|[A-Z]|\d+|°", name)
     ]
 
 
@@ -299,14 +300,12 @@ def _column(index: int, name: str, bare_quantity: str | None = None) -> _Column 
     qualifiers = tuple(
         sorted({word for word in other_words if word in _QUALIFIERS and word != "speed"})
     )
-    unit = next((_UNITS[word] for word in other_words if word in _UNITS), None)
+    unit = named_unit(" ".join(other_words), quantity)
     joint_name = "_".join(
         word
         for word in other_words
         if word not in (*_COMMANDED, *_FILLERS, *_QUALIFIERS, *_UNITS) and not _is_quantity(word)
     )
-    if unit is not None:
-        unit = _per_second(unit, quantity)
     return _Column(index, quantity, commanded, qualifiers, unit, number, joint_name, pattern)
 
 
@@ -334,6 +333,18 @@ def command_columns(names: Sequence[str]) -> list[int]:
         if len(words) == 2 and words[0] in _COMMANDED and len(words[0]) > 1 and words[1].isdigit():
             numbers[int(words[1])] = index
     return [numbers[number] for number in sorted(numbers)]
+
+
+def named_unit(text: str, quantity: str) -> str | None:
+    """Unit in a text such as deg/s, as maps spell it for a quantity; None if there is none."""
+    unit = next((_UNITS[word] for word, _, _ in name_words(text) if word in _UNITS), None)
+    return None if unit is None else _per_second(unit, quantity)
+
+
+def is_relative(name: str) -> bool:
+    """Whether a name is that of values in percent or per mille of a rated value."""
+    words = {word for word, _, _ in name_words(name)}
+    return bool(words & _RELATIVE) or "%" in name or "\u2030" in name
 
 
 def is_quantity_name(name: str) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import RecordingError
-from taufit.recording.draft.from_names import COMPUTED, ColumnGroup, name_groups
+from taufit.recording.draft.from_names import COMPUTED, ColumnGroup, is_relative, name_groups
 from taufit.recording.draft.from_values import (
     TableLayout,
     guess_time_unit,
@@ -387,8 +387,21 @@ class MapWriter:
         return matches[0].quantity if matches else None
 
     def _signal(self, position: ColumnGroup, measured: ColumnGroup) -> str:
-        """ "torque" or "current", from the name or from gravity of the nominal robot."""
+        """ "torque", "current" or "signal", from the name or from gravity of the nominal robot."""
         name_quantity = self._quantity_from_name(measured)
+        label = " ".join(
+            str(texts[measured.columns[0]])
+            for texts in (self.table.names, self.table.meta.get("units"))
+            if texts
+        )
+        if name_quantity is not None and is_relative(label):
+            self.page["gains"] = "unknown"
+            self.open_questions.append(
+                "the torque is relative to a rated one by its name: write `gains: [..]` with the "
+                "rated torque of each joint per unit [N m], else the fit has the nominal robot's "
+                "scale"
+            )
+            return "signal"
         if name_quantity == "torque":
             self.open_questions.append(
                 "the torque is taken as N m at the joint, gravity included; write `gains: "

@@ -6,9 +6,11 @@ reported with row, column and text.
 
 from __future__ import annotations
 
+import re
 import zlib
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -47,10 +49,12 @@ def read_csv_table(path: Path, column_map: ColumnMap | None = None) -> Table:
     text = _without_titles(text, column_map, findings)
     delimiter, decimal, first, has_header = _text_layout(text, column_map)
     pages = [line for line in comments if line.startswith(META_MARK)]
-    meta = {"page": pages[0].removeprefix(META_MARK)} if pages else {}
+    meta: dict[str, Any] = {"page": pages[0].removeprefix(META_MARK)} if pages else {}
     if has_header:
         names = _header_names(first, comments, delimiter)
-        text = _without_units(text.lstrip("\n").partition("\n")[2], delimiter, decimal, findings)
+        text, units = _without_units(text.lstrip("\n").partition("\n")[2], delimiter, decimal, findings)
+        meta |= {"units": units} if len(units) == len(names) else {}
+        names, text = _with_second_names(names, text, delimiter)
         if not text.strip():
             raise RecordingError(f"{path} has a header and no rows.")
     else:
@@ -58,6 +62,8 @@ def read_csv_table(path: Path, column_map: ColumnMap | None = None) -> Table:
         names = _names_from_comment(comments if not meta else [], delimiter, count)
 
     values, bad = _read_values(text, delimiter, decimal, names, findings)
+    if joint_names := _joint_names(text, delimiter, names):
+        meta["joint_names"] = joint_names
     rows = np.arange(1, len(values) + 1)
     if len(values) > 1 and _may_be_truncated(text, delimiter, decimal):
         findings.append(
@@ -125,14 +131,28 @@ def _is_number(cell: str, decimal: str) -> bool:
     return _number(cell, decimal)[1]
 
 
-def _without_units(text: str, delimiter: str, decimal: str, findings: list[Finding]) -> str:
-    """Text without a line of units below the names."""
+def _without_units(
+    text: str, delimiter: str, decimal: str, findings: list[Finding]
+) -> tuple[str, list[str]]:
+    """Text without a line of units below the names, and the cells of this line."""
     units, _, further = text.partition("\n")
     if not further.strip() or any(_is_number(c, decimal) for c in _cells(units, delimiter)):
-        return text
+        return text, []
     message = f"a line without numbers below the names ({units[:60]!r})"
     findings.append(Finding("title_lines", "info", message, "not read"))
-    return further
+    return further, [cell.strip() for cell in _cells(units, delimiter)]
+
+
+def _with_second_names(
+    names: tuple[str, ...], text: str, delimiter: str
+) -> tuple[tuple[str, ...], str]:
+    """Names completed by a second line of them, if they repeat and its first cell is empty."""
+    line, _, further = text.partition("\n")
+    cells = [cell.strip().strip('"') for cell in _cells(line, delimiter)]
+    if len(set(names)) == len(names) or len(cells) != len(names) or cells[0]:
+        return names, text
+    both = tuple(f"{name}_{cell}" if cell else name for name, cell in zip(names, cells, strict=True))
+    return (both, further) if len(set(both)) == len(both) else (names, text)
 
 
 def _read_values(
@@ -150,6 +170,19 @@ def _read_values(
             Finding("text_columns", "info", f"columns {labels} hold no numbers", "not read")
         )
     return values, bad
+
+
+def _joint_names(text: str, delimiter: str, names: tuple[str, ...]) -> list[str]:
+    """Joint names in text columns name0, name1, ..., the same in the first and the last row."""
+    columns = [i for i, name in enumerate(names) if re.search(r"(?i)\bname\W?\d+\W*$", name)]
+    if not columns:
+        return []
+    lines = text.strip("\n")
+    ends = [_cells(line, delimiter) for line in (lines.partition("\n")[0], lines.rpartition("\n")[2])]
+    if any(len(cells) != len(names) for cells in ends):
+        return []
+    first, last = ([cells[i].strip().strip('"') for i in columns] for cells in ends)
+    return first if first == last and all(first) else []
 
 
 def _without_remarks(text: str) -> str:
