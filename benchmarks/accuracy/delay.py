@@ -2,7 +2,8 @@
 
 Every recording is fitted without its last 30 %, as it is and delayed by 0 to 80 ms with
 `--delay-s auto`: error of the delay at the worst joint, and error on the last 30 % over that of the
-fit of the undelayed recording.
+fit of the undelayed recording, where that fit is not poor (four UR10e files keep less than 3 s of
+motion out).
 
 Pre-sliding widths were chosen on simulated UR3e, UR5, UR10, KR 5, Panda and iiwa 14 (seeds 1 to 4)
 and two UR10e runs (ur-20_01_31-unload, ur-20_02_05-20sec_8harm), the low-pass of the estimate on
@@ -35,22 +36,28 @@ _NOT_WHOLE = ("11_32_02", "11_28_22")
 
 
 def delayed(recording: Recording, delay_s: float) -> Recording:
-    """Recording with its torque later by a delay.
+    """Recording with its torque later by a delay."""
+    time = recording.time
+    signal = [np.interp(time - delay_s, time, column) for column in recording.signal.T]
+    return replace(recording, signal=np.column_stack(signal))
 
-    By a cubic spline: straight lines between samples at 94 Hz would lower the torque by 5 % at 10 Hz.
-    Single spikes are replaced first, as conditioning does: interpolation would make two samples of
-    one, which no cleaning takes for a spike.
+
+def with_earlier_motion(recording: Recording, delay_s: float) -> Recording:
+    """Recording with its motion earlier, so that torque is late by a delay.
+
+    Torque keeps its samples: resampled noise alone changes a hold-out error by 4 %, and a single
+    spike would become two samples, which no cleaning takes for a spike.
     """
-    from scipy.interpolate import CubicSpline
-
-    from taufit.signals.outliers import find_outliers, interpolate_outliers
+    from scipy.interpolate import PchipInterpolator
 
     time, first = np.unique(recording.time, return_index=True)
-    signal = interpolate_outliers(
-        recording.time, recording.signal, find_outliers(recording.signal)
-    )
-    later = CubicSpline(time, signal[first])(np.maximum(recording.time - delay_s, time[0]))
-    return replace(recording, signal=later)
+    later = np.minimum(recording.time + delay_s, time[-1])
+    motion = {
+        name: PchipInterpolator(time, values[first])(later)
+        for name in ("position", "velocity")
+        if (values := getattr(recording, name)) is not None
+    }
+    return replace(recording, **motion)
 
 
 def simulated_run(arm: str, seed: int) -> tuple[Robot, Recording]:
@@ -82,7 +89,7 @@ class DelayedFit:
         name: Recording.
         delay_s: Delay of its torque [s].
         error_s: Largest error of the estimate over the joints [s].
-        ratio: Hold-out error over that of the undelayed fit.
+        ratio: Hold-out error over that of the undelayed fit; nan if that fit is poor.
     """
 
     name: str
@@ -95,14 +102,16 @@ def delayed_fits(name: str, robot: Robot, recording: Recording) -> Iterator[Dela
     """Fits of a recording with every delay."""
     from taufit.workflow import identify
 
-    undelayed = identify(robot, [recording], holdout="30%").mean_holdout_nrmse
-    assert undelayed is not None
+    undelayed = identify(robot, [recording], holdout="30%")
+    assert undelayed.mean_holdout_nrmse is not None
+    is_poor = undelayed.grades.overall == "poor"
+    error = float("nan") if is_poor else undelayed.mean_holdout_nrmse
     for delay_s in DELAYS_S:
-        late = delayed(recording, delay_s) if delay_s else recording
+        late = with_earlier_motion(recording, delay_s) if delay_s else recording
         fit = identify(robot, [late], holdout="30%", delay_s="auto")
         assert fit.mean_holdout_nrmse is not None
-        error = np.abs(np.asarray(fit.to_dict()["delay_s"]) - delay_s).max()
-        yield DelayedFit(name, delay_s, float(error), fit.mean_holdout_nrmse / undelayed)
+        difference = np.abs(np.asarray(fit.to_dict()["delay_s"]) - delay_s).max()
+        yield DelayedFit(name, delay_s, float(difference), fit.mean_holdout_nrmse / error)
 
 
 def rows() -> Iterator[Row]:
@@ -118,8 +127,9 @@ def _largest(where: str, fits: list[DelayedFit]) -> Iterator[Row]:
     worst = max(fits, key=lambda fit: fit.error_s)
     note = f"{worst.name} at {1e3 * worst.delay_s:g} ms"
     yield Row(f"delay of {where}, largest error", 1e3 * worst.error_s, "ms", "<= 5", note)
+    fits = [fit for fit in fits if fit.ratio == fit.ratio]
     worst = max(fits, key=lambda fit: fit.ratio)
-    note = f"{worst.name} at {1e3 * worst.delay_s:g} ms"
+    note = f"{worst.name} at {1e3 * worst.delay_s:g} ms; of {len({f.name for f in fits})} that pass"
     yield Row(f"hold-out error with auto over the undelayed fit, {where}", worst.ratio, "",
               "<= 1.03", note)  # fmt: skip
 
