@@ -12,7 +12,7 @@ joint's halves on the latter. The simulated runs here have other seeds; the real
 file is whole, so their figures are not those of runs unseen.
 
 python -m benchmarks accuracy.delay
-python -m benchmarks.accuracy.delay [PART OF A NAME]                     a line per recording and delay
+python -m benchmarks.accuracy.delay [PART OF A NAME]         a line per recording and delay
 """
 
 from __future__ import annotations
@@ -140,4 +140,4 @@ if __name__ == "__main__":
         if "".join(sys.argv[1:2]) in run[0]:
             for one in delayed_fits(*run):
                 print(f"{one.name:<30} {1e3 * one.delay_s:3.0f} ms  error "
-                      f"{1e3 * one.error_s:5.1f} ms  ratio {one.ratio:.3f}", flush=True)  # fmt: skip
+                      f"{1e3 * one.error_s:4.1f} ms ratio {one.ratio:.3f}", flush=True)  # fmt: skip

@@ -23,8 +23,8 @@ _DELAYS = np.arange(-0.06, 0.1201, 0.004)
 # Chosen on the first 70 % of one dVRK PSM motion (36 and 48 ms, ratios .84 and .62), with UR10e
 # runs and simulated arms without such delays in view.
 _MIN_DIFFERENCE_S, _MAX_RESIDUAL_RATIO = 0.02, 0.9
-# Largest difference between the delays of a joint's two halves [s]: 4 ms on three PSM motions, 20 ms
-# and more at joints without a delay (first 70 % of 16 UR10e runs, simulated arms, seeds 7 to 9).
+# Largest difference between the delays of a joint's two halves [s]: 4 ms on three PSM motions, 20
+# ms and more at joints without a delay (first 70 % of UR10e runs, simulated arms, seeds 7 to 9).
 _MAX_HALF_DIFFERENCE_S = 0.01
 _MAX_ROWS = 2500
 # Pre-sliding displacements [rad]: without them friction after a reversal looks like a delay.

@@ -22,8 +22,8 @@ from taufit.signals.samples import Samples
 # Chosen on simulated UR3e, UR5 and UR10 and two runs of a real UR10e.
 _PRESLIDING_WIDTHS = (5e-4, 3e-2)
 # Low-pass of torque at the motor [Hz]: above it friction after a reversal outweighs the rest.
-# Chosen among 5, 7, 10 Hz on the first 70 % of simulated UR3, UR5e, UR10e, KR 5 (seeds 1 to 3) and of
-# 16 UR10e runs: rms errors 1.4, 1.1, .7 ms and 2.1, 1.5, 1.6 ms.
+# Chosen among 5, 7, 10 Hz on the first 70 % of simulated UR3, UR5e, UR10e, KR 5 (seeds 1 to 3) and
+# of 16 UR10e runs: rms errors 1.4, 1.1, .7 ms and 2.1, 1.5, 1.6 ms.
 _MOTOR_CUTOFF_HZ = 7.0
 # Delays tested first, and those around the best through whose costs a parabola is drawn [s]: single
 # costs jump where a friction column turns negative and is left out.

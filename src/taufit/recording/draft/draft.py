@@ -14,9 +14,9 @@ from taufit.recording.draft.from_names import (
     ColumnGroup,
     command_columns,
     is_command_name,
-    named_unit,
     name_groups,
     name_words,
+    named_unit,
     run_column,
     time_column,
 )

@@ -78,7 +78,8 @@ _FILLERS = (
 )  # fmt: skip
 _UNITS = {
     "deg": "deg", "degree": "deg", "degrees": "deg", "rad": "rad", "mrad": "mrad", "turn": "turn",
-    "°": "deg", "grad": "deg", "rpm": "rpm", "nm": "N m", "mnm": "mN m", "knm": "kN m", "ncm": "N cm", "kgcm": "kgf cm", "kgfcm": "kgf cm", "ma": "mA",
+    "°": "deg", "grad": "deg", "rpm": "rpm", "nm": "N m", "mnm": "mN m", "knm": "kN m",
+    "ncm": "N cm", "kgcm": "kgf cm", "kgfcm": "kgf cm", "ma": "mA",
     "ampere": "A", "ms": "ms", "us": "us", "ns": "ns", "nsec": "ns", "msec": "ms", "usec": "us",
     "nanosec": "ns", "millis": "ms",
     "micros": "us", "nanos": "ns", "sec": "s", "mm": "mm", "degps": "deg", "dps": "deg", "s": "s",
@@ -120,12 +121,12 @@ class _Column:
     pattern: str | None
 
 
+_WORD = re.compile(r"(?:[mk]Nm|Ncm|[A-Z]{2,})(?![a-z])|[A-Z]?[a-z]+|[A-Z]|\d+|°")
+
+
 def name_words(name: str) -> list[tuple[str, int, int]]:
     """Words of a name in lower case with start and end."""
-    return [
-        (match[0].lower(), match.start(), match.end())
-        for match in re.finditer(r"[mk]Nm(?![a-z])|Ncm(?![a-z])|[A-Z]{2,}(?![a-z])|[A-Z]?[a-z]+|[A-Z]|\d+|°", name)
-    ]
+    return [(match[0].lower(), match.start(), match.end()) for match in _WORD.finditer(name)]
 
 
 def time_column(names: Sequence[str]) -> tuple[int, str] | None:

@@ -52,7 +52,8 @@ def read_csv_table(path: Path, column_map: ColumnMap | None = None) -> Table:
     meta: dict[str, Any] = {"page": pages[0].removeprefix(META_MARK)} if pages else {}
     if has_header:
         names = _header_names(first, comments, delimiter)
-        text, units = _without_units(text.lstrip("\n").partition("\n")[2], delimiter, decimal, findings)
+        text = text.lstrip("\n").partition("\n")[2]
+        text, units = _without_units(text, delimiter, decimal, findings)
         meta |= {"units": units} if len(units) == len(names) else {}
         names, text = _with_second_names(names, text, delimiter)
         if not text.strip():
@@ -151,7 +152,9 @@ def _with_second_names(
     cells = [cell.strip().strip('"') for cell in _cells(line, delimiter)]
     if len(set(names)) == len(names) or len(cells) != len(names) or cells[0]:
         return names, text
-    both = tuple(f"{name}_{cell}" if cell else name for name, cell in zip(names, cells, strict=True))
+    both = tuple(
+        f"{name}_{cell}" if cell else name for name, cell in zip(names, cells, strict=True)
+    )
     return (both, further) if len(set(both)) == len(both) else (names, text)
 
 
@@ -178,7 +181,9 @@ def _joint_names(text: str, delimiter: str, names: tuple[str, ...]) -> list[str]
     if not columns:
         return []
     lines = text.strip("\n")
-    ends = [_cells(line, delimiter) for line in (lines.partition("\n")[0], lines.rpartition("\n")[2])]
+    ends = [
+        _cells(line, delimiter) for line in (lines.partition("\n")[0], lines.rpartition("\n")[2])
+    ]
     if any(len(cells) != len(names) for cells in ends):
         return []
     first, last = ([cells[i].strip().strip('"') for i in columns] for cells in ends)
