@@ -247,6 +247,7 @@ def _recording(
 def _meta(table: Table, column_map: ColumnMap, joints: int) -> dict[str, Any]:
     """Metadata of the recording from the file and the column map."""
     meta: dict[str, Any] = {**table.meta, "file": table.source.rsplit("/", 1)[-1]}
+    meta.pop("units", None)
     if column_map.source != "map":
         meta["map"] = column_map.source.rsplit("/", 1)[-1]
     for key in ("robot", "mounting", "notes"):

@@ -76,8 +76,7 @@ def draft_map(
     time = time_column(names)
     skip = [*text_columns, *(i for i in (run, time and time[0]) if i is not None)]
     by_name, position, signals = _groups_by_name(table, skip, joints, joint_names)
-    if position is not None and time is not None and len(position.columns) == 1:
-        _require_row_per_time(table, time[0])
+    _require_row_per_time(table, time, position)
     reasons: list[str] = []
     rate: float | None = None
     if position is not None and signals:
@@ -99,13 +98,15 @@ def draft_map(
         reasons += value_layout.reasons
     robot = NominalRobot(tuple(joint_names), gravity, inertial)
     draft = MapWriter(table, column_groups, time, run, rate, robot, reasons).draft()
-    return draft if position is None else _ask_about_arms(draft, by_name, position, table)
+    return _ask_about_arms(draft, by_name, position, table)
 
 
 def _ask_about_arms(
-    draft: Draft, by_name: list[ColumnGroup], position: ColumnGroup, table: Table
+    draft: Draft, by_name: list[ColumnGroup], position: ColumnGroup | None, table: Table
 ) -> Draft:
     """Draft with a question if the file has as many positions of another arm."""
+    if position is None:
+        return draft
     kind = (position.quantity, position.commanded, position.qualifiers, position.unit)
     others = [
         table.names[group.columns[0]]
@@ -155,8 +156,8 @@ def _without_text_columns(table: Table) -> tuple[Table, list[int]]:
 
 def _with_unit(group: ColumnGroup, table: Table) -> ColumnGroup:
     """Group with the unit in the line below the names, if its name has none."""
-    cells = table.meta.get("units")
-    if group.unit is not None or not cells:
+    cells = table.meta.get("units", ())
+    if group.unit is not None or len(cells) != len(table.names):
         return group
     units = {named_unit(cells[i], group.quantity) for i in group.columns}
     return replace(group, unit=units.pop()) if len(units) == 1 else group
@@ -195,9 +196,13 @@ def _select_joints(group: ColumnGroup, joint_names: Sequence[str], table: Table)
     )
 
 
-def _require_row_per_time(table: Table, time: int) -> None:
+def _require_row_per_time(
+    table: Table, time: tuple[int, str] | None, position: ColumnGroup | None
+) -> None:
     """Refuse tables with a row for every joint instead of a column."""
-    steps = np.diff(table.values[:, time])
+    if time is None or position is None or len(position.columns) > 1:
+        return
+    steps = np.diff(table.values[:, time[0]])
     if np.count_nonzero(steps == 0.0) >= 0.5 * len(steps):
         raise RecordingError(
             f"{table.source} has a row for every joint, its time stamps repeat: one row per time "
@@ -262,15 +267,10 @@ def _rank_signals(
     }
     loudest = max(noise.values(), default=0.0)
 
-    def words_of(group: ColumnGroup) -> set[str]:
-        return {word for word, _, _ in name_words(table.names[group.columns[0]])}
-
-    positions = [g for g in candidate_groups if g.quantity == "position" and not g.commanded]
-    # Words such as left, of positions that are not used.
-    of_other_arm = set().union(*map(words_of, positions)) - words_of(position)
+    of_other_arm = _words_of_other_arms(candidate_groups, position, table)
 
     def rank(group: ColumnGroup) -> tuple[bool, bool, bool, int, bool, int]:
-        words = words_of(group)
+        words = _group_words(group, table)
         from_current = group.quantity == "torque" and bool(words & {"cur", "current", "i", "iq"})
         return (
             bool(words & of_other_arm),
@@ -282,6 +282,19 @@ def _rank_signals(
         )
 
     return sorted(candidates, key=rank)
+
+
+def _group_words(group: ColumnGroup, table: Table) -> set[str]:
+    return {word for word, _, _ in name_words(table.names[group.columns[0]])}
+
+
+def _words_of_other_arms(
+    groups: list[ColumnGroup], position: ColumnGroup, table: Table
+) -> set[str]:
+    """Words such as left in the names of positions that are not used."""
+    positions = [g for g in groups if g.quantity == "position" and not g.commanded]
+    words = set().union(*(_group_words(group, table) for group in positions))
+    return words - _group_words(position, table)
 
 
 def _is_noiseless(noise: float, loudest: float) -> bool:

@@ -386,32 +386,37 @@ class MapWriter:
         ]
         return matches[0].quantity if matches else None
 
-    def _signal(self, position: ColumnGroup, measured: ColumnGroup) -> str:
-        """ "torque", "current" or "signal", from the name or from gravity of the nominal robot."""
-        name_quantity = self._quantity_from_name(measured)
-        label = " ".join(
-            str(texts[measured.columns[0]])
-            for texts in (self.table.names, self.table.meta.get("units"))
-            if texts
+    def _is_relative_torque(self, measured: ColumnGroup) -> bool:
+        """Whether the name or the unit below it says percent; asks for the rated torques."""
+        first, units = measured.columns[0], self.table.meta.get("units", ())
+        if not is_relative(" ".join([self.table.names[first], *units[first : first + 1]])):
+            return False
+        self.page["gains"] = "unknown"
+        self.open_questions.append(
+            "the torque is relative to a rated one by its name: write `gains: [..]` with the "
+            "rated torque of each joint per unit [N m], else the fit has the nominal robot's "
+            "scale"
         )
-        if name_quantity is not None and is_relative(label):
-            self.page["gains"] = "unknown"
-            self.open_questions.append(
-                "the torque is relative to a rated one by its name: write `gains: [..]` with the "
-                "rated torque of each joint per unit [N m], else the fit has the nominal robot's "
-                "scale"
-            )
+        return True
+
+    def _named_signal(self, quantity: str, position: ColumnGroup, measured: ColumnGroup) -> str:
+        """Quantity of a channel with a name, and questions about it."""
+        if self._is_relative_torque(measured):
             return "signal"
-        if name_quantity == "torque":
+        if quantity == "torque":
             self.open_questions.append(
                 "the torque is taken as N m at the joint, gravity included; write `gains: "
                 "unknown` under `current:` if it is a current, `gravity_removed: true` if "
                 "the controller subtracts gravity"
             )
+            self._compare_with_gravity(position, measured)
+        return quantity
+
+    def _signal(self, position: ColumnGroup, measured: ColumnGroup) -> str:
+        """ "torque", "current" or "signal", from the name or from gravity of the nominal robot."""
+        name_quantity = self._quantity_from_name(measured)
         if name_quantity is not None:
-            if name_quantity == "torque":
-                self._compare_with_gravity(position, measured)
-            return name_quantity
+            return self._named_signal(name_quantity, position, measured)
         if self.gravity is None:
             target_groups = [
                 g for g in self.column_groups if g.quantity == "torque" and g.commanded

@@ -54,7 +54,7 @@ def read_csv_table(path: Path, column_map: ColumnMap | None = None) -> Table:
         names = _header_names(first, comments, delimiter)
         text = text.lstrip("\n").partition("\n")[2]
         text, units = _without_units(text, delimiter, decimal, findings)
-        meta |= {"units": units} if len(units) == len(names) else {}
+        meta |= units
         names, text = _with_second_names(names, text, delimiter)
         if not text.strip():
             raise RecordingError(f"{path} has a header and no rows.")
@@ -63,8 +63,7 @@ def read_csv_table(path: Path, column_map: ColumnMap | None = None) -> Table:
         names = _names_from_comment(comments if not meta else [], delimiter, count)
 
     values, bad = _read_values(text, delimiter, decimal, names, findings)
-    if joint_names := _joint_names(text, delimiter, names):
-        meta["joint_names"] = joint_names
+    meta |= _joint_names(text, delimiter, names)
     rows = np.arange(1, len(values) + 1)
     if len(values) > 1 and _may_be_truncated(text, delimiter, decimal):
         findings.append(
@@ -134,14 +133,14 @@ def _is_number(cell: str, decimal: str) -> bool:
 
 def _without_units(
     text: str, delimiter: str, decimal: str, findings: list[Finding]
-) -> tuple[str, list[str]]:
-    """Text without a line of units below the names, and the cells of this line."""
+) -> tuple[str, dict[str, list[str]]]:
+    """Text without a line of units below the names, and the cells of this line as metadata."""
     units, _, further = text.partition("\n")
     if not further.strip() or any(_is_number(c, decimal) for c in _cells(units, delimiter)):
-        return text, []
+        return text, {}
     message = f"a line without numbers below the names ({units[:60]!r})"
     findings.append(Finding("title_lines", "info", message, "not read"))
-    return further, [cell.strip() for cell in _cells(units, delimiter)]
+    return further, {"units": [cell.strip() for cell in _cells(units, delimiter)]}
 
 
 def _with_second_names(
@@ -175,19 +174,19 @@ def _read_values(
     return values, bad
 
 
-def _joint_names(text: str, delimiter: str, names: tuple[str, ...]) -> list[str]:
+def _joint_names(text: str, delimiter: str, names: tuple[str, ...]) -> dict[str, list[str]]:
     """Joint names in text columns name0, name1, ..., the same in the first and the last row."""
     columns = [i for i, name in enumerate(names) if re.search(r"(?i)\bname\W?\d+\W*$", name)]
     if not columns:
-        return []
+        return {}
     lines = text.strip("\n")
     ends = [
         _cells(line, delimiter) for line in (lines.partition("\n")[0], lines.rpartition("\n")[2])
     ]
     if any(len(cells) != len(names) for cells in ends):
-        return []
+        return {}
     first, last = ([cells[i].strip().strip('"') for i in columns] for cells in ends)
-    return first if first == last and all(first) else []
+    return {"joint_names": first} if first == last and all(first) else {}
 
 
 def _without_remarks(text: str) -> str:
