@@ -505,12 +505,14 @@ def _(log):
 
 @trap("wrong arm: smaller", "wrong_arm")
 def _(log):
-    log.robot = {"ur10e": "ur5e", "ur5e": "ur3e", "kr5": "ur5e", "panda": "iiwa7"}[log.robot]
+    arms = {"ur10e": "ur5e", "ur5e": "ur3e", "ur3e": "kr5", "kr5": "ur5e", "panda": "iiwa7"}
+    log.robot = arms[log.robot]
 
 
 @trap("wrong arm: larger", "wrong_arm")
 def _(log):
-    log.robot = {"ur10e": "kr5", "ur5e": "ur10e", "kr5": "ur10e", "panda": "iiwa14"}[log.robot]
+    arms = {"ur10e": "kr5", "ur5e": "ur10e", "ur3e": "ur10e", "kr5": "ur10e", "panda": "iiwa14"}
+    log.robot = arms[log.robot]
 
 
 @trap("commanded for measured positions", harmless=True)
