@@ -26,29 +26,11 @@ ROOMS = tuple(
 )
 
 
-# Pages that may be there, and where they belong: (page, section, title).
-_LATER = (
-    ("contact.md", "Use a model", "Contact detection"),
-    ("fleet.md", "Use a model", "Fleets"),
-    ("live.md", "Live robots", "Live monitor"),
-    ("papers.md", "Theory", "Four papers, reproduced"),
-    ("theory.md", "Theory", "Theory and notation"),
-)
-
-
 def on_config(config: Any) -> Any:
-    """Complete the navigation: rooms, pages of the list above, and whatever else there is."""
+    """Complete the navigation by the pages of the rooms."""
     sections = {name: entries for part in config.nav for name, entries in part.items()}
-    folder = Path(config.docs_dir)
-    for page, section, title in _LATER:
-        if (folder / page).exists():
-            sections[section].append({title: page})
     names = [{f"taufit.{room}": f"reference/rooms/{room}.md"} for room in rooms()]
     sections["Reference"].insert(2, {"Python: every module": names})
-    listed = set(re.findall(r"[\w/]+\.md", str(config.nav)))
-    rest = sorted({str(path.relative_to(folder)) for path in folder.rglob("*.md")} - listed)
-    if rest:
-        config.nav.append({"More": rest})
     return config
 
 
@@ -68,7 +50,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
         return markdown
     note = (
         "\n*Commands and Python on this page run as they stand in a folder that `taufit demo "
-        "--files` has filled.*\n"
+        "--files`{.option} has filled.*\n"
     )
     title, newline, rest = markdown.partition("\n")
     return title + newline + note + rest

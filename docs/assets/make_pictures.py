@@ -227,34 +227,61 @@ def draw_hero(folder: Path) -> None:
     drawing = arm_sketch(model.robot, np.array(ARMS["ur10"]), label="")
     inner = drawing.partition(">")[2].removesuffix("</svg>")
     low, high = 1.1 * measured.min(), 1.1 * measured.max()
+    title = ("Recorded torque in, tested model out:", f"{100 * share:.1f} % unexplained")
+    source = f"joint 1 of a simulated UR10, {time[-1]:.0f} s"
+    caption = (f"{source} that the fit", f"has not seen; RMSE {error:.2f} N m")
 
-    def path(values: np.ndarray) -> str:
-        x = 350 + 530 * time / time[-1]
-        y = 236 - 170 * (values[::every] - low) / (high - low)
-        return "M" + "L".join(f"{a:.1f} {b:.1f}" for a, b in zip(x, y, strict=True))
+    def text(x: float, y: float, words: str, more: str = 'fill="var(--soft)"') -> str:
+        return f'<text x="{x}" y="{y:.1f}" font-size="14" {more}>{words}</text>'
 
-    for scheme, colour in SCHEMES.items():
+    def chart(x: float, y: float, width: float, right: float) -> str:
+        """Curves with their top left corner at x, y; the key ends at `right`."""
+
+        def height(values: Any) -> Any:
+            return y + 170 - 170 * (values - low) / (high - low)
+
+        def path(values: np.ndarray) -> str:
+            across = x + width * time / time[-1]
+            points = zip(across, height(values[::every]), strict=True)
+            return "M" + "L".join(f"{a:.1f} {b:.1f}" for a, b in points)
+
+        end = 'text-anchor="end" fill="var(--soft)"'
         ticks = "".join(
-            f'<path d="M350 {236 - 170 * (t - low) / (high - low):.1f}H880" stroke="{colour["grid"]}"/><text x="342" '
-            f'y="{240 - 170 * (t - low) / (high - low):.1f}" text-anchor="end" font-size="14" fill="{colour["soft"]}">{fixed(t, 0)}</text>'
+            f'<path d="M{x} {height(t):.1f}h{width}" stroke="var(--grid)"/>'
+            + text(x - 8, height(t) + 4, fixed(t, 0), end)
             for t in (-50, 0, 50)
         )
-        text = (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 900 290" font-family="system-ui, sans-serif">'
-            f'<rect width="900" height="290" rx="10" fill="{colour["paper"]}"/>'
-            f'<rect x="6" y="6" width="272" height="278" rx="8" fill="{colour["card"]}"/>'
-            f'<g transform="translate(0 6) scale(0.9)">{inner}</g>'
-            f'<text x="300" y="32" font-size="18" font-weight="650" fill="{colour["ink"]}">Recorded torque in, tested model out:'
-            f" {100 * share:.1f} % unexplained</text>{ticks}"
-            f'<path d="{path(measured)}" fill="none" stroke="{colour["measured"]}" stroke-width="6" stroke-linejoin="round"/>'
-            f'<path d="{path(predicted)}" fill="none" stroke="{colour["model"]}" stroke-width="2"/>'
-            f'<text x="350" y="272" font-size="14" fill="{colour["soft"]}">joint 1 of a simulated UR10, {time[-1]:.0f} s that the fit has not seen; '
-            f'RMSE {error:.2f} N m</text><text x="300" y="62" font-size="14" fill="{colour["soft"]}">torque [N m]</text>'
-            f'<path d="M676 56h26" stroke="{colour["measured"]}" stroke-width="6"/><text x="708" y="61" font-size="14" fill="{colour["soft"]}">measured</text>'
-            f'<path d="M792 56h26" stroke="{colour["model"]}" stroke-width="2.5"/><text x="824" y="61" font-size="14" fill="{colour["soft"]}">model</text></svg>\n'
+        key = (
+            f'<path d="M{right - 204} {y - 10}h26" stroke="var(--measured)" stroke-width="6"/>'
+            + text(right - 172, y - 5, "measured")
+            + f'<path d="M{right - 88} {y - 10}h26" stroke="var(--model)" stroke-width="2.5"/>'
+            + text(right - 56, y - 5, "model")
         )
-        text = re.sub(r"var\(--(\w+)\)", lambda found, c=colour: c[found[1]], text)
-        (HERE / f"hero_{scheme}.svg").write_text(text, "utf-8")
+        return (
+            f'{ticks}<path d="{path(measured)}" fill="none" stroke="var(--measured)" stroke-width="6" stroke-linejoin="round"/>'
+            f'<path d="{path(predicted)}" fill="none" stroke="var(--model)" stroke-width="2"/>{key}'
+        )
+
+    bold = 'style="font-size:18px" font-weight="650" fill="var(--ink)"'
+    wide = (
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 900 290" font-family="system-ui, sans-serif">'
+        '<rect width="900" height="290" rx="10" fill="var(--paper)"/>'
+        '<rect x="6" y="6" width="272" height="278" rx="8" fill="var(--card)"/>'
+        f'<g transform="translate(0 6) scale(0.9)">{inner}</g>{text(300, 32, " ".join(title), bold)}'
+        f'{text(300, 61, "torque [N m]")}{chart(350, 66, 530, 880)}{text(350, 272, " ".join(caption))}</svg>\n'
+    )
+    # One below the other, so that letters keep their size on a phone.
+    narrow = (
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 420 500" font-family="system-ui, sans-serif">'
+        f'<rect width="420" height="500" rx="10" fill="var(--paper)"/>{text(4, 22, title[0], bold)}{text(4, 46, title[1], bold)}'
+        f'{text(4, 77, "torque [N m]")}{chart(46, 82, 370, 416)}{text(4, 276, caption[0])}{text(4, 296, caption[1])}'
+        '<rect x="4" y="310" width="412" height="186" rx="8" fill="var(--card)"/>'
+        f'<g transform="translate(86 304) scale(0.6)">{inner}</g></svg>\n'
+    )
+    for scheme, colour in SCHEMES.items():
+        for name, drawn in (("hero", wide), ("hero_phone", narrow)):
+            drawn = re.sub(r"var\(--(\w+)\)", lambda found, c=colour: c[found[1]], drawn)
+            (HERE / f"{name}_{scheme}.svg").write_text(drawn, "utf-8")
 
 
 def main(names: list[str]) -> None:

@@ -33,7 +33,7 @@ def nav() -> dict[str, list[dict[str, str]]]:
 
 def task_pages() -> list[str]:
     listed = [page for name in TASKS for entry in nav()[name] for page in entry.values()]
-    return sorted({*listed, "contact.md", "fleet.md", "live.md"} - WITHOUT)
+    return sorted({*listed} - WITHOUT)
 
 
 def test_there_are_twenty_questions_two_clicks_from_the_start():

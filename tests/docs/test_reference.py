@@ -81,6 +81,8 @@ def test_the_navigation_has_pages_that_exist_and_starts_with_the_first_hour():
     made = pages.pages()
     for name in listed:
         assert name in made or (ROOT / "docs" / name).exists(), name
+    docs = ROOT / "docs"
+    assert {str(page.relative_to(docs)) for page in docs.rglob("*.md")} <= {*listed}
     assert listed[:4] == ["index.md", "your_own_robot.md", "record_well.md", "verdict.md"]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from tests.browser import findings, opened, too_wide, until
 
 from taufit.live.mapper.mapping_session import MappingSession
 from taufit.recording import read_recording
+from taufit.robot import read_robot
 
 SHARED = Path(__file__).parents[2].parent / "shared" / "data"
 READY = "taufit.state !== null && document.body.getAttribute('aria-busy') === 'false'"
@@ -50,6 +52,19 @@ def test_a_log_without_a_header_becomes_a_map_a_fit_and_a_report(browser, tmp_pa
     assert "6 joints" in said["read"] and "residuals are" in said["fit"]
     assert "Torque model" in said["report"] and (tmp_path / "model.json").exists()
     assert read_recording(path, column_map=tmp_path / "map.yaml").joints == 6
+
+
+@pytest.mark.parametrize("name", ["ur10", "cell 7"])
+def test_the_list_shows_a_robot_given_beforehand(browser, tmp_path, empty, name):
+    path = write_log(in_newton_metres(empty), tmp_path / "log.csv")
+    desk = MappingSession(path, tmp_path / "map.yaml", tmp_path / "model.json")
+    desk.set_robot(replace(read_robot("ur10"), name=name))
+    with opened_desk(desk) as served, opened(browser, served.place.url) as page:
+        until(page, READY)
+        assert page.inner_text("#robot option:checked") == name
+        page.select_option("#robot", "ur3")
+        until(page, f"taufit.state.robot === 'ur3' && {READY}")
+        assert page.inner_text("#robot option:checked") == "ur3"
 
 
 def test_units_and_roles_are_changed_by_hand(browser, tmp_path, empty):

@@ -312,7 +312,7 @@ def sign_chart(experiment: Kr5, fit: UnsignedFit, trial: UnsignedRun, joint: int
             np.where(sign == value, strip, np.nan),
             dash=dash,
         )
-        for name, value, dash in (("sign +", 1, ()), ("sign -", -1, (2, 3)))
+        for name, value, dash in (("sign +", 1, ()), ("sign \N{MINUS SIGN}", -1, (2, 3)))
     ]
     return chart(
         samples.time,

@@ -91,6 +91,9 @@
   // --- what the server says ---
   const show = () => {
     const check = byId("check"), found = state.check;
+    // A robot given with --robot or dropped: its entry, or its name in place of "choose".
+    if (state.robot && !choices && settings.robots.includes(state.robot)) robot.value = state.robot;
+    put(robot.options[0], robot.value || !state.robot ? "choose" : state.robot);
     put(check, !state.robot ? "No robot is chosen yet." : found ? `${{ yes: "Yes", no: "No", open: "Cannot tell" }[found.verdict]}: ${found.text}` : `${state.robot}, ${state.robot_joints} joints.`);
     check.className = found ? { yes: "good", no: "bad", open: "warn" }[found.verdict] : "";
     byId("joints").replaceChildren(...(found ? found.joints : []).filter((j) => j.slope !== null).map((j) => {
