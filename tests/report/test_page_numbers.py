@@ -19,7 +19,8 @@ def robot(tmp_path_factory):
     return file
 
 
-@pytest.mark.parametrize("seed", [0, 3, 8, 14])
+# 1147: the fit is as good as the description, a gain of -0.
+@pytest.mark.parametrize("seed", [0, 3, 8, 1147])
 def test_page_terminal_and_json_agree(seed, robot, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     arm = taufit.read_robot(robot)

@@ -131,10 +131,12 @@ def nominal_robot(view: ModelView) -> Section | None:
             ("fitted", comparison.fitted),
         )
     ]
+    less = percent(comparison.reduction, 0)
     explanation = paragraph(
         "RMSE in N m on the training data. Identification removes "
-        f"{100 * comparison.reduction:.0f} % of the error of the robot's description."
+        f"{less} of the error of the robot's description."
     )
     rmse_table = table(("model", *(f"J{i + 1}" for i in range(view.joints))), rows)
-    gist = f"{100 * comparison.reduction:.0f} % less error"
-    return Section("Comparison with the nominal robot", explanation + rmse_table, gist)
+    return Section(
+        "Comparison with the nominal robot", explanation + rmse_table, f"{less} less error"
+    )
