@@ -180,3 +180,9 @@ def test_several_tips_need_a_name():
     assert engine(robot.with_tip(robot.tips[0].name)).forward_kinematics(
         np.zeros((1, robot.joints))
     ).shape == (1, robot.bodies + 1, 4, 4)
+
+
+def test_link_poses_of_a_serial_arm_are_those_of_its_kinematics():
+    arm = read_robot("ur5e")
+    q = np.random.default_rng(4).uniform(-1.0, 1.0, (5, arm.joints))
+    np.testing.assert_array_equal(tree.link_poses(arm, q), forward_kinematics(arm, q)[:, :-1])

@@ -26,9 +26,11 @@ from taufit.dynamics.recursion import (
     _cross,
     _link_motion,
     _to_child,
+    forward_kinematics as serial_kinematics,
     joint_transforms,
     link_wrench_matrix,
 )
+from taufit.robot.robot import Robot
 from taufit.robot.tree import TreeRobot
 
 
@@ -198,8 +200,10 @@ def regressor_adjoint(
     return dq @ robot.binding, dv @ robot.binding, da @ robot.binding
 
 
-def link_poses(robot: TreeRobot, q: Float[Array, "n j"]) -> Float[Array, "n b 4 4"]:
+def link_poses(robot: Robot, q: Float[Array, "n j"]) -> Float[Array, "n b 4 4"]:
     """Poses of all link frames in the base frame."""
+    if not isinstance(robot, TreeRobot):
+        return serial_kinematics(robot, q)[:, :-1]
     rotations, positions = joint_transforms(robot, robot.bind(q) + robot.binding_offset)
     out = np.zeros((len(q), robot.bodies, 4, 4))
     out[..., :3, :3], out[..., :3, 3], out[..., 3, 3] = rotations, positions, 1.0
