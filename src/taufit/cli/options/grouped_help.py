@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, get_args
@@ -37,6 +38,13 @@ class GroupedCommand(TyperCommand):
             if len(word) > 2 and f"-{word.partition('=')[0]}" in options:
                 raise BadParameter(f"{word} has one dash: options have two, `-{word}`.", ctx=ctx)
         return super().parse_args(ctx, args)
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Parameters that take plain values as they are."""
+        parameters = super().get_params(ctx)
+        for parameter in parameters:
+            _accept_plain_values(parameter)
+        return parameters
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write arguments, then the options of every group."""
@@ -77,6 +85,39 @@ def _argument_record(argument: Any) -> tuple[str, str] | None:
         return None
     name = argument.metavar or (argument.name or "").upper()
     return f"{name}..." if argument.nargs == -1 else name, argument.help or ""
+
+
+class _PlainValues:
+    """Conversion that takes plain values as they are: to convert any, typer would import pydantic.
+
+    Plain are absent values, values of the declared type such as defaults, and readable paths.
+    """
+
+    def __init__(self, parameter: Any) -> None:
+        self._make_full_conversion = parameter.get_runtime_param
+
+    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
+        kind, is_list = param.type_descriptor.annotation, param.multiple or param.nargs == -1
+        if value is None:
+            return () if is_list else None
+        if not is_list and kind in (str, int, float, Path) and isinstance(value, kind):
+            return value
+        if kind is Path and _is_readable(value):
+            return Path(value)
+        if kind == list[Path] and is_list and all(map(_is_readable, value)):
+            return [Path(x) for x in value]
+        return self._make_full_conversion().coerce(value, param=param, ctx=ctx)
+
+
+def _accept_plain_values(parameter: Any) -> None:
+    """Convert plain values of a parameter without pydantic, with a typer that would use it."""
+    if hasattr(parameter, "get_runtime_param") and "get_runtime_param" not in vars(parameter):
+        conversion = _PlainValues(parameter)
+        parameter.get_runtime_param = lambda: conversion
+
+
+def _is_readable(path: str) -> bool:
+    return "\0" not in path and (not os.path.exists(path) or os.access(path, os.R_OK))
 
 
 def set_metavar(name: str, annotation: Any) -> None:

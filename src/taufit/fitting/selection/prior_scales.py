@@ -21,10 +21,11 @@ selected by noise.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
-from taufit.core.arrays import Array, Bool, Float
+from taufit.core.arrays import Array, Bool, Float, Int
 from taufit.core.gaussian import inverse_on_subset
 from taufit.dynamics.base_parameters import base_parameters
 from taufit.fitting.selection.friction_terms import (
@@ -376,12 +377,17 @@ class EvidenceMaximisation:
 
     def prior_precision(self) -> Float[Array, "p p"]:
         """Precision of the prior of the nominal links."""
-        layout = self.model.layout
         links = np.zeros_like(self.prior)
-        for k in range(layout.bodies):
-            link_slice = layout.link(k)
-            links[link_slice, link_slice] = self.link_weight[k] * self.prior[link_slice, link_slice]
+        rows, columns = self._link_blocks
+        links[rows, columns] = self.link_weight[:, None, None] * self.prior[rows, columns]
         return links
+
+    @cached_property
+    def _link_blocks(self) -> tuple[Int[Array, "l s 1"], Int[Array, "l 1 s"]]:
+        """Rows and columns of every link's block in a matrix over all parameters."""
+        layout = self.model.layout
+        indices = np.array([np.r_[layout.link(k)] for k in range(layout.bodies)])
+        return indices[:, :, None], indices[:, None, :]
 
     def weak_estimate(self, included: Bool[Array, " p"]) -> Float[Array, " p"]:
         """Parameters under the weak prior of the first fit, others fixed at zero."""
@@ -418,67 +424,66 @@ class EvidenceMaximisation:
         )
 
     def _iterate(self) -> None:
-        model, s = self.model, self.scales
-        layout = model.layout
-        precision = self.precision()
-        total = self.square + self.prior_precision() + np.diag(precision)
-        theta = self.theta = self.map_estimate(self.included)
+        s = self.scales
+        precision, links = self.precision(), self.prior_precision()
+        total = self.square + links + np.diag(precision)
+        theta = self.theta = solve_normal(
+            total, self.right + links @ self.centre, self.model.nonnegative, self.included
+        )
         free = self.free & (np.diag(total) > 0.0)
         covariance = inverse_on_subset(total, free, 1e-9)
         data_share = np.where(free, 1.0 - precision * np.diag(covariance), 0.0)
-        all_parameters = np.ones(layout.size, bool)
-        self.offset = _scale(
-            s.offset, all_parameters, theta, data_share, _NU_OFFSET, _OFFSET_SCALE**2
+        one_group = np.zeros(len(theta), int)
+        offset = _scales_by_group(
+            s.offset, one_group, 1, theta, data_share, _NU_OFFSET, _OFFSET_SCALE**2
         )
-        for k in range(layout.bodies):
-            link_slice = layout.link(k)
-            q = self.prior[link_slice, link_slice]
-            deviation = theta[link_slice] - self.centre[link_slice]
-            size = link_slice.stop - link_slice.start
-            gamma = size - self.link_weight[k] * float(
-                np.trace(q @ covariance[link_slice, link_slice])
-            )
-            effective_number = float(np.clip(gamma, 0.0, size))
-            trust = (effective_number + _NU_LINK) / (
-                deviation @ q @ deviation + _NU_LINK / self.nominal_weight
-            )
-            self.link_weight[k] = max(trust, _MIN_LINK_WEIGHT * self.nominal_weight)
-        for k in range(layout.joints):
-            joint_terms = s.owner == k, theta, data_share
-            self.viscous[k] = _scale(s.viscous, *joint_terms, _NU_VISCOUS, 1.0)
-            self.load[k] = _scale(s.load, *joint_terms, _NU_VISCOUS, 1.0)
-            self.presliding[k] = _scale(
-                s.presliding, *joint_terms, _NU_PRESLIDING, _PRESLIDING_SCALE**2
-            )
-            is_joint_ripple = (s.owner == k) & s.is_ripple & self.included
-            if np.any(is_joint_ripple):
-                effective_number = float(data_share[is_joint_ripple].sum())
-                power = float(np.sum(theta[is_joint_ripple] ** 2)) / s.friction_std[k] ** 2
-                self.ripple[k] = min(
-                    (power + _NU_RIPPLE * _RIPPLE_SCALE**2) / (effective_number + _NU_RIPPLE),
-                    _MAX_RIPPLE_SCALE**2,
-                )
+        self.offset = float(offset[0])
+        self._update_links(theta, covariance)
+        joints = s.owner, self.model.layout.joints, theta, data_share
+        self.viscous = _scales_by_group(s.viscous, *joints, _NU_VISCOUS, 1.0)
+        self.load = _scales_by_group(s.load, *joints, _NU_VISCOUS, 1.0)
+        self.presliding = _scales_by_group(
+            s.presliding, *joints, _NU_PRESLIDING, _PRESLIDING_SCALE**2
+        )
+        is_ripple = s.is_ripple & self.included
+        if np.any(is_ripple):
+            unit = np.where(is_ripple, 1.0 / s.friction_std[s.owner] ** 2, 0.0)
+            ripple = _scales_by_group(unit, *joints, _NU_RIPPLE, _RIPPLE_SCALE**2)
+            has_ripple = np.bincount(s.owner[is_ripple], minlength=len(ripple)) > 0
+            limited = np.minimum(ripple, _MAX_RIPPLE_SCALE**2)
+            self.ripple = np.where(has_ripple, limited, self.ripple)
+
+    def _update_links(self, theta: Float[Array, " p"], covariance: Float[Array, "p p"]) -> None:
+        """Weight of every link from its deviation and the number determined by data."""
+        rows, columns = self._link_blocks
+        q, size = self.prior[rows, columns], rows.shape[1]
+        deviation = (theta - self.centre)[rows]
+        gamma = size - self.link_weight * np.einsum("kij,kji->k", q, covariance[rows, columns])
+        squares = (deviation.swapaxes(1, 2) @ q @ deviation)[:, 0, 0]
+        weight = (np.clip(gamma, 0.0, size) + _NU_LINK) / (squares + _NU_LINK / self.nominal_weight)
+        self.link_weight = np.maximum(weight, _MIN_LINK_WEIGHT * self.nominal_weight)
 
 
-def _scale(
+def _scales_by_group(
     unit: Float[Array, " p"],
-    is_joint: Bool[Array, " p"],
+    group: Int[Array, " p"],
+    groups: int,
     theta: Float[Array, " p"],
     data_share: Float[Array, " p"],
     nu: float,
     prior_scale: float,
-) -> float:
-    """Squared scale of a joint's terms: their power over the effective number determined by data.
+) -> Float[Array, " g"]:
+    """Squared scale of each group's terms: their power over the effective number in the data.
 
     Args:
         unit: 1 / variance at scale 1; 0 for other terms.
-        is_joint: Mask of the joint's parameters.
+        group: Group of each parameter, such as its joint.
+        groups: Number of groups.
         theta: Parameters.
         data_share: Information share of each parameter.
         nu: Weight of the hyperprior, in parameters.
         prior_scale: Squared scale of the hyperprior.
     """
-    selected = is_joint & (unit > 0.0)
-    effective_number = max(float(data_share[selected].sum()), 0.0)
-    power = float(np.sum(unit[selected] * theta[selected] ** 2))
-    return (power + nu * prior_scale) / (effective_number + nu)
+    number = np.bincount(group, np.where(unit > 0.0, data_share, 0.0), groups)
+    power = np.bincount(group, unit * theta**2, groups)
+    return np.asarray((power + nu * prior_scale) / (np.maximum(number, 0.0) + nu))
