@@ -9,7 +9,7 @@ import taufit
 from taufit.core.errors import RobotError
 from taufit.dynamics import inverse_dynamics
 from taufit.robot.held_joints import parse_held, recorded_chain
-from taufit.workflow.draft import chain_of_files
+from taufit.workflow.recorded_chain import chain_of_files
 
 
 def link(name, mass):

@@ -124,7 +124,7 @@ def _initial_point(
     gradient: Float[Array, " p"],
     limits: Constraints,
 ) -> Float[Array, " p"]:
-    """Joint terms fitted with nominal links, moved inside their sign constraints."""
+    """Joint terms fitted with nominal links, moved inside their constraints."""
     links, term_slice = limits.layout.links, limits.layout.after_links
     right = gradient[term_slice] - hessian[term_slice, links] @ theta[links]
     block = hessian[term_slice, term_slice]
@@ -135,10 +135,6 @@ def _initial_point(
         )
         theta[term_slice] = np.where(np.diag(block) > 0, term_values, 0.0)
         typical = 1.0 / np.maximum(size, 1e-6 * size.max() if size.max() > 0 else 1.0)
-    # Upper limits of sums of terms.
-    for row, bound in zip(limits.matrix, limits.bound, strict=True):
-        if bound < 0.0 and np.all(row <= 0.0) and row @ theta <= bound:
-            theta[row < 0.0] *= 0.5 * bound / (row @ theta)
     single = np.count_nonzero(limits.matrix, axis=1) == 1
     for row, bound in zip(limits.matrix[single], limits.bound[single], strict=True):
         i = int(np.flatnonzero(row)[0])
@@ -146,6 +142,12 @@ def _initial_point(
             theta[i] = bound / row[i] + np.sign(row[i]) * typical[i - term_slice.start]
         elif i >= term_slice.start:
             theta[i] += np.sign(row[i]) * 1e-3 * typical[i - term_slice.start]
+    # Sums of terms, such as friction at several speeds: what is negative in them becomes smaller.
+    for row, bound in zip(limits.matrix, limits.bound, strict=True):
+        parts = row * theta
+        room = np.maximum(parts, 0.0).sum() - bound
+        if parts.sum() <= bound and room > 0.0:
+            theta[parts < 0.0] *= 0.5 * room / -np.minimum(parts, 0.0).sum()
     return theta
 
 

@@ -6,24 +6,21 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from taufit.core.errors import RecordingError, RobotError
+from taufit.core.errors import RecordingError
 from taufit.dynamics import gravity_torque, inverse_dynamics
 from taufit.recording import Recording, read_map, read_recordings
 from taufit.recording.draft import Draft
 from taufit.recording.draft.draft import draft_map as draft_table_map
 from taufit.recording.draft.from_files import group_by_run, run_pattern, run_table
-from taufit.recording.draft.from_names import is_quantity_name, recorded_joints
+from taufit.recording.draft.from_names import is_quantity_name
 from taufit.recording.files import find_recordings
 from taufit.recording.read import read_table
 from taufit.recording.readers.from_frame import frame_table
 from taufit.recording.run_files import run_paths
 from taufit.recording.table import Table, is_frame
 from taufit.robot import Robot, read_robot
-
-if TYPE_CHECKING:
-    from taufit.robot.held_joints import RecordedChain
 
 File = str | os.PathLike[str]
 
@@ -153,34 +150,6 @@ def draft_with_robot(table: Table, robot: Robot | File | None) -> Draft:
         gravity=lambda q: gravity_torque(arm, q),
         inertial=lambda q, v, a: inverse_dynamics(arm, q, v, a) - gravity_torque(arm, q),
     )
-
-
-def chain_of_files(
-    robot: File, paths: Sequence[Path], topic: str | None = None
-) -> RecordedChain | None:
-    """Chain of a whole robot that a recording names; None if the description needs no choice."""
-    path = Path(robot)
-    if path.suffix.lower() not in (".urdf", ".xacro") or not path.is_file():
-        return None
-    from taufit.robot.held_joints import free_joints, recorded_chain
-    from taufit.robot.read import description_text
-
-    text = description_text(path)
-    names = free_joints(text)
-    try:
-        default = read_robot(path).joint_names
-    except RobotError:
-        default = ()
-    table = None if set(names) == set(default) else read_table(paths[0], topic=topic)
-    if table is None:
-        return None
-    positions, torques = recorded_joints(table, names)
-    chain = recorded_chain(text, positions, torques)
-    if chain is None or not default:
-        return chain
-    chosen = chain.read(str(path)).joint_names
-    # One recorded joint more or less at the end is no reason to leave links out.
-    return None if set(default) == set(chosen) or set(default) <= positions.keys() else chain
 
 
 def read_with_draft(result: FilesDraft, topic: str | None = None) -> list[Recording]:

@@ -24,7 +24,8 @@ def write_draft(
     from taufit.core.files import write_text
     from taufit.recording.draft import draft_text
     from taufit.recording.files import find_recordings
-    from taufit.workflow.draft import chain_of_files, draft_files, read_with_draft
+    from taufit.workflow.draft import draft_files, read_with_draft
+    from taufit.workflow.recorded_chain import chain_of_files
 
     paths = find_recordings(recordings, allow_repeats=True).paths
     found = None if robot else find_robot_file(paths)

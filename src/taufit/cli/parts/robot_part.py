@@ -14,7 +14,7 @@ def options_of_part(robot: str, paths: Sequence[Path], topic: str | None) -> dic
 
     The part is named on stderr.
     """
-    from taufit.workflow.draft import chain_of_files
+    from taufit.workflow.recorded_chain import chain_of_files
 
     try:
         chain = chain_of_files(robot, paths, topic)
