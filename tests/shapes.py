@@ -41,8 +41,8 @@ _NUMBERS = FrozenDict(
 _beartyped = beartype(conf=BeartypeConf(hint_overrides=_NUMBERS))
 
 # Checks of one function in one test (arguments, then arguments and result), after which it is left
-# alone until the next: loops over samples call theirs a hundred thousand times with the same shapes,
-# and ten checks in place of two take a quarter of the time of all tests.
+# alone until the next: loops over samples call theirs a hundred thousand times with the same
+# shapes.
 ENOUGH = 2
 _calls: Counter[tuple[str, str]] = Counter()
 _left: list[Any] = []
