@@ -26,6 +26,7 @@ using OutMatrix = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu
 using OutCube = nb::ndarray<double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 using OutRow = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Poses = nb::ndarray<double, nb::ndim<4>, nb::c_contig, nb::device::cpu>;
+using Indices = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Places = nb::ndarray<const std::int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 bool runs(const Loops& loops) {
@@ -190,6 +191,43 @@ public:
                        workspace(loops->work_size(j)));
     }
 
+    // W'W of every joint, added to `out`; place and extra_row are rows, widths multiples of four.
+    void grams(Matrix q, Matrix v, Matrix a, Places place, nb::object weights, Matrix extra,
+               Indices extra_row, Indices widths, OutRow out) const {
+        const std::ptrdiff_t n = samples(q, v, a), j = chain.joints;
+        const std::size_t entries = 10 * j, extras = extra.shape(0);
+        check(place.shape(0) == static_cast<std::size_t>(j) && place.shape(1) == entries &&
+                  widths.shape(0) == static_cast<std::size_t>(j) && extra_row.shape(0) == extras &&
+                  extra.shape(1) == static_cast<std::size_t>(n),
+              "places are (j, 10 j), widths (j), further rows (e, n)");
+        std::int64_t rows = 0, squares = 0;
+        for (std::ptrdiff_t i = 0; i < j; ++i) {
+            check(widths.data()[i] >= 0 && widths.data()[i] % 4 == 0, "widths are multiples of four");
+            rows += widths.data()[i];
+            squares += widths.data()[i] * widths.data()[i];
+        }
+        check(out.shape(0) == static_cast<std::size_t>(squares), "one square per joint");
+        std::vector<std::int64_t> at(place.data(), place.data() + j * entries);
+        for (std::int64_t& row : at) {
+            check(row < rows, "a column is placed outside the rows");
+            row = row < 0 ? -1 : row * loops->gram_block;
+        }
+        for (std::size_t e = 0; e < extras; ++e)
+            check(extra_row.data()[e] >= 0 && extra_row.data()[e] < rows, "a row is outside");
+        const double* scale = nullptr;
+        Matrix given;
+        if (!weights.is_none()) {
+            given = nb::cast<Matrix>(weights);
+            check(same(q, given), "weights are (n, j)");
+            scale = given.data();
+        }
+        const States x = {q.data(), v.data(), a.data()};
+        nb::gil_scoped_release free;
+        loops->grams(chain, x, n, at.data(), scale, extra.data(),
+                     static_cast<std::ptrdiff_t>(extras), extra_row.data(), widths.data(), out.data(),
+                     workspace(loops->work_size(j) + rows * loops->gram_block));
+    }
+
     // Poses of the links in the base frame, n x j x 4 x 4.
     void poses(Matrix q, Poses out) const {
         const std::size_t n = q.shape(0), j = static_cast<std::size_t>(chain.joints);
@@ -299,5 +337,8 @@ void bind_regressor(nb::module_& m) {
         .def("poses", &Engine::poses, nb::arg("q"), nb::arg("out").noconvert())
         .def("columns", &Engine::columns, nb::arg("q"), nb::arg("v"), nb::arg("a"), nb::arg("first"),
              nb::arg("last"), nb::arg("place"), nb::arg("weights").none(),
+             nb::arg("out").noconvert())
+        .def("grams", &Engine::grams, nb::arg("q"), nb::arg("v"), nb::arg("a"), nb::arg("place"),
+             nb::arg("weights").none(), nb::arg("extra"), nb::arg("extra_row"), nb::arg("widths"),
              nb::arg("out").noconvert());
 }

@@ -46,6 +46,14 @@ struct Loops {
     void (*columns)(const Chain&, const States&, std::ptrdiff_t first, std::ptrdiff_t last,
                     const std::int64_t* place, const double* weights, double* out, double* work);
 
+    // W'W of every joint: joint i has widths[i] columns, a multiple of 4, in rows of the workspace
+    // one joint after the other. `place` is the row of entry (i, c) or negative, `extra` further
+    // rows, extras x n, for `extra_row`. Adds the upper triangles to `out`, one after the other.
+    void (*grams)(const Chain&, const States&, std::ptrdiff_t n, const std::int64_t* place,
+                  const double* weights, const double* extra, std::ptrdiff_t extras,
+                  const std::int64_t* extra_row, const std::int64_t* widths, double* out,
+                  double* work);
+
     // Inverse dynamics, n x j.
     void (*torque)(const Chain&, const States&, std::ptrdiff_t first, std::ptrdiff_t last,
                    double* out, double* work);
@@ -62,7 +70,7 @@ struct Loops {
     // samples each, a multiple of `lanes`.
     void (*operations)(const std::int32_t* list, std::ptrdiff_t steps, std::ptrdiff_t width,
                        double* registers);
-    std::ptrdiff_t lanes;
+    std::ptrdiff_t lanes, gram_block;
 };
 
 // Codes of operations between registers.

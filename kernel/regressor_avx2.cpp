@@ -15,7 +15,7 @@ namespace avx2 {
 #include "regressor_loops.h"
 #include "tape_loops.h"
 }
-const Loops loops_avx2 = {"avx2", avx2::work_size, avx2::regressor, avx2::columns, avx2::torque,
-    avx2::adjoint, avx2::gradient, avx2::operations, avx2::LANES};
+const Loops loops_avx2 = {"avx2", avx2::work_size, avx2::regressor, avx2::columns, avx2::grams, avx2::torque,
+    avx2::adjoint, avx2::gradient, avx2::operations, avx2::LANES, avx2::GRAM_BLOCK};
 }  // namespace taufit
 #endif

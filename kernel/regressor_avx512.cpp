@@ -15,7 +15,7 @@ namespace avx512 {
 #include "regressor_loops.h"
 #include "tape_loops.h"
 }
-const Loops loops_avx512 = {"avx512", avx512::work_size, avx512::regressor, avx512::columns, avx512::torque,
-    avx512::adjoint, avx512::gradient, avx512::operations, avx512::LANES};
+const Loops loops_avx512 = {"avx512", avx512::work_size, avx512::regressor, avx512::columns, avx512::grams, avx512::torque,
+    avx512::adjoint, avx512::gradient, avx512::operations, avx512::LANES, avx512::GRAM_BLOCK};
 }  // namespace taufit
 #endif

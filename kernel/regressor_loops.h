@@ -472,6 +472,61 @@ static void columns(const Chain& chain, const States& x, std::ptrdiff_t first, s
     }
 }
 
+// Samples per block of `grams`: all columns of a long arm then stay in a core's second cache.
+constexpr std::ptrdiff_t GRAM_BLOCK = 128;
+
+// Adds the dot products of `width` rows of `samples` each, a multiple of LANES, at or above the
+// diagonal. Tiles of dot products stay in registers.
+static void add_products(const double* rows, std::ptrdiff_t width, std::ptrdiff_t samples,
+                         double* out) {
+    constexpr std::ptrdiff_t high = 4, wide = LANES == 8 ? 4 : 2;
+    for (std::ptrdiff_t i = 0; i < width; i += high)
+        for (std::ptrdiff_t k = i; k < width; k += wide) {
+            const double *left = rows + i * GRAM_BLOCK, *right = rows + k * GRAM_BLOCK;
+            Pack sum[high][wide] = {};
+            for (std::ptrdiff_t s = 0; s < samples; s += LANES) {
+                Pack a[high], b[wide];
+                for (std::ptrdiff_t p = 0; p < high; ++p) a[p] = load(left + p * GRAM_BLOCK + s);
+                for (std::ptrdiff_t r = 0; r < wide; ++r) b[r] = load(right + r * GRAM_BLOCK + s);
+                for (std::ptrdiff_t p = 0; p < high; ++p)
+                    for (std::ptrdiff_t r = 0; r < wide; ++r) sum[p][r] = sum[p][r] + a[p] * b[r];
+            }
+            for (std::ptrdiff_t p = 0; p < high; ++p)
+                for (std::ptrdiff_t r = 0; r < wide; ++r) {
+                    double lanes[LANES], total = 0.0;
+                    store(lanes, sum[p][r]);
+                    for (double lane : lanes) total += lane;
+                    out[(i + p) * width + k + r] += total;
+                }
+        }
+}
+
+static void grams(const Chain& chain, const States& x, std::ptrdiff_t n, const std::int64_t* place,
+                  const double* weights, const double* extra, std::ptrdiff_t extras,
+                  const std::int64_t* extra_row, const std::int64_t* widths, double* out,
+                  double* work) {
+    const std::ptrdiff_t j = chain.joints;
+    std::ptrdiff_t rows = 0;
+    for (std::ptrdiff_t i = 0; i < j; ++i) rows += widths[i];
+    double* block = work + work_size(j);
+    std::memset(block, 0, 8 * rows * GRAM_BLOCK);
+    for (std::ptrdiff_t s = 0; s < n; s += GRAM_BLOCK) {
+        const std::ptrdiff_t valid = n - s < GRAM_BLOCK ? n - s : GRAM_BLOCK;
+        if (valid < GRAM_BLOCK) std::memset(block, 0, 8 * rows * GRAM_BLOCK);
+        columns(chain, x, s, s + valid, place, weights, block, work);
+        for (std::ptrdiff_t e = 0; e < extras; ++e)
+            std::memcpy(block + extra_row[e] * GRAM_BLOCK, extra + e * n + s, 8 * valid);
+        const std::ptrdiff_t samples = (valid + LANES - 1) / LANES * LANES;
+        const double* from = block;
+        double* to = out;
+        for (std::ptrdiff_t i = 0; i < j; ++i) {
+            add_products(from, widths[i], samples, to);
+            from += widths[i] * GRAM_BLOCK;
+            to += widths[i] * widths[i];
+        }
+    }
+}
+
 static void torque(const Chain& chain, const States& x, std::ptrdiff_t first, std::ptrdiff_t last,
                    double* out, double* work) {
     const std::ptrdiff_t j = chain.joints;

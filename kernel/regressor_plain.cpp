@@ -15,6 +15,6 @@ namespace plain {
 #include "regressor_loops.h"
 #include "tape_loops.h"
 }
-const Loops loops_plain = {"plain", plain::work_size, plain::regressor, plain::columns, plain::torque,
-    plain::adjoint, plain::gradient, plain::operations, plain::LANES};
+const Loops loops_plain = {"plain", plain::work_size, plain::regressor, plain::columns, plain::grams, plain::torque,
+    plain::adjoint, plain::gradient, plain::operations, plain::LANES, plain::GRAM_BLOCK};
 }  // namespace taufit

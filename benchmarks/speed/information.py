@@ -5,11 +5,16 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from functools import partial
+from importlib import import_module
+from unittest import mock
 
 import numpy as np
 
 from benchmarks import Row
+from benchmarks.speed.regressor import best
 
 SCRIPT = """
 import json, resource, sys, time
@@ -61,7 +66,39 @@ def rows() -> Iterator[Row]:
             "<= 1.05",
             f"{large['peak'] / 1024:.0f} and {small['peak'] / 1024:.0f} MB, the whole process",
         )
+    yield from long_arms()
     yield from agreement()
+
+
+def long_arms() -> Iterator[Row]:
+    """Arms with many joints against QR of the same columns in the same run, taken in turn."""
+    from tests.dynamics.random_arms import random_arm
+
+    from taufit.dynamics import base_parameters
+    from taufit.model.torque_model import TorqueModel
+    from taufit.regression import Batch, accumulate as accumulate
+
+    settings = import_module("taufit.regression.accumulate")
+
+    def by_qr(*arguments, **options) -> None:
+        with mock.patch.object(settings, "_LONG_ARM", np.inf):
+            accumulate(*arguments, **options)
+
+    n = 20_000
+    for joints in (14, 20):
+        model = TorqueModel(random_arm(joints, joints))
+        columns = base_parameters(model).columns
+        batch = Batch(*np.random.default_rng(0).normal(size=(4, n, joints)))
+        normal, qr = best(
+            partial(accumulate, model, batch, columns=columns),
+            partial(by_qr, model, batch, columns=columns),
+            rounds=4,
+            clock=time.thread_time,
+        )
+        note = (
+            f"{1e6 * normal / n:.1f} against {1e6 * qr / n:.1f} us per sample, p = {len(columns)}"
+        )
+        yield Row(f"{joints} joints: information against QR", normal / qr, "x", "<= 0.6", note)
 
 
 def agreement() -> Iterator[Row]:

@@ -85,6 +85,34 @@ def test_every_column_goes_where_it_is_placed():
         assert np.isnan(out).sum() == out.size - 100 * (last - first)
 
 
+@needs_kernel
+@pytest.mark.parametrize("n", [1, 127, 300])
+def test_sums_of_squares_are_those_of_the_columns(n):
+    robot = random_arm(4, 3)
+    states = random_states(4, n, 3)
+    rng = np.random.default_rng(n)
+    weights, extra = rng.uniform(size=(n, 3)), rng.normal(size=(2, n))
+    rows = recursion.regressor(robot, *states) * weights[..., None]
+    place, extra_rows = np.full((3, 30), -1, np.int64), np.array([6, 19])
+    widths, expected, first = np.array([8, 0, 12]), [], 0
+    for i, links in ((0, [3, 11, 12, 19, 25, 29]), (2, list(range(20, 30)))):
+        place[i, links] = first + np.arange(len(links))
+        columns = np.zeros((widths[i], n))
+        columns[: len(links)] = rows[:, i, links].T
+        for row, values in zip(extra_rows, extra, strict=True):
+            if 0 <= row - first < widths[i]:
+                columns[row - first] = values
+        expected.append(columns @ columns.T)
+        first += widths[i]
+    for each in engines(robot).values():
+        out = np.zeros(8**2 + 12**2)
+        each.add_grams(*states, weights, extra, (place, extra_rows, widths), out)
+        for found, gram in zip((out[:64], out[64:]), expected, strict=True):
+            close(np.triu(found.reshape(gram.shape)), np.triu(gram), 1e-13)
+        with pytest.raises(ValueError, match="multiples of four"):
+            each.add_grams(*states, None, extra, (place, extra_rows, widths + 1), out)
+
+
 @pytest.mark.parametrize("columns", [None, [3, 12, 17, 44, 59], [59, 0, 31]])
 def test_tiles_are_the_regressor_without_its_zeros(columns):
     robot = random_arm(2, 6)

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from tests.dynamics.random_arms import random_arm
 
 from taufit.core.errors import RecordingError
 from taufit.dynamics import base_parameters
@@ -261,19 +262,51 @@ def test_joints_tell_apart_and_sum_up():
         same(part, stacked(model, replace(batch, weights=only), columns))
 
 
+def joints_with_gram(model: TorqueModel, batch: Batch, columns, *, fast: bool = True) -> list[int]:
+    accumulator = _TileAccumulator(model, columns, 128, fast=fast)
+    accumulator.add(batch)
+    equations = accumulator.factors[False].gram_matrices
+    return [] if equations is None else sorted(equations.grams)
+
+
 def test_normal_equations_are_used_only_where_they_hold():
     model, batch = problem("ur10", n=400)
     columns = base_parameters(model).columns
-    assert _TileAccumulator(model, columns, 128).from_normal_equations(batch) is not None
-    # All columns include some that depend on others: the condition is infinite.
-    assert _TileAccumulator(model, None, 128).from_normal_equations(batch) is None
+    assert joints_with_gram(model, batch, columns) == [0, 1, 2, 3, 4, 5]
+    # All columns include some that depend on others, which is as good.
+    assert joints_with_gram(model, batch, None) == [0, 1, 2, 3, 4, 5]
     same(accumulate(model, batch, fast=True), stacked(model, batch))
     # A motion that hardly moves leaves its columns nearly dependent.
     still = replace(batch, position=1e-7 * batch.position, velocity=1e-7 * batch.velocity)
     scaled = stacked(model, still, columns).factor
     scaled = scaled / np.linalg.norm(scaled, axis=0)
     assert np.linalg.cond(scaled) > FAST_CONDITION
-    assert _TileAccumulator(model, columns, 128).from_normal_equations(still) is None
+    assert 0 not in joints_with_gram(model, still, columns)
+    same(accumulate(model, still, columns=columns, fast=True), stacked(model, still, columns))
+
+
+def test_long_arms_use_normal_equations_where_they_hold_and_others_do_not():
+    model, batch = problem("panda", n=400)
+    assert not joints_with_gram(model, batch, base_parameters(model).columns, fast=False)
+    robot = random_arm(5, 14)
+    model = TorqueModel(robot)
+    columns = base_parameters(model).columns
+    rng = np.random.default_rng(6)
+    batch = Batch(*rng.normal(size=(4, 600, 14)))
+    assert joints_with_gram(model, batch, columns, fast=False) == list(range(14))
+    # Motion that hardly moves: alone it needs QR, not beside other motion.
+    still = replace(batch, position=1e-6 * batch.position, velocity=1e-6 * batch.velocity)
+    assert not set(range(7)) & set(joints_with_gram(model, still, columns, fast=False))
+    for batches in ([batch], [still, batch], [batch, still, batch]):
+        parts = accumulate_by_joint(model, batches, columns=columns)
+        for joint, part in enumerate(parts):
+            weights = np.zeros((600, 14))
+            weights[:, joint] = 1.0
+            expected = sum(
+                (stacked(model, replace(each, weights=weights), columns) for each in batches),
+                Information.empty(part.names),
+            )
+            same(part, expected)
 
 
 def test_dropped_rows_may_hold_anything():

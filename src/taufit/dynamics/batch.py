@@ -207,6 +207,26 @@ class RegressorEngine:
                 if place[i, c] >= 0:
                     out[place[i, c] : place[i, c] + last - first] = rows[:, i, c]
 
+    def add_grams(
+        self,
+        q: Float[Array, "n j"],
+        v: Float[Array, "n j"],
+        a: Float[Array, "n j"],
+        weights: Float[Array, "n j"] | None,
+        extra: Float[Array, "e n"],
+        numbering: tuple[Int[Array, "j p"], Int[Array, " e"], Int[Array, " j"]],
+        out: Float[Array, " m"],
+    ) -> None:
+        """Add W'W of every joint's columns to `out`, one after the other; with the kernel only.
+
+        Columns are numbered joint after joint. With `numbering` = (rows, extra_rows, widths)
+        joint i has widths[i] of them, a multiple of four; Y[:, i, c] * weights[:, i] is number
+        rows[i, c] unless that is negative, extra[e] is number extra_rows[e]. Only upper triangles
+        are defined.
+        """
+        rows, extra_rows, widths = numbering
+        self.kernel.grams(q, v, a, rows, weights, extra, extra_rows, widths, out)
+
     def _check_states(
         self, *arrays: Float[Array, "n j"]
     ) -> tuple[Float[Array, "n j"], Float[Array, "n j"], Float[Array, "n j"]]:

@@ -5,12 +5,16 @@ small triangular factor R of its nonzero columns, and the factors are merged at 
 between joints keeps that shape, since any square root of the weight has an upper triangular form:
 
     |U e|^2 = |W e|^2    where    U'U = W'W
+
+Long arms add up W'W of each joint instead, in about half of the time of QR, where all rows so far
+determine its columns as well as any motion could; other rows go to R.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,10 +26,16 @@ from taufit.regression.information import Information, triangularise
 from taufit.signals.samples import Samples
 from taufit.terms import TermInput, has_memory
 
+if TYPE_CHECKING:
+    from taufit.regression.gram_matrices import GramMatrices
+
 # Samples per tile: one joint's columns of a six-axis arm then stay in a core's cache.
 TILE = 2048
 # Largest condition number for normal equations, which square it: above, half the digits are lost.
 FAST_CONDITION = 1e5
+# Robots of which a joint has so many columns, more than those of seven joints have, use normal
+# equations unasked, with more digits to spare.
+_LONG_ARM, _LONG_ARM_CONDITION = 72, 1e4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,19 +109,14 @@ def accumulate(
         batches: One batch, or an iterable of them.
         columns: Parameters to include, as positions in `model.names` (base parameters); all by
             default. The others count as zero.
-        fast: Use normal equations for each batch whose scaled columns have a condition of at most
-            1e5, and QR for the rest.
+        fast: Use normal equations for joints whose scaled columns have a condition of at most 1e5,
+            and QR for the rest; by default for long arms and a condition of at most 1e4.
         tile: Number of samples processed at a time.
     """
-    keeper = _TileAccumulator(model, columns, tile)
-    total = Information.empty(keeper.names)
+    keeper = _TileAccumulator(model, columns, tile, fast=fast)
     for batch in [batches] if isinstance(batches, Batch) else batches:
-        part = keeper.from_normal_equations(batch) if fast else None
-        if part is None:
-            keeper.add(batch)
-        else:
-            total = total + part
-    return _merge((total, *keeper.by_joint()))
+        keeper.add(batch)
+    return _merge(keeper.by_joint())
 
 
 def accumulate_by_joint(
@@ -139,9 +144,7 @@ def columns_by_joint(
     Entry i is (which, values): values[k] is column columns[which[k]] of joint i's rows.
     """
     _require_shapes(model, batch)
-    layout = _ColumnOffsets(
-        model, np.asarray(columns, int), len(batch), batch.whitening is not None
-    )
+    layout = ColumnOffsets(model, np.asarray(columns, int), len(batch), batch.whitening is not None)
     layout.fill(_slice_batch(model, batch, 0, len(batch)))
     return [
         (columns_of_joint, stack[:-1, len(stack) :])
@@ -167,71 +170,53 @@ class _TileAccumulator:
     """Triangular factors of a model, joint by joint."""
 
     def __init__(
-        self, model: TorqueModel, columns: Int[Array, " b"] | Sequence[int] | None, tile: int
+        self,
+        model: TorqueModel,
+        columns: Int[Array, " b"] | Sequence[int] | None,
+        tile: int,
+        *,
+        fast: bool = False,
     ) -> None:
-        self.model, self.tile = model, tile
+        self.model, self.tile, self.fast = model, tile, fast
         names = model.names
         self.selected = np.arange(len(names)) if columns is None else np.asarray(columns, int)
         if len(np.unique(self.selected)) != len(self.selected):
             raise ValueError("a column was asked for twice")
         self.names = tuple(names[c] for c in self.selected)
-        self.factors: dict[bool, _ColumnOffsets] = {}
-        self.scratch: dict[bool, _ColumnOffsets] = {}
-
-    def _layout(self, layouts: dict[bool, _ColumnOffsets], batch: Batch) -> _ColumnOffsets:
-        whitened = batch.whitening is not None
-        if whitened not in layouts:
-            layouts[whitened] = _ColumnOffsets(self.model, self.selected, self.tile, whitened)
-        return layouts[whitened]
+        self.factors: dict[bool, ColumnOffsets] = {}
 
     def add(self, batch: Batch) -> None:
-        """Add a batch to the factors by QR."""
+        """Add a batch to the factors."""
         _require_shapes(self.model, batch)
-        layout = self._layout(self.factors, batch)
+        whitened = batch.whitening is not None
+        if whitened not in self.factors:
+            self.factors[whitened] = ColumnOffsets(self.model, self.selected, self.tile, whitened)
+        layout = self.factors[whitened]
+        with_grams = (self.fast or layout.is_long) and layout.engine.compiled and not whitened
+        condition = FAST_CONDITION if self.fast else _LONG_ARM_CONDITION
         for first in range(0, len(batch), self.tile):
-            layout.fill(_slice_batch(self.model, batch, first, first + self.tile))
-            for stack in layout.stacks:
-                triangularise(stack)
+            part = _slice_batch(self.model, batch, first, first + self.tile)
+            joints: Sequence[int] = range(len(layout.stacks))
+            if with_grams:
+                if layout.gram_matrices is None:
+                    from taufit.regression.gram_matrices import GramMatrices
+
+                    layout.gram_matrices = GramMatrices(layout, self.model)
+                joints = layout.gram_matrices.add(part, condition)
+            if joints:
+                layout.fill(part)
+                for i in joints:
+                    triangularise(layout.stacks[i])
         layout.counts += _counts(batch)
         if not all(np.all(np.isfinite(stack[:, : len(stack)])) for stack in layout.stacks):
             raise _not_finite_error(batch)
-
-    def from_normal_equations(self, batch: Batch) -> Information | None:
-        """Information of a batch from its normal equations; None if they are ill-conditioned."""
-        from scipy.linalg.blas import dsyrk
-
-        _require_shapes(self.model, batch)
-        layout = self._layout(self.scratch, batch)
-        grams = [np.zeros((len(stack), len(stack)), order="F") for stack in layout.stacks]
-        for first in range(0, len(batch), self.tile):
-            layout.fill(_slice_batch(self.model, batch, first, first + self.tile))
-            for stack, joint_gram in zip(layout.stacks, grams, strict=True):
-                # The factor above the tile is zero here and adds nothing.
-                dsyrk(1.0, stack.T, beta=1.0, c=joint_gram, trans=1, overwrite_c=1)
-        p = len(self.names)
-        gram = np.zeros((p + 1, p + 1))
-        for joint_gram, columns in zip(grams, layout.columns, strict=True):
-            indices = np.append(columns, p)
-            gram[np.ix_(indices, indices)] += joint_gram
-        if not np.all(np.isfinite(gram)):
-            raise _not_finite_error(batch)
-        gram = np.triu(gram) + np.triu(gram, 1).T
-        size = np.sqrt(np.diag(gram)[:p])
-        if np.any(size == 0.0):
-            return None
-        scaled = gram[:p, :p] / np.outer(size, size)
-        values = np.linalg.eigvalsh(scaled)
-        if p and not values[0] * FAST_CONDITION**2 >= values[-1]:
-            return None
-        lower = np.linalg.cholesky(scaled)
-        target = np.linalg.solve(lower, gram[:p, p] / size)
-        residual = max(float(gram[p, p] - target @ target), 0.0)
-        return Information(self.names, lower.T * size, target, residual, int(_counts(batch).sum()))
 
     def by_joint(self) -> tuple[Information, ...]:
         p = len(self.names)
         out = [Information.empty(self.names) for _ in range(self.model.robot.joints)]
         for layout in self.factors.values():
+            if layout.gram_matrices is not None:
+                layout.gram_matrices.move_to_factors()
             for i, (stack, columns_of_joint) in enumerate(
                 zip(layout.stacks, layout.columns, strict=True)
             ):
@@ -249,18 +234,20 @@ class _TileAccumulator:
         return tuple(out)
 
 
-class _ColumnOffsets:
+class ColumnOffsets:
     """Memory layout of the columns of each joint.
 
     `stacks[i]` holds joint i's columns and, last, its torque, each contiguous: first the triangular
     factor, then a tile of samples. `columns[i]` are their indices among the selected columns,
     ascending.
+    `gram_matrices` have the rows that the factors leave out.
     """
 
     def __init__(
         self, model: TorqueModel, selected: Int[Array, " b"], tile: int, whitened: bool
     ) -> None:
-        self.tile, self.engine, self.model_columns = tile, engine(model.robot), model.columns
+        self.tile, self.selected = tile, selected
+        self.engine, self.model_columns = engine(model.robot), model.columns
         joints, links = model.robot.joints, model.layout.links.stop
         coupling = model.robot.drives.coupling
         live = np.stack([model.layout.active(i, coupling) for i in range(joints)])
@@ -268,6 +255,7 @@ class _ColumnOffsets:
             live = np.logical_or.accumulate(live[::-1])[::-1]
         self.columns = [np.flatnonzero(live[i, selected]) for i in range(joints)]
         self.counts = np.zeros(joints, np.int64)
+        self.gram_matrices: GramMatrices | None = None
 
         widths = [len(columns_of_joint) + 1 for columns_of_joint in self.columns]
         self.flat = np.zeros(sum(w * (w + tile) for w in widths))
@@ -290,6 +278,7 @@ class _ColumnOffsets:
                 list(zip(rows[~link].tolist(), joint_model_columns[~link].tolist(), strict=True))
             )
             offset += width * (width + tile)
+        self.is_long = max(widths) >= _LONG_ARM
         if whitened:
             p = len(selected)
             for i in range(joints):
@@ -311,23 +300,30 @@ class _ColumnOffsets:
             self.flat,
             weights,
         )
-        friction = part.friction
-        assert friction is not None  # `_part` makes it
-        motor = self.model_columns.at_motors(part.acceleration)
-        for i, stack in enumerate(self.stacks):
-            data = stack[:, len(stack) : len(stack) + n]
+        rows = []
+        for stack, terms in zip(self.stacks, self.term_columns, strict=True):
             stack[:, len(stack) + n :] = 0.0
-            factor = 1.0 if weights is None else weights[:, i]
-            for row, column in self.term_columns[i]:
-                self.model_columns.write_term_column(data[row], column, i, factor, motor, friction)
-            if weights is None:
-                data[-1] = part.torque[:, i]
-            else:
-                # Torque of excluded rows may be NaN.
-                np.multiply(part.torque[:, i], factor, out=data[-1], where=factor != 0.0)
-                data[-1, factor == 0.0] = 0.0
+            data = stack[:, len(stack) : len(stack) + n]
+            rows.append([*(data[row] for row, _ in terms), data[-1]])
+        self.write_terms(part, rows)
         if part.whitening is not None:
             self._whiten(part.whitening, n)
+
+    def write_terms(self, part: Batch, rows: Sequence[Sequence[Array]]) -> None:
+        """Write the term columns and the torque of each joint into rows."""
+        friction, weights = part.friction, part.weights
+        assert friction is not None  # `_slice_batch` makes it
+        motor = self.model_columns.at_motors(part.acceleration)
+        for i, (*columns, torque) in enumerate(rows):
+            factor = 1.0 if weights is None else weights[:, i]
+            for row, (_, column) in zip(columns, self.term_columns[i], strict=True):
+                self.model_columns.write_term_column(row, column, i, factor, motor, friction)
+            if weights is None:
+                torque[:] = part.torque[:, i]
+            else:
+                # Torque of excluded rows may be NaN.
+                np.multiply(part.torque[:, i], factor, out=torque, where=factor != 0.0)
+                torque[factor == 0.0] = 0.0
 
     def _whiten(self, whitening: Float[Array, "... j j"], n: int) -> None:
         lower = np.any(np.tril(whitening, -1))
