@@ -97,7 +97,7 @@ def friction_curve(model: FittedModel) -> Float[Array, "j s"]:
     speed = np.asarray(model.robot.limits.velocity)[:, None] * np.array(SPEEDS)
     own = model.layout.split(np.asarray(model.values)).drive
     out = np.zeros_like(speed)
-    for k, term in enumerate(model.friction.parameters if model.friction is not None else ()):
+    for k, term in enumerate(model.friction_model.parameters if model.friction is not None else ()):
         if term.name == "coulomb":
             out += own[:, k, None]
         elif term.name.startswith("viscous"):

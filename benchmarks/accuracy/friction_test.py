@@ -91,13 +91,13 @@ def judged(
     from taufit.terms import TermInput
 
     fitted = read_model(model)
-    steady = fitted.friction.steady_state()
+    steady = fitted.friction_model.steady_state()
     coefficients = fitted.values[fitted.layout.drive].reshape(fitted.robot.joints, -1)
     law = true_law(truth)
     best = random_starts(found, fitted, files)
     for one in found["joints"]:
         i = one["joint"] - 1
-        shape = fitted.joint_shape[i] if fitted.friction.shapes else np.empty(0)
+        shape = fitted.joint_shape[i] if fitted.friction_model.shapes else np.empty(0)
         warm = 30.0 if one["temperature"] is None else one["temperature"][1]
 
         def error(speed, load, i=i, shape=shape, warm=warm):
@@ -159,16 +159,16 @@ def random_starts(
     samples = (condition(read_recording(path), cutoff_hz=10.0) for path in files)
     joints = {one["joint"]: one for one in found["joints"]}
     coefficients = fitted.values[fitted.layout.drive].reshape(fitted.robot.joints, -1)
-    terms = [term.name for term in fitted.friction.parameters]
+    terms = [term.name for term in fitted.friction_model.parameters]
     out = {}
     for pairs in collect_friction_pairs(fitted.robot, samples).pairs:
         one = joints[pairs.joint]
         every = np.ones(len(terms), bool)
-        least = best_start(fitted.friction, pairs, every, np.ones(len(pairs.torque)))
+        least = best_start(fitted.friction_model, pairs, every, np.ones(len(pairs.torque)))
         kept = np.array([name not in one["dropped"] for name in terms])
-        alone = best_start(fitted.friction, pairs, kept, pairs.weight)
-        shape = fitted.joint_shape[pairs.joint - 1] if fitted.friction.shapes else np.empty(0)
-        curve = columns_at(fitted.friction, pairs, shape) @ coefficients[pairs.joint - 1]
+        alone = best_start(fitted.friction_model, pairs, kept, pairs.weight)
+        shape = fitted.joint_shape[pairs.joint - 1] if fitted.friction_model.shapes else np.empty(0)
+        curve = columns_at(fitted.friction_model, pairs, shape) @ coefficients[pairs.joint - 1]
         ours = float(np.sqrt(np.mean((pairs.weight * (curve - pairs.torque)) ** 2)))
         out[pairs.joint] = (one["rmse_all_terms"] / least, ours / alone)
     return out

@@ -102,7 +102,7 @@ def fitted(one: Arm, seed: int) -> TorqueModel:
         for k, share in enumerate(np.linspace(0, 1, 9))
     ]
     samples = Samples.concatenate(runs)
-    model = TorqueModel(one.truth.robot, one.truth.friction)
+    model = TorqueModel(one.truth.robot, one.truth.friction_model)
     return fitted_model(model, fit_samples(model, samples, Wls()), samples)
 
 

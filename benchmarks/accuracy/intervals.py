@@ -129,7 +129,7 @@ def one_arm(seed: int) -> tuple[np.ndarray, float]:
     repeats, runs = int(rng.integers(1, 11)), int(rng.integers(1, 5))
     path = motion(rng, repeats)
     samples = Samples.concatenate([run(own, rng, path, waves) for _ in range(runs)])
-    model, estimate = fitted(arm, own.friction, samples)
+    model, estimate = fitted(arm, own.friction_model, samples)
     other = run(own, rng, motion(rng, 2), waves)
     held = predict_interval(model, other).inside(other.torque)
     return np.abs(errors(estimate, own)) <= NORMAL_95, float(held.mean())
@@ -145,7 +145,7 @@ def slopes(seed: int, runs: int = 9, scatter: float = SCATTER, repeats: int = 3)
     samples = Samples.concatenate(
         [run(own, rng, path, waves, scatter=scatter, warmth=w) for w in warm]
     )
-    _, estimate = fitted(arm, own.friction, samples)
+    _, estimate = fitted(arm, own.friction_model, samples)
     names = list(estimate.base_names)
     at = [names.index(f"joint_{j + 1}.viscous_per_degree") for j in range(JOINTS)]
     return errors(estimate, own)[at]
@@ -199,7 +199,7 @@ def poor_training(seed: int, one_way: bool) -> tuple[float, float]:
     rng = np.random.default_rng((seed, 16))
     arm = robot()
     own, waves = truth(arm, rng), rng.uniform(0, 6, JOINTS)
-    model, _ = fitted(arm, own.friction, run(own, rng, strokes(rng, one_way=one_way), waves))
+    model, _ = fitted(arm, own.friction_model, run(own, rng, strokes(rng, one_way=one_way), waves))
     other = run(own, rng, motion(rng, 2), waves)
     prediction = predict_interval(model, other)
     joints = slice(JOINTS - 1 if one_way else 0, JOINTS)
@@ -234,7 +234,7 @@ def spread() -> float:
     values, std = [], []
     for _ in range(SAME):
         samples = run(own, rng, motion(rng, 6), waves)
-        _, estimate = fitted(arm, own.friction, samples)
+        _, estimate = fitted(arm, own.friction_model, samples)
         values.append(estimate.base_values)
         std.append(estimate.base_std)
     return float(np.median(np.std(values, axis=0) / np.sqrt(np.mean(np.square(std), axis=0))))

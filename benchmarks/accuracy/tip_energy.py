@@ -74,7 +74,7 @@ def held(seed: int) -> tuple[float, float]:
     own, waves = intervals.truth(arm, rng), rng.uniform(0, 6, intervals.JOINTS)
     path = intervals.motion(rng, int(rng.integers(1, 6)))
     runs = [intervals.run(own, rng, path, waves) for _ in range(int(rng.integers(1, 4)))]
-    model, _ = intervals.fitted(arm, own.friction, Samples.concatenate(runs))
+    model, _ = intervals.fitted(arm, own.friction_model, Samples.concatenate(runs))
     q, v, _ = intervals.motion(rng, 1)
     found, true = tip_energy(model, q, v), tip_energy(own, q, v)
     return _inside(found, true)

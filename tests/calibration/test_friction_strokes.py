@@ -234,7 +234,7 @@ def test_the_command_writes_a_model_others_read(tested, tmp_path, capsys):
         assert one["coefficients"]["coulomb"] == pytest.approx(COULOMB, rel=0.06)
         assert set(one) >= {"model", "coefficients", "std", "rmse", "dropped", "tested_speeds"}
     fitted = read_model(model)
-    assert isinstance(fitted.friction, LinearLoad)
+    assert isinstance(fitted.friction_model, LinearLoad)
     assert "Models compared" in page.read_text()
     urdf = tmp_path / "arm.urdf"
     with pytest.raises(SystemExit) as ended:

@@ -28,7 +28,7 @@ def folder(tmp_path_factory):
     top = tmp_path_factory.mktemp("health")
     truth = worn_arm.truth()
     runs = [worn_arm.samples(t, 70 + k, path=k) for k, t in enumerate((20.0, 30.0, 40.0))]
-    model = TorqueModel(truth.robot, truth.friction)
+    model = TorqueModel(truth.robot, truth.friction_model)
     joined = Samples.concatenate(runs)
     fitted = fitted_model(model, fit_samples(model, joined, Wls()), joined)
     conditioning = Conditioning(cutoff_hz=10.0, rate_hz=50.0)

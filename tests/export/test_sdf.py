@@ -113,4 +113,4 @@ def test_friction_that_the_format_lacks_is_named():
     values[model.layout.links] = model.robot.parameters
     _, dropped = to_sdf(model.with_values(values))
     assert any("friction term" in part for part in dropped)
-    assert isinstance(sdf_model(model.with_values(values)).model.friction, Linear)
+    assert isinstance(sdf_model(model.with_values(values)).model.friction_model, Linear)

@@ -63,7 +63,7 @@ def test_a_new_arm_can_start_from_what_its_siblings_have_in_common(found, fleet,
     run = read_recording(fleet[0] / name / "2026-03-01.parquet")
     done = identify("ur5", run, friction=typical)
 
-    assert done.model.friction == typical.friction
+    assert done.model.friction_model == typical.friction_model
     own = {one.robot: one.model for one in found.robots}[name]
     # Ten seconds of its own and its siblings: by the same parameters either way.
     terms = [i for i, what in enumerate(own.layout.quantities) if what == "coulomb"]
@@ -76,7 +76,7 @@ def test_friction_is_near_the_truth(found, fleet):
     for one in found.robots:
         if one.is_outlier:
             continue
-        terms = [term.name for term in one.model.friction.parameters]
+        terms = [term.name for term in one.model.friction_model.parameters]
         own = one.model.layout.split(np.asarray(one.model.values)).drive
         at = {name: own[:, k, None] for k, name in enumerate(terms)}
         curve = at["coulomb"] + at["viscous"] * speed + at["viscous2"] * speed**2

@@ -91,7 +91,7 @@ def test_descriptions_and_files_keep_compensators(tmp_path):
     fitted = model.with_values(np.linspace(0.1, 1.0, len(model.names)))
     taufit.write_model(fitted, tmp_path / "model.json")
     again = taufit.read_model(tmp_path / "model.json")
-    assert again.friction == fitted.friction and again.robot.compensators == (GAS,)
+    assert again.friction_model == fitted.friction_model and again.robot.compensators == (GAS,)
 
 
 def test_wrong_descriptions_are_refused_by_their_place():
@@ -157,7 +157,7 @@ def test_friction_known_from_elsewhere_leaves_the_compensator(sprung):
     std = np.full(len(values), 0.1)
     tested = tested.with_training(replace(tested.training, std=std))
     done = taufit.identify(model.robot, [run], friction=tested)
-    assert done.model.friction == Linear()
+    assert done.model.friction_model == Linear()
     assert done.model.terms == (GravityCompensator((SPRING,)),)
     assert done.training_score.nrmse[1] < 0.01
 

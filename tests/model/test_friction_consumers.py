@@ -192,7 +192,7 @@ def model_file_keeps_it(scene, tmp_path):
     from taufit import read_model, write_model
 
     write_model(scene.done.model, tmp_path / "model.json")
-    assert read_model(tmp_path / "model.json").friction == Eccentric()
+    assert read_model(tmp_path / "model.json").friction_model == Eccentric()
 
 
 def twin(scene):

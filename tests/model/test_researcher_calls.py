@@ -53,7 +53,7 @@ def test_one_sample_is_a_row_of_many(model, motion):
     q, v, a = motion
     for call in (model.torque, lambda q, v, a: model.coriolis(q, v),
                  lambda q, v, a: model.gravity(q), lambda q, v, a: model.mass_matrix(q),
-                 lambda q, v, a: model.friction_torque(q, v, a)):  # fmt: skip
+                 lambda q, v, a: model.friction(q, v, a)):  # fmt: skip
         many = call(q, v, a)
         np.testing.assert_array_equal(call(q[5], v[5], a[5]), many[5])
 
@@ -61,7 +61,7 @@ def test_one_sample_is_a_row_of_many(model, motion):
 def test_the_parts_add_up_to_the_torque(model, motion):
     q, v, a = motion
     inertial = np.einsum("nij,nj->ni", model.mass_matrix(q), a)
-    parts = inertial + model.coriolis(q, v) + model.gravity(q) + model.friction_torque(q, v, a)
+    parts = inertial + model.coriolis(q, v) + model.gravity(q) + model.friction(q, v, a)
     offsets = model.layout.split(model.values).offsets
     np.testing.assert_allclose(parts + offsets, model.torque(q, v, a), atol=1e-10)
 
@@ -88,7 +88,7 @@ def test_a_friction_law_of_ones_own_needs_no_registration(runs, tmp_path):
     assert "joint_1.root" in result.model.names
     taufit.write_model(result.model, tmp_path / "own.json")
     again = taufit.read_model(tmp_path / "own.json")
-    assert again.friction == CubeRootFriction(0.4)
+    assert again.friction_model == CubeRootFriction(0.4)
     text = (tmp_path / "own.json").read_text().replace("CubeRootFriction", "Elsewhere")
     (tmp_path / "own.json").write_text(text)
     with pytest.raises(TaufitError, match="Import the module that defines it"):

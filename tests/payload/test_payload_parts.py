@@ -54,7 +54,7 @@ def test_friction_remembers_its_path_across_chunks(model):
     rng = np.random.default_rng(1)
     n, joints = 60, model.robot.joints
     velocity = rng.normal(size=(n, joints)) * 0.05
-    sliding = SlidingDirection(model.friction, joints)
+    sliding = SlidingDirection(model.friction_model, joints)
     inputs = TermInput(velocity, load=rng.normal(size=(n, joints)), step=0.008)
     state, parts, ways = model.columns.start(), [], []
     for first in range(0, n, 9):
@@ -68,7 +68,7 @@ def test_friction_remembers_its_path_across_chunks(model):
     np.testing.assert_array_equal(np.concatenate(parts), whole)
     # Coulomb friction's column is the direction of sliding.
     np.testing.assert_allclose(direction, whole[..., 0], atol=1e-12)
-    for k, width in enumerate(model.friction.widths):
+    for k, width in enumerate(model.friction_model.widths):
         # A start from z = 1 differs from one from 0 by exactly what is left of it.
         travel = velocity[:, 0] * 0.008
         there, back, turns = split_at_reversal(np.concatenate([travel[:1], travel[:-1]]), travel)

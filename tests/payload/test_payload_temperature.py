@@ -12,7 +12,7 @@ from taufit.terms.friction import TemperatureDependent
 
 def _with_law(model: FittedModel, law: str) -> FittedModel:
     """The same model under a temperature law that changes nothing."""
-    friction = TemperatureDependent(model.friction, law=law)
+    friction = TemperatureDependent(model.friction_model, law=law)
     shape = None if law == "linear" else np.zeros((model.robot.joints, 1))
     structure = replace(model.structure, friction=friction, shape=shape)
     values = np.zeros(len(structure.names))
@@ -23,7 +23,7 @@ def _with_law(model: FittedModel, law: str) -> FittedModel:
 
 @pytest.mark.parametrize("law", ["linear", "exponential"])
 def test_payload_with_a_temperature_law_of_no_slope_is_payload_without_one(model, loaded, law):
-    assert model.friction.memory
+    assert model.friction_model.memory
     warm = replace(loaded, temperature=np.full_like(loaded.position, 41.0))
 
     plain = identify_payload(model, loaded).estimate
@@ -34,7 +34,7 @@ def test_payload_with_a_temperature_law_of_no_slope_is_payload_without_one(model
 
 
 def test_friction_that_follows_temperature_changes_the_payload_with_it(model, loaded):
-    friction = TemperatureDependent(model.friction, affected=("coulomb",))
+    friction = TemperatureDependent(model.friction_model, affected=("coulomb",))
     structure = replace(model.structure, friction=friction)
     values = np.zeros(len(structure.names))
     for name, value in zip(model.names, model.values, strict=True):

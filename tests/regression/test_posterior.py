@@ -24,7 +24,7 @@ def arm_and_samples(seed: int, seconds: float) -> tuple:
 
 def test_white_noise_and_a_prior_give_the_gaussian_posterior():
     _, arm, own, _, samples = arm_and_samples(3, 8.0)
-    _, estimate = fitted(arm, own.friction, samples)
+    _, estimate = fitted(arm, own.friction_model, samples)
     base = estimate.base
     factor = estimate.information.factor[:, base.columns]
     squares = factor.T @ factor
@@ -44,7 +44,7 @@ def test_a_prior_narrows_predictions_where_the_training_shows_little():
     q, v, a = samples.position, samples.velocity, samples.acceleration
     paths = [(np.where(e, q, q[0]), np.where(e, v, 0.0), np.where(e, a, 0.0)) for e in np.eye(3)]
     few = Samples.concatenate([run(own, rng, path, waves) for path in paths])
-    model, estimate = fitted(arm, own.friction, few)
+    model, estimate = fitted(arm, own.friction_model, few)
     other = run(own, rng, motion(rng, 2), waves)
     base = model.training.base
     assert np.array_equal(base.covariance, estimate.base_covariance)
@@ -60,11 +60,11 @@ def test_a_prior_narrows_predictions_where_the_training_shows_little():
 def test_friction_of_a_few_seconds_is_trusted_less():
     rng, arm, own, waves, samples = arm_and_samples(7, 32.0)
     scatter = [
-        fitted(arm, own.friction, part)[0].training.friction_scatter
+        fitted(arm, own.friction_model, part)[0].training.friction_scatter
         for part in (samples, samples.rows(slice(0, 200)))
     ]
     np.testing.assert_allclose(scatter[0], 0.02)
     assert np.all(scatter[1] > 0.04) and np.all(scatter[1] <= _MAX_SCATTER)
     three = Samples.concatenate([run(own, rng, motion(rng, 1), waves) for _ in range(3)])
     # Several runs tell themselves.
-    assert np.all(fitted(arm, own.friction, three)[0].training.friction_scatter < 0.06)
+    assert np.all(fitted(arm, own.friction_model, three)[0].training.friction_scatter < 0.06)

@@ -32,7 +32,7 @@ def warm_model():
 
     joined = Samples.concatenate(warm_runs())
     truth = worn_arm.truth()
-    free = TorqueModel(truth.robot, truth.friction)
+    free = TorqueModel(truth.robot, truth.friction_model)
     return fitted_model(free, fit_samples(free, joined, Wls()), joined)
 
 

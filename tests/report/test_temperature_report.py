@@ -39,7 +39,7 @@ def runs():
 def model(runs):
     truth = worn_arm.truth()
     joined = Samples.concatenate(runs)
-    free = TorqueModel(truth.robot, truth.friction)
+    free = TorqueModel(truth.robot, truth.friction_model)
     return fitted_model(free, fit_samples(free, joined, Wls()), joined)
 
 

@@ -72,9 +72,9 @@ def test_three_seconds_of_an_arm_with_a_unidirectional_joint_get_linear_friction
         for friction in ("auto", "presliding", "linear")
     )
 
-    assert automatic.model.friction == Linear()
+    assert automatic.model.friction_model == Linear()
     assert any(finding.kind == "linear_friction" for finding in automatic.findings)
-    assert presliding.model.friction == Presliding()
+    assert presliding.model.friction_model == Presliding()
     assert automatic.mean_holdout_nrmse == linear.mean_holdout_nrmse
     # Linear friction leaves .187; pre-sliding friction without an upper limit left more than that,
     # and with it leaves .182.

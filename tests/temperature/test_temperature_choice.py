@@ -207,4 +207,4 @@ def test_repeated_identification_finds_the_slopes_too(plain, warm):
 
 def test_spread_is_that_of_the_motion(warm):
     assert temperature_spread(warm) == pytest.approx([19.5, 19.5, 22.5], abs=0.6)
-    assert isinstance(worn_arm.truth().friction, TemperatureDependent)
+    assert isinstance(worn_arm.truth().friction_model, TemperatureDependent)

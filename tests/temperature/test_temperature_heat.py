@@ -124,7 +124,7 @@ def test_recordings_without_a_sensor_get_the_middle_of_training():
     runs = [worn_arm.samples(t, k, path=k) for k, t in enumerate((20.0, 30.0, 40.0))]
     joined = Samples.concatenate(runs)
     truth = worn_arm.truth()
-    model = TorqueModel(truth.robot, truth.friction)
+    model = TorqueModel(truth.robot, truth.friction_model)
     model = fitted_model(model, fit_samples(model, joined, Wls()), joined)
     filled = with_temperature(model, runs[0].with_channels(temperature=None))
     np.testing.assert_allclose(filled.temperature, 30.25, atol=0.3)

@@ -209,7 +209,7 @@ def test_files_that_have_ripple_and_compensators_around_friction_are_read_by_nam
     assert [e["name"] for e in data["parameters"]] != list(model.names)
     again = model_from_dict(data)
     assert again.names == model.names and again.terms == model.terms
-    assert again.friction == model.friction
+    assert again.friction_model == model.friction_model
     np.testing.assert_array_equal(again.values, model.values)
 
 

@@ -52,7 +52,7 @@ def test_auto_follows_temperature_and_says_so(warm_fit):
 def test_a_file_predicts_with_temperature(warm_fit, tmp_path):
     write_model(warm_fit.model, tmp_path / "m.json")
     model = read_model(tmp_path / "m.json")
-    assert isinstance(model.friction, TemperatureDependent)
+    assert isinstance(model.friction_model, TemperatureDependent)
     one = worn_arm.run(23.0, 99, path=5)
     aware = score(model, condition_for_model(model, [one]))
     guessed = condition_for_model(model, [replace(one, temperature=None)])

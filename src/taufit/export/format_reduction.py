@@ -235,7 +235,7 @@ def _friction_losses(model: FittedModel) -> list[str]:
     if needs(model.term_sum, "temperature"):
         temperatures = ", ".join(f"{t:.3g}" for t in model.typical_temperature)
         losses.append(f"how friction follows temperature (taken at {temperatures} degC)")
-    if isinstance(model.friction, Friction) and model.friction.has_smooth_sign:
+    if isinstance(model.friction_model, Friction) and model.friction_model.has_smooth_sign:
         losses.append("the speed over which friction changes its sign")
     return losses
 

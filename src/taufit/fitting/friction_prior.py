@@ -98,7 +98,7 @@ def with_friction_of_test(model: TorqueModel, tested: FittedModel) -> TorqueMode
         if not parameter_names & {parameter.name for parameter in t.parameters}
     ]
     return replace(
-        model, friction=tested.friction, terms=(*further, *model.terms), shape=tested.shape
+        model, friction=tested.friction_model, terms=(*further, *model.terms), shape=tested.shape
     )
 
 

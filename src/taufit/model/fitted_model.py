@@ -101,7 +101,7 @@ class FittedModel(NotebookDisplay):
         return cls(replace(structure, robot=robot), values, training or TrainingRecord())
 
     def __repr__(self) -> str:
-        friction = type(self.friction).__name__ if self.friction else "no friction"
+        friction = type(self.friction_model).__name__ if self.friction_model else "no friction"
         return f"FittedModel({self.robot.name}: {self.robot.joints} joints, {friction})"
 
     def plot_friction(self, joints: Sequence[int] | None = None) -> Any:
@@ -118,7 +118,8 @@ class FittedModel(NotebookDisplay):
         return self.structure.robot
 
     @property
-    def friction(self) -> Term | None:
+    def friction_model(self) -> Term | None:
+        """Friction model of the joints; None without friction."""
         return self.structure.friction
 
     @property
@@ -409,7 +410,7 @@ class FittedModel(NotebookDisplay):
         rigid = inverse_dynamics(self.robot, q, v, np.zeros_like(q))
         return np.reshape(rigid - gravity_torque(self.robot, q), np.shape(position))
 
-    def friction_torque(
+    def friction(
         self,
         position: Float[Array, "*n j"],
         velocity: Float[Array, "*n j"],

@@ -62,7 +62,7 @@ def model_to_dict(model: FittedModel) -> dict[str, Any]:
         "format": FORMAT,
         "version": VERSION,
         "robot": model.robot.to_dict(),
-        "friction": term_to_dict(model.friction),
+        "friction": term_to_dict(model.friction_model),
         "terms": [term_to_dict(term) for term in model.terms],
         "shape": None if model.shape is None else np.asarray(model.shape).tolist(),
         "rotor_inertia": model.has("rotor"),

@@ -29,7 +29,7 @@ def friction_map(model: FittedModel, *, loads: Any = None) -> str:
         loads: Load torque of the second map, per joint [N m]; default three quarters of the largest
             torque of the training data.
     """
-    friction: Any = model.friction
+    friction: Any = model.friction_model
     ranges = model.training.ranges
     if friction is None or not friction.law or ranges.temperature is None:
         return ""

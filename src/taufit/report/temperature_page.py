@@ -128,7 +128,7 @@ def run_by_run(model: FittedModel, samples: Samples, *, dropped: tuple[str, ...]
         samples: Samples of the fit.
         dropped: Parameters fixed at zero in that fit.
     """
-    friction: Any = model.friction
+    friction: Any = model.friction_model
     if (
         friction is None
         or not follows_temperature(model)

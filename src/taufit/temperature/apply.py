@@ -67,7 +67,7 @@ def temperature_dependence(model: FittedModel) -> dict[str, Any] | None:
     `change_percent` is the change of viscous friction from the lowest to the highest temperature of
     the training data, per joint.
     """
-    friction: Any = model.friction
+    friction: Any = model.friction_model
     if friction is None or not friction.law:
         return None
     from taufit.temperature.temperature_slopes import friction_at

@@ -271,7 +271,7 @@ def friction_at(
     The standard deviation comes from the covariance of the base parameters; for the exponential
     laws it is that of the coefficient at the reference, scaled, with the rate taken as known.
     """
-    friction: Any = model.friction
+    friction: Any = model.friction_model
     assert friction is not None
     term = term or next(parameter.name for parameter in friction.parameters if parameter.power == 1)
     joints = model.robot.joints
@@ -303,7 +303,7 @@ def friction_at(
 
 
 def _law_factor(model: FittedModel, joint: int, deviation: float) -> float:
-    friction: Any = model.friction
+    friction: Any = model.friction_model
     rate = float(model.joint_shape[joint, len(friction.model.shapes)])
     if friction.law == "exponential":
         return float(np.exp(-rate * deviation))

@@ -85,7 +85,7 @@ def warm_up(
 
 def follows_temperature(model: FittedModel) -> bool:
     """Whether viscous friction follows temperature and the training data had temperatures."""
-    friction = model.friction
+    friction = model.friction_model
     return (
         isinstance(friction, Friction)
         and bool(friction.law)

@@ -153,7 +153,7 @@ class IdentificationResult(NotebookDisplay):
             "delay_s": np.atleast_1d(conditioning.delay_s).tolist(),
             "gains": None if conditioning.gain is None else conditioning.gain.tolist(),
             "gains_std": None if conditioning.gain_std is None else conditioning.gain_std.tolist(),
-            "friction": term_to_dict(self.model.friction),
+            "friction": term_to_dict(self.model.friction_model),
             "terms": [term_to_dict(term) for term in self.model.terms],
             "friction_dropped": list(e.dropped),
             "rotor_inertia": self.model.has("rotor"),

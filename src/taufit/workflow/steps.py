@@ -195,7 +195,7 @@ def model_from_request(request: FitRequest, robot: Robot) -> TorqueModel:
     friction = request.friction
     model = automatic_model(
         robot,
-        friction=friction.friction if isinstance(friction, FittedModel) else friction,
+        friction=friction.friction_model if isinstance(friction, FittedModel) else friction,
         rotor_inertia=request.rotor_inertia,
         offset=request.offset,
         terms=request.terms,

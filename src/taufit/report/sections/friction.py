@@ -55,7 +55,7 @@ def _charts(view: ModelView) -> str:
 
 
 def _gist(model: FittedModel) -> str:
-    name = type(model.friction).__name__ if model.friction is not None else "none"
+    name = type(model.friction_model).__name__ if model.friction_model is not None else "none"
     words = "".join(f" {c.lower()}" if c.isupper() else c for c in name).strip()
     return f"{words} friction"
 
