@@ -66,6 +66,16 @@ def test_every_sample_arrives_once_and_in_order():
     np.testing.assert_allclose(time, np.arange(700) / 500.0, atol=1e-6)
 
 
+def test_a_page_opened_after_the_end_has_the_last_batches():
+    hub = BatchHub(stored=3)
+    for k in range(5):
+        hub.publish(json.dumps(k))
+    hub.end()
+    assert [data for _, data in events(heard(hub))] == [2, 3, 4]
+    # A page that has them already gets nothing twice.
+    assert list(events(heard(hub, 5))) == []
+
+
 def test_a_batch_holds_what_was_read():
     block = Ticking(joints=3, rate_hz=100.0)
     block.connect()
@@ -84,7 +94,8 @@ def test_a_page_that_comes_back_gets_what_it_missed():
         hub.publish(json.dumps({"number": number}))
     hub.end()
     assert [data["number"] for _, data in events(heard(hub, 6))] == [6, 7, 8, 9]
-    assert not list(events(heard(hub, None)))
+    # A page that is new shows what is stored, also after the end.
+    assert len(list(events(heard(hub, None)))) == 10
 
 
 def test_a_page_with_a_number_that_never_was_gets_nothing_old():

@@ -1,7 +1,8 @@
 """Distribution of numbered batches from one thread to all open pages, without loss.
 
 The last batches are stored, so that a page whose connection broke for a few seconds gets the missed
-ones with the number it had; a slower page recognises lost batches by the gap in the numbers.
+ones with the number it had, and a page that is opened late shows the last 20 s; a slower page
+recognises lost batches by the gap in the numbers.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import threading
 from collections import deque
 from collections.abc import AsyncIterator
 
-STORED_BATCHES = 400
+STORED_BATCHES = 500
 MAX_LISTENERS = 8
 
 
@@ -54,10 +55,10 @@ class BatchHub:
             return [item for item in self._stored if item[0] > number]
 
     async def listen(self, last: int | None) -> AsyncIterator[bytes]:
-        """Batches as server-sent events until the end, after number `last`; None: new ones only."""
+        """Batches as server-sent events until the end, after number `last`; None: all stored."""
         ready = asyncio.Event()
         with self._lock:
-            number = self._number if last is None else min(last, self._number)
+            number = 0 if last is None else min(last, self._number)
             self._waiting[ready] = asyncio.get_running_loop()
             self.listeners += 1
         try:

@@ -58,6 +58,7 @@
     line.forEach((value, i) => pen.lineTo((i / Math.max(1, line.length - 1)) * width, 2 + (1 - (value - low) / (high - low)) * (height - 4)));
     pen.stroke();
   };
+  document.getElementById("columns").hidden = !settings.columns.length;
   const rows = settings.columns.map((column, i) => {
     const row = make("tr"), canvas = make("canvas"), role = make("select"), joint = make("select");
     canvas.setAttribute("role", "img");
