@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -91,6 +92,30 @@ def test_compiled_and_numpy_intervals_are_the_same(model, loaded):
         )
         compared += 1
     assert compared > 10
+
+
+def test_a_spread_evaluation_gives_the_same_numbers_two_time_bins_later(model, arm):
+    preset, twin = arm
+    motion = preset.motion(periods=1)
+    run = replace(twin, rate_hz=500.0).run(motion, seed=2, payload=preset.payload).recording
+    rows = [row for row, _ in zip(playback(model, run).rows(), range(3500), strict=False)]
+    numbers = []
+    for spread in (True, False):
+        monitor = Monitor(model, unit=run.signal_unit)
+        monitor.payload._spread = spread
+        readings = [reading for row in rows if (reading := monitor.update(*row)) is not None]
+        mass = [0.0 if r.payload is None else r.payload.mass for r in readings]
+        numbers.append([np.array([r.half_width for r in readings]), np.array(mass)[:, None]])
+    later, at_once = numbers
+    changes = np.flatnonzero(np.diff(at_once[1][:, 0]) != 0.0) + 1
+    settled = np.ones(len(at_once[1]), bool)
+    for start in changes:
+        settled[start : start + 8] = False
+    assert 20 < len(changes) < 80 and settled.mean() > 0.7
+    for one, other in zip(later, at_once, strict=True):
+        np.testing.assert_allclose(one[settled], other[settled], rtol=1e-9)
+    assert at_once[1][-1] > 0.0  # a load is known by then, and with it the half width
+    assert np.any(later[0][~settled] != at_once[0][~settled])
 
 
 @pytest.mark.parametrize("mass", [None, 1.0])

@@ -161,7 +161,7 @@ def test_simulated_recordings_remove_the_bias_of_coarse_encoders(monkeypatch):
     errors = []
     for is_corrected in (True, False):
         if not is_corrected:
-            monkeypatch.setattr(estimate, "_bias", lambda *arguments: np.zeros_like(arguments[3].x))
+            monkeypatch.setattr(estimate, "_bias", lambda *a: (0.0 * a[3].x, 0.0 * a[3].gradient))
         found = estimate.estimate_servo(robot, axes, motions, floor=None, stage=STAGES[2]).servo
         ratio = (found.coulomb / found.kp) / (servo.coulomb / servo.kp)
         errors.append(np.abs(np.log(ratio)).mean())

@@ -5,9 +5,9 @@ detector, which computes external torque; prediction, friction and temperature f
 estimated payload is part of the model for contact detection; friction is tracked only without
 contact and with a known payload.
 
-At four or more samples per time bin, a payload estimate is computed over the two or three samples
-after the one that made it due: a control loop waits for less at once. Until then readings have the
-estimate before it and its share of the prediction's interval.
+At four or more samples per time bin, a payload estimate is computed over the five or six samples
+after the one that made it due: a control loop waits for less at once. Until the second time bin
+after it readings have the estimate before it and its share of the prediction's interval.
 
 Not thread-safe: feed it from one thread.
 """

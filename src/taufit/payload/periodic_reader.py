@@ -20,9 +20,9 @@ class PayloadReader:
 
     Args:
         payload_filter: The filter.
-        spread: Whether to spread an evaluation over the two or three samples after the one that
+        spread: Whether to spread an evaluation over the five or six samples after the one that
             made it due, for control loops. Estimates are the same, and come before the next time
-            bin.
+            bin is processed.
 
     Attributes:
         filter: The payload filter.

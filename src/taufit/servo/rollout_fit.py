@@ -63,6 +63,7 @@ class RolloutFit:
         slope: Gradient of the cost, prior included.
         cost: Robust cost at the optimum.
         iterations: Number of Gauss-Newton steps.
+        simulated_gradient: `gradient` of simulated recordings of the fitted arm; zero without them.
     """
 
     x: Float[Array, " p"]
@@ -74,6 +75,7 @@ class RolloutFit:
     slope: Float[Array, " p"]
     cost: float
     iterations: int
+    simulated_gradient: Float[Array, "u p"]
 
     def without(self, units: Bool[Array, " u"]) -> ServoParameters:
         """Parameters without some motions, by one Newton step from the optimum."""
@@ -84,30 +86,37 @@ class RolloutFit:
     def data_covariance(self, run: Int[Array, " u"]) -> Float[Array, "p p"]:
         """Covariance of x by the data (sandwich), with motions as units.
 
-        Errors of motions of one run are alike: the covariance is scaled by the median ratio, over
-        the unknowns, of the variance with whole runs as units to that with motions.
+        The mean of two covariances: of the recordings, whose motions differ in their bias too, and
+        of the difference from simulated recordings of the fitted arm, which have the same bias and
+        none of the errors of the model. Errors of motions of one run are alike: it is scaled by the
+        median ratio, over the unknowns, of the variance with whole runs as units to that with
+        motions.
 
         Args:
             run: Number of the run of every motion.
         """
         steps = np.linalg.solve(self.precision, self.gradient.T).T
-        run_steps = np.array([steps[run == k].sum(axis=0) for k in np.unique(run)])
-        covariance, run_covariance = (
-            u.T @ u * len(u) / max(len(u) - 1, 1) for u in (steps, run_steps)
+        differences = steps - np.linalg.solve(self.precision, self.simulated_gradient.T).T
+        run_differences = np.array([differences[run == k].sum(axis=0) for k in np.unique(run)])
+        covariance, difference_covariance, run_covariance = (
+            u.T @ u * len(u) / max(len(u) - 1, 1) for u in (steps, differences, run_differences)
         )
-        ratio = float(np.median(np.diag(run_covariance) / np.diag(covariance)))
-        return np.asarray(max(ratio, 1.0) * covariance)
+        ratio = float(np.median(np.diag(run_covariance) / np.diag(difference_covariance)))
+        return np.asarray(0.5 * max(ratio, 1.0) * (covariance + difference_covariance))
 
     def prior_covariance(self) -> Float[Array, "p p"]:
         """Covariance of x that the prior leaves, as if the data had no noise."""
         inverse = np.linalg.inv(self.precision)
         return np.asarray(inverse @ self.prior_precision @ inverse)
 
-    def without_bias(self, bias: Float[Array, " p"]) -> RolloutFit:
+    def without_bias(
+        self, bias: Float[Array, " p"], simulated_gradient: Float[Array, "u p"]
+    ) -> RolloutFit:
         """Fit corrected by the bias that simulated runs show, after a last Newton step."""
         step = np.linalg.solve(self.precision, self.slope)
         x = self.x - bias - np.clip(step, -_LAST_STEP, _LAST_STEP)
-        return replace(self, x=x, servo=unpack(x, self.servo.joints))
+        servo = unpack(x, self.servo.joints)
+        return replace(self, x=x, servo=servo, simulated_gradient=simulated_gradient)
 
 
 def pack(servo: ServoParameters) -> Float[Array, " p"]:
@@ -241,7 +250,8 @@ def fit_rollouts(
     slope = gradient.sum(axis=0) + prior.precision @ (x - prior.mean)
     servo = unpack(x, joints)
     return RolloutFit(
-        x, servo, hessian, prior.precision, normal, gradient, slope, float(cost), step
+        *(x, servo, hessian, prior.precision, normal, gradient, slope, float(cost), step),
+        np.zeros_like(gradient),
     )
 
 

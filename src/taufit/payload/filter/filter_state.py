@@ -262,11 +262,13 @@ class PayloadFilterState:
         return self._posterior(self._gain_covariance(), without)[0]
 
     def evaluation_steps(self, time: float) -> Generator[None, None, PayloadEstimate]:
-        """Payload estimate, without `warnings`, in two or three parts of about equal work."""
+        """Payload estimate, without `warnings`, in four or five parts of similar work."""
         settings = self.settings
         gains = self._gain_covariance()
+        yield
         has_rows = self.has_rows
         posterior, mass, std = self._read_out(gains)
+        yield
         self._update_noise_scale(gains)
         yield
         if not has_rows or mass < _EMPTY_LIMIT * std:

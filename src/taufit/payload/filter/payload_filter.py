@@ -412,6 +412,7 @@ class PayloadFilter:
         self, state: PayloadFilterState, time: float
     ) -> Generator[None, None, PayloadEstimate]:
         estimate = yield from state.evaluation_steps(time)
+        yield
         if estimate.ready and self._open_change is not None and self._hypothesis is None:
             event_index, earlier_mass = self._open_change
             self.events[event_index] = final_change_event(
