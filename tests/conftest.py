@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import os
 import shutil
 import signal
@@ -49,7 +50,7 @@ SHARED = Path(__file__).resolve().parents[2] / "shared"
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out cases of tests/long.txt, and mark the tests that `make quick` leaves out.
 
-    `python -m tests.slow LOG` renews the list of the latter.
+    `python -m tests.slow FOLDER` renews the list of the latter.
     """
     if os.environ.get("TAUFIT_LONG") != "1" and len(items) > 1000:
         _leave_out_cases(config, items)
@@ -57,6 +58,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.nodeid.split("[")[0] in listed or item.nodeid.split("::")[0] in listed:
             item.add_marker("slow")
+
+
+def pytest_collection_finish() -> None:
+    """Leave modules and test items out of garbage collection: each would take half a second."""
+    gc.collect()
+    gc.freeze()
 
 
 def _leave_out_cases(config: pytest.Config, items: list[pytest.Item]) -> None:

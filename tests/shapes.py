@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable
 from pathlib import Path
 from types import UnionType
-from typing import IO, Any, Union, get_args, get_origin
+from typing import IO, Any, NamedTuple, Union, get_args, get_origin
 
 import numpy as np
 from beartype import BeartypeConf, FrozenDict, beartype
@@ -45,7 +45,7 @@ _beartyped = beartype(conf=BeartypeConf(hint_overrides=_NUMBERS))
 # shapes.
 ENOUGH = 2
 _calls: Counter[tuple[str, str]] = Counter()
-_left: list[Any] = []
+_left: list[_Function] = []
 
 
 def checker(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -114,23 +114,50 @@ def begin_test() -> None:
     """All functions are checked again."""
     _calls.clear()
     while _left:
-        del _left.pop().__no_type_check__
+        _left.pop().check()
+
+
+class _Function(NamedTuple):
+    """A checked function: where it is, what is there (the check), and the function itself."""
+
+    holder: Any
+    name: str
+    checked: Any
+    itself: Any
+
+    def leave(self) -> None:
+        """Check it no longer; a method is put in place of its check, which costs time in loops."""
+        # What jaxtyping looks for at every call.
+        self.itself.__no_type_check__ = True
+        self._exchange(self.checked, self.itself)
+
+    def check(self) -> None:
+        """Check it again."""
+        del self.itself.__no_type_check__
+        self._exchange(self.itself, self.checked)
+
+    def _exchange(self, old: Any, new: Any) -> None:
+        # What a test has put there stays.
+        is_method = inspect.isclass(self.holder) and inspect.isfunction(self.checked)
+        if is_method and vars(self.holder).get(self.name) is old:
+            setattr(self.holder, self.name, new)
 
 
 def _leave(module: str, name: str) -> None:
     found = _function(module, name)
     if found is not None:
-        # What jaxtyping looks for at every call.
-        found.__no_type_check__ = True
+        found.leave()
         _left.append(found)
 
 
 @functools.cache
-def _function(module: str, name: str) -> Any:
-    """The function itself; None if it is made within another one."""
-    found: Any = sys.modules.get(module)
+def _function(module: str, name: str) -> _Function | None:
+    """A function by its name; None if it is made within another one."""
+    holder, found = None, sys.modules.get(module)
     for part in name.split("."):
-        found = inspect.getattr_static(found, part, None)
-    found = getattr(found, "fget", None) or getattr(found, "__func__", found)
-    found = inspect.unwrap(found) if callable(found) else None
-    return found if inspect.isfunction(found) else None
+        holder, found = found, inspect.getattr_static(found, part, None)
+    itself = getattr(found, "fget", None) or getattr(found, "__func__", found)
+    itself = inspect.unwrap(itself) if callable(itself) else None
+    if not inspect.isfunction(itself):
+        return None
+    return _Function(holder, name.split(".")[-1], found, itself)

@@ -359,6 +359,9 @@ def test_memory_does_not_grow_with_the_samples():
     rng = np.random.default_rng(0)
     states = rng.normal(size=(4, 1000, 6))
 
+    gc.collect()
+    gc.freeze()  # what other tests have left is not looked at again
+
     def batches(count: int):
         for _ in range(count):
             gc.collect()  # the check of annotations leaves cycles of objects behind

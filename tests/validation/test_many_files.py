@@ -34,12 +34,24 @@ def paths(truth, tmp_path_factory):
     return tuple(out)
 
 
-@pytest.fixture
-def few(monkeypatch):
-    """Recordings that count as many: nothing is fitted in memory, excerpts are short."""
+def _limit(monkeypatch):
     monkeypatch.setattr(training_data, "LEAD_ROWS", 100)
     monkeypatch.setattr(inputs, "LEAD_ROWS", 100)
     monkeypatch.setattr(sample_source, "MAX_EXCERPT_SAMPLES", 2000)
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """Recordings that count as many: nothing is fitted in memory, excerpts are short."""
+    _limit(monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def first(arm, paths):
+    """A fit to recordings that count as many."""
+    with pytest.MonkeyPatch.context() as patch:
+        _limit(patch)
+        return fitted(arm, paths)
 
 
 def fitted(arm, paths, **keywords):
@@ -53,9 +65,7 @@ def apart(one, other):
     return float(np.max(away / one.estimate.base_std))
 
 
-def test_order_and_processes_change_no_digit(arm, paths, few):
-    first = fitted(arm, paths)
-
+def test_order_and_processes_change_no_digit(arm, paths, first, few):
     for other in (
         fitted(arm, [paths[k] for k in (2, 0, 3, 1)]),
         fitted(arm, paths, processes=2),
@@ -67,8 +77,7 @@ def test_order_and_processes_change_no_digit(arm, paths, few):
 
 
 @pytest.mark.parametrize("tile", [100, 1000])
-def test_tiles_do_not_change_the_estimate(arm, paths, few, tile, monkeypatch):
-    first = fitted(arm, paths)
+def test_tiles_do_not_change_the_estimate(arm, paths, first, few, tile, monkeypatch):
     monkeypatch.setattr(rows, "accumulate_by_joint", partial(accumulate_by_joint, tile=tile))
     other = fitted(arm, paths)
 
@@ -103,14 +112,12 @@ def test_files_and_memory_give_one_estimate(arm, paths, monkeypatch):
     assert apiece.warnings == together.warnings
 
 
-def test_every_run_has_its_training_score(arm, paths, few):
-    done = fitted(arm, paths)
-
-    assert [score.file for score in done.files] == [path.name for path in paths]
-    total = sum(score.samples for score in done.files)
-    assert total == done.training_score.samples
-    square = sum(score.samples * score.rmse**2 for score in done.files) / total
-    np.testing.assert_allclose(np.sqrt(square), done.training_score.rmse, rtol=1e-12)
+def test_every_run_has_its_training_score(first, paths):
+    assert [score.file for score in first.files] == [path.name for path in paths]
+    total = sum(score.samples for score in first.files)
+    assert total == first.training_score.samples
+    square = sum(score.samples * score.rmse**2 for score in first.files) / total
+    np.testing.assert_allclose(np.sqrt(square), first.training_score.rmse, rtol=1e-12)
 
 
 def test_memory_does_not_grow_with_the_number_of_files(arm, paths, few):

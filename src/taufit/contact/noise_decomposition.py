@@ -130,7 +130,10 @@ def nonnegative_least_squares(
     gram, target = rows.T @ rows, rows.T @ right
     out = np.zeros(rows.shape[1])
     for _ in range(_MAX_SWEEPS):
+        before = out.copy()
         for i in range(len(out)):
             if gram[i, i] > 0.0:
                 out[i] = max(out[i] + (target[i] - gram[i] @ out) / gram[i, i], 0.0)
+        if np.array_equal(out, before):
+            break
     return out / size

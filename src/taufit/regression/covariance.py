@@ -352,9 +352,7 @@ def _absorbed_covariance(
     lags: int,
 ) -> Float[Array, "l j"]:
     """Autocovariance that a fit absorbs, from residuals of fits to simulated noise."""
-    rng = np.random.default_rng(0)
-    draws = np.stack([noise.draw(rng, len(rows)) for _ in range(DRAWS)], -1)
-    draws *= rows.keep[..., None]
+    draws = noise.draw(np.random.default_rng(0), len(rows), DRAWS) * rows.keep[..., None]
     weighted = np.einsum("ik,nkd->nid", _weight_matrix(weights), draws)
     right_side = np.zeros((len(inverse), DRAWS))
     for i, (indices, joint_columns) in enumerate(columns):

@@ -55,14 +55,15 @@ class AutoregressiveNoise:
         )
         return np.log(0.01) / np.log(max(slowest, 0.01)) if slowest < 1.0 else np.inf
 
-    def draw(self, rng: np.random.Generator, n: int) -> Float[Array, "n j"]:
-        """Simulate one realisation."""
+    def draw(self, rng: np.random.Generator, n: int, draws: int) -> Float[Array, "n j d"]:
+        """Simulate several realisations."""
         settling = 500
-        white = rng.normal(size=(n + settling, len(self.filters))) @ self.mixing.T
-        for i, denominator in enumerate(self.filters):
-            numerator = np.eye(1, len(denominator))[0]
-            white[:, i] = filter_rows(numerator, denominator, white[None, :, i])[0][0]
-        return np.asarray(white[settling:])
+        white = rng.normal(size=(draws, n + settling, len(self.filters))) @ self.mixing.T
+        noise = [
+            filter_rows(np.eye(1, len(denominator))[0], denominator, white[..., i])[0]
+            for i, denominator in enumerate(self.filters)
+        ]
+        return np.stack(noise, 0)[..., settling:].transpose(2, 0, 1).copy()
 
 
 def lagged_products(
