@@ -133,11 +133,13 @@ def _levinson(c: Array, count: int) -> tuple[Array, float]:
         reflection = -float(a @ c[order - len(a) + 1 : order + 1][::-1]) / variance
         if abs(reflection) >= 1.0 - 1e-9:
             break
-        a = np.append(a, 0.0) + reflection * np.append(a, 0.0)[::-1]
+        extended = np.zeros(len(a) + 1)
+        extended[:-1] = a
+        a = extended + reflection * extended[::-1]
         variance *= 1.0 - reflection**2
         score = np.log(variance) + 2.0 * order / count
         if score < best - 1e-12:
-            best, selected = score, (a.copy(), variance)
+            best, selected = score, (a, variance)
     return selected
 
 
