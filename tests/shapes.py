@@ -137,9 +137,10 @@ class _Function(NamedTuple):
         self._exchange(self.itself, self.checked)
 
     def _exchange(self, old: Any, new: Any) -> None:
-        # What a test has put there stays.
+        # Other decorators stay, and so does what a test has put there.
         is_method = inspect.isclass(self.holder) and inspect.isfunction(self.checked)
-        if is_method and vars(self.holder).get(self.name) is old:
+        is_check_alone = is_method and self.checked.__code__.co_name == "wrapped_fn"
+        if is_check_alone and vars(self.holder).get(self.name) is old:
             setattr(self.holder, self.name, new)
 
 
