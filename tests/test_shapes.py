@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
+from contextlib import contextmanager
+
 import numpy as np
 import pytest
 
@@ -23,3 +26,16 @@ def test_a_wrong_shape_is_noticed_in_every_test_and_many_right_ones_are_left(tes
     for _ in range(shapes.ENOUGH):
         forward_kinematics(arm, np.zeros((1, 6)))
     assert "forward_kinematics" in {function.name for function in shapes._left}
+
+
+def test_other_decorators_of_a_method_stay():
+    class Lock:
+        @contextmanager
+        def held(self):
+            yield 1
+
+    function = shapes._Function(Lock, "held", Lock.held, inspect.unwrap(Lock.held))
+    function.leave()
+    with Lock().held() as value:
+        assert value == 1
+    function.check()
