@@ -1,7 +1,8 @@
 """Limits of checks against the nominal robot, chosen on half of the arms, scored on the other.
 
 Four statistics of `taufit.diagnosis.nominal_torque`, without a fit: odds of a reversed sign, ratio
-of residuals with gravity from anywhere, odds of a joint zero, residual of the first joints. A limit
+of residuals with gravity from anywhere, odds of a joint zero (the smallest over several sets of
+masses where they pass the limit), residual of the first joints. A limit
 is the largest value on the right structures of one half, also with masses off by 30 %, times 1.2;
 odds are logarithms, and 20 is added to them (a first run multiplied these too, which has no meaning
 for a negative one, and was seen). On the other half the limit is scored by the right structures
@@ -21,16 +22,16 @@ from benchmarks.accuracy.clean_verdicts import descriptions
 from benchmarks.accuracy.verdicts import CHOSEN, TESTED, structures
 from benchmarks.clean_runs import SHARED
 from benchmarks.shared_arms import RecordedArm, recorded_arm
-from taufit.diagnosis.correction import zero_offset
 from taufit.diagnosis.hypothesis_test import HypothesisTest
-from taufit.diagnosis.nominal_torque import nominal_log_odds, sign_evidence
+from taufit.diagnosis.nominal_contradiction import zero_evidence
+from taufit.diagnosis.nominal_torque import sign_evidence
 from taufit.signals import condition
 
 # Faults that each statistic is for, and the limit of the code.
 FAULTS = {
     "sign odds": (("signs_all", "sign_1", "sign_2", "sign_3"), 25.0),
     "direction ratio": (("zero2_90", "zero2_30"), 1.8),
-    "zero odds": (("zero2_-10", "zero2_30"), 30.0),
+    "zero odds": (("zero2_-10", "zero2_30"), 12.8),
     "residual": (("arm_",), 1.0),
 }
 _FACTOR, _ADDED_ODDS = 1.2, 20.0
@@ -41,16 +42,10 @@ def statistics(arm: RecordedArm) -> dict[str, float]:
     """The four statistics of one structure."""
     evidence = HypothesisTest(arm.robot, condition(arm.training, cutoff_hz=arm.cutoff_hz))
     signs = sign_evidence(evidence)
-    joints = arm.robot.joints
-    zeros = [
-        nominal_log_odds(evidence, zero_offset(j, np.radians(angle), joints))
-        for j in range(1, min(joints - 1, 4))
-        for angle in (-10.0, 10.0)
-    ]
     return {
         "sign odds": float(np.max(signs.odds)),
         "direction ratio": signs.tilt_ratio,
-        "zero odds": max(zeros),
+        "zero odds": zero_evidence(evidence)[2],
         "residual": float(np.nanmedian(signs.residual[:3])),
     }
 

@@ -37,7 +37,7 @@ _RATIO, _MARGIN, _NEAR_RATIO = 1.25, 0.005, 2.0
 # Findings that make a nearly right structure known to the user.
 _TELLING = (
     "undescribed_load", "missing_links", "wrong_arm", "zero_offset", "mounting", "unit",
-    "worse_than_nominal", "delay", "chain_end",
+    "worse_than_nominal", "delay", "chain_end", "similar_robot",
 )  # fmt: skip
 # Robots by number of joints for "another arm", and those that are of one build.
 _ROBOTS = {

@@ -12,6 +12,7 @@ from scipy.optimize import lsq_linear
 
 import taufit
 from taufit.diagnosis import ContradictionError
+from taufit.diagnosis.correction import replace_robot
 from taufit.diagnosis.hypothesis_test import HypothesisTest
 from taufit.diagnosis.nominal_contradiction import (
     direction_warning,
@@ -22,12 +23,15 @@ from taufit.diagnosis.nominal_torque import (
     bounded_least_squares,
     gravity_factors,
     inertia_factors,
+    nominal_log_odds,
     shows_nominal_gravity,
     sign_evidence,
 )
+from taufit.diagnosis.other_robots import SIMILAR_ROBOTS, similar_robot_findings
 from taufit.diagnosis.undescribed_load import chain_end_finding
 from taufit.dynamics import gravity_torque, inverse_dynamics
 from taufit.recording import Recording
+from taufit.robot import read_robot
 from taufit.robot.pose import pose_from_rpy
 
 
@@ -207,6 +211,33 @@ def test_a_zero_off_by_ten_degrees_is_named_and_a_right_one_is_not(joint, angle)
     (cause,) = zero_warning(wrong)
     assert (cause.finding.joint, cause.finding.severity) == (joint + 1, "warning")
     assert np.degrees(cause.finding.value) == pytest.approx(angle, abs=5.1)
+
+
+def test_a_zero_is_doubted_only_if_it_is_with_other_masses_too(monkeypatch):
+    robot = taufit.read_robot("ur10e")
+    recording = clean_run("ur10e", 5)[1]
+    offset = np.radians(10.0) * np.eye(robot.joints)[1]
+    wrong = evidence(robot, replace(recording, position=recording.position + offset))
+    described = robot.parameters
+
+    def odds(rows, correction):
+        is_described = np.array_equal(rows.rows.robot.parameters, described)
+        return nominal_log_odds(rows, correction) if is_described else 0.0
+
+    monkeypatch.setattr("taufit.diagnosis.nominal_contradiction.nominal_log_odds", odds)
+    assert zero_warning(wrong) == []
+
+
+@pytest.mark.parametrize("pair", SIMILAR_ROBOTS)
+def test_robots_that_no_torque_tells_apart_are_named_beside_each_other(pair):
+    robot, recording = clean_run(pair[0], 50, periods=1.0)
+    (finding,) = similar_robot_findings(robot, [recording])
+    assert finding.severity == "info" and f"{pair[0]} from {pair[1]}" in finding.message
+    # Twice the log odds by the fitted links, which another size of the same maker loses by far.
+    assert abs(evidence(robot, recording).log_odds(replace_robot(read_robot(pair[1])))) < 10.0
+    named = replace(recording, meta={**recording.meta, "robot": pair[0]})
+    assert similar_robot_findings(robot, [named]) == []
+    assert similar_robot_findings(read_robot("kr5"), [recording]) == []
 
 
 def test_a_robot_that_explains_less_than_a_constant_is_the_wrong_one():

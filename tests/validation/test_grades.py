@@ -108,6 +108,16 @@ def _samples(torque, raw, *, period_s=50.0, cutoff_hz=5.0, rate_hz=200.0) -> Sam
                    cutoff_hz, raw_torque=raw)  # fmt: skip
 
 
+def test_only_an_excellent_model_passes_where_build_and_torque_show_missing_links():
+    end = Finding("chain_end", "info", "the description ends at joint 4")
+    load = Finding("missing_links", "warning", "gravity is twice the nominal one")
+    for findings in ((), (end,), (load,)):
+        assert judge(score(0.06, 0.06, 0.06), findings=findings).overall == "good"
+    graded = judge(score(0.06, 0.06, 0.06), findings=(end, load))
+    assert graded.overall == "poor" and "--tip" in graded.reasons[0]
+    assert judge(score(0.04, 0.04, 0.04), findings=(end, load)).overall == "excellent"
+
+
 def test_noise_is_measured_beyond_the_cutoff_and_unknown_where_it_was_filtered_before():
     from scipy.signal import butter, sosfiltfilt
 

@@ -313,6 +313,12 @@ class HypothesisTest:
         out.rows = replace(self.rows, gain=gain)
         return out
 
+    def with_robot(self, robot: Robot) -> HypothesisTest:
+        """The same rows with another nominal robot; `unchanged_fit` stays that of this one."""
+        out = copy(self)
+        out.rows = replace(self.rows, robot=robot)
+        return out
+
     def _cross_validate(self, rows: DiagnosisRows) -> tuple[HypothesisFit, Float[Array, "f j"]]:
         """Fit of the rows, and squared residuals of each fold by a fit to the others."""
         sums = self._sums(rows, FOLDS)

@@ -12,6 +12,8 @@ from taufit.core.arrays import Array, Float
 from taufit.diagnosis.correction import Correction, DiagnosisRows, replace_robot
 from taufit.diagnosis.hypothesis_test import HypothesisComparison, HypothesisTest
 from taufit.dynamics import engine, gravity_torque
+from taufit.recording import Recording
+from taufit.recording.finding import Finding
 from taufit.robot import Robot, bundled_robots, read_robot
 
 # Relative tolerance of tip distances within which two robots have the same kinematics.
@@ -45,6 +47,10 @@ _GRAVITY_SCALES, _MIN_GRAVITY_FRACTION = (0.5, 2.0), 0.2
 LIMIT_MARGIN, OUTSIDE_FRACTION = 0.2, 0.01
 # Log odds (twice) within which robots count as equally likely.
 _EQUAL_LOG_ODDS = 6.0
+
+# Bundled robots whose lengths differ by less than can be seen in the torque, if the links are known
+# to some 30 %.
+SIMILAR_ROBOTS = (("ur3", "ur3e"), ("ur5", "ur5e"), ("ur10", "ur10e"), ("iiwa7", "iiwa14"))
 
 Tried = tuple[Correction, HypothesisComparison]
 
@@ -132,6 +138,27 @@ def likely_other_robot(evidence: HypothesisTest) -> Tried | None:
         "apart"
     )
     return replace(correction, message=message, remedy=None), comparison
+
+
+def similar_robot_findings(robot: Robot, recordings: Sequence[Recording]) -> list[Finding]:
+    """Remark on another robot of almost the same lengths, which no torque tells from this one.
+
+    Empty if a recording names its robot.
+    """
+    if any(isinstance(recording.meta.get("robot"), str) for recording in recordings):
+        return []
+    pair = next((pair for pair in SIMILAR_ROBOTS if robot.name in pair), ())
+    return [
+        Finding(
+            "similar_robot",
+            "info",
+            f"torque does not tell {robot.name} from {name}, whose links are almost as long: "
+            "check the type plate, or name the robot in the column map (`robot:`). Positions of "
+            "the tip, loads and contact forces differ",
+        )
+        for name in pair
+        if name != robot.name
+    ]
 
 
 def excites_links(evidence: HypothesisTest) -> bool:

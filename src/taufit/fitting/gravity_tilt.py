@@ -55,7 +55,7 @@ def with_tilt(
 ) -> tuple[TorqueModel, GravityTilt | None, PriorScales]:
     """Model with gravity as the data show it, the tilt, and its prior scales for `fit`.
 
-    Without a significant tilt, without described links or on short data the mounting stays.
+    Without a significant tilt or without described links the mounting stays.
     """
     source = as_source(samples)
     amount = DataAmount.from_samples(model, source)
@@ -67,8 +67,8 @@ def with_tilt(
         return maximise_evidence(replace(model, robot=robot), source, *settings)
 
     search, so_far = search_with(model.robot), np.zeros(2)
-    if search.nominal_weight == GUESSED_WEIGHT or amount.prior_dependence > 0.0:
-        # Tilt would stand in for links that nobody described, or for noise.
+    if search.nominal_weight == GUESSED_WEIGHT:
+        # Tilt would stand in for links that nobody described.
         return model, None, prior_scales(search)
     tilt = estimate_tilt(search, so_far)
     # Used where it is significant against the noise of the rows, without the factor.

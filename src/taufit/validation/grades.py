@@ -9,9 +9,12 @@ part). The word follows from it alone:
 A model is also poor if a joint that carries gravity exceeds 0.5 or any measured joint exceeds 0.9
 on any recording (without the sensor's noise; over the samples in which the joint moves, if it
 stands more than half of the time; relative to training torque that varies twice as much; not for an
-error below 0.3 % of the rated torque), or if the recordings contradict the robot. Room for
-improvement is a second statement, which never changes the first: the ratio to what no model
-explains (`taufit.validation.noise_floor`).
+error below 0.3 % of the rated torque), or if the recordings contradict the robot. If both the build
+of the robot and its torque say that the description ends too early, only an excellent model passes:
+what follows moves, and was fitted as a rigid part of the last link.
+
+Room for improvement is a second statement, which never changes the first: the ratio to what no
+model explains (`taufit.validation.noise_floor`).
 """
 
 from __future__ import annotations
@@ -36,6 +39,8 @@ GRADES = ("excellent", "good", "usable", "poor")
 NOT_MEASURED = "not measured"
 # Largest number of samples for the part of gravity in the torque.
 _MAX_SAMPLES = 2000
+# Kinds of findings by which the torque shows more than the last link, and the one by the build.
+_LOAD_KINDS, _CHAIN_END = ("undescribed_load", "missing_links"), "chain_end"
 # Kinds of findings that are repeated beside the grade.
 _DOUBTFUL_KINDS = (
     "delay", "clipping", "quantised", "too_slow", "gravity_added", "gains_unknown",
@@ -257,9 +262,25 @@ def grade(
     ]
     failures += [f.message.split(":")[0] for f in findings if f.severity == "error"]
     unexplained = Grades("", tuple(joints), (), on_holdout).unexplained
+    failures = failures or _incomplete_description(unexplained, findings, limits)
     overall = "poor" if failures else limits.word(unexplained)
     reasons = failures or _doubts(scores, joints, on_holdout, findings, limits)
     return Grades(overall, tuple(joints), tuple(dict.fromkeys(reasons)), on_holdout)
+
+
+def _incomplete_description(
+    unexplained: float, findings: Sequence[Finding], limits: Thresholds
+) -> list[str]:
+    """Failure of a model of a robot that goes on beyond its description, unless it is excellent."""
+    kinds = {finding.kind for finding in findings}
+    is_incomplete = _CHAIN_END in kinds and not kinds.isdisjoint(_LOAD_KINDS)
+    if not is_incomplete or unexplained <= limits.excellent:
+        return []
+    return [
+        f"{_above(unexplained, limits.excellent)} of the torque is unexplained, and the "
+        "description ends before the robot does, by its axes and by its torque: describe it to the "
+        "flange (--tip)"
+    ]
 
 
 def _mean_over_recordings(values: Sequence[Float[Array, " j"]]) -> Float[Array, " j"]:

@@ -22,6 +22,7 @@ from taufit.core.compute.cache import Cache
 from taufit.core.compute.engines import Processes
 from taufit.diagnosis import CHANNEL_KINDS, Cause, raise_on_contradiction, sample_causes
 from taufit.diagnosis.hypothesis_test import HypothesisTest
+from taufit.diagnosis.other_robots import similar_robot_findings
 from taufit.diagnosis.undescribed_load import (
     chain_end_finding,
     load_finding,
@@ -227,6 +228,8 @@ def diagnose(request: FitRequest, data: TrainingData, state: FitState) -> FitSta
     findings = [*channels, *(cause.finding for cause in causes), *data.findings]
     load = _find_undescribed_load(data, evidence, findings)
     findings += unidirectional_findings(excerpt) + load
+    if not any(finding.kind == "wrong_arm" for finding in findings):
+        findings += similar_robot_findings(robot, data.recordings)
     findings += standing_joint_findings(state.model, source)
     model = state.model
     has_load = any(finding.kind == "undescribed_load" for finding in load)
@@ -273,9 +276,13 @@ def adapt_structure(request: FitRequest, state: FitState) -> FitState:
 
 
 def _may_tilt(request: FitRequest, state: FitState) -> bool:
-    """Whether the tilt of the base is a parameter of this fit."""
+    """Whether the tilt of the base is a parameter of this fit: not on short data.
+
+    There it would stand in for noise, and the load of its search for the measured one.
+    """
     has_prior = isinstance(request.friction, FittedModel)
-    return not (state.unsigned or request.fixed_estimator or has_prior)
+    is_short = DataAmount.from_samples(state.model, state.source).prior_dependence > 0.0
+    return not (state.unsigned or request.fixed_estimator or has_prior or is_short)
 
 
 def _select_friction(request: FitRequest, state: FitState) -> FitState:
@@ -440,14 +447,15 @@ def _with_compensators(robot: Robot, joints: str | Sequence[str] | None) -> Robo
 def _find_undescribed_load(
     data: TrainingData, evidence: HypothesisTest | None, findings: Sequence[Finding]
 ) -> list[Finding]:
-    """Finding on an undescribed load or missing links; empty if a fault makes it unreliable."""
+    """Findings on an undescribed load, missing links and the end of the description.
+
+    Empty if a fault makes them unreliable.
+    """
     has_fault = any(f.severity == "error" or f.kind == "gains_unknown" for f in findings)
     if evidence is None or has_fault or not _can_show_load(data):
         return []
-    finding = (
-        load_finding(evidence) or missing_links_finding(evidence) or chain_end_finding(data.robot)
-    )
-    return [] if finding is None else [finding]
+    load = load_finding(evidence) or missing_links_finding(evidence)
+    return [f for f in (load, chain_end_finding(data.robot)) if f is not None]
 
 
 def _can_show_load(data: TrainingData) -> bool:
