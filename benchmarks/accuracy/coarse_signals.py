@@ -2,7 +2,8 @@
 
 Velocity rounded to steps of 0.02 rad/s is compared with the recorded one. At 25 Hz torque noise is
 folded into the band: its size is the difference to the low-passed torque of all samples, which the
-stated floor must predict from the thinned recording alone.
+stated floor must predict from the thinned recording alone. Every run is thinned in four ways, since
+one of them holds few independent samples of the noise.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from taufit.signals import condition
 from taufit.validation.noise_floor import noise_share
 
 STEP = 0.02
+# Samples of which one is kept.
+_EVERY = 4
 
 
 def rows() -> Iterator[Row]:
@@ -37,11 +40,16 @@ def rows() -> Iterator[Row]:
     yield Row(
         "nrmse, velocity in steps of 0.02 rad/s over fine", np.mean(ratios), "", "<= 1.02", note
     )
-    shares = [_folded(run) for run in ur10e_runs().values()]
-    ratio = [stated / seen for stated, seen in shares]
-    note = f"nine runs, each {min(ratio):.2f} to {max(ratio):.2f}"
-    yield Row("stated over folded noise, 25 Hz, least", min(ratio), "", ">= 0.8", note)
-    yield Row("stated over folded noise, 25 Hz, most", max(ratio), "", "<= 1.2", note)
+    shares = np.array([_folded(run) for run in ur10e_runs().values()])
+    stated, seen = shares.mean(axis=1).T
+    ratio, single = stated / seen, shares[..., 0] / shares[..., 1]
+    outside = np.count_nonzero((single < 0.8) | (single > 1.2))
+    note = (
+        f"nine runs, each thinned in four ways; single ones {single.min():.2f} to "
+        f"{single.max():.2f}, {outside} of {single.size} outside"
+    )
+    yield Row("stated over folded noise, 25 Hz, least", ratio.min(), "", ">= 0.8", note)
+    yield Row("stated over folded noise, 25 Hz, most", ratio.max(), "", "<= 1.2", note)
 
 
 def _rounded(recording: Recording) -> Recording:
@@ -49,11 +57,17 @@ def _rounded(recording: Recording) -> Recording:
     return replace(recording, velocity=np.round(recording.velocity / STEP) * STEP)
 
 
-def _folded(recording: Recording) -> tuple[float, float]:
-    """Stated and seen noise of every fourth sample over the torque, mean over the joints."""
+def _folded(recording: Recording) -> list[tuple[float, float]]:
+    """Stated and seen noise over the torque, mean over the joints, by the first sample kept."""
     full = condition(recording, cutoff_hz=5.0)
-    thinned = condition(select_rows(recording, np.arange(0, len(recording), 4)), cutoff_hz=5.0)
-    moving = thinned.in_motion
-    difference = (thinned.torque - CubicSpline(full.time, full.torque)(thinned.time))[moving]
-    seen = np.sqrt(np.mean(difference**2, axis=0)) / thinned.torque[moving].std(axis=0)
-    return float(noise_share(thinned).mean()), float(seen.mean())
+    torque = CubicSpline(full.time, full.torque)
+    out = []
+    for first in range(_EVERY):
+        rows = np.arange(first, len(recording), _EVERY)
+        thinned = condition(select_rows(recording, rows), cutoff_hz=5.0)
+        moving = thinned.in_motion
+        time = thinned.time + recording.time[first] - recording.time[0]
+        difference = (thinned.torque - torque(time))[moving]
+        seen = np.sqrt(np.mean(difference**2, axis=0)) / thinned.torque[moving].std(axis=0)
+        out.append((float(noise_share(thinned).mean()), float(seen.mean())))
+    return out
