@@ -17,7 +17,7 @@ from taufit.diagnosis.gravity_scale import (
     median_gravity_scale,
 )
 from taufit.diagnosis.hypothesis_test import HypothesisComparison, HypothesisTest
-from taufit.diagnosis.nominal_contradiction import unit_correction
+from taufit.diagnosis.nominal_causes import unit_correction
 from taufit.diagnosis.nominal_torque import nominal_log_odds, shows_nominal_gravity
 from taufit.diagnosis.other_robots import (
     ROBOT_LOG_ODDS,

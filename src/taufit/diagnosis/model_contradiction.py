@@ -25,7 +25,6 @@ from taufit.diagnosis.hypothesis_test import HypothesisTest
 from taufit.diagnosis.nominal_contradiction import (
     direction_warning,
     nominal_contradiction,
-    torque_sign_cause,
     zero_warning,
 )
 from taufit.diagnosis.nominal_torque import sign_evidence
@@ -63,6 +62,8 @@ def find_model_contradiction(
             return [reversed_file]
     signs = sign_evidence(evidence)
     if signs.is_reversed_throughout:
+        from taufit.diagnosis.nominal_causes import torque_sign_cause
+
         return [torque_sign_cause(signs, list(range(robot.joints)))]
     cause = _suspicious_cause(robot, recordings, evidence)
     if cause is not None and cause.finding.severity == "error":
