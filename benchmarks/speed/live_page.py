@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import Row
+from benchmarks.accuracy.shared_drafts import SharedSet, judge_channels, shared_sets
+from benchmarks.clean_runs import SHARED
 
 # The whole figure is five minutes; TAUFIT_PAGE_SECONDS shortens it.
 SECONDS = float(os.environ.get("TAUFIT_PAGE_SECONDS", "300"))
-SHARED = Path(__file__).parents[2].parent / "shared" / "data"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 # A dashboard of a pretended UR10e at 500 Hz; for every line on stdin, what its threads have cost.
@@ -142,17 +143,6 @@ def _dashboard(browser: Any) -> Iterator[Row]:
     yield Row("requests to others", len(foreign), "", "== 0", "; ".join(foreign[:2]))
 
 
-# What each shared recording is, as its README says: robot, joints and measured channel.
-_ROBOTS = {
-    "ur10e": ("ur10e", 6, "A"),
-    "panda": ("panda", 7, "N m"),
-    "kuka_lwr4": ("kuka_lwr4/kuka_lwr4.urdf", 7, "N m"),
-    "kuka_kr300": ("", 6, "N m"),
-    "staubli_tx40": ("staubli_tx40/tx40_mdh_modified.urdf", 6, "A"),
-    "ur10_bag": ("ur10", 6, "N m"),
-    "xmate7p": ("xmate7p/XM7p.urdf", 7, "N m"),
-    "schunk_6dof": ("", 6, "N m"),
-}
 _READY = "taufit.state !== null && document.body.getAttribute('aria-busy') === 'false'"
 
 
@@ -164,53 +154,59 @@ def _until(page: Any, expression: str) -> None:
     raise AssertionError(expression)
 
 
-def _map(browser: Any, file: Path, folder: Path) -> tuple[int, str, str]:
-    """Choices until the map works, what it reads, and the answer of the gravity check."""
+def _map(browser: Any, one: SharedSet, folder: Path) -> tuple[int, bool, str]:
+    """Choices until the map works, whether it is right, and the answer of the gravity check."""
     from taufit.live.mapper.app import LIMITS, mapper
     from taufit.live.mapper.mapping_session import MappingSession
     from taufit.live.server import open_server_socket, run_server
-    from taufit.recording import read_recordings
 
-    robot, joints, unit = _ROBOTS[file.relative_to(SHARED).parts[0]]
-    out = folder / f"{file.name}.yaml"
-    desk = MappingSession(file, out, folder / "model.json")
+    out = folder / f"{one.name.replace('/', '_')}.yaml"
+    file, *companions = [SHARED / name for name in one.files]
+    desk = MappingSession(file, out, folder / "model.json", companions=tuple(companions))
     line, place = open_server_socket()
     with run_server(mapper(desk, place), line, place, LIMITS):
         page = browser.new_page()
         page.goto(place.url)
         _until(page, _READY)
-        if robot:
-            if "/" in robot:
-                page.set_input_files("#file", SHARED / robot)
+        if one.robot:
+            if one.robot.endswith(".urdf"):
+                page.set_input_files("#file", file.parent / one.robot)
             else:
-                page.select_option("#robot", robot)
+                page.select_option("#robot", one.robot)
             _until(page, f"taufit.state.robot !== null && {_READY}")
+        if one.rate_hz is not None and page.is_visible("#rate"):
+            page.fill("#rate", str(one.rate_hz))
+            page.dispatch_event("#rate", "change")
+            _until(page, f"taufit.state.rate_hz !== null && {_READY}")
         page.click("#save", timeout=5000)
         _until(page, "document.querySelector('#saved').textContent !== ''")
         choices, check = page.evaluate("taufit.choices"), page.evaluate("taufit.state.check")
         page.close()
-    read = read_recordings(file, column_map=out)[0]
-    found = "right" if (read.joints, read.signal_unit) == (joints, unit) else "wrong"
-    return choices, found, "" if check is None else check["verdict"]
+    is_right = judge_channels(one, out.read_text(), "") == "right"
+    return choices, is_right, "" if check is None else check["verdict"]
 
 
 def _mapper(browser: Any) -> Iterator[Row]:
-    files = sorted([*SHARED.rglob("*.csv.gz"), *SHARED.rglob("*.db3")])
+    """Whole recordings: all files of a run together, each judged by its robot's own columns."""
+    sets = [one for one in shared_sets() if one.says_robot]
     most, right, verdicts = 0, 0, list[str]()
     failed: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
-        for file in files:
+        for one in sets:
             try:
-                choices, found, verdict = _map(browser, file, Path(folder))
+                choices, is_right, verdict = _map(browser, one, Path(folder))
             except Exception as error:
-                failed.append(f"{file.name}: {str(error)[:60]}")
+                failed.append(f"{one.name}: {str(error)[:60]}")
                 continue
+            if not is_right:
+                failed.append(f"{one.name}: other columns")
             most = max(most, choices)
-            right += found == "right"
+            right += is_right
             verdicts.append(verdict)
-    note = f"of {len(files)} shared recordings, {'; '.join(failed[:3])}"
-    yield Row("taufit open: working maps", right, "", f">= {len(files)}", note)
-    yield Row("taufit open: choices at most", most, "", "<= 2", "the robot, by name or dropped")
+    note = "; ".join([f"of {len(sets)} shared recordings, files of a run together", *failed[:3]])
+    yield Row("taufit open: working maps", right, "", f">= {len(sets)}", note)
+    note = "the robot, by name or dropped; the rate of files without time"
+    yield Row("taufit open: choices at most", most, "", "<= 2", note)
     shown = [v for v in verdicts if v]
     yield Row("gravity check: yes", shown.count("yes"), "", "", f"of {len(shown)} with a robot")
     yield Row("gravity check: cannot tell", shown.count("open"), "", "", "gravity hardly changes")

@@ -161,6 +161,10 @@ def test_robots_that_explain_a_file_are_offered_first(desk):
         ("/map", b'{"roles": {"0": ["position", -1]}, "units": {}}', 400),
         ("/map", b'{"roles": {"0": ["position", true]}, "units": {}}', 400),
         ("/map", b'{"roles": {}, "units": {"position": "furlong"}}', 400),
+        ("/rate", b'{"rate_hz": "100"}', 400),
+        ("/rate", b'{"rate_hz": 0}', 400),
+        ("/rate", b'{"rate_hz": true}', 400),
+        ("/rate", b'{"rate_hz": 100}', 409),
         ("/fit", b"{}", 409),
         ("/save", b"[" * 5000, 400),
     ],
@@ -179,6 +183,23 @@ def test_a_map_that_cannot_be_read_with_is_told_and_not_written(desk):
         _, _, text = ask(served.place, "/map", "POST", body)
         assert json.loads(text)["problem"]
         assert ask(served.place, "/save", "POST", b"{}")[0] == 409
+
+
+def test_the_rate_of_a_file_without_time_is_asked_and_written(tmp_path, torques):
+    names = [f"{stem}{j}" for stem in ("q", "tau") for j in range(1, torques.joints + 1)]
+    values = np.hstack([torques.position, torques.signal])[::4]
+    path = tmp_path / "log.csv"
+    np.savetxt(path, values, delimiter=",", header=",".join(names), comments="")
+    desk = MappingSession(path, tmp_path / "map.yaml", tmp_path / "model.json")
+    assert "enter its rate" in desk.problem and desk.state()["needs_rate"]
+    with opened_desk(desk) as served:
+        assert ask(served.place, "/save", "POST", b"{}")[0] == 409
+        assert ask(served.place, "/rate", "POST", b'{"rate_hz": 125}')[0] == 200
+    assert not desk.problem
+    # Another robot drafts the map again; the rate stays.
+    desk.set_robot(read_robot("ur10"))
+    recording = read_recording(path, column_map=desk.save())
+    np.testing.assert_allclose(np.diff(recording.time), 1 / 125)
 
 
 def test_the_report_comes_after_the_fit_and_is_shut_in(desk):

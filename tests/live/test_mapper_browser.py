@@ -115,3 +115,21 @@ def test_a_shared_recording_becomes_a_map_by_one_choice(browser, tmp_path, file,
     said = work(browser, desk, str(SHARED / robot) if "/" in robot else robot)
     assert said["choices"] == 1 and said["check"].startswith("Yes")
     assert read_recording(SHARED / file, column_map=tmp_path / "map.yaml").joints in (6, 7)
+
+
+def test_the_rate_of_a_file_without_time_is_entered(browser, tmp_path):
+    files = [SHARED / "airbot_play" / f"chirp_{part}_real.csv.gz" for part in ("q", "tau")]
+    if not files[0].exists():
+        pytest.skip("needs airbot_play")
+    desk = MappingSession(
+        files[0], tmp_path / "map.yaml", tmp_path / "model.json", companions=tuple(files[1:])
+    )
+    with opened_desk(desk) as served, opened(browser, served.place.url) as page:
+        until(page, READY)
+        assert page.is_disabled("#save") and "enter its rate" in page.inner_text("#problem")
+        page.fill("#rate", "100")
+        page.dispatch_event("#rate", "change")
+        until(page, f"taufit.state.rate_hz === 100 && {READY}")
+        page.click("#save")
+        until(page, "document.querySelector('#saved').textContent !== ''")
+    assert "rate_hz: 100" in (tmp_path / "map.yaml").read_text()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.output_json import parse_output
@@ -10,13 +12,15 @@ import taufit
 from taufit.cli import main
 from taufit.core.errors import WireError
 from taufit.excitation import plan
-from taufit.live.weighing import controller_payload, set_controller_payload
+from taufit.live.weighing import PayloadWatch, controller_payload, set_controller_payload
+from taufit.payload import PayloadSettings
 from taufit.payload.controller_commands import FlangePayload
 from taufit.robot import read_robot
 from taufit.sim import CarriedPayload, Twin, random_fourier, read_preset, typical_rotor
 from taufit.virtual.controllers import RepeatingRobot, UrController, VirtualFranka, VirtualUr
+from taufit.virtual.controllers.franka import motor_minus_link
 from taufit.wire.franka import FrankaState, load_request, read_load_request
-from taufit.wire.source import SampleBlock, newest_block
+from taufit.wire.source import SampleBlock, SourceDescription, newest_block
 from taufit.wire.ur import UrRtde
 
 PART = FlangePayload(1.234, np.array([0.01, -0.02, 0.05]), np.diag([0.01, 0.02, 0.03]))
@@ -51,6 +55,29 @@ def test_a_franka_robot_holds_the_load_that_was_set():
         source.close()
         assert robot.load["m_load"] == [PART.mass]
     assert held.equals(PART)
+
+
+def test_a_franka_robot_reports_links_and_motors_apart():
+    twin = read_preset("franka").twin
+    motion = random_fourier(twin.robot, seed=1, speed=0.3, reach=0.3)
+    sample, _ = RepeatingRobot(twin, motion, 1000.0).step()
+    stiffness = twin.effects.elasticity.stiffness
+    np.testing.assert_allclose(motor_minus_link(twin, sample) * stiffness, sample.signal)
+    rigid = replace(twin, effects=replace(twin.effects, elasticity=None))
+    assert not motor_minus_link(rigid, sample).any()
+
+
+def test_a_motion_is_not_ended_before_the_gains_are_apart_from_the_mass():
+    twin = Twin(typical_rotor(read_robot("ur10e")))
+    model = taufit.identify(
+        twin.robot, twin.run(random_fourier(twin.robot, seed=1)).recording
+    ).model
+    description = SourceDescription(6, ("signal",), "torque", "", 500.0)
+    watch = PayloadWatch(model, description, PayloadSettings(mass_accuracy=0.005))
+    watch.reader.stopped_at, watch.first_time = 3.0, 0.0
+    for second, is_accurate in ((0.0, False), (14.0, False), (15.1, True)):
+        watch.last_time = second
+        assert watch.is_accurate is is_accurate
 
 
 def test_a_controller_that_keeps_another_payload_is_an_error(monkeypatch):

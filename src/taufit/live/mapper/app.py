@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 # Size limit of a robot description [bytes].
 LIMITS = {"/robot": 8_000_000}
+# Largest sampling rate of a recording [Hz].
+_MAX_RATE = 1e6
 _SANDBOX = (
     "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; script-src "
     "'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -92,13 +94,16 @@ def _actions(session: MappingSession) -> dict[str, Action]:
             _request_roles(request.get("roles"), columns), _request_units(request.get("units"))
         )
 
+    def set_rate(request: dict[str, Any]) -> None:
+        session.set_rate(_request_rate(request.get("rate_hz")))
+
     def save(request: dict[str, Any]) -> dict[str, Any]:
         return {"saved": str(session.save())}
 
     def fit(request: dict[str, Any]) -> None:
         session.start_fit()
 
-    return {"/robot": robot, "/map": set_columns, "/save": save, "/fit": fit}
+    return {"/robot": robot, "/map": set_columns, "/rate": set_rate, "/save": save, "/fit": fit}
 
 
 def _action_endpoint(session: MappingSession, act: Action) -> Callable[..., Any]:
@@ -147,6 +152,12 @@ def _request_roles(data: Any, columns: int) -> dict[int, Role]:
     return out
 
 
+def _request_rate(data: Any) -> float:
+    if isinstance(data, bool) or not isinstance(data, (int, float)) or not 0.0 < data <= _MAX_RATE:
+        raise InvalidRequestError(f"a rate is a number of Hz, at most {_MAX_RATE:g}")
+    return float(data)
+
+
 def _request_units(data: Any) -> dict[str, str]:
     if not isinstance(data, dict):
         raise InvalidRequestError("units must be an object")
@@ -174,7 +185,8 @@ Three steps: the robot, the columns, the fit.</p></header>
 <section aria-labelledby="columns-title"><h2 id="columns-title">2. The columns</h2>{no_map_note}
 <p id="read" role="status"></p><p id="problem" class="bad" role="alert"></p>
 <details id="why"><summary>Why these guesses</summary><ul id="reasons"></ul></details>
-<div id="quantities" class="row"></div>
+<div class="row"><span id="quantities" class="row"></span><label id="rate-label"
+class="unit hidden">rate [Hz]<input type="number" id="rate" min="0" step="any"></label></div>
 <div class="scroll" tabindex="0" role="region" aria-label="Columns of the file"><table id="columns">
 <thead><tr><th scope="col" class="text">column</th><th scope="col" class="text">it looks like</th>
 <th scope="col">smallest</th><th scope="col">largest</th><th scope="col" class="text">it is</th>

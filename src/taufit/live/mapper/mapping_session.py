@@ -17,6 +17,7 @@ from taufit.live.mapper.column_roles import Role, map_from_roles, roles_from_map
 from taufit.live.mapper.gravity_check import GravityCheck, gravity_check
 from taufit.recording import Recording, read_map, read_recordings
 from taufit.recording.draft import Draft, draft_text
+from taufit.recording.map.parser import UNKNOWN
 from taufit.recording.quantity import QUANTITIES
 from taufit.recording.read import read_table
 from taufit.recording.table import Table
@@ -91,6 +92,7 @@ class MappingSession:
     recordings: list[Recording] = field(init=False, default_factory=list)
     check: GravityCheck | None = field(init=False, default=None)
     fit: FitProgress = field(init=False, default_factory=FitProgress)
+    rate_hz: float | None = field(init=False, default=None)
     _lock: threading.Lock = field(init=False, default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
@@ -137,6 +139,15 @@ class MappingSession:
             self.page = map_from_roles(roles, units, self.table, self.page or {})
             self._read()
 
+    def set_rate(self, rate_hz: float) -> None:
+        """Set the sampling rate [Hz] of a recording without time stamps."""
+        if self.page is None or "rate_hz" not in self.page:
+            raise RecordingError(f"{self.path.name} has time stamps: its rate is known.")
+        with self._lock:
+            self.rate_hz = rate_hz
+            self.page = {**self.page, "rate_hz": rate_hz}
+            self._read()
+
     # ---- map and check -------------------------------------------------------------------------
 
     def _make_draft(self) -> None:
@@ -149,11 +160,17 @@ class MappingSession:
                 self.recordings, self.check, self.problem = [], None, str(error)
                 return
             self.page = dict(self.draft.page)
+            if self.rate_hz is not None and "rate_hz" in self.page:
+                self.page["rate_hz"] = self.rate_hz
         self._read()
 
     def _read(self) -> None:
         """Read the file with the map as a command would; compare it with gravity."""
         self.recordings, self.check, self.problem = [], None, ""
+        if self.page is not None and self.page.get("rate_hz") == UNKNOWN:
+            advice = dict(self.draft.unknowns).get("rate_hz", "") if self.draft else ""
+            self.problem = f"The file has no time stamps: enter its rate. {advice}".rstrip()
+            return
         try:
             column_map = None if self.page is None else read_map(self.page)
             self.recordings = read_recordings(self.path, column_map=column_map, topic=self.topic)
@@ -261,6 +278,8 @@ class MappingSession:
                 "reasons": [] if self.draft is None else list(self.draft.reasons),
                 "open": [] if self.draft is None else list(self.draft.open_questions),
                 "problem": self.problem,
+                "needs_rate": page is not None and "rate_hz" in page,
+                "rate_hz": self.rate_hz,
                 "check": None if self.check is None else self.check.to_dict(),
                 "read": None
                 if first is None

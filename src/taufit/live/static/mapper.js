@@ -120,6 +120,8 @@
       label.append(select);
       return label;
     }));
+    byId("rate-label").classList.toggle("hidden", !state.needs_rate);
+    if (state.rate_hz !== null) byId("rate").value = state.rate_hz;
     const read = state.read;
     put(byId("read"), read ? `The map works: ${read.runs === 1 ? "one run" : `${read.runs} runs`}, ${read.samples} samples, ${read.joints} joints, ${read.unit === "A" ? "current in A" : read.unit === "N m" ? "torque in N m" : "a signal without a unit"}.` : "");
     byId("read").className = read ? "good" : "";
@@ -144,6 +146,7 @@
     if (running && !polling) polling = setInterval(() => tell("state"), 700);
     if (!running && polling) { clearInterval(polling); polling = null; }
   };
+  byId("rate").onchange = () => { choices++; tell("rate", { rate_hz: Number(byId("rate").value) }); };
   byId("save").onclick = () => tell("save", {});
   byId("fit").onclick = () => tell("fit", {});
   const draw = () => rows.forEach((r) => r.column.spark.length && spark(r.canvas, r.column.spark));

@@ -9,15 +9,26 @@ from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
+from taufit.core.arrays import Array, Float
 from taufit.core.errors import TaufitError, WireError
 from taufit.robot import Robot
 from taufit.robot.inertia import to_centre_of_mass
+from taufit.sim.stepped_twin import ControlSample
+from taufit.sim.twin import Twin
 from taufit.virtual.controllers.kinematics import Kinematics
 from taufit.virtual.controllers.repeating_robot import PeriodicThread, RepeatingRobot
 from taufit.wire import franka
 
 _MAX_CLIENTS = 8
 _MAX_MESSAGE_BYTES = 1 << 16
+
+
+def motor_minus_link(twin: Twin, sample: ControlSample) -> Float[Array, " 7"]:
+    """Motor minus link position of elastic joints [rad]; 0 if positions are the motors'."""
+    elasticity = twin.effects.elasticity
+    if elasticity is None or elasticity.encoder != "link":
+        return np.zeros(7)
+    return sample.signal / elasticity.stiffness
 
 
 class VirtualFranka:
@@ -94,7 +105,7 @@ class VirtualFranka:
                 "q": sample.position.tolist(),
                 "dq": sample.velocity.tolist(),
                 "tau_J": sample.signal.tolist(),
-                "theta": sample.position.tolist(),
+                "theta": (sample.position + motor_minus_link(self.arm.twin, sample)).tolist(),
                 "dtheta": sample.velocity.tolist(),
                 "q_d": q.tolist(),
                 "dq_d": v.tolist(),
