@@ -176,7 +176,7 @@ def _map(browser: Any, one: SharedSet, folder: Path) -> tuple[int, bool, str]:
             _until(page, f"taufit.state.robot !== null && {_READY}")
         if one.rate_hz is not None and page.is_visible("#rate"):
             page.fill("#rate", str(one.rate_hz))
-            page.dispatch_event("#rate", "change")
+            page.press("#rate", "Enter")
             _until(page, f"taufit.state.rate_hz !== null && {_READY}")
         page.click("#save", timeout=5000)
         _until(page, "document.querySelector('#saved').textContent !== ''")

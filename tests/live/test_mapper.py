@@ -136,6 +136,14 @@ def test_gravity_of_an_arm_that_stands_still_is_compared_in_proportion(arm, torq
     assert gravity_check(robot, replace(still, signal=torque[:, ::-1])).verdict == "no"
 
 
+def test_magnitudes_are_not_compared_by_sign(arm, torques):
+    for spoilt in (
+        replace(torques, signal=np.abs(torques.signal)),
+        replace(torques, signed=np.zeros(torques.joints, bool)),
+    ):
+        assert gravity_check(arm[1].robot, spoilt).verdict == "open"
+
+
 def test_robots_that_explain_a_file_are_offered_first(desk):
     offered = desk.likely_robots()
     assert sorted(offered) == sorted(bundled_robots())

@@ -128,7 +128,7 @@ def test_the_rate_of_a_file_without_time_is_entered(browser, tmp_path):
         until(page, READY)
         assert page.is_disabled("#save") and "enter its rate" in page.inner_text("#problem")
         page.fill("#rate", "100")
-        page.dispatch_event("#rate", "change")
+        page.press("#rate", "Enter")
         until(page, f"taufit.state.rate_hz === 100 && {READY}")
         page.click("#save")
         until(page, "document.querySelector('#saved').textContent !== ''")
