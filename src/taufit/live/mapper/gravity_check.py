@@ -84,7 +84,8 @@ def gravity_check(robot: Robot, recording: Recording) -> GravityCheck:
     if not robot.parameters.any():
         return GravityCheck("open", f"the description of {robot.name} has no masses to compare.")
     q, v, a, signal = _sample_rows(recording)
-    if not recording.signed.any() or (len(q) and signal.min() >= 0.0):
+    signed = recording.signed
+    if (signed is not None and not signed.any()) or (len(q) and signal.min() >= 0.0):
         return GravityCheck("open", "only magnitudes were recorded: their sign cannot be compared.")
     if len(q) < 20:
         return GravityCheck("open", "there are too few samples to compare.")
