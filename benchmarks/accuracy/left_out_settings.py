@@ -3,7 +3,9 @@
 Each setting of ripple, tilt and the choice of linear friction is varied alone on all ten arms of
 `leave_one_arm_out` (the first split of each). For every arm the values with the smallest mean log
 nrmse of the nine other arms are taken together, and all splits of the arm are scored with them:
-that is what the defaults would have been without it.
+that is what the defaults would have been without it. They are compared with the defaults of today,
+with linear friction, and with the defaults of an earlier version (commit 8a8bea4) on the same
+splits.
 """
 
 from __future__ import annotations
@@ -34,13 +36,26 @@ SETTINGS: dict[str, tuple[str, str, tuple[Any, ...]]] = {
         (float(np.radians(1.0)), float(np.radians(0.5)), float(np.radians(2.0))),
     ),
 }
+# Mean nrmse of the same splits with the defaults of commit 8a8bea4, by that version.
+FORMER = {
+    "UR10e": 0.0404,
+    "UR10": 0.0952,
+    "Panda": 0.0535,
+    "LWR4": 0.4053,
+    "xMate": 0.4348,
+    "TX40": 0.0997,
+    "Airbot": 0.1638,
+    "Kinova": 1.1064,
+    "Med 7": 0.8191,
+    "KR300": 0.1994,
+}
 Values = tuple[tuple[str, Any], ...]
 
 
 def rows() -> Iterator[Row]:
     if not DATA.is_dir():
         return
-    table = _Table()
+    table, better = _Table(), list[str]()
     for arm in ARM_CASES:
         values = choose_values(table, arm)
         score, default = table.score(arm, values), table.score(arm, ())
@@ -48,8 +63,13 @@ def rows() -> Iterator[Row]:
         text = ", ".join(f"{name} {value:.3g}" for name, value in values) or "the defaults"
         note = f"{text}; defaults {default:.4f}, linear friction {linear:.4f}"
         label = f"{arm}, settings of the other nine"
+        better += [arm] if score < 0.95 * FORMER[arm] else []
         yield Row(f"{label}, over linear", score / linear, "", "<= 1.03", note)
         yield Row(f"{label}, over the defaults", score / default, "", "<= 1.03", note)
+        former = f"then {FORMER[arm]:.4f}; {note}"
+        yield Row(f"{label}, over commit 8a8bea4", score / FORMER[arm], "", "<= 1.03", former)
+    note = ", ".join(better)
+    yield Row("arms better than commit 8a8bea4 by 5 %", len(better), "", ">= 5", note)
 
 
 def choose_values(table: _Table, arm: str) -> Values:

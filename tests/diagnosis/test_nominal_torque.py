@@ -14,6 +14,7 @@ import taufit
 from taufit.diagnosis import ContradictionError
 from taufit.diagnosis.correction import replace_robot
 from taufit.diagnosis.hypothesis_test import HypothesisTest
+from taufit.diagnosis.model_contradiction import find_model_contradiction
 from taufit.diagnosis.nominal_contradiction import (
     direction_warning,
     nominal_contradiction,
@@ -62,6 +63,10 @@ def one_course(robot, seed=1, seconds=30.0, sign=1.0, gravity=True) -> Recording
 
 def evidence(robot, recording) -> HypothesisTest:
     return HypothesisTest(robot, taufit.condition(recording))
+
+
+def causes_of(robot, recording):
+    return find_model_contradiction(robot, [recording], evidence(robot, recording))
 
 
 @pytest.mark.parametrize("arm", ["panda", "ur5e"])
@@ -113,6 +118,16 @@ def test_gravity_far_below_the_nominal_robots_is_a_unit():
     with pytest.raises(ContradictionError) as error:
         taufit.identify(robot, [small], friction="linear")
     assert error.value.findings[0].kind == "unit"
+
+
+def test_a_unit_is_found_in_three_seconds_of_motion():
+    robot = taufit.read_robot("panda")
+    part = taufit.recording.crop(one_course(robot, 4), 5.0, 8.0)
+    assert not any(c.finding.kind == "unit" for c in causes_of(robot, part))
+    for factor in (0.1, 8.85):
+        small = replace(part, signal=factor * part.signal)
+        (cause,) = causes_of(robot, small)
+        assert (cause.finding.kind, cause.finding.severity) == ("unit", "error")
 
 
 def test_inertia_shows_a_unit_where_gravity_does_not():

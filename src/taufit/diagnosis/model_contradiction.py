@@ -25,6 +25,7 @@ from taufit.diagnosis.hypothesis_test import HypothesisTest
 from taufit.diagnosis.nominal_contradiction import (
     direction_warning,
     nominal_contradiction,
+    unit_contradiction,
     zero_warning,
 )
 from taufit.diagnosis.nominal_torque import sign_evidence
@@ -39,6 +40,8 @@ from taufit.robot import Robot
 _SUSPICIOUS_RATIO, _SUSPICIOUS_PRIOR = 1.4, 4.0
 # Likewise for a tilt of gravity above this value [rad].
 _SUSPICIOUS_TILT = np.radians(1.0)
+# Smallest number of rows by which the unit of torque is compared with the nominal robot.
+_MIN_UNIT_ROWS = 100
 
 
 def find_model_contradiction(
@@ -51,6 +54,9 @@ def find_model_contradiction(
             from taufit.diagnosis.best_correction import correction_cause
 
             return [correction_cause(*other_robot, None, robot)]
+        unit = unit_contradiction(evidence) if len(evidence.indices) >= _MIN_UNIT_ROWS else None
+        if unit is not None:
+            return [unit]
         return [*_other_robot_warning(evidence), *_too_short_causes(evidence)]
     has_gains = all(r.gain is not None for r in recordings)
     evidence = evidence.with_gain(evidence.samples.gain if has_gains else None)
