@@ -121,3 +121,10 @@ def test_a_tree_is_exported_in_a_form_that_holds_it():
     examples = Path(__file__).parents[2] / "examples" / "arms"
     assert export_file(taufit.read_robot(examples / "palletiser.yaml")) == "arm.c"
     assert export_file(taufit.read_robot("ur3e")) == "arm.urdf"
+
+
+def test_a_tree_is_not_sent_to_a_planner_of_serial_arms(tmp_path, capsys):
+    arm = Path(__file__).parents[2] / "examples" / "arms" / "palletiser.yaml"
+    assert run(tmp_path, f"inspect {arm}") == 0
+    assert "`taufit simulate" in capsys.readouterr().out
+    assert run(tmp_path, f"simulate {arm} -o run.parquet") == 0

@@ -207,8 +207,11 @@ def _show(
         console.print(f"without effect: {names}")
     for note in notes:
         console.print(f"note: {note}")
-    purpose = "plans a motion that shows them."
-    console.print(next_step("design", robot, "-o", "motion.json", purpose=purpose), soft_wrap=True)
+    words, purpose = ("design", robot, "-o", "motion.json"), "plans a motion that shows them."
+    if arm.is_tree:
+        # Motions are planned for serial arms.
+        words, purpose = ("simulate", robot, "-o", "run.parquet"), "makes a recording to try."
+    console.print(next_step(*words, purpose=purpose), soft_wrap=True)
 
 
 def _format_number(value: float) -> str:
