@@ -103,5 +103,5 @@ def test_powers_of_speed_do_not_run_away_beyond_what_was_seen():
         inputs = TermInput(np.array([-1.0, 1.0]) * limits.velocity[j], np.zeros(2), np.zeros(2))
         got = MJCF_TERMS.friction.columns(inputs, np.empty(0)) @ own
         true = model.layout.split(model.values).drive[j]
-        want = model.friction.columns(inputs, model.joint_shape[j]) @ true
+        want = model.friction_model.columns(inputs, model.joint_shape[j]) @ true
         assert np.all(np.abs(got - want) < 0.3 * np.abs(want)), (j, got, want)
