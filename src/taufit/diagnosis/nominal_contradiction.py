@@ -20,7 +20,6 @@ from taufit.diagnosis.nominal_torque import (
     inertia_factors,
     nominal_log_odds,
 )
-from taufit.diagnosis.undescribed_load import load_finding, missing_links_finding
 from taufit.recording.finding import Finding
 
 # Factors of nominal gravity and inertia outside which the unit of torque is wrong. Set with all of
@@ -96,7 +95,11 @@ def _unlike_robot_cause(signs: SignEvidence) -> Cause | None:
 
 def direction_warning(evidence: HypothesisTest, signs: SignEvidence) -> list[Cause]:
     """Warning on a doubtful direction of gravity, unless a load explains it."""
-    if signs.tilt_ratio < _DOUBTFUL_TILT_RATIO or load_finding(evidence) is not None:
+    if signs.tilt_ratio < _DOUBTFUL_TILT_RATIO:
+        return []
+    from taufit.diagnosis.undescribed_load import load_finding, missing_links_finding
+
+    if load_finding(evidence) is not None:
         return []
     has_load = missing_links_finding(evidence) is not None
     return [] if has_load else [_direction_cause(signs, "warning")]
@@ -108,7 +111,11 @@ def zero_warning(evidence: HypothesisTest) -> list[Cause]:
     A load that the description does not have may look like an offset.
     """
     joint, angle, odds = zero_evidence(evidence)
-    if odds <= _MIN_ZERO_ODDS or load_finding(evidence) is not None:
+    if odds <= _MIN_ZERO_ODDS:
+        return []
+    from taufit.diagnosis.undescribed_load import load_finding
+
+    if load_finding(evidence) is not None:
         return []
     joints = evidence.rows.robot.joints
     odds_by_angle = {
