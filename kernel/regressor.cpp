@@ -167,6 +167,14 @@ public:
         });
     }
 
+    // Weights as large as the positions, held by `given`; null if there are none.
+    static const double* weights_or_null(nb::object weights, Matrix q, Matrix& given) {
+        if (weights.is_none()) return nullptr;
+        given = nb::cast<Matrix>(weights);
+        check(same(q, given), "weights are (n, j)");
+        return given.data();
+    }
+
     // Columns of samples first <= s < last; out has one stretch of `last - first` per placed column.
     void columns(Matrix q, Matrix v, Matrix a, std::ptrdiff_t first, std::ptrdiff_t last,
                  Places place, nb::object weights, OutRow out) const {
@@ -178,13 +186,8 @@ public:
         const std::int64_t room = static_cast<std::int64_t>(out.shape(0)) - (last - first);
         for (std::ptrdiff_t k = 0; k < 10 * j * j; ++k)
             check(place.data()[k] <= room, "a column is placed outside the output");
-        const double* scale = nullptr;
         Matrix given;
-        if (!weights.is_none()) {
-            given = nb::cast<Matrix>(weights);
-            check(same(q, given), "weights are (n, j)");
-            scale = given.data();
-        }
+        const double* scale = weights_or_null(weights, q, given);
         const States x = {q.data(), v.data(), a.data()};
         nb::gil_scoped_release free;
         loops->columns(chain, x, first, last, place.data(), scale, out.data(),
@@ -214,13 +217,8 @@ public:
         }
         for (std::size_t e = 0; e < extras; ++e)
             check(extra_row.data()[e] >= 0 && extra_row.data()[e] < rows, "a row is outside");
-        const double* scale = nullptr;
         Matrix given;
-        if (!weights.is_none()) {
-            given = nb::cast<Matrix>(weights);
-            check(same(q, given), "weights are (n, j)");
-            scale = given.data();
-        }
+        const double* scale = weights_or_null(weights, q, given);
         const States x = {q.data(), v.data(), a.data()};
         nb::gil_scoped_release free;
         loops->grams(chain, x, n, at.data(), scale, extra.data(),
