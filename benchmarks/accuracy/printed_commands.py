@@ -35,7 +35,7 @@ from taufit.recording import Recording
 
 # Arms whose days are played in full, arms with the first steps only, a tree and a servo arm.
 ARMS = ("ur3e", "panda")
-MORE_ARMS = ("kr5", "iiwa7", "ur10", "xarm7")
+MORE_ARMS = ("kr5", "iiwa7", "ur10", "openarm")
 EXAMPLES = Path(__file__).parents[2] / "examples" / "arms"
 _PRINTED = re.compile(r"`(taufit [^`]+)`")
 _IS_HELP = re.compile(r"^taufit (help|.*--help)")

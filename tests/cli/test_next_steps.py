@@ -9,6 +9,7 @@ import shlex
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from benchmarks.accuracy.printed_commands import log_file
 
@@ -33,6 +34,7 @@ COMMANDS = [
     "export 'my model.json' -o 'my arm/arm.urdf'",
     "convert 'my arm/run of it.csv' --draft x.yaml", "simulate ur3 -o again.parquet",
     "convert 'turned log.csv' --draft x.yaml --robot ur3",
+    "fit ur3 q.csv tau.csv", "fit ur3 q.csv", "fit ur3 text.csv",
 ]  # fmt: skip
 PRINTED = re.compile(r"`(taufit [^`]+)`")
 
@@ -47,6 +49,13 @@ def folder(tmp_path_factory):
     recording = taufit.read_recording(folder / "day one.parquet")
     turned = replace(recording, signal=-recording.signal)
     taufit.write_recording(turned, folder / "reversed.parquet")
+    magnitudes = replace(recording, signal=np.abs(recording.signal))
+    taufit.write_recording(magnitudes, folder / "magnitudes.parquet")
+    for name, values in (("q", recording.position), ("tau", recording.signal)):
+        labels = ",".join(["time", *(f"{name}{j + 1}" for j in range(recording.joints))])
+        table = np.column_stack([recording.time, values])
+        np.savetxt(folder / f"{name}.csv", table, "%.9g", ",", header=labels, comments="")
+    (folder / "text.csv").write_text("time;state\n" + "1;running\n" * 50)
     log_file(folder / "foreign.csv", recording)
     log_file(folder / "my arm" / "run of it.csv", recording)
     log_file(folder / "turned log.csv", turned)
@@ -112,8 +121,24 @@ def test_every_printed_command_runs_as_printed(folder, printed, capsys):
     assert (folder / "corrected_map.yaml").exists()
 
 
+@pytest.mark.parametrize(
+    "line, following",
+    [
+        ("reversed.parquet --robot ur3 --report",
+         "fit ur3 reversed.parquet --holdout 30% --write-map corrected_map.yaml --apply-remedy"),
+        ("magnitudes.parquet --report",
+         "fit ur3 magnitudes.parquet --holdout 30% --torque-signs unknown"),
+        ("'day one.parquet' --draft x.yaml", "fit ur3 'day one.parquet' --holdout 30%"),
+    ],
+)  # fmt: skip
+def test_the_fit_after_a_report_has_the_remedies_of_its_findings(folder, capsys, line, following):
+    assert run(folder, f"convert {line}") == 0
+    assert f"Next: `taufit {following}`" in capsys.readouterr().out
+
+
 def test_a_name_with_blanks_is_quoted(printed):
     assert any("'my model.json'" in command for command in printed)
+    assert "taufit convert q.csv tau.csv --draft map.yaml --robot ur3" in printed
     assert not any(re.search(r"\b(ROBOT|RECORDING|MODEL|FILE|NAME)\b", line) for line in printed)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from benchmarks.accuracy.intervals import RATE_HZ, fitted, motion, robot, run, truth
 
 from taufit.core.statistics import NORMAL_95
@@ -22,13 +23,17 @@ def arm_and_samples(seed: int, seconds: float) -> tuple:
     return rng, arm, own, waves, run(own, rng, path, waves)
 
 
-def test_white_noise_and_a_prior_give_the_gaussian_posterior():
+@pytest.mark.parametrize("difference", [1.0, 1e-11])
+def test_white_noise_and_a_prior_give_the_gaussian_posterior(difference):
+    """Also where two columns hardly differ, as after a second of motion."""
     _, arm, own, _, samples = arm_and_samples(3, 8.0)
     _, estimate = fitted(arm, own.friction_model, samples)
-    base = estimate.base
-    factor = estimate.information.factor[:, base.columns]
-    squares = factor.T @ factor
-    white = replace(estimate, base_covariance=np.linalg.inv(squares))
+    base, factor = estimate.base, estimate.information.factor.copy()
+    first, second = base.columns[:2]
+    factor[:, second] = factor[:, first] + difference * (factor[:, second] - factor[:, first])
+    squares = factor[:, base.columns].T @ factor[:, base.columns]
+    information = replace(estimate.information, factor=factor)
+    white = replace(estimate, information=information, score_covariance=squares)
     rng = np.random.default_rng(1)
     root = rng.normal(size=(len(estimate.names),) * 2) * np.sqrt(np.diag(squares).mean())
     prior = root @ root.T

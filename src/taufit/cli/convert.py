@@ -113,10 +113,13 @@ def command(
         print(f"written: {target}")
     if len(pages) > 5 and outputs[0] is not None:
         print(f"written: {len(pages)} files in all")
-    print(_next_line([about.robot, recordings[0].meta.get("robot")], [*outputs, path]))
+    robots = [about.robot, recordings[0].meta.get("robot")]
+    print(_next_line(robots, [*outputs, path], pages[0]["findings"]))
 
 
-def _next_line(robots: Sequence[str | None], files: Sequence[Path | None]) -> str:
+def _next_line(
+    robots: Sequence[str | None], files: Sequence[Path | None], findings: list[dict[str, Any]]
+) -> str:
     robot = next(filter(None, robots), None)
     file = next(filter(None, files))
     found = find_robot_file([file]) if robot is None else None
@@ -126,7 +129,14 @@ def _next_line(robots: Sequence[str | None], files: Sequence[Path | None]) -> st
             "Next: `taufit inspect` lists bundled robots; a URDF is a ROBOT too. Then:\n"
             f"  taufit fit ROBOT {shlex.quote(str(file))} --holdout 30%"
         )
-    return next_step("fit", robot, file, "--holdout", "30%", purpose="fits a model to it.")
+    options = {"--holdout": "30%"}
+    for finding in findings:
+        words = finding.get("remedy", {}).get("options", [])
+        options |= dict(zip(words[::2], words[1::2], strict=True))
+    more = [word for pair in options.items() for word in pair]
+    if any(finding["kind"] == "sign" for finding in findings):
+        more += ["--write-map", "corrected_map.yaml", "--apply-remedy"]
+    return next_step("fit", robot, file, *more, purpose="fits a model to it.")
 
 
 def _single_run(paths: list[Path], source: RecordingOptions) -> Path:
@@ -182,9 +192,10 @@ def _output_paths(source: Path, output: Path | None, recordings: list[Any]) -> l
 
 def _signal_findings(recording: Any, robot: Any) -> list[Any]:
     """Findings about the signals, beyond those of reading."""
+    from taufit.diagnosis.channels import channel_findings
     from taufit.signals import quality_report
 
-    findings = list(quality_report(recording, robot=robot))
+    findings = [*quality_report(recording, robot=robot), *channel_findings(recording)]
     if robot is not None:
         from taufit.calibration.excitation_check import model_findings
 

@@ -15,7 +15,7 @@ from taufit.estimators.irls import Irls
 from taufit.estimators.ols import Ols, base_least_squares
 from taufit.estimators.wls import Wls
 from taufit.model.torque_model import TorqueModel
-from taufit.regression.covariance import base_covariance
+from taufit.regression.covariance import covariance_of_scores, score_covariance
 from taufit.regression.estimate import Estimate, base_factor
 from taufit.regression.information import Information
 from taufit.regression.regression import Regression, expand_to_standard_parameters
@@ -101,20 +101,23 @@ def fit_samples(
     )
     count = regression.torque.count
     squares = regression.residual_squares(solution.values)
-    noise = base_covariance(regression, weights, information, solution.values, estimator.weighting)
+    scores = score_covariance(
+        regression, weights, information, solution.values, estimator.weighting
+    )
     variability = estimate_run_variability(
         regression,
         weights,
-        information,
         solution.values,
         model.layout,
         has_temperature=needs(model.term_sum, "temperature"),
     )
+    scores = scores + variability.scores
     return Estimate(
         names=model.names,
         values=solution.values,
         base=base,
-        base_covariance=noise + variability.covariance,
+        base_covariance=covariance_of_scores(information, base.columns, scores),
+        score_covariance=scores,
         torque_rms=np.sqrt(squares / np.maximum(count, 1)),
         information=information,
         count=int(count.sum()),

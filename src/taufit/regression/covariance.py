@@ -56,7 +56,40 @@ def base_covariance(
     values: Float[Array, " p"],
     weighting: str = "joint",
 ) -> Float[Array, "b b"]:
-    """Covariance of the base parameters under autocorrelated residuals.
+    """Covariance of the base parameters under autocorrelated residuals."""
+    scores = score_covariance(regression, weights, information, values, weighting)
+    return covariance_of_scores(information, regression.base.columns, scores)
+
+
+def covariance_of_scores(
+    information: Information, columns: Int[Array, " b"], scores: Float[Array, "b b"]
+) -> Float[Array, "b b"]:
+    """A^-1 S A^-1 with the covariance S of the scores G' n."""
+    inverse, norms = _scaled_inverse(information, columns)
+    scaled = scores / np.outer(norms, norms)
+    covariance = inverse @ (inverse.T @ scaled @ inverse) @ inverse.T
+    # Rounding depends on the order of products; make the covariance exactly symmetric.
+    return np.asarray(0.5 * (covariance + covariance.T) / np.outer(norms, norms))
+
+
+def _scaled_inverse(
+    information: Information, columns: Int[Array, " b"]
+) -> tuple[Float[Array, "b b"], Float[Array, " b"]]:
+    """Inverse factor of the information for columns of unit length, and their norms."""
+    upper = np.linalg.qr(information.factor[:, columns], mode="r")
+    norms = np.linalg.norm(upper, axis=0)
+    norms[norms == 0.0] = 1.0
+    return scipy.linalg.pinv(upper / norms, rtol=1e-12), norms
+
+
+def score_covariance(
+    regression: Regression,
+    weights: Weights,
+    information: Information,
+    values: Float[Array, " p"],
+    weighting: str = "joint",
+) -> Float[Array, "b b"]:
+    """Covariance of the scores G' n of a fit, from its residuals.
 
     Args:
         regression: Fitted regression.
@@ -66,12 +99,10 @@ def base_covariance(
         weighting: Name of the weighting rule; robust rules limit large residuals.
     """
     base = regression.base
-    upper = np.linalg.qr(information.factor[:, base.columns], mode="r")
-    norms = np.linalg.norm(upper, axis=0)
-    norms[norms == 0.0] = 1.0
+    inverse, exact_norms = _scaled_inverse(information, base.columns)
     # Only the order of magnitude matters.
-    norms = regression.reuse_if_close("norms", norms, relative_tolerance(0.7))
-    inverse = scipy.linalg.pinv(upper / norms, rtol=1e-12)
+    norms = regression.reuse_if_close("norms", exact_norms, relative_tolerance(0.7))
+    inverse = inverse * (norms / exact_norms)[:, None]
 
     lags = min(MAX_LAGS, max(regression.samples // 20, 1))
     reference_values = reusable_parameters(regression, values)
@@ -109,27 +140,21 @@ def base_covariance(
         noise_settings = regression.reuse_if_close(
             "noise", (_weight_matrix(weights), interval_scale, noise), _is_same_noise
         )
-        score_covariance = regression.total(
-            _ScoreCovariance(base.columns, norms, *noise_settings), add
-        )
+        out = regression.total(_ScoreCovariance(base.columns, norms, *noise_settings), add)
     else:
-        score_covariance = _ScoreCovariance(
-            base.columns, norms, _weight_matrix(weights), interval_scale, noise
-        )(rows, joint_columns)
+        out = _ScoreCovariance(base.columns, norms, _weight_matrix(weights), interval_scale, noise)(
+            rows, joint_columns
+        )
         if has_repeats and isinstance(rows, SampleRows):
             repeat_scale = interval_scale * np.sqrt(repeat_ratio - 1.0)
             common = [
                 (indices, average_over_repeats(values, rows.samples))
                 for indices, values in joint_columns
             ]
-            score_covariance += _ScoreCovariance(
+            out += _ScoreCovariance(
                 base.columns, norms, _weight_matrix(weights), repeat_scale, noise
             )(rows, common)
-    covariance = (
-        inverse @ (inverse.T @ score_covariance @ inverse) @ inverse.T / residual_sums.psi_slope**2
-    )
-    # Rounding depends on the order of products; make the covariance exactly symmetric.
-    return np.asarray(0.5 * (covariance + covariance.T) / np.outer(norms, norms))
+    return np.asarray(out * np.outer(norms, norms) / residual_sums.psi_slope**2)
 
 
 def posterior_covariance(
@@ -137,13 +162,15 @@ def posterior_covariance(
 ) -> Float[Array, "b b"]:
     """Covariance of base parameters b = B theta that were estimated with a Gaussian prior.
 
-    With A the information of the rows, L that of the prior of theta, and C the covariance without
-    prior, the error is M (A e + L d), M = (B' A B + L)^-1, e ~ (0, C), d ~ (0, c L^-1):
+    With A the information of the rows, L that of the prior of theta, and S the covariance of the
+    scores, the error is M (s + L d), M = (B' A B + L)^-1, s ~ (0, S), d ~ (0, c L^-1):
 
-        covariance = T C T' + c B M L M B',      T = B M B' A.
+        covariance = B M B' S B M B' + c B M L M B'.
+
+    S, not the covariance A^-1 S A^-1 without prior, which has no digits left on short motion.
 
     Args:
-        estimate: Estimate with its covariance C.
+        estimate: Estimate with S.
         prior: L, in the units of A; zero for parameters without prior.
         correlation_samples: c, rows that count as one: the residual variance of independent rows,
             in units of A, since L was weighed against c times too many rows.
@@ -160,8 +187,8 @@ def posterior_covariance(
         size[used], size[used]
     )
     gain = mapping @ inverse
-    shrinkage = gain @ mapping.T @ squares
-    out = shrinkage @ estimate.base_covariance @ shrinkage.T
+    response = gain @ mapping.T
+    out = response @ estimate.score_covariance @ response.T
     out += correlation_samples * (gain @ prior @ gain.T)
     return np.asarray(0.5 * (out + out.T))
 

@@ -63,6 +63,7 @@ class Estimate:
         load: Parameters whose rigid-body torque loads the gears, "measured", or None where friction
             does not depend on load.
         joint_weights: Weight factor of each joint's rows.
+        score_covariance: Covariance of B' W' n, of which base_covariance is made; None if unknown.
         friction_scatter: Relative standard deviation of friction from run to run, per joint.
         from_data: Information share of each link and friction term where there was a prior; else
             None.
@@ -85,6 +86,7 @@ class Estimate:
     shape: Float[Array, "j s"] | None = None
     load: Literal["measured"] | Float[Array, " p"] | None = None
     joint_weights: Float[Array, " j"] | None = None
+    score_covariance: Float[Array, "b b"] | None = None
     friction_scatter: Float[Array, " j"] | None = None
     from_data: InformationShare | None = None
     dropped: tuple[str, ...] = ()

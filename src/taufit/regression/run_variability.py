@@ -50,17 +50,16 @@ class RunVariability:
 
     Attributes:
         scatter: Standard deviation s_j, relative.
-        covariance: Contribution to the covariance of the base parameters.
+        scores: Contribution to the covariance of the scores: the sum between the two A^-1.
     """
 
     scatter: Float[Array, " j"]
-    covariance: Float[Array, "b b"]
+    scores: Float[Array, "b b"]
 
 
 def estimate_run_variability(
     regression: Regression,
     weights: Weights,
-    information: Information,
     values: Float[Array, " p"],
     layout: ParameterLayout,
     *,
@@ -71,7 +70,6 @@ def estimate_run_variability(
     Args:
         regression: Fitted regression; every run is a fold if there are three or more.
         weights: Weights of the rows in the fit.
-        information: Weighted information of the rows.
         values: Fitted parameters.
         layout: Parameter layout, which identifies friction.
         has_temperature: Whether friction depends on temperature: runs then determine a slope too.
@@ -81,10 +79,6 @@ def estimate_run_variability(
     runs_per_group = max(1.0, regression.runs / len(groups))
     base_values = base.mapping @ values
     friction = [base.mapping @ _joint_friction(values, layout, j) for j in range(layout.joints)]
-    upper = np.linalg.qr(information.factor[:, base.columns], mode="r")
-    norms = np.linalg.norm(upper, axis=0)
-    norms[norms == 0.0] = 1.0
-    inverse = np.linalg.pinv(upper / norms, rcond=1e-12)
     squares, counts = _factor_squares(groups, base_values, friction)
     parameters = 2 if has_temperature else 1
     freedom = np.where(counts >= 3, np.maximum(counts - parameters, 0), 0)
@@ -102,10 +96,9 @@ def estimate_run_variability(
     out = np.zeros((base.rank, base.rank))
     for group in groups:
         for j, part in enumerate(group):
-            pull = part.factor.T @ (part.factor @ friction[j])
-            change = inverse @ (inverse.T @ (weights.joint[j] ** 2 * pull / norms)) / norms
+            pull = weights.joint[j] ** 2 * part.factor.T @ (part.factor @ friction[j])
             variance = (interval_factor[j] * scatter[j]) ** 2 / runs_per_group
-            out += variance * np.outer(change, change)
+            out += variance * np.outer(pull, pull)
     return RunVariability(scatter, out)
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NoReturn
 
 from taufit.cli.common import has_printed_json, print_json
@@ -77,9 +79,39 @@ class CommandError:
         sys.exit(self.exit_code)
 
 
+def _draft_error(error: TaufitError) -> TaufitError:
+    """Error of a required column map, which names all files; that of the draft if there is none."""
+    from taufit.recording.table import ColumnMapRequiredError
+
+    if not isinstance(error, ColumnMapRequiredError):
+        return error
+    from taufit.cli.common import command_arguments
+    from taufit.recording.files import find_recordings
+    from taufit.workflow.draft import draft_files, draft_with_robot
+
+    values, source = command_arguments.get(), error.table.source
+    try:
+        draft_with_robot(error.table, values.get("robot"))
+        return error
+    except TaufitError as draft_error:
+        items = values.get("recordings") or values.get("recording") or ()
+        files = [Path(item) for item in (items if isinstance(items, (list, tuple)) else [items])]
+        try:
+            paths = find_recordings(files, allow_repeats=True).paths
+            is_one_run = len(draft_files(paths, robot=values.get("robot")).paths) < len(paths)
+        except TaufitError:
+            is_one_run = False
+        if not is_one_run:
+            return draft_error
+    command = f"convert {shlex.quote(source)} "
+    all_files = f"convert {shlex.join(map(str, files))} "
+    return ColumnMapRequiredError(str(error).replace(command, all_files), error.table)
+
+
 def command_error(error: BaseException) -> CommandError:
     """Description of an exception that ended a command."""
     if isinstance(error, TaufitError):
+        error = _draft_error(error)
         from_diagnosis = hasattr(error, "causes")
         kind, code = next(_KINDS[base] for base in _KINDS if isinstance(error, base))
         kind = "contradiction" if from_diagnosis else kind

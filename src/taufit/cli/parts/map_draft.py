@@ -22,6 +22,7 @@ def write_draft(
 ) -> None:
     """Draft a column map, read the recordings with it, write it."""
     from taufit.core.files import write_text
+    from taufit.recording import read_recordings
     from taufit.recording.draft import draft_text
     from taufit.recording.files import find_recordings
     from taufit.workflow.draft import draft_files, read_with_draft
@@ -34,6 +35,8 @@ def write_draft(
     arm = robot if chain is None else chain.read(str(robot))
     result = draft_files(paths, robot=arm, topic=topic)
     draft, runs = result.draft, read_with_draft(result, topic)
+    if draft is None and robot is None:
+        robot = read_recordings(paths[0], topic=topic)[0].meta.get("robot")
     command = _fit_command(result, robot, output, topic, chain)
     if draft is not None:
         write_text(output, draft_text(draft, ", ".join(path.name for path in paths)))
@@ -55,9 +58,12 @@ def write_draft(
         _print_draft(draft, [str(finding) for finding in findings], output)
     if robot is None:
         print("Next: `taufit inspect` lists bundled robots; a URDF is a ROBOT too. Then:")
-        print(f"  taufit {shlex.join(command)}")
+    elif draft is not None and draft.unknowns:
+        print("Then:")
     else:
         print(next_step(*command))
+        return
+    print(f"  taufit {shlex.join(command)}")
 
 
 def _fit_command(

@@ -76,6 +76,8 @@ def _complete_command(match: re.Match[str]) -> str:
     for name in ("ROBOT", "RECORDING"):
         if name in words and name in known:
             options += _given_options(name, words)
+    if "--draft" in words and "ROBOT" in known and "--robot" not in words:
+        options += ["--robot", known["ROBOT"]]
     words = [known.get(word, word) for word in words]
     if any(_PLACEHOLDER.fullmatch(word) for word in words) or words in _NEED_MORE:
         return match[0] if is_mention else match[0].strip("`")

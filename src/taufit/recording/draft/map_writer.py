@@ -107,8 +107,9 @@ def recognition_error(
         )
     return RecordingError(
         f"{table.source}: no {missing} can be recognised from names or numbers of its columns "
-        f"({labels}). Write the map by hand: `columns:` with time, position and torque or "
-        "current; the maps that taufit ships are patterns (docs, Recordings)."
+        f"({labels}). Give all files of the run, if there are several, or write the map by hand: "
+        "`columns:` with time, position and torque or current; the maps that taufit ships are "
+        "patterns (docs, Recordings)."
     )
 
 
