@@ -319,3 +319,12 @@ def test_matlab_structures_are_read_whatever_their_shape(tmp_path, run):
     draft = taufit.draft_map(tmp_path / "cells.mat", robot="ur5e")
     recording = read_recording(tmp_path / "cells.mat", column_map=draft.page)
     np.testing.assert_array_equal(recording.position, q)
+
+
+def test_a_warning_of_many_runs_is_one_line():
+    from taufit.cli.parts.map_draft import warnings_of_runs
+    from taufit.recording import Finding
+
+    findings = [Finding("stale_rows", "warning", f"{k} % repeat") for k in range(1, 5)]
+    findings += [Finding("constant_signal", "warning", "stuck", joint=j) for j in (1, 2)]
+    assert warnings_of_runs(findings) == ["1 % repeat (likewise in 3 more)", "stuck", "stuck"]

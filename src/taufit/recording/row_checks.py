@@ -451,9 +451,8 @@ def check_channels(recording: Recording) -> list[Finding]:
             Finding(
                 "stale_rows",
                 "warning",
-                f"{stale_rows} rows repeat all numbers of the row before under a new time stamp, "
-                "while "
-                "the arm moves: the logger ran ahead of the robot",
+                f"{100 * stale_rows / n:.2g} % of the rows repeat all numbers of the row before "
+                "under a new time stamp, while the arm moves: the logger ran ahead of the robot",
                 "kept; use the robot's own time stamps where they exist",
                 value=stale_rows,
             )

@@ -13,6 +13,7 @@ from taufit.cli.parts.robot_file import find_robot_file
 
 if TYPE_CHECKING:
     from taufit.recording.draft import Draft
+    from taufit.recording.finding import Finding
     from taufit.robot.held_joints import RecordedChain
     from taufit.workflow.draft import FilesDraft
 
@@ -55,7 +56,7 @@ def write_draft(
     if draft is None:
         print(f"{paths[0]} says itself what its columns are: no map is needed.")
     else:
-        _print_draft(draft, [str(finding) for finding in findings], output)
+        _print_draft(draft, warnings_of_runs(findings), output)
     if robot is None:
         print("Next: `taufit inspect` lists bundled robots; a URDF is a ROBOT too. Then:")
     elif draft is not None and draft.unknowns:
@@ -104,11 +105,22 @@ def _draft_page(draft: Draft | None, output: Path) -> dict[str, Any]:
     }
 
 
+def warnings_of_runs(findings: Sequence[Finding]) -> list[str]:
+    """Texts of the findings on several runs, one for each kind, joint and column."""
+    alike: dict[tuple[object, ...], list[str]] = {}
+    for finding in findings:
+        alike.setdefault((finding.kind, finding.joint, finding.column), []).append(str(finding))
+    return [
+        f"{text} (likewise in {len(others)} more)" if others else text
+        for text, *others in alike.values()
+    ]
+
+
 def _print_draft(draft: Draft, warnings: list[str], output: Path) -> None:
     lines = [f"  {reason}" for reason in draft.reasons]
     lines += [f"  check: {item}" for item in draft.open_questions]
     lines += [f"  rival: {rival}" for rival in draft.rivals]
-    lines += [f"  warning: {text}" for text in dict.fromkeys(warnings)]
+    lines += [f"  warning: {text}" for text in warnings]
     lines += [f"Written: {output}"]
     lines += [f"Replace ??? of `{key}` in {output}: {text}." for key, text in draft.unknowns]
     print(complete_commands("\n".join(lines)))
