@@ -15,13 +15,19 @@ from taufit.core.arrays import Array, Float
 from taufit.core.errors import RobotError
 from taufit.core.parameters import joint_name, link_name
 from taufit.core.plain_data import parse_yaml
-from taufit.robot.checks import MAX_JOINTS, abbreviate, parse_number, parse_numbers, validate_robot
+from taufit.robot.checks import (
+    MAX_JOINTS,
+    abbreviate,
+    parse_number,
+    parse_numbers,
+    validate_robot,
+)
 from taufit.robot.compensator import COMPENSATOR_KEYS, Compensator
 from taufit.robot.from_dh import from_dh
 from taufit.robot.inertia import from_centre_of_mass
 from taufit.robot.mounting import parse_mounting
 from taufit.robot.pose import pose_from_rpy
-from taufit.robot.robot import Drives, JointLimits, Link, Robot
+from taufit.robot.robot import Drives, JointLimits, Robot
 
 CONVENTIONS = ("standard", "modified", "screws", "frames")
 _TREE_KEYS = ("parent", "moves_with", "coordinates", "tips")
@@ -115,7 +121,11 @@ def _geometry(
     }
     rotors = np.array([_joint_number(row, "rotor_inertia", i, 0.0) for i, row in enumerate(rows)])
     if convention == "frames":
-        robot = _from_frames(rows, names, parameters, rotors, common)
+        from taufit.robot.from_frames import from_frames
+
+        robot = from_frames(
+            rows, names=names, parameters=parameters, rotor_inertias=rotors, **common
+        )
     elif convention == "screws":
         from taufit.robot.from_screws import from_screws
 
@@ -322,57 +332,16 @@ def read_tip(value: Any, scale: float) -> Float[Array, "4 4"]:
     _require_known_keys(value, ("xyz", "rpy", "rotation"), "tip")
     position = parse_numbers(value.get("xyz", [0, 0, 0]), 3, "xyz of the tip")
     if "rotation" in value:
+        from taufit.robot.from_frames import parse_rotation
+
         out = np.eye(4)
-        out[:3, :3] = _rotation(value["rotation"], "rotation of the tip")
+        out[:3, :3] = parse_rotation(value["rotation"], "rotation of the tip")
         out[:3, 3] = position
         return out
     angles = value.get("rpy", [0, 0, 0])
     if not isinstance(angles, list) or len(angles) != 3:
         raise RobotError(f"rpy of the tip must be 3 angles, not {abbreviate(angles)}.")
     return pose_from_rpy(position, np.array([_angle(x, "rpy of the tip", scale) for x in angles]))
-
-
-def _rotation(value: Any, label: str) -> Float[Array, "3 3"]:
-    if not isinstance(value, list) or len(value) != 3:
-        raise RobotError(f"{label} must be 3 rows of 3 numbers.")
-    matrix = np.array([parse_numbers(row, 3, label) for row in value])
-    if np.abs(matrix @ matrix.T - np.eye(3)).max() > 1e-6 or np.linalg.det(matrix) < 0.0:
-        raise RobotError(f"{label} is not a rotation matrix.")
-    return matrix
-
-
-def _from_frames(
-    rows: list[dict[str, Any]],
-    names: list[tuple[str, str]],
-    parameters: Float[Array, "j 10"],
-    rotors: Float[Array, " j"],
-    common: dict[str, Any],
-) -> Robot:
-    """Robot from placement M (3 rows of 4) and screw S of every joint."""
-    from taufit.robot.from_screws import normalise_screw
-
-    links = []
-    for i, row in enumerate(rows):
-        label = f"placement of joint {i + 1}"
-        value = row.get("placement")
-        if not isinstance(value, list) or len(value) != 3:
-            raise RobotError(f"{label} must be 3 rows of 4 numbers.")
-        top = np.array([parse_numbers(line, 4, label) for line in value])
-        placement = np.eye(4)
-        placement[:3, :3] = _rotation(top[:, :3].tolist(), label)
-        placement[:3, 3] = top[:, 3]
-        screw = normalise_screw(
-            parse_numbers(row.get("screw"), 6, f"screw of joint {i + 1}"), f"joint {i + 1}"
-        )
-        links.append(Link(*names[i], placement, screw, parameters[i], float(rotors[i])))
-    return Robot(
-        common["name"],
-        tuple(links),
-        common["limits"],
-        Drives.direct_drive(len(links)),
-        tip=common["tip"],
-        source=common["source"],
-    )
 
 
 __all__ = ["CONVENTIONS", "from_yaml", "load_yaml"]
