@@ -25,7 +25,7 @@ from taufit.core.arrays import Array, Float
 from taufit.model.conservative_torque import ConservativeTorque
 from taufit.model.fitted_model import FittedModel
 from taufit.recording import Recording
-from taufit.robot import Robot, bundled_robots, read_robot
+from taufit.robot import Robot, bundled_robots
 from taufit.workflow import identify
 
 _STATES = 3000
