@@ -265,8 +265,8 @@ def _general_options(arguments: list[str]) -> tuple[set[str], list[str]]:
     """Options that every command accepts, and the other arguments."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
     general = {_GENERAL_OPTIONS[word] for word in arguments[:end] if word in _GENERAL_OPTIONS}
-    others = [word for word in arguments[:end] if word not in _GENERAL_OPTIONS]
-    return general, [*others, *arguments[end:]]
+    command_words = [word for word in arguments[:end] if word not in _GENERAL_OPTIONS]
+    return general, [*command_words, *arguments[end:]]
 
 
 @contextmanager

@@ -83,7 +83,7 @@ def command(  # noqa: PLR0913 - one parameter per option
     paths, _, repeats = find_recordings(
         recording, allow_repeats=allow_repeats, column_map=source.map
     )
-    carried = _CarriedDrift(arm.drift) if track else None
+    drift_of_runs = _CarriedDrift(arm.drift) if track else None
     tracked: list[TrackedRun] = []
     scores: list[Score] = []
     facts: list[RecordingEvidence] = []
@@ -96,8 +96,10 @@ def command(  # noqa: PLR0913 - one parameter per option
             result = check(fitted, recordings, cutoff_hz=cutoff_hz, name=str(path))
             score, gravity = result.score, result.gravity
             spectrum = residual_spectrum(fitted, result.samples)
-            if carried is not None:
-                tracked.append(carried.track(fitted, result.samples, path, is_plotted=bool(report)))
+            if drift_of_runs is not None:
+                tracked.append(
+                    drift_of_runs.track(fitted, result.samples, path, is_plotted=bool(report))
+                )
             scores.append(score)
             facts.append(result.evidence)
             file_findings += result.findings
@@ -121,14 +123,14 @@ def command(  # noqa: PLR0913 - one parameter per option
         from taufit.report.tracking_page import tracking_page
 
         write_text(report, tracking_page(fitted, tracked))
-    if carried is not None:
-        carried.write()
-        file_findings += carried.findings
-    seen = [path for path in paths if is_training_file(fitted, path)]
-    findings = [*repeats, *map(training_file_finding, seen), *file_findings]
+    if drift_of_runs is not None:
+        drift_of_runs.write()
+        file_findings += drift_of_runs.findings
+    training_paths = [path for path in paths if is_training_file(fitted, path)]
+    findings = [*repeats, *map(training_file_finding, training_paths), *file_findings]
     findings += unmeasured_findings(scores)
     trained = fitted.training.score
-    on_holdout = len(seen) < len(paths)
+    on_holdout = len(training_paths) < len(paths)
     grades = grade(scores, facts, on_holdout=on_holdout, findings=findings, training=trained)
     decision = verdict(scores, limits, grades)
     if as_json:

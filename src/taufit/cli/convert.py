@@ -122,8 +122,8 @@ def _next_line(
 ) -> str:
     robot = next(filter(None, robots), None)
     file = next(filter(None, files))
-    found = find_robot_file([file]) if robot is None else None
-    robot = robot or (None if found is None else str(found))
+    robot_path = find_robot_file([file]) if robot is None else None
+    robot = robot or (None if robot_path is None else str(robot_path))
     if robot is None:
         return (
             "Next: `taufit inspect` lists bundled robots; a URDF is a ROBOT too. Then:\n"
@@ -133,10 +133,10 @@ def _next_line(
     for finding in findings:
         words = finding.get("remedy", {}).get("options", [])
         options |= dict(zip(words[::2], words[1::2], strict=True))
-    more = [word for pair in options.items() for word in pair]
+    option_words = [word for pair in options.items() for word in pair]
     if any(finding["kind"] == "sign" for finding in findings):
-        more += ["--write-map", "corrected_map.yaml", "--apply-remedy"]
-    return next_step("fit", robot, file, *more, purpose="fits a model to it.")
+        option_words += ["--write-map", "corrected_map.yaml", "--apply-remedy"]
+    return next_step("fit", robot, file, *option_words, purpose="fits a model to it.")
 
 
 def _single_run(paths: list[Path], source: RecordingOptions) -> Path:
@@ -147,15 +147,16 @@ def _single_run(paths: list[Path], source: RecordingOptions) -> Path:
         return paths[0]
     if len(paths) == 1 and (paths[0] / "metadata.yaml").exists():
         return paths[0]
-    found = find_recordings(paths, allow_repeats=True, column_map=source.map).paths
-    if len(found) > 1:
+    recording_paths = find_recordings(paths, allow_repeats=True, column_map=source.map).paths
+    if len(recording_paths) > 1:
         raise RecordingError(
-            f"{len(found)} files are given: {found[0]}, {found[1]}{', ...' if found[2:] else ''}. "
+            f"{len(recording_paths)} files are given: {recording_paths[0]}, "
+            f"{recording_paths[1]}{', ...' if recording_paths[2:] else ''}. "
             "Convert one run at a time; a run with one file per quantity needs a map that names "
             "its files (`taufit convert FILES --draft map.yaml` writes one, --map map.yaml "
             "reads them)."
         )
-    return found[0]
+    return recording_paths[0]
 
 
 def _read_robot(name: str | None, mounting: str | None) -> tuple[Any, dict[str, Any]]:

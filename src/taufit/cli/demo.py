@@ -143,7 +143,7 @@ def steps(out: Path, robot: str) -> list[tuple[str, list[str]]]:
     motion, train, test = (
         str(out / name) for name in ("motion.json", "run.parquet", "test.parquet")
     )
-    model, other = str(out / "model.json"), str(out / "validation.json")
+    model, validation = str(out / "model.json"), str(out / "validation.json")
     return [
         (
             "What can this arm's motion tell?",
@@ -155,10 +155,10 @@ def steps(out: Path, robot: str) -> list[tuple[str, list[str]]]:
         ),
         (
             "Plan another one to test with",
-            ["design", robot, "--kind", "validation", "--seconds", "1", "-o", other],
+            ["design", robot, "--kind", "validation", "--seconds", "1", "-o", validation],
         ),
         ("Record it (a simulated arm)", ["simulate", robot, motion, "--periods", "2", "-o", train]),
-        ("Record the other one", ["simulate", robot, other, "--seed", "1", "-o", test]),
+        ("Record the other one", ["simulate", robot, validation, "--seed", "1", "-o", test]),
         ("Is the recording any good?", ["convert", train, "--report"]),
         (
             "Fit, and test on motion the fit has not seen",

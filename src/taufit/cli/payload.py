@@ -293,12 +293,12 @@ def _panel(
     for level in range(height, -1, -1):
         value = top * level / height
         text.append(f"{value:6.2f} kg ", style="dim")
-        for _, mass, low, high, ready in columns:
+        for _, mass, low, high, is_ready in columns:
             half = 0.5 * top / height
             if abs(mass - value) <= half:
-                text.append("●", style="bold green" if ready else "yellow")
+                text.append("●", style="bold green" if is_ready else "yellow")
             elif low - half <= value <= high + half:
-                text.append("│", style="green" if ready else "dim yellow")
+                text.append("│", style="green" if is_ready else "dim yellow")
             else:
                 text.append(" ")
         text.append("\n")

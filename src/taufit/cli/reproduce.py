@@ -110,8 +110,8 @@ def _show(paper: Paper, exhibits: list[Exhibit], report: Path | None) -> None:
 
     def counts(part: list[Exhibit]) -> list[str]:
         kinds = [f"{a} of {n}" if n else "" for a, n in count_by_kind(part).values()]
-        beside = sum(entry.kind is None for exhibit in part for entry in exhibit.entries)
-        return [*kinds, str(beside or "")]
+        unclassified = sum(entry.kind is None for exhibit in part for entry in exhibit.entries)
+        return [*kinds, str(unclassified or "")]
 
     show_line("", paper.key, ["independent", "order", "given", "beside"], "bold")
     for exhibit in exhibits:

@@ -198,12 +198,12 @@ def _show(result: ServoIdentification, output: Path, report: Path | None) -> Non
 
     console = plain_console()
     model = result.model
-    which = "hold-out" if result.holdout else "training"
+    data_kind = "hold-out" if result.holdout else "training"
     summary = result.summary()
     console.print(
         headline(
             result.verdict,
-            f": {which} replay {1e3 * summary.mean:.1f} mrad, median run "
+            f": {data_kind} replay {1e3 * summary.mean:.1f} mrad, median run "
             f"{1e3 * summary.median:.1f}, away from contact {1e3 * summary.free_mean:.1f}; command "
             f"itself {1e3 * result.summary('command').mean:.1f}, nominal actuator "
             f"{1e3 * result.summary('nominal').mean:.1f}",

@@ -92,10 +92,10 @@ def command(  # noqa: PLR0913 - one parameter per option
     if not watches:
         raise typer.Exit(1)
     estimate, accurate = watches[-1].estimate(), watches[-1].is_accurate
-    held = None
+    controller_value = None
     if accurate and not keep:
-        held = _set(address, port_numbers, fitted, estimate, play.yes)
-    _report(estimate, accurate, held, ending, settings, output, as_json, model)
+        controller_value = _set(address, port_numbers, fitted, estimate, play.yes)
+    _report(estimate, accurate, controller_value, ending, settings, output, as_json, model)
     if not accurate:
         raise typer.Exit(1)
 

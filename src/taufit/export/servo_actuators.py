@@ -96,8 +96,8 @@ def bam_text(model: ServoModel) -> str:
 
 def _write_mjcf(model: ServoModel, path: Path) -> ExportResult:
     write_text(path, servo_mjcf(model))
-    beside = path.with_name(path.stem + "_filter.py")
-    write_text(beside, filter_source(model))
+    filter_path = path.with_name(path.stem + "_filter.py")
+    write_text(filter_path, filter_source(model))
     dropped: tuple[str, ...] = (
         "delay, offset and acceleration limit (in the command filter beside it)",
     )
@@ -108,7 +108,7 @@ def _write_mjcf(model: ServoModel, path: Path) -> ExportResult:
         )
     if model.floor is not None:
         dropped += (f"the floor at {model.floor.height:.3f} m (add a plane to your scene)",)
-    return ExportResult((path, beside), dropped)
+    return ExportResult((path, filter_path), dropped)
 
 
 def _writer(to_text: Callable[[ServoModel], str]) -> Callable[[ServoModel, Path], ExportResult]:

@@ -87,15 +87,15 @@ def command_filter(
     command u at min(sqrt(2 a |u - r|), |u - r|/h).
     """
     parts = max(1, round(step / _FILTER_STEP))
-    fine, count = step / parts, parts * round(motion.seconds / step)
+    substep, count = step / parts, parts * round(motion.seconds / step)
     grid = np.arange(len(motion.integral)) * motion.grid_step - LEAD_S
-    edges = np.arange(count + 1)[:, None] * fine - servo.delay
+    edges = np.arange(count + 1)[:, None] * substep - servo.delay
     integral = np.column_stack(
         [np.interp(edges[:, j], grid, motion.integral[:, j]) for j in range(servo.joints)]
     )
-    command = np.diff(integral, axis=0) / fine
+    command = np.diff(integral, axis=0) / substep
     if servo.acceleration_limit > 0:
-        command = _limit_acceleration(command, servo.acceleration_limit, fine)
+        command = _limit_acceleration(command, servo.acceleration_limit, substep)
     return command.reshape(-1, parts, servo.joints).mean(axis=1) + servo.offset
 
 

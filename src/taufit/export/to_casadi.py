@@ -143,10 +143,10 @@ def _links_torque(casadi: Any, model: FittedModel, q: Any, v: Any, a: Any) -> An
         poses.append(pose)
         wrenches.append(inertia @ acceleration + _force_cross(casadi, twist, momentum))
     torque, wrench = [], casadi.SX.zeros(6)
-    for link, (rotation, position), own in reversed(
+    for link, (rotation, position), axis in reversed(
         list(zip(robot.links, poses, wrenches, strict=True))
     ):
-        wrench += own
+        wrench += axis
         torque.append(casadi.dot(casadi.DM(link.screw), wrench))
         force = rotation @ wrench[3:]
         wrench = casadi.vertcat(rotation @ wrench[:3] + casadi.cross(position, force), force)

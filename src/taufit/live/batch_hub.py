@@ -56,15 +56,15 @@ class BatchHub:
 
     async def listen(self, last: int | None) -> AsyncIterator[bytes]:
         """Batches as server-sent events until the end, after number `last`; None: all stored."""
-        ready = asyncio.Event()
+        batch_event = asyncio.Event()
         with self._lock:
             number = 0 if last is None else min(last, self._number)
-            self._waiting[ready] = asyncio.get_running_loop()
+            self._waiting[batch_event] = asyncio.get_running_loop()
             self.listeners += 1
         try:
             yield b"retry: 500\n\n"
             while True:
-                ready.clear()
+                batch_event.clear()
                 batches = self._batches_after(number)
                 if batches:
                     number = batches[-1][0]
@@ -74,10 +74,10 @@ class BatchHub:
                     return
                 else:
                     try:
-                        await asyncio.wait_for(ready.wait(), 1.0)
+                        await asyncio.wait_for(batch_event.wait(), 1.0)
                     except TimeoutError:
                         yield b": still here\n\n"
         finally:
             with self._lock:
-                del self._waiting[ready]
+                del self._waiting[batch_event]
                 self.listeners -= 1

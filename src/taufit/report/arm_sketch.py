@@ -49,9 +49,11 @@ def arm_sketch(
     corners = [joints] if arrow is None else [joints, arrow]
     flat = _project(np.concatenate(corners))
     floor = _project(0.4 * reach * np.array([[x, y, 0] for x in (-1, 1) for y in (-1, 1)], float))
-    every = np.concatenate([flat, floor])
-    low, high = every.min(axis=0), every.max(axis=0)
-    scale = min((_WIDTH - 2 * _MARGIN) / np.ptp(every[:, 0]), (_HEIGHT - 70) / np.ptp(every[:, 1]))
+    all_points = np.concatenate([flat, floor])
+    low, high = all_points.min(axis=0), all_points.max(axis=0)
+    scale = min(
+        (_WIDTH - 2 * _MARGIN) / np.ptp(all_points[:, 0]), (_HEIGHT - 70) / np.ptp(all_points[:, 1])
+    )
     middle = 0.5 * (low + high)
 
     def pixels(points: Float[Array, "k 3"]) -> Float[Array, "k 2"]:
@@ -134,11 +136,11 @@ def _arrow(ends: Float[Array, "2 2"], size: float) -> str:
 
 
 def _scale_bar(x: float, length: float, text: str, colour: str, anchor: str) -> str:
-    left = x - length
+    left_edge = x - length
     y = _HEIGHT - 10
     return (
-        f'<path d="M{left:.1f} {y - 3}v6M{left:.1f} {y}H{x:.1f}M{x:.1f} {y - 3}v6" '
-        f'stroke="{colour}" fill="none" stroke-width="1.5"/><text x="{left - 6:.1f}" '
+        f'<path d="M{left_edge:.1f} {y - 3}v6M{left_edge:.1f} {y}H{x:.1f}M{x:.1f} {y - 3}v6" '
+        f'stroke="{colour}" fill="none" stroke-width="1.5"/><text x="{left_edge - 6:.1f}" '
         f'y="{y + 4}" text-anchor="{anchor}" font-size="12" fill="{colour}">{text}</text>'
     )
 

@@ -169,10 +169,10 @@ def _contact_table(contacts: tuple[Contact, ...]) -> str:
 
 def _arms(contacts: tuple[Contact, ...], model: FittedModel) -> str:
     """Arm at each contact; the number of a contact shows it."""
-    shown = contacts[:_MAX_ARMS]
-    strongest = max(range(len(shown)), key=lambda k: shown[k].peak)
+    drawn_contacts = contacts[:_MAX_ARMS]
+    strongest = max(range(len(drawn_contacts)), key=lambda k: drawn_contacts[k].peak)
     buttons, figures, rules = [], [], []
-    for k, contact in enumerate(shown):
+    for k, contact in enumerate(drawn_contacts):
         low, high = contact.force.size_interval
         size = fixed(contact.force.size, 0)
         checked = " checked" if k == strongest else ""

@@ -56,12 +56,16 @@ def dot_strip(
             f'<path d="M{place(limit):.1f} 26V{_BASE}" stroke="{css("bad")}" stroke-width="1.5" '
             'stroke-dasharray="5 4"/>'
         )
-    usual = [k for k in range(len(values)) if not is_outlier[k]]
-    odd = [k for k in range(len(values)) if is_outlier[k]]
-    body = _columns(values[usual], place) if len(usual) > _MAX_DOTS else ""
-    body += _dots(values, names, usual if len(usual) <= _MAX_DOTS else [], odd, place)
-    note = "none stands out" if not odd else f"{names[odd[0]]} {_signed(float(values[odd[0]]))}"
-    note += f" and {len(odd) - 1} more" if len(odd) > 1 else ""
+    inliers = [k for k in range(len(values)) if not is_outlier[k]]
+    outliers = [k for k in range(len(values)) if is_outlier[k]]
+    body = _columns(values[inliers], place) if len(inliers) > _MAX_DOTS else ""
+    body += _dots(values, names, inliers if len(inliers) <= _MAX_DOTS else [], outliers, place)
+    note = (
+        "none stands out"
+        if not outliers
+        else f"{names[outliers[0]]} {_signed(float(values[outliers[0]]))}"
+    )
+    note += f" and {len(outliers) - 1} more" if len(outliers) > 1 else ""
     label = html.escape(f"{caption}: {len(values)} robots, {note}", quote=True)
     return (
         f'<svg viewBox="0 0 {_WIDTH:g} {_HEIGHT:g}" role="img" aria-label="{label}"><text x="0" '
@@ -80,13 +84,15 @@ def _dots(
 ) -> str:
     """Dots, stacked where they meet."""
     out = []
-    taken: list[tuple[float, float]] = []
+    label_spans: list[tuple[float, float]] = []
     for k in sorted([*usual, *odd], key=lambda k: float(values[k])):
         x = place(float(values[k]))  # type: ignore[operator]
         y = _BASE - _RADIUS - 1.0
-        while any(abs(x - a) < 2 * _RADIUS and abs(y - b) < 2 * _RADIUS - 0.1 for a, b in taken):
+        while any(
+            abs(x - a) < 2 * _RADIUS and abs(y - b) < 2 * _RADIUS - 0.1 for a, b in label_spans
+        ):
             y -= 2 * _RADIUS + 0.4
-        taken.append((x, y))
+        label_spans.append((x, y))
         is_odd = k in odd
         colour, opacity = (css("residual"), 1.0) if is_odd else (css("model"), 0.75)
         out.append(

@@ -112,7 +112,7 @@ def _reason(robot: RobotResult) -> str:
 def _strips(result: FleetResult, deviations: Float[Array, "r j"]) -> str:
     """One strip per joint: each robot a dot, outliers with their names."""
     names = result.typical.robot.joint_names
-    odd = {
+    outliers = {
         (robot.robot, surprise.joint)
         for robot in result.robots
         for surprise in robot.outliers
@@ -122,7 +122,8 @@ def _strips(result: FleetResult, deviations: Float[Array, "r j"]) -> str:
     for joint in range(deviations.shape[1]):
         name = names[joint].replace("_", " ").removesuffix(" joint").removeprefix("joint ")
         is_odd = [
-            (robot.robot, joint + 1) in odd or (robot.robot, None) in odd for robot in result.robots
+            (robot.robot, joint + 1) in outliers or (robot.robot, None) in outliers
+            for robot in result.robots
         ]
         strips.append(
             dot_strip(

@@ -79,7 +79,7 @@ def _statements(motion: Motion, design: Design | None) -> str:
         length = f", {significant(motion.duration)} s"
         return statements(statement("good", "Motion", "Ready to play", length))
     tightest = design.worst
-    left = (
+    margin = (
         f"{significant(1e3 * tightest.margin)} mm"
         if tightest.unit == "m"
         else f"{percent(tightest.margin)} of the limit"
@@ -88,7 +88,7 @@ def _statements(motion: Motion, design: Design | None) -> str:
     return statements(
         statement("good", "Motion", "Feasible", f" at {points} moments"),
         statement(
-            "model", "Tightest constraint", left, f" left: {tightest.name}",
+            "model", "Tightest constraint", margin, f" left: {tightest.name}",
             detail=[f"At {fixed(tightest.time, 2)} s."],
         ),
     )  # fmt: skip

@@ -127,11 +127,11 @@ def ruler(value: float, edges: Sequence[float], labels: Sequence[str]) -> str:
         """Position in percent: a square root, which leaves room for the good end."""
         return 100.0 * float(np.sqrt(min(max((x - low) / (high - low), 0.0), 1.0)))
 
-    here = next((k for k, edge in enumerate(edges[1:]) if value <= edge), len(edges) - 2)
+    bin_index = next((k for k, edge in enumerate(edges[1:]) if value <= edge), len(edges) - 2)
     count = len(edges) - 1
     grades = [0, 1, 2, 3] if count == 4 else [0, 2, 3] if count == 3 else [0, 3]
     parts = "".join(
-        f'<i class="g{grades[k]}{" here" if k == here else ""}" '
+        f'<i class="g{grades[k]}{" here" if k == bin_index else ""}" '
         f'style="flex:{place(b) - place(a):.1f}"></i>'
         for k, (a, b) in enumerate(pairwise(edges))
     )

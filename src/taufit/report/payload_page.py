@@ -69,12 +69,12 @@ def payload_page(result: PayloadRun, model: FittedModel, source: str = "") -> st
     """Self-contained HTML page."""
     commands = result.set_payload()
     chart_part = _history(result) if result.history else ""
-    aside = "" if commands is None else _controller(commands, model.robot.name)
+    controller_part = "" if commands is None else _controller(commands, model.robot.name)
     budget = _budget(result) if result.budget else ""
     sketch = "" if commands is None else _sketch(commands)
     head = (
         f'{_statements(result)}<div class="beside wide"><div>{chart_part}<div class="pair">'
-        f"{sketch}<div>{budget}</div></div></div><aside>{_numbers(result)}{aside}</aside></div>"
+        f"{sketch}<div>{budget}</div></div></div><aside>{_numbers(result)}{controller_part}</aside></div>"
     )
     sections = [Section("Verdict", head), Section("Payload parameters", _parameter_table(result))]
     if result.events or result.warnings:
@@ -147,14 +147,18 @@ def _numbers(result: PayloadRun) -> str:
 
 def _controller(commands: dict[str, Any], robot: str) -> str:
     """Lines for the controller, those of the robot's own make first."""
-    own = manufacturer(robot) or ""
+    robot_maker = manufacturer(robot) or ""
     lines = commands["lines"]
-    shown = {own: lines[own]} if own in lines else lines
-    rest = {maker: line for maker, line in lines.items() if maker not in shown}
-    body = "".join(f"<p>{_MAKERS.get(m, m)}</p>{code_block(line)}" for m, line in shown.items())
-    if rest:
-        other = "".join(f"<p>{_MAKERS.get(m, m)}</p>{code_block(line)}" for m, line in rest.items())
-        body += f"<details><summary>Other makes</summary>{other}</details>"
+    open_lines = {robot_maker: lines[robot_maker]} if robot_maker in lines else lines
+    folded_lines = {maker: line for maker, line in lines.items() if maker not in open_lines}
+    body = "".join(
+        f"<p>{_MAKERS.get(m, m)}</p>{code_block(line)}" for m, line in open_lines.items()
+    )
+    if folded_lines:
+        folded_blocks = "".join(
+            f"<p>{_MAKERS.get(m, m)}</p>{code_block(line)}" for m, line in folded_lines.items()
+        )
+        body += f"<details><summary>Other makes</summary>{folded_blocks}</details>"
     return (
         f'<div class="next"><h2>For the controller</h2><p class="soft">In the frame '
         f"{html.escape(commands['frame'])}</p>{body}</div>"
@@ -169,8 +173,8 @@ def _sketch(commands: dict[str, Any]) -> str:
 
 
 def _ready_history(result: PayloadRun) -> list:
-    ready = [m for m in result.history if m.ready]
-    return ready or list(result.history)
+    ready_masses = [m for m in result.history if m.ready]
+    return ready_masses or list(result.history)
 
 
 def _history(result: PayloadRun) -> str:
@@ -211,12 +215,12 @@ def _parameter_table(result: PayloadRun) -> str:
         note += "The inertia is mostly the prior shape: it is hardly identifiable from this motion."
     if result.refusal:
         return paragraph(f"The result must not be used: {result.refusal}")
-    shown = [
+    shown_rows = [
         (name, *(Number(x, text) for x, text in zip(values, _row_texts(values), strict=True)))
         for name, *values in rows
     ]
     header = ("quantity", "value", "low", "high")
-    return table(header, shown, text=(0,), name="Payload parameters") + paragraph(note)
+    return table(header, shown_rows, text=(0,), name="Payload parameters") + paragraph(note)
 
 
 def _millimetres(length: float | None) -> Any:

@@ -76,7 +76,7 @@ def _mrad(angle: float) -> str:
 
 
 def _statements(result: ServoIdentification) -> str:
-    which = "hold-out" if result.holdout else "training"
+    data_kind = "hold-out" if result.holdout else "training"
     model, command, nominal = (
         result.summary(name).mean for name in ("model", "command", "nominal")
     )
@@ -86,7 +86,7 @@ def _statements(result: ServoIdentification) -> str:
             _KINDS[result.verdict],
             f"Replay: {result.verdict}",
             f"{_mrad(model)} mrad",
-            f" replay error on {which} runs",
+            f" replay error on {data_kind} runs",
             detail=["Root mean square of replayed less measured position, mean over the joints."],
         ),
         statement(

@@ -183,9 +183,9 @@ def read_types_reply(body: bytes) -> tuple[int, list[str]]:
     if not body:
         raise WireError("an empty answer to a request for variables.")
     types = _names(body[1:])
-    unknown = [t for t in types if t not in TYPES and t not in (NOT_FOUND, IN_USE)]
-    if unknown:
-        raise WireError(f"the controller names a type {unknown[0]!r} that is not known.")
+    unknown_types = [t for t in types if t not in TYPES and t not in (NOT_FOUND, IN_USE)]
+    if unknown_types:
+        raise WireError(f"the controller names a type {unknown_types[0]!r} that is not known.")
     return body[0], types
 
 

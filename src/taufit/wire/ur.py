@@ -166,15 +166,15 @@ class UrRtde(ReconnectingSource):
             ]
             recipe = self._connection.outputs(self._rate, names)
             types = zip(names, recipe.types, strict=True)
-            unknown = {name for name, kind in types if kind not in rtde.TYPES}
-            if not unknown and recipe.number:
+            unknown_names = {name for name, kind in types if kind not in rtde.TYPES}
+            if not unknown_names and recipe.number:
                 if self._recipe is not None and recipe.names != self._recipe.names:
                     raise WireError(f"{self._connection.name} offers other variables than before.")
                 self._recipe = recipe
                 self._connection.start(recipe)
                 return
-            missing_required = unknown & set(REQUIRED_VARIABLES)
-            if missing_required or not unknown:
+            missing_required = unknown_names & set(REQUIRED_VARIABLES)
+            if missing_required or not unknown_names:
                 raise WireError(
                     f"{self._connection.name} does not know "
                     f"{', '.join(sorted(missing_required)) or 'the recipe'};"
@@ -182,7 +182,7 @@ class UrRtde(ReconnectingSource):
                 )
             # The controller keeps unknown variables in its recipe: request again on a new
             # connection.
-            self._unknown_variables |= unknown
+            self._unknown_variables |= unknown_names
         raise WireError(f"{self.host} keeps refusing variables it has offered before.")
 
     def _add_text_message(self, body: bytes) -> None:

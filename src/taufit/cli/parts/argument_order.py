@@ -14,16 +14,16 @@ from taufit.core.endings import RECORDING_ENDINGS, ROBOT_ENDINGS, ending
 def require_argument_order(values: Mapping[str, Any]) -> None:
     """Wrong usage if the first argument is a recording and a later one the robot or the model."""
     recordings = values.get("recording")
-    others = recordings if isinstance(recordings, (list, tuple)) else [recordings]
-    words = [str(word) for word in others if word is not None]
+    files = recordings if isinstance(recordings, (list, tuple)) else [recordings]
+    words = [str(word) for word in files if word is not None]
     for name, is_kind in (("robot", _is_robot), ("model", _is_model)):
         first = str(values.get(name, ""))
         swapped = next((word for word in words if is_kind(word)), None)
         if values.get(name) and ending(first) in RECORDING_ENDINGS and swapped:
-            rest = " ".join(first if word == swapped else word for word in words)
+            command = " ".join(first if word == swapped else word for word in words)
             raise typer.BadParameter(
                 f"{first} is a recording and {swapped} is the {name}: the {name} comes first, "
-                f"`{swapped} {rest}`.",
+                f"`{swapped} {command}`.",
                 param_hint=name.upper(),
             )
 

@@ -30,8 +30,8 @@ def write_draft(
     from taufit.workflow.recorded_chain import chain_of_files
 
     paths = find_recordings(recordings, allow_repeats=True).paths
-    found = None if robot else find_robot_file(paths)
-    robot = robot or (None if found is None else str(found))
+    robot_path = None if robot else find_robot_file(paths)
+    robot = robot or (None if robot_path is None else str(robot_path))
     chain = None if robot is None else chain_of_files(robot, paths, topic)
     arm = robot if chain is None else chain.read(str(robot))
     result = draft_files(paths, robot=arm, topic=topic)
@@ -49,8 +49,8 @@ def write_draft(
         texts = {"findings": [finding.to_dict() for finding in findings], "next": next_command}
         print_json({**files, **_draft_page(draft, output), **shape, **texts})
         return
-    if found is not None:
-        print(f"  the robot is {found}, which lies beside the recording (--robot: another)")
+    if robot_path is not None:
+        print(f"  the robot is {robot_path}, which lies beside the recording (--robot: another)")
     if chain is not None:
         print(f"  {chain.description}")
     if draft is None:
@@ -107,12 +107,14 @@ def _draft_page(draft: Draft | None, output: Path) -> dict[str, Any]:
 
 def warnings_of_runs(findings: Sequence[Finding]) -> list[str]:
     """Texts of the findings on several runs, one for each kind, joint and column."""
-    alike: dict[tuple[object, ...], list[str]] = {}
+    runs_by_warning: dict[tuple[object, ...], list[str]] = {}
     for finding in findings:
-        alike.setdefault((finding.kind, finding.joint, finding.column), []).append(str(finding))
+        runs_by_warning.setdefault((finding.kind, finding.joint, finding.column), []).append(
+            str(finding)
+        )
     return [
         f"{text} (likewise in {len(others)} more)" if others else text
-        for text, *others in alike.values()
+        for text, *others in runs_by_warning.values()
     ]
 
 

@@ -71,14 +71,14 @@ def _complete_command(match: re.Match[str]) -> str:
     elif len(words) == 1:
         return match[0]
     is_mention = len(shlex.split(match[1])) == 1
-    known = _known_arguments()
+    argument_names = _known_arguments()
     options: list[str] = []
     for name in ("ROBOT", "RECORDING"):
-        if name in words and name in known:
+        if name in words and name in argument_names:
             options += _given_options(name, words)
-    if "--draft" in words and "ROBOT" in known and "--robot" not in words:
-        options += ["--robot", known["ROBOT"]]
-    words = [known.get(word, word) for word in words]
+    if "--draft" in words and "ROBOT" in argument_names and "--robot" not in words:
+        options += ["--robot", argument_names["ROBOT"]]
+    words = [argument_names.get(word, word) for word in words]
     if any(_PLACEHOLDER.fullmatch(word) for word in words) or words in _NEED_MORE:
         return match[0] if is_mention else match[0].strip("`")
     return quote_command(*words, *options)
@@ -87,17 +87,17 @@ def _complete_command(match: re.Match[str]) -> str:
 def _known_arguments() -> dict[str, str]:
     """Robot, first recording and model file of the running command, if they exist."""
     values = command_arguments.get()
-    known = {}
+    argument_names = {}
     if values.get("robot"):
-        known["ROBOT"] = str(values["robot"])
+        argument_names["ROBOT"] = str(values["robot"])
     recordings = next((values[n] for n in ("recording", "recordings") if values.get(n)), None)
     if recordings:
         first = recordings[0] if isinstance(recordings, (list, tuple)) else recordings
-        known["RECORDING"] = str(first)
+        argument_names["RECORDING"] = str(first)
     model = values.get("model") or (values.get("output") if "robot" in values else None)
     if isinstance(model, (str, Path)) and Path(model).is_file():
-        known["MODEL"] = str(model)
-    return known
+        argument_names["MODEL"] = str(model)
+    return argument_names
 
 
 def _given_options(name: str, words: Sequence[str]) -> list[str]:

@@ -42,8 +42,8 @@ def fit_commands(
     out: list[Command] = []
     words = list(arguments)
     if words and not is_tested:
-        again = _line("fit", *words, "--holdout", "30%", "-o", model.with_name("tested.json"))
-        out.append(("Test it on motion that the fit has not seen.", again))
+        holdout_fit = _line("fit", *words, "--holdout", "30%", "-o", model.with_name("tested.json"))
+        out.append(("Test it on motion that the fit has not seen.", holdout_fit))
     unseen = sum(verdict == "poorly" for verdict in fitted.training.verdicts)
     robot = next((word for word in words if not word.startswith("-")), "")
     if robot and unseen:

@@ -80,9 +80,9 @@ def _mujoco_scores(model: Any, motions: Sequence[Any]) -> list[dict[str, Any]]:
     from taufit.export.servo_mjcf import score_in_mujoco
     from taufit.servo.score import score_replays
 
-    own = score_replays(model.axes, model.servo, motions)
+    replay_scores = score_replays(model.axes, model.servo, motions)
     filtered = score_in_mujoco(model, motions)
-    plain = score_in_mujoco(model, motions, filtered=False)
+    unfiltered_scores = score_in_mujoco(model, motions, filtered=False)
     return [
         {
             "file": a.name,
@@ -90,7 +90,7 @@ def _mujoco_scores(model: Any, motions: Sequence[Any]) -> list[dict[str, Any]]:
             "unfiltered_rms": c.mean_rms,
             "model_rms": a.mean_rms,
         }
-        for a, b, c in zip(own, filtered, plain, strict=True)
+        for a, b, c in zip(replay_scores, filtered, unfiltered_scores, strict=True)
     ]
 
 

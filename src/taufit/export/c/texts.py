@@ -96,7 +96,7 @@ def c_texts(model: FittedModel, stem: str | None = None) -> CTexts:
         # In one pass: inserted text may look like a mark itself.
         return re.sub("@([A-Z]+)@\n?", lambda match: _line(marks[match[1]], match[0]), text)
 
-    source, *others = (
+    source, *later_texts = (
         "".join(fill_template(part) for part in parts)
         for parts in (
             ("arm.c", "gradient.c", "tree.c" if robot.is_tree else "chain.c", "controller.c"),
@@ -105,7 +105,7 @@ def c_texts(model: FittedModel, stem: str | None = None) -> CTexts:
             ("arm.cmake",),
         )
     )
-    return CTexts(source, *others)
+    return CTexts(source, *later_texts)
 
 
 def _states(model: FittedModel) -> str:

@@ -113,15 +113,15 @@ def _list_structure(root: ET.Element, variables: Variables, is_fmi3: bool) -> No
     outputs = [
         k for k, variable in variables.enumerate_variables() if variable.causality == "output"
     ]
-    unknown = [
+    unknown_inputs = [
         k for k, variable in variables.enumerate_variables() if variable.initial == "calculated"
     ]
     if is_fmi3:
-        for kind, references in (("Output", outputs), ("InitialUnknown", unknown)):
+        for kind, references in (("Output", outputs), ("InitialUnknown", unknown_inputs)):
             for k in references:
                 ET.SubElement(structure, kind, valueReference=str(k))
         return
-    for kind, references in (("Outputs", outputs), ("InitialUnknowns", unknown)):
+    for kind, references in (("Outputs", outputs), ("InitialUnknowns", unknown_inputs)):
         unknowns = ET.SubElement(structure, kind)
         for k in references:
             # Index from 1, with time first.

@@ -33,7 +33,9 @@ def parameters(view: ModelView) -> Section:
     identifiable = int(np.count_nonzero(relative < _IDENTIFIABLE))
     header = ("base parameter", "value ± 95 %", "unit", "std", "name", "in full")
     gist = f"{identifiable} of {len(base.names)} identifiable"
-    shown = table(header, rows[:identifiable], text=(0, 2, 4, 5), name="Identifiable parameters")
+    identifiable_table = table(
+        header, rows[:identifiable], text=(0, 2, 4, 5), name="Identifiable parameters"
+    )
     hidden = ""
     if identifiable < len(rows):
         hidden = (
@@ -42,7 +44,7 @@ def parameters(view: ModelView) -> Section:
             f"{table(header, rows[identifiable:], text=(0, 2, 4, 5), name='Other parameters')}"
             "</details>"
         )
-    return Section("Parameters", explanation + shown + hidden, gist)
+    return Section("Parameters", explanation + identifiable_table + hidden, gist)
 
 
 def _row(model: FittedModel, base: BaseRecord, k: int, relative: float) -> tuple[object, ...]:

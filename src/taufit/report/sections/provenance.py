@@ -23,13 +23,13 @@ def provenance(view: ModelView) -> Section:
     if origin is None:
         return Section("Provenance", paragraph("This model has no provenance."), "not recorded")
     text = json.dumps(provenance_to_dict(origin), indent=1)
-    again = ""
+    repeat_command = ""
     if view.model_file and origin.sources.get("arguments"):
-        again = paragraph("The same fit again, refused if a file has changed:") + code_block(
-            view.command("fit", "--again", view.model_file, "-o", "again.json")
-        )
+        repeat_command = paragraph(
+            "The same fit again, refused if a file has changed:"
+        ) + code_block(view.command("fit", "--again", view.model_file, "-o", "again.json"))
     gist = f"taufit {origin.taufit}, {origin.created[:10]}"
-    body = f"{again}<details><summary>Files, hashes, settings</summary><pre tabindex='0'>"
+    body = f"{repeat_command}<details><summary>Files, hashes, settings</summary><pre tabindex='0'>"
     return Section("Provenance", f"{body}{html.escape(text)}</pre></details>", gist)
 
 

@@ -36,19 +36,19 @@ def torque_charts(view: ModelView) -> str:
         else np.flatnonzero(first_run)
     )
     points = min(_POINTS, _ALL_POINTS // view.joints)
-    both = np.concatenate([samples.torque[rows], predicted[rows]], axis=1)
+    torques = np.concatenate([samples.torque[rows], predicted[rows]], axis=1)
     window = _worst_window(samples.time[rows], samples.torque[rows] - predicted[rows])
     if window is None:
         interval_rows, curve_rows = (
             _thin(rows, _INTERVAL_SAMPLES),
-            rows[extreme_samples(both, points)],
+            rows[extreme_samples(torques, points)],
         )
     else:
         window_rows = rows[(samples.time[rows] >= window[0]) & (samples.time[rows] <= window[1])]
         count = _INTERVAL_SAMPLES // 2
         interval_rows = np.union1d(_thin(rows, count), _thin(window_rows, count))
         curve_rows = np.union1d(
-            rows[extreme_samples(both, points // 2)], _thin(window_rows, points // 2)
+            rows[extreme_samples(torques, points // 2)], _thin(window_rows, points // 2)
         )
     half_width = predict_interval(view.model, samples, interval_rows).half_width
     time = samples.time[curve_rows]

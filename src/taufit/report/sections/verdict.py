@@ -104,9 +104,13 @@ def _headroom(grades: Grades) -> str:
         )
         if grades.headroom < limit
     )
-    known = [g for g in grades.joints if np.isfinite(g.floor)]
-    where = "" if len(known) == len(grades.joints) else f" on {len(known)} joints where it is known"
-    nrmse = float(np.mean([g.nrmse for g in known]))
+    joints_with_floor = [g for g in grades.joints if np.isfinite(g.floor)]
+    condition = (
+        ""
+        if len(joints_with_floor) == len(grades.joints)
+        else f" on {len(joints_with_floor)} joints where it is known"
+    )
+    nrmse = float(np.mean([g.nrmse for g in joints_with_floor]))
     return statement(
         kind,
         "Headroom",
@@ -116,7 +120,7 @@ def _headroom(grades: Grades) -> str:
         detail=[
             f"The floor, {significant(100 * grades.floor)} %, is noise or differs when the motion "
             f"repeats, which no model explains; this one leaves {significant(100 * nrmse)} %"
-            f"{where}."
+            f"{condition}."
         ],
     )
 
@@ -218,8 +222,8 @@ def _score_table(view: ModelView) -> str:
         ]
         if score.moving_nrmse is not None:
             moving = 100 * np.asarray(score.moving_nrmse)
-            known = moving[np.isfinite(moving)]
-            mean = float(known.mean()) if len(known) else None
+            finite_values = moving[np.isfinite(moving)]
+            mean = float(finite_values.mean()) if len(finite_values) else None
             parts.append(("while the joint moves [%]", moving, mean, 1))
         units = " or ".join(dict.fromkeys(view.torque_unit(j) for j in range(view.joints)))
         rmse = np.asarray(score.rmse)

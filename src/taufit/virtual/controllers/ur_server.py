@@ -127,7 +127,7 @@ class VirtualUr:
             "realtime": self._serve_realtime,
             "rtde": self._serve_rtde,
         }
-        taken: dict[str, int] = {}
+        values: dict[str, int] = {}
         try:
             for name, handler in handlers.items():
                 port = getattr(self.ports, name)
@@ -141,8 +141,8 @@ class VirtualUr:
                         "Take free ones with --ports free."
                     ) from None
                 self._servers.append(server)
-                taken[name] = server.sockets[0].getsockname()[1]
-            self.ports = UrPorts(**{**asdict(self.ports), **taken})
+                values[name] = server.sockets[0].getsockname()[1]
+            self.ports = UrPorts(**{**asdict(self.ports), **values})
             if ready is not None:
                 ready()
             await self._run_steps(seconds)
