@@ -33,7 +33,7 @@ _FIRST = {
     "IdentificationResult": "taufit.workflow",
     "identify": "taufit.workflow",
     "fit": "taufit.fitting",
-    "check": "taufit.validation",
+    "check": "taufit.workflow.score_table",
     "design": "taufit.excitation",
     "identify_payload": "taufit.payload",
     "write_model": "taufit.model",

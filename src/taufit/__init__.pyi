@@ -77,11 +77,11 @@ from taufit.terms.friction import (
     StribeckLoadSmooth as StribeckLoadSmooth,
     TemperatureDependent as TemperatureDependent,
 )
-from taufit.validation import check as check
 from taufit.workflow import IdentificationResult as IdentificationResult, identify as identify
 from taufit.workflow.draft import draft_map as draft_map
 from taufit.workflow.score_table import (
     ScoreTable as ScoreTable,
+    check as check,
     compare as compare,
     cross_validate as cross_validate,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -128,6 +128,20 @@ def test_results_print_in_three_lines(runs, model):
         text = repr(result)
         assert text.startswith(type(result).__name__) and " object at" not in text
         assert text.count("\n") <= 2 and max(map(len, text.splitlines())) <= 120, text
+
+
+def test_files_recordings_and_samples_have_one_score(runs, model, tmp_path):
+    first, second = runs[1][:2]
+    taufit.write_model(model, tmp_path / "model.json")
+    taufit.write_recording(second, tmp_path / "second.parquet")
+    (sampled,) = taufit.check(model, taufit.condition(second))
+    of_files = taufit.check(tmp_path / "model.json", tmp_path / "second.parquet")
+    of_recordings = taufit.check(model, [second, first], names=["second", "first"])
+    np.testing.assert_allclose(of_files[0].nrmse, sampled.nrmse, rtol=1e-6)
+    np.testing.assert_allclose(of_recordings[0].nrmse, sampled.nrmse, rtol=1e-6)
+    assert [score.file for score in of_recordings] == ["second", "first"]
+    turned = replace(second, signal=-second.signal)
+    assert np.all(taufit.check(model, turned)[0].nrmse > 1.0)
 
 
 def test_slips_in_python_name_the_remedy(runs):

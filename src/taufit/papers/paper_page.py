@@ -84,7 +84,7 @@ def _counts(exhibits: Sequence[Exhibit]) -> str:
     return numbers(
         [
             (str(len(exhibits)), "", "tables and figures"),
-            (str(missing), "", "of them not reproduced" + "; the page says why" * bool(missing)),
+            (str(missing), "", "of them left out" + "; the page says why" * bool(missing)),
             (str(unjudged), "", "numbers beside each other, not judged; footnotes say why"),
         ]
     )

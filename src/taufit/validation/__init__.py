@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from taufit.validation.nominal_comparison import compare_with_nominal as compare_with_nominal
     from taufit.validation.score import (
         Score as Score,
-        check as check,
         range_findings as range_findings,
         score as score,
     )

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import PurePath
 
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float
-from taufit.core.errors import RecordingError, TaufitError
-from taufit.core.threads import one_blas_thread
+from taufit.core.errors import RecordingError
 from taufit.model.fitted_model import FittedModel
 from taufit.model.predict import predicted_torque
 from taufit.model.score import Score
@@ -138,33 +136,6 @@ def standing_findings(span: Float[Array, " j"]) -> tuple[str, ...]:
     return (
         f"joint {numbers} stand{'s' if len(standing) == 1 else ''} still: nrmse and correlation "
         "say nothing there, look at RMSE",
-    )
-
-
-@one_blas_thread
-def check(
-    model: FittedModel, samples: Samples | Sequence[Samples], *, names: Sequence[str] | None = None
-) -> tuple[Score, ...]:
-    """Scores of a fitted model on hold-out samples, one per recording.
-
-    Example:
-        >>> import taufit
-        >>> model = taufit.read_model("model.json")
-        >>> samples = taufit.condition(taufit.read_recording("other_day.parquet"))
-        >>> (score,) = taufit.check(model, samples)
-        >>> score.nrmse.shape, score.mean_nrmse < 0.2
-        ((6,), True)
-    """
-    recordings = [samples] if isinstance(samples, Samples) else list(samples)
-    if not all(isinstance(item, Samples) for item in recordings):
-        raise TaufitError(
-            f"check takes conditioned samples, got {type(recordings[0]).__name__}. For files and "
-            "recordings use `taufit.compare([model], files)`, or `taufit.condition(recording)`."
-        )
-    labels: Sequence[str | None] = names if names is not None else [None] * len(recordings)
-    return tuple(
-        score(model, recording, file=label)
-        for recording, label in zip(recordings, labels, strict=True)
     )
 
 

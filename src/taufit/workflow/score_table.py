@@ -10,10 +10,13 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import RecordingError
+from taufit.core.threads import one_blas_thread
 from taufit.model.fitted_model import FittedModel
 from taufit.model.model_file import read_model
+from taufit.model.score import Score
 from taufit.recording import Recording
 from taufit.robot import Robot
+from taufit.signals import Samples
 from taufit.validation.score import score, short_name
 from taufit.workflow.fit_request import FitChoices, FitRequest, apply_choices
 from taufit.workflow.identify import identify
@@ -118,6 +121,46 @@ def compare(
         [_nrmse(model, runs, name) for model in fitted.values()] for name, runs in parts.items()
     ]
     return ScoreTable(tuple(fitted), tuple(map(short_name, parts)), np.array(nrmse))
+
+
+@one_blas_thread
+def check(
+    model: FittedModel | File,
+    recordings: Recordings | Samples | Sequence[Samples],
+    *,
+    names: Sequence[str] | None = None,
+    request: FitRequest | None = None,
+    **choices: Unpack[FitChoices],
+) -> tuple[Score, ...]:
+    """Scores of a fitted model on hold-out recordings or samples, one per recording.
+
+    Args:
+        model: Fitted model or model file.
+        recordings: Recordings, files or frames of the same robot, conditioned like the training
+            data; or conditioned samples.
+        names: Names for messages, one per recording.
+        request: Settings of reading (`column_map`, `torque_kind`) as one object.
+        choices: The same as single keywords.
+
+    Example:
+        >>> import taufit
+        >>> (score,) = taufit.check("model.json", "other_day.parquet")
+        >>> score.nrmse.shape, score.mean_nrmse < 0.2
+        ((6,), True)
+    """
+    settings = apply_choices(request, choices, "check")
+    fitted = model if isinstance(model, FittedModel) else read_model(model)
+    items = [recordings] if isinstance(recordings, Samples) else recordings
+    if isinstance(items, Sequence) and items and all(isinstance(item, Samples) for item in items):
+        labels: Sequence[str | None] = names if names is not None else [None] * len(items)
+        return tuple(
+            score(fitted, item, file=label) for label, item in zip(labels, items, strict=True)
+        )
+    parts = separate_recordings(items, settings.reader)
+    return tuple(
+        score(fitted, condition_for_model(fitted, runs, name=label), file=label)
+        for label, runs in zip(names if names is not None else parts, parts.values(), strict=True)
+    )
 
 
 def _nrmse(model: FittedModel, runs: Sequence[Recording], name: str) -> Any:
