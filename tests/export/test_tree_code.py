@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.dynamics.random_arms import random_arm
 from tests.dynamics.random_trees import random_tree
 from tests.export.compiled import STRICT, Compiled, compiler, written
 from tests.export.test_c_code import MAIN, MATHEMATICS
@@ -20,8 +22,12 @@ from taufit.dynamics import (
     mass_matrix,
     regressor,
 )
+from taufit.export.c.smooth_friction import smooth_torque
+from taufit.fitting.fit import automatic_model
 from taufit.model.torque_model import TorqueModel
 from taufit.terms import friction_model
+
+PSM = Path(__file__).parents[2] / "examples" / "arms" / "psm.yaml"
 
 
 def _model(seed: int):
@@ -92,3 +98,23 @@ def test_sanitizers_find_nothing_and_nothing_is_allocated(tmp_path):
 def test_unit_of_a_tree_is_written(tmp_path):
     assert taufit.export_model(_model(5), tmp_path / "arm.fmu") == ()
     assert (tmp_path / "arm.fmu").stat().st_size > 1000
+
+
+@pytest.mark.parametrize("friction", ["stribeck", "presliding"])
+def test_friction_at_places_beside_coupled_motors(tmp_path, friction):
+    psm = taufit.read_robot(PSM)
+    psm = psm.with_parameters(random_arm(0, len(psm.links)).parameters)
+    model = automatic_model(psm, friction=friction, terms=("spring",))
+    theta = np.random.default_rng(4).uniform(0.1, 1.0, model.layout.size)
+    theta[[model.layout.index(name) for name in model.absent]] = 0.0
+    theta[model.layout.links] = psm.parameters
+    fitted = model.with_values(theta)
+    compiled = Compiled(tmp_path, fitted)
+    q, v, a = np.random.default_rng(5).normal(size=(3, 30, 7))
+    _close(compiled.run(q, v, a, 0.01), fitted.torque(q, v, a, step=0.01))
+    x = np.concatenate([q[0], v[0], a[0]])
+    _, slopes = gradient(compiled, q[0], v[0], a[0])
+    by_difference = differences(lambda y: smooth(compiled, y), x)
+    np.testing.assert_allclose(slopes, by_difference, atol=1e-8 * np.abs(by_difference).max())
+    smoothed = smooth_torque(fitted, *(x[:1] for x in (q, v, a)))
+    _close(smooth(compiled, x), smoothed[0])

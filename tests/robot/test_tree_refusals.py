@@ -82,7 +82,7 @@ def test_task_for_serial_arms_is_refused(task):
         CASES[task]()
 
 
-@pytest.mark.parametrize("ending", ["urdf", "xml", "sdf", "casadi"])
+@pytest.mark.parametrize("ending", ["sdf", "casadi"])
 def test_format_for_serial_arms_is_refused(ending, tmp_path):
     with pytest.raises(RobotError, match=f"export as .{ending} is for serial arms"):
         taufit.export_model(FITTED, tmp_path / f"arm.{ending}")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import taufit
-from taufit.core.errors import RobotError, TaufitError
+from taufit.core.errors import RobotError
 from taufit.fitting.fit import automatic_model
 from taufit.model import TorqueModel
 from taufit.robot.from_yaml import from_yaml
@@ -90,11 +89,3 @@ def test_an_unknown_joint_of_a_place_is_named():
     text = PSM.read_text().replace("friction_at: {wrist_yaw_2: 1}", "friction_at: {wrist: 1}")
     with pytest.raises(RobotError, match=r"friction_at of joint 'wrist_yaw_2'.*wrist_pitch"):
         from_yaml(text)
-
-
-def test_export_to_c_refuses_friction_places_by_name(psm, tmp_path):
-    robot = replace(psm, drives=replace(psm.drives, coupling=np.eye(7)))
-    model = automatic_model(robot, friction="linear")
-    fitted = model.with_values(random_parameters(model, 4))
-    with pytest.raises(TaufitError, match="place_coulomb of psm does not act at the motors"):
-        taufit.export_model(fitted, tmp_path / "psm.c")

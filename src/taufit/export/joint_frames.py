@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import InfeasibleError
-from taufit.robot import Robot
+from taufit.robot import Robot, TreeRobot
 from taufit.robot.inertia import to_centre_of_mass, transform_parameters
 from taufit.robot.pose import inverse_pose
 
@@ -23,6 +23,10 @@ class JointFrame:
         axis: Unit vector of the joint in this frame.
         prismatic: Whether the joint is prismatic.
         mass, centre, tensor: Inertia of the link in this frame; tensor about the centre of mass.
+        parent: Number of the link it is placed in; -1 is the base.
+        joint: Number of the recorded joint that it is, or None if it is bound to others.
+        binding: Factors of the recorded joints that a bound joint follows, by their numbers.
+        offset: Position of a bound joint where those are zero [rad or m].
     """
 
     placement: Float[Array, "4 4"]
@@ -31,16 +35,35 @@ class JointFrame:
     mass: float
     centre: Float[Array, " 3"]
     tensor: Float[Array, "3 3"]
+    parent: int
+    joint: int | None
+    binding: dict[int, float]
+    offset: float
 
 
-def joint_frames(robot: Robot) -> tuple[list[JointFrame], Float[Array, "4 4"]]:
-    """Every link in a frame on its axis, and the tip in the last of them.
+@dataclass(frozen=True, slots=True, eq=False)
+class TipFrame:
+    """Flange in the frame of its link, at the joint axis."""
+
+    name: str
+    link: int
+    pose: Float[Array, "4 4"]
+
+
+def joint_frames(robot: Robot) -> tuple[list[JointFrame], list[TipFrame]]:
+    """Every link in a frame on its axis, and the flanges.
 
     The axis w with moment u passes through r = w x u, so the frame is the link's, shifted by r.
     """
-    frames = []
-    to_link_frame = np.eye(4)
-    for link in robot.links:
+    parents: Sequence[int] = range(-1, robot.joints - 1)
+    binding, offset = np.eye(robot.bodies, robot.joints), np.zeros(robot.bodies)
+    tips = [TipFrame("tip", robot.bodies - 1, robot.tip)]
+    if isinstance(robot, TreeRobot):
+        parents, binding, offset = robot.parents, robot.binding, robot.binding_offset
+        tips = [TipFrame(tip.name, tip.link, tip.pose) for tip in robot.tips]
+    joints = _joints_of_links(robot, binding, offset)
+    frames, to_link_frame = [], {-1: np.eye(4)}
+    for b, link in enumerate(robot.links):
         w, u = link.screw[:3], link.screw[3:]
         shift = np.eye(4)
         if not link.is_prismatic:
@@ -55,16 +78,38 @@ def joint_frames(robot: Robot) -> tuple[list[JointFrame], Float[Array, "4 4"]]:
         )
         frames.append(
             JointFrame(
-                to_link_frame @ link.placement @ shift,
+                to_link_frame[parents[b]] @ link.placement @ shift,
                 u if link.is_prismatic else w,
                 link.is_prismatic,
                 mass,
                 centre,
                 0.5 * (tensor + tensor.T),
+                parents[b],
+                joints.get(b),
+                {int(j): float(binding[b, j]) for j in np.flatnonzero(binding[b])},
+                float(offset[b]),
             )
         )
-        to_link_frame = inverse_pose(shift)
-    return frames, to_link_frame @ robot.tip
+        to_link_frame[b] = inverse_pose(shift)
+    return frames, [TipFrame(t.name, t.link, to_link_frame[t.link] @ t.pose) for t in tips]
+
+
+def _joints_of_links(
+    robot: Robot, binding: Float[Array, "b j"], offset: Float[Array, " b"]
+) -> dict[int, int]:
+    """Recorded joint of every link that moves with it one to one: one link for each of them."""
+    links = {}
+    for j, name in enumerate(robot.joint_names):
+        is_direct = (binding == np.eye(robot.joints)[j]).all(axis=1) & (offset == 0.0)
+        candidates = np.flatnonzero(is_direct).tolist()
+        if not candidates:
+            raise InfeasibleError(
+                f"no link of {robot.name} moves one to one with {name!r}: URDF and MJCF need a "
+                "joint for it. Export as JSON or C instead."
+            )
+        same_name = [b for b in candidates if robot.links[b].joint == name]
+        links[(same_name or candidates)[0]] = j
+    return links
 
 
 def roll_pitch_yaw(rotation: Float[Array, "3 3"]) -> Float[Array, " 3"]:

@@ -30,7 +30,7 @@ def servo_mjcf(model: ServoModel) -> str:
     """
     robot, servo = model.robot, model.servo
     require_feasible(robot)
-    frames, tip = joint_frames(robot)
+    frames, (tip,) = joint_frames(robot)
     joints = unique_names((link.joint for link in robot.links), "joint")
     bodies = unique_names((link.name for link in robot.links), "link", ("world",))
     root = ET.Element("mujoco", model=robot.name)
@@ -70,7 +70,7 @@ def servo_mjcf(model: ServoModel) -> str:
             armature=repr(float(servo.armature[i])),
             solimpfriction=_SOLIMP,
         )
-    ET.SubElement(parent, "site", name="tip", pos=numbers(tip[:3, 3]))
+    ET.SubElement(parent, "site", name="tip", pos=numbers(tip.pose[:3, 3]))
     actuators = ET.SubElement(root, "actuator")
     for name, kp in zip(joints, servo.kp, strict=True):
         ET.SubElement(actuators, "position", name=name, joint=name, kp=repr(float(kp)))

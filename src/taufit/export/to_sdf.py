@@ -28,7 +28,7 @@ def to_sdf(model: FittedModel) -> tuple[str, tuple[str, ...]]:
     reduced = sdf_model(model)
     robot = reduced.model.robot
     require_feasible(robot)
-    frames, tip = joint_frames(robot)
+    frames, (tip,) = joint_frames(robot)
     friction = friction_coefficients(reduced.model)
     parameters = SDF_TERMS.friction.parameters
     damping = next(k for k, parameter in enumerate(parameters) if parameter.power == 1)
@@ -67,7 +67,7 @@ def to_sdf(model: FittedModel) -> tuple[str, tuple[str, ...]]:
             _add(dynamics, "spring_stiffness", repr(float(friction[i, len(parameters) + k])))
         parent = links[i]
     mark = ET.SubElement(arm, "frame", name=tip_name, attached_to=parent)
-    _add(mark, "pose", _pose_text(tip))
+    _add(mark, "pose", _pose_text(tip.pose))
     ET.indent(root, " ")
     return '<?xml version="1.0"?>\n' + ET.tostring(root, encoding="unicode") + "\n", reduced.dropped
 

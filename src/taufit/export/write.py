@@ -30,8 +30,8 @@ EXPORTS: dict[str, ExportFormat] = {
     "casadi": ExportFormat(".casadi", write_casadi, predict=smooth_torque),
 }
 
-# Formats that hold trees and bound joints.
-_TREE_ENDINGS = (".json", ".c", ".fmu", ".ros2")
+# Formats for serial arms only.
+_SERIAL_ENDINGS = (".sdf", ".casadi")
 
 
 def export_model(
@@ -76,6 +76,6 @@ def write_export(
             raise TaufitError(f"format {format!r} is not known: use {', '.join(EXPORTS)}.")
         format = EXPORTS[format]
     require_fitted(model, "export")
-    if format.ending not in _TREE_ENDINGS:
+    if format.ending in _SERIAL_ENDINGS:
         model.robot.require_serial(f"export as {format.ending}")
     return format.write(model, Path(c_name(model) + format.ending if path is None else path))

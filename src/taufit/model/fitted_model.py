@@ -237,6 +237,8 @@ class FittedModel(NotebookDisplay):
         """
         from taufit.model.payload import Payload
 
+        if payload is None and self.payload is None:
+            return self
         last = self.robot.layout.link(-1)
         values = np.array(self.values)
         if self.bare_link is not None:

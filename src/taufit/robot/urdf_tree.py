@@ -69,9 +69,9 @@ def tree_from_urdf(
     else:
         recorded, mimic_joints = _match_names(recorded, joints, followers)
     names = {*recorded, *mimic_joints}
-    rest = _rest_positions(joints, names)
-    if any(rest.values()):
-        fixed_text, held_text = _hold_at_limits(text, rest)
+    held_positions = _rest_positions(joints, names)
+    if any(held_positions.values()):
+        fixed_text, held_text = _hold_at_limits(text, held_positions)
         return tree_from_urdf(fixed_text, recorded=recorded, base=base, source=source + held_text)
     order, parents, placements = _walk(joints, start, names)
     if not 1 <= len(order) <= MAX_JOINTS:
@@ -92,7 +92,7 @@ def tree_from_urdf(
         tip=tip_poses[0].pose if len(ends) == 1 else np.eye(4),
         lengths=lengths,
         length_slopes=slopes,
-        source=source + _rest_text(rest),
+        source=source + _rest_text(held_positions),
         urdf=text,
     )
     binding, offset = _binding([joint.name for joint in order], list(recorded), mimic_joints)
@@ -101,9 +101,9 @@ def tree_from_urdf(
     return validate_robot(robot)
 
 
-def _hold_at_limits(text: str, rest: Mapping[str, float]) -> tuple[str, str]:
+def _hold_at_limits(text: str, held_positions: Mapping[str, float]) -> tuple[str, str]:
     """URDF with joints fixed at positions that are not zero, and a text about them."""
-    positions = {name: x for name, x in rest.items() if x}
+    positions = {name: x for name, x in held_positions.items() if x}
     held_text = "".join(f"; {name} held at {x:g}" for name, x in positions.items())
     return hold_joints(text, positions), held_text
 
@@ -208,20 +208,22 @@ def _require_free(recorded: Sequence[str], followers: Mapping[str, Follower]) ->
 
 def _rest_positions(joints: Mapping[str, _Joint], names: set[str]) -> dict[str, float]:
     """Position of every moving joint that is held: zero, or the limit next to it."""
-    rest = {}
+    held_positions = {}
     for joint in joints.values():
         if joint.is_moving and joint.name not in names:
             single = joint.kind not in ("floating", "planar")
             lower, upper = _joint_limits(joint)[:2] if single else (0.0, 0.0)
-            rest[joint.name] = float(np.clip(0.0, lower, upper))
-    return rest
+            held_positions[joint.name] = float(np.clip(0.0, lower, upper))
+    return held_positions
 
 
-def _rest_text(rest: Mapping[str, float]) -> str:
-    if not rest:
+def _rest_text(held_positions: Mapping[str, float]) -> str:
+    if not held_positions:
         return ""
-    text = ", ".join(list(rest)[:_SHOWN_NAMES]) + (", ..." if len(rest) > _SHOWN_NAMES else "")
-    return f"; {len(rest)} joints held at zero: {text}"
+    text = ", ".join(list(held_positions)[:_SHOWN_NAMES]) + (
+        ", ..." if len(held_positions) > _SHOWN_NAMES else ""
+    )
+    return f"; {len(held_positions)} joints held at zero: {text}"
 
 
 def _walk(

@@ -51,8 +51,6 @@ _PLACEHOLDER = re.compile(r"[A-Z]{2,}|\.\.\.|.*\.\.\.")
 
 def export_file(robot: Robot) -> str:
     """Name of an export that can hold the robot."""
-    if robot.drives.friction_places is not None:
-        return "arm.json"
     return "arm.c" if robot.is_tree else "arm.urdf"
 
 

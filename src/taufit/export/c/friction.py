@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from taufit.export.c.friction_program import FrictionProgram, friction_program
-from taufit.export.c.smooth_friction import sum_expression
-from taufit.export.friction_parts import friction_coefficients
+from taufit.export.c.smooth_friction import input_lines, sum_expression
+from taufit.export.friction_parts import term_places
 from taufit.model.fitted_model import FittedModel
 from taufit.terms import DISSIPATIVE, DRAG, Term, has_memory
 
@@ -58,10 +58,10 @@ def friction_parts_function(model: FittedModel) -> str:
     entries = model.layout.drive_entries
     dissipative = np.array([entry.kind == DISSIPATIVE for entry in entries], float)
     drag = np.array([entry.parameter.group == DRAG for entry in entries], float)
-    coefficients = friction_coefficients(model)
+    joints = np.ones((model.robot.joints, 1))
     shares = {
-        "friction": coefficients * dissipative,
-        "compensated": coefficients * dissipative * (1.0 - 0.5 * drag),
+        "friction": joints * dissipative,
+        "compensated": joints * dissipative * (1.0 - 0.5 * drag),
     }
     text = _function(model, signature, model.term_sum, shares)
     if not has_memory(model.term_sum):
@@ -75,38 +75,34 @@ def _function(
     friction: Term,
     shares: Mapping[str, np.ndarray] | None = None,
 ) -> str:
-    coefficients = friction_coefficients(model)
-    coupling = model.robot.drives.coupling
-    outputs = {"tau": coefficients, **(shares or {})}
-    # v_m = C v and tau = C' tau_m, so a motor carries C^-T tau.
-    to_motors = np.linalg.inv(coupling).T
-    motors = {name: "motor" if name == "tau" else f"{name}_motor" for name in outputs}
-    lines = [signature, *(f"  double {motor}[N];" for motor in motors.values()),
-             "  (void)q, (void)v, (void)rigid, (void)temperature;"]  # fmt: skip
-    for i in range(model.robot.joints):
-        inputs = {
-            "velocity": sum_expression(coupling[i], "v"),
-            "position": sum_expression(coupling[i], "q"),
-            "load": sum_expression(to_motors[i], "rigid"),
-            "degrees": f"temperature ? temperature[{i}] : usual_temperature[{i}]",
+    outputs = {"tau": np.ones((model.robot.joints, 1)), **(shares or {})}
+    lines = [signature, "  (void)q, (void)v, (void)rigid, (void)temperature;"]
+    totals = {name: [f"offset[{i}]" if name == "tau" else "" for i in range(model.robot.joints)]
+              for name in outputs}  # fmt: skip
+    for place in term_places(model, friction):
+        arrays = {
+            name: place.label if name == "tau" else f"{name}_{place.label}" for name in outputs
         }
-        lines.append("  {")
-        for name, text in inputs.items():
-            lines += [f"    const double {name} = {text};", f"    (void){name};"]
-        program = friction_program(friction.of_joint(i), model.joint_shape[i])
-        used = [column for c, column in zip(coefficients[i], program.columns, strict=True) if c]
-        lines += [f"    {line}" for line in _statements(program, i, used)]
-        for name, factors in outputs.items():
-            pairs = zip(factors[i], program.columns, strict=True)
-            total = " + ".join(f"{float(c)!r} * {column}" for c, column in pairs if c) or "0.0"
-            lines.append(f"    {motors[name]}[{i}] = {total};")
-        lines.append("  }")
-    for name, motor in motors.items():
-        constant = "offset[{}] + " if name == "tau" else ""
-        lines += [
-            f"  {name}[{i}] = {constant.format(i)}{sum_expression(coupling[:, i], motor)};"
-            for i in range(len(coupling))
-        ]
+        lines += [f"  double {array}[N];" for array in arrays.values()]
+        for i in range(model.robot.joints):
+            lines += ["  {", *input_lines(place, i)]
+            program = friction_program(place.term.of_joint(i), place.shape[i])
+            pairs = zip(place.coefficients[i], program.columns, strict=True)
+            used = [column for c, column in pairs if c]
+            lines += [f"    {line}" for line in _statements(program, i, used)]
+            for name, share in outputs.items():
+                part = share if name == "tau" else share[:, place.columns]
+                factors = (place.coefficients * part)[i]
+                terms = zip(factors, program.columns, strict=True)
+                total = " + ".join(f"{float(c)!r} * {column}" for c, column in terms if c) or "0.0"
+                lines.append(f"    {arrays[name]}[{i}] = {total};")
+            lines.append("  }")
+        for name, array in arrays.items():
+            for i, sums in enumerate(totals[name]):
+                parts = [sums, sum_expression(place.reach[:, i], array)]
+                totals[name][i] = " + ".join(filter(None, parts))
+    lines += [f"  {name}[{i}] = {text or '0.0'};" for name, texts in totals.items()
+              for i, text in enumerate(texts)]  # fmt: skip
     if has_memory(friction):
         lines.append("  state->started = 1;")
     lines.append("}")

@@ -18,9 +18,8 @@ from taufit.export.c.friction_program import (
     require_compiled_inputs,
     select_statements,
 )
-from taufit.export.friction_parts import friction_coefficients
+from taufit.export.friction_parts import TermPlaces, term_places
 from taufit.model.fitted_model import FittedModel
-from taufit.terms import Term
 from taufit.terms.tracing import record
 
 # Speed over which friction changes its sign [rad/s or m/s]: a smaller value is closer to steady
@@ -105,67 +104,79 @@ class SlopeStatements:
 def smooth_friction_function(model: FittedModel) -> str:
     """C function `smooth_friction` with optional derivatives by q, v and load at the joints."""
     joints = model.robot.joints
-    coefficients = friction_coefficients(model)
-    coupling = model.robot.drives.coupling
-    to_motors = np.linalg.inv(coupling).T
     lines = [
         "static void smooth_friction(const double *q, const double *v, const double *rigid,",
         "                            const double *temperature, double *tau, double *by_q,",
         "                            double *by_v, double *by_load) {",
-        "  double motor[N], slope[3][N];",
         "  (void)q, (void)v, (void)rigid, (void)temperature;",
     ]
-    friction = model.term_sum.steady_state()
-    for i in range(joints):
-        lines += _joint_lines(friction.of_joint(i), model.joint_shape[i], coefficients[i], i,
-                              coupling[i], to_motors[i])  # fmt: skip
-    lines += [
-        f"  tau[{i}] = offset[{i}] + {sum_expression(coupling[:, i], 'motor')};"
-        for i in range(joints)
-    ]
-    lines += ["  if (!by_q) return;"]
-    for name, k, right in (("by_v", 0, coupling), ("by_q", 1, coupling), ("by_load", 2, to_motors)):
+    totals = [f"offset[{i}]" for i in range(joints)]
+    slopes = {name: [""] * joints**2 for name in ("by_v", "by_q", "by_load")}
+    for place in term_places(model, model.term_sum.steady_state()):
+        lines.append(f"  double {place.label}[N], {place.label}_slope[3][N];")
         for i in range(joints):
-            for j in range(joints):
-                weights = coupling[:, i] * right[:, j]
-                text = sum_expression(weights, f"slope[{k}]") or "0.0"
-                lines.append(f"  {name}[{joints * i + j}] = {text};")
+            lines += _joint_lines(place, i)
+        right_factors = {"by_v": place.reach, "by_q": place.reach}
+        if place.label == "motor":
+            right_factors["by_load"] = np.linalg.inv(place.reach).T
+        for i in range(joints):
+            totals[i] = _sum_text(totals[i], sum_expression(place.reach[:, i], place.label))
+            for k, (name, right) in enumerate(right_factors.items()):
+                for j in range(joints):
+                    weights = place.reach[:, i] * right[:, j]
+                    text = sum_expression(weights, f"{place.label}_slope[{k}]")
+                    slopes[name][joints * i + j] = _sum_text(slopes[name][joints * i + j], text)
+    lines += [f"  tau[{i}] = {text};" for i, text in enumerate(totals)]
+    lines += ["  if (!by_q) return;"]
+    lines += [f"  {name}[{k}] = {text or '0.0'};" for name, texts in slopes.items()
+              for k, text in enumerate(texts)]  # fmt: skip
     return "\n".join([*lines, "}"])
 
 
-def _joint_lines(
-    friction: Term,
-    shape: np.ndarray,
-    coefficients: np.ndarray,
-    joint: int,
-    coupling: np.ndarray,
-    to_motor: np.ndarray,
-) -> list[str]:
+def _sum_text(*texts: str) -> str:
+    return " + ".join(filter(None, texts))
+
+
+def input_lines(place: TermPlaces, joint: int) -> list[str]:
+    """C statements of the inputs of one joint's terms.
+
+    Motors move by v_m = C v with tau = C' tau_m, so they carry C^-T tau; other places carry no
+    load.
+    """
+    at_motors = place.label == "motor"
+    load = sum_expression(np.linalg.inv(place.reach).T[joint], "rigid") if at_motors else "0.0"
+    temperature = f"temperature ? temperature[{joint}] : usual_temperature[{joint}]"
+    inputs = {
+        "velocity": sum_expression(place.reach[joint], "v") or "0.0",
+        "position": sum_expression(place.reach[joint], "q") or "0.0",
+        "load": load,
+        "degrees": temperature,
+    }
+    lines = [f"    const double {name} = {text};" for name, text in inputs.items()]
+    return [*lines, "    (void)velocity, (void)position, (void)load, (void)degrees;"]
+
+
+def _joint_lines(place: TermPlaces, joint: int) -> list[str]:
+    friction = place.term.of_joint(joint)
     require_compiled_inputs(friction)
     body = SlopeStatements()
     inputs = [
         TracedValue(name, tuple("1.0" if name == x else None for x in DIRECTIONS))
         for name in INPUTS
     ]
-    step = record(friction, shape, body, inputs, no_memory)
+    step = record(friction, place.shape[joint], body, inputs, no_memory)
     total = body.constant(0.0)
-    for coefficient, column in zip(coefficients, step.columns, strict=True):
+    for coefficient, column in zip(place.coefficients[joint], step.columns, strict=True):
         if coefficient != 0.0:
             term = body.apply("multiply", column, body.constant(float(coefficient)))
             total = body.apply("add", total, term)
-    lines = [
-        "  {",
-        f"    const double velocity = {sum_expression(coupling, 'v')};",
-        f"    const double position = {sum_expression(coupling, 'q')};",
-        f"    const double load = {sum_expression(to_motor, 'rigid')};",
-        f"    const double degrees = temperature ? temperature[{joint}] : "
-        f"usual_temperature[{joint}];",
-        "    (void)velocity, (void)position, (void)load, (void)degrees;",
-    ]
     values = [total.name, *(slope for slope in total.slopes if slope is not None)]
+    lines = ["  {", *input_lines(place, joint)]
     lines += [f"    {line}" for line in select_statements(body.lines, values)]
-    lines.append(f"    motor[{joint}] = {total.name};")
-    lines += [f"    slope[{k}][{joint}] = {total.slopes[k] or '0.0'};" for k in range(3)]
+    lines.append(f"    {place.label}[{joint}] = {total.name};")
+    lines += [
+        f"    {place.label}_slope[{k}][{joint}] = {total.slopes[k] or '0.0'};" for k in range(3)
+    ]
     return [*lines, "  }"]
 
 
@@ -203,24 +214,24 @@ def smoothing_difference(
     temperature: np.ndarray | None = None,
 ) -> np.ndarray:
     """Smooth less steady friction at the joints, n x j [N m]."""
-    coupling = model.robot.drives.coupling
     rigid = model.columns.links(position, velocity, acceleration) @ model.values[model.layout.links]
-    coefficients = friction_coefficients(model)
-    friction = model.term_sum.steady_state()
-    motor_velocity, motor_position = velocity @ coupling.T, position @ coupling.T
-    load = rigid @ np.linalg.inv(coupling)
     warm = np.broadcast_to(model.typical_temperature, velocity.shape)
     warm = warm if temperature is None else temperature
     out = np.zeros_like(velocity)
-    for i in range(model.robot.joints):
-        values = [motor_velocity[:, i], motor_position[:, i], load[:, i], warm[:, i]]
-        for smooth in (True, False):
-            recorder = ArrayRecorder(smooth)
-            step = record(friction.of_joint(i), model.joint_shape[i], recorder,
-                          [*values, np.zeros(len(velocity))], no_memory)  # fmt: skip
-            total = sum(c * column for c, column in zip(coefficients[i], step.columns, strict=True))
-            out[:, i] += total if smooth else -total
-    return out @ coupling
+    for place in term_places(model, model.term_sum.steady_state()):
+        at_motors = place.label == "motor"
+        load = rigid @ np.linalg.inv(place.reach) if at_motors else np.zeros_like(rigid)
+        motion = [velocity @ place.reach.T, position @ place.reach.T, load, warm]
+        for i in range(model.robot.joints):
+            values = [values[:, i] for values in motion]
+            for smooth in (True, False):
+                recorder = ArrayRecorder(smooth)
+                step = record(place.term.of_joint(i), place.shape[i], recorder,
+                              [*values, np.zeros(len(velocity))], no_memory)  # fmt: skip
+                pairs = zip(place.coefficients[i], step.columns, strict=True)
+                total = np.asarray(sum(c * column for c, column in pairs))
+                out += (total if smooth else -total)[:, None] * place.reach[i]
+    return out
 
 
 class ArrayRecorder:
