@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from taufit.diagnosis.joint_delay import estimate_joint_delays
 from taufit.diagnosis.torque_delay import delay_finding, estimate_torque_delay
 from taufit.recording import read_recording
 from taufit.signals import condition
+from taufit.sim import Twin, random_fourier
 from taufit.workflow.fit_request import FitRequest
 from taufit.workflow.training_data import training_data
 
@@ -61,3 +63,19 @@ def test_a_joint_with_a_delay_of_its_own_is_found_and_no_other():
     assert "ms at wrist_2_joint" in head.reason
     delays = estimate_joint_delays(robot, condition(recording, cutoff_hz=5.0))
     assert not delays.differences.any()
+
+
+def test_a_tree_is_told_of_joints_with_a_delay_of_their_own():
+    robot = taufit.read_robot(Path(__file__).parents[2] / "examples" / "arms" / "palletiser.yaml")
+    recording = Twin.typical(robot).run(random_fourier(robot, seed=3), seed=3).recording
+    assert not _delay_findings(robot, recording)
+    signal = np.array(recording.signal)
+    signal[:, 1] = delayed(recording, 0.05).signal[:, 1]
+    (finding,) = _delay_findings(robot, replace(recording, signal=signal))
+    assert "at lower" in finding.message
+    assert finding.remedy.options == ("--delay-s", "auto")
+
+
+def _delay_findings(robot, recording):
+    found = training_data(FitRequest(), robot, [recording]).findings
+    return [finding for finding in found if finding.kind == "delay"]

@@ -13,6 +13,8 @@ import numpy as np
 from scipy.linalg import qr
 
 from taufit.core.arrays import Array, Float, Int
+from taufit.recording.finding import Finding
+from taufit.recording.map.remedy import Remedy
 from taufit.robot import Robot
 from taufit.signals.samples import Samples
 
@@ -63,6 +65,14 @@ class JointDelays:
             for j in np.flatnonzero(self.differences)
         ]
         return "torque has a further delay of " + ", ".join(parts) if parts else ""
+
+    def findings(self, robot: Robot) -> list[Finding]:
+        """Finding on joints whose torque lags more than that of the others."""
+        reason = self.reason(robot)
+        if not reason:
+            return []
+        remedy = Remedy(("--delay-s", "auto"))
+        return [Finding("delay", "warning", f"{reason}. Fit with --delay-s auto", remedy=remedy)]
 
 
 def estimate_joint_delays(robot: Robot, samples: Samples) -> JointDelays:

@@ -149,6 +149,10 @@ def _condition_in_memory(
     samples = condition(ordered, cutoff_hz=cutoff, delay_s=delay)
     samples = replace(samples, reason="; ".join(filter(None, (samples.reason, reason))))
     findings += [] if slow_finding is None else [slow_finding]
+    if robot.is_tree and choices.delay_s == 0.0 and not choices.unsigned:
+        # Cables and long linkages: torque may lag joint by joint, which friction would take up.
+        undelayed = smooth(samples, JOINT_CUTOFF_HZ)
+        findings += estimate_joint_delays(_with_gains(robot, undelayed), undelayed).findings(robot)
     data = TrainingData(_with_gains(robot, samples), SamplesInMemory(samples), heads)
     return replace(data, findings=tuple(findings))
 
