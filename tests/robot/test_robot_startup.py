@@ -63,7 +63,7 @@ def test_inspect_lists_and_shows(capsys):
         main(["inspect"])
     listing = capsys.readouterr().out
     assert not stop.value.code
-    assert all(name in listing for name in bundled_robots())
+    assert all(name in listing for name in bundled_robots(trees=True))
 
     with pytest.raises(SystemExit) as stop:
         main(["inspect", "panda", "--friction", "linear"])
@@ -75,7 +75,7 @@ def test_inspect_lists_and_shows(capsys):
     with pytest.raises(SystemExit) as stop:
         main(["inspect", "--json"])
     assert {row["name"] for row in json.loads(capsys.readouterr().out)["robots"]} == set(
-        bundled_robots()
+        bundled_robots(trees=True)
     )
 
 

@@ -71,7 +71,7 @@ def candidates(words: list[str]) -> list[str]:
     if len(before) == 1 and before[0] in _ROBOT_COMMANDS:
         from taufit.robot import bundled_robots
 
-        return [name for name in bundled_robots() if name.startswith(current)]
+        return [name for name in bundled_robots(trees=True) if name.startswith(current)]
     return []
 
 

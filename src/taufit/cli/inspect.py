@@ -71,7 +71,7 @@ def command(
 def _list_robots(as_json: bool) -> None:
     from taufit.robot import bundled_robots, read_robot
 
-    robots = [read_robot(name) for name in bundled_robots()]
+    robots = [read_robot(name) for name in bundled_robots(trees=True)]
     if as_json:
         print_json(
             {

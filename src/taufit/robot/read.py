@@ -17,18 +17,29 @@ from taufit.robot.robot import Robot
 _MAX_FILE_BYTES = 32_000_000
 
 
-def bundled_robots() -> tuple[str, ...]:
-    """Names of the bundled robots.
+def bundled_robots(*, trees: bool = False) -> tuple[str, ...]:
+    """Names of the bundled serial robots.
+
+    Args:
+        trees: Whether to add robots with branches or bound joints.
 
     Example:
         >>> import taufit
         >>> "ur10e" in taufit.bundled_robots()
         True
     """
-    folder = files("taufit.robot") / "bundled"
-    return tuple(
-        sorted(entry.name[:-5] for entry in folder.iterdir() if entry.name.endswith(".yaml"))
-    )
+    return tuple(sorted(name for name, folder in _bundle_folders().items() if trees or not folder))
+
+
+def _bundle_folders() -> dict[str, tuple[str, ...]]:
+    """Folder of every bundled robot: empty for serial robots."""
+    bundled = files("taufit.robot") / "bundled"
+    return {
+        entry.name[:-5]: folder
+        for folder in ((), ("trees",))
+        for entry in bundled.joinpath(*folder).iterdir()
+        if entry.name.endswith(".yaml")
+    }
 
 
 def read_robot(
@@ -44,7 +55,7 @@ def read_robot(
     """Read a robot from a bundled name, a .urdf, a .xacro, an MJCF .xml or a .yaml.
 
     Args:
-        path_or_name: File, or one of `bundled_robots()`.
+        path_or_name: File, or one of `bundled_robots(trees=True)`.
         base: First link of the chain (URDF and xacro).
         tip: Last link of the chain (URDF and xacro); several for a tree, separated by commas.
         mounting: "ground", "ceiling", "wall", "ROLL,PITCH,YAW" in degrees, or three angles in
@@ -110,7 +121,7 @@ def _read_description(
     else:
         raise RobotError(
             f"{name}: a robot is read from .urdf, .xacro, .xml (MJCF) or .yaml, not from {suffix}. "
-            f"Bundled are {', '.join(bundled_robots())}."
+            f"Bundled are {', '.join(bundled_robots(trees=True))}."
         )
     if base is not None or tip is not None or held or joints:
         raise RobotError(
@@ -122,9 +133,10 @@ def _read_description(
 
 
 def _text_of_bundle(name: str) -> str:
-    bundled = bundled_robots()
+    bundled = bundled_robots(trees=True)
     if name.lower() in bundled:
-        return (files("taufit.robot") / "bundled" / f"{name.lower()}.yaml").read_text("utf-8")
+        place = (*_bundle_folders()[name.lower()], f"{name.lower()}.yaml")
+        return (files("taufit.robot") / "bundled").joinpath(*place).read_text("utf-8")
     similar = difflib.get_close_matches(name.lower(), bundled, n=1)
     hint = f" Did you mean {similar[0]!r}?" if similar else ""
     raise RobotError(

@@ -38,7 +38,7 @@ def require_argument_order(values: Mapping[str, Any]) -> None:
 def _is_robot(word: str) -> bool:
     from taufit.robot import bundled_robots
 
-    return word in bundled_robots() or ending(word) in ROBOT_ENDINGS
+    return word in bundled_robots(trees=True) or ending(word) in ROBOT_ENDINGS
 
 
 def _is_model(word: str) -> bool:
