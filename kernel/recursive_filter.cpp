@@ -66,57 +66,74 @@ constexpr size_t SIDE = 8;
 #define TAUFIT_CLONES
 #endif
 
-// One section along time over SIDE columns in place, from its state in a constant input.
+// A pair of sections along time over SIDE columns in place, each from its state in a constant input:
+// the second works on a sample while the first works on the next.
 TAUFIT_CLONES
-void section_along(const double *k, const double *rest, const double *first, double *at,
-                   ptrdiff_t step, size_t rows) {
+void sections_along(const double *k, const double *rest, const double *first, double *at,
+                    ptrdiff_t step, size_t rows) {
   const double b0 = k[0], b1 = k[1], b2 = k[2], a1 = k[4], a2 = k[5];
-  double s0[SIDE], s1[SIDE];
+  const double d0 = k[6], d1 = k[7], d2 = k[8], c1 = k[10], c2 = k[11];
+  double s0[SIDE], s1[SIDE], r0[SIDE], r1[SIDE];
   for (size_t c = 0; c < SIDE; c++) {
     s0[c] = rest[0] * first[c];
     s1[c] = rest[1] * first[c];
+    r0[c] = rest[2] * first[c];
+    r1[c] = rest[3] * first[c];
   }
   for (size_t t = 0; t < rows; t++, at += step)
     for (size_t c = 0; c < SIDE; c++) {
-      const double x = at[c], y = b0 * x + s0[c];
+      const double x = at[c], y = b0 * x + s0[c], z = d0 * y + r0[c];
       s0[c] = b1 * x - a1 * y + s1[c];
       s1[c] = b2 * x - a2 * y;
-      at[c] = y;
+      r0[c] = d1 * y - c1 * z + r1[c];
+      r1[c] = d2 * y - c2 * z;
+      at[c] = z;
     }
 }
 
-// Forwards and backwards through second-order sections, along the first axis; beyond both ends the
-// signal goes on for `pad` samples as its point reflection.
-void zero_phase(Rows x, Rows sections, Rows rest, size_t pad, Writable out) {
-  const size_t n = x.shape(0), c = x.shape(1), count = sections.shape(0);
-  if (sections.shape(1) != 6 || rest.shape(0) != count || rest.shape(1) != 2 ||
-      out.shape(0) != n || out.shape(1) != c || n < 2 || pad >= n)
+using Signals = nb::ndarray<const double, nb::ndim<3>, nb::device::cpu>;
+using WritableSignals = nb::ndarray<double, nb::ndim<3>, nb::device::cpu>;
+
+// Forwards and backwards through pairs of second-order sections, along the first axis; beyond both
+// ends the signal goes on for `pad` samples as its point reflection.
+void zero_phase(Signals x, Rows sections, Rows rest, size_t pad, WritableSignals out) {
+  const size_t n = x.shape(0), inner = x.shape(2), c = x.shape(1) * inner;
+  const size_t count = sections.shape(0);
+  if (sections.shape(1) != 6 || rest.shape(0) != count || rest.shape(1) != 2 || count % 2 ||
+      out.shape(0) != n || out.shape(1) != x.shape(1) || out.shape(2) != inner || n < 2 || pad >= n)
     throw std::invalid_argument("zero_phase: shapes of signal, sections and result do not agree");
   nb::gil_scoped_release release;
-  const size_t longer = n + 2 * pad;
+  const ptrdiff_t reading = x.stride(0), writing = out.stride(0);
+  const ptrdiff_t size = static_cast<ptrdiff_t>(n), margin = static_cast<ptrdiff_t>(pad);
   const ptrdiff_t step = static_cast<ptrdiff_t>(SIDE);
-  std::vector<double> work(longer * SIDE, 0.0);
+  std::vector<double> work((n + 2 * pad) * SIDE, 0.0);
   double first[SIDE];
   for (size_t from = 0; from < c; from += SIDE) {
     const size_t width = c - from < SIDE ? c - from : SIDE;
-    const double *in = x.data() + from, *last = in + (n - 1) * c;
-    for (size_t i = 0; i < pad; i++)
-      for (size_t k = 0; k < width; k++) {
-        work[i * SIDE + k] = 2.0 * in[k] - in[(pad - i) * c + k];
-        work[(pad + n + i) * SIDE + k] = 2.0 * last[k] - *(last + k - (i + 1) * c);
-      }
-    for (size_t i = 0; i < n; i++)
-      for (size_t k = 0; k < width; k++) work[(pad + i) * SIDE + k] = in[i * c + k];
-    double *begin = work.data(), *end = begin + (longer - 1) * SIDE;
+    double *to[SIDE];
+    for (size_t k = 0; k < width; k++) {
+      const ptrdiff_t i = static_cast<ptrdiff_t>((from + k) / inner);
+      const ptrdiff_t j = static_cast<ptrdiff_t>((from + k) % inner);
+      const double *in = x.data() + i * x.stride(1) + j * x.stride(2);
+      const double twice_last = 2.0 * in[(size - 1) * reading];
+      double *at = work.data() + k;
+      for (ptrdiff_t t = margin; t > 0; t--, at += step) *at = 2.0 * in[0] - in[t * reading];
+      for (ptrdiff_t t = 0; t < size; t++, at += step) *at = in[t * reading];
+      for (ptrdiff_t t = size - 2; t >= size - 1 - margin; t--, at += step)
+        *at = twice_last - in[t * reading];
+      to[k] = out.data() + i * out.stride(1) + j * out.stride(2);
+    }
+    double *begin = work.data(), *end = begin + (n + 2 * pad - 1) * SIDE;
     std::memcpy(first, begin, sizeof first);
-    for (size_t s = 0; s < count; s++)
-      section_along(sections.data() + 6 * s, rest.data() + 2 * s, first, begin, step, longer);
+    for (size_t s = 0; s < count; s += 2)
+      sections_along(sections.data() + 6 * s, rest.data() + 2 * s, first, begin, step, n + 2 * pad);
     std::memcpy(first, end, sizeof first);
-    for (size_t s = 0; s < count; s++)
-      section_along(sections.data() + 6 * s, rest.data() + 2 * s, first, end, -step, pad + n);
-    double *to = out.data() + from;
-    for (size_t i = 0; i < n; i++)
-      for (size_t k = 0; k < width; k++) to[i * c + k] = work[(pad + i) * SIDE + k];
+    for (size_t s = 0; s < count; s += 2)
+      sections_along(sections.data() + 6 * s, rest.data() + 2 * s, first, end, -step, pad + n);
+    for (size_t k = 0; k < width; k++) {
+      const double *at = work.data() + pad * SIDE + k;
+      for (ptrdiff_t t = 0; t < size; t++, at += step) to[k][t * writing] = *at;
+    }
   }
 }
 

@@ -25,19 +25,22 @@ bool read_number(const char *p, const char *end, double *value) {
   return error == std::errc() && stop == end;
 }
 
-// Rows read, without empty lines; -1 at the first cell or line that is not as expected.
-int64_t read_numbers(nb::bytes text, int delimiter, Flags is_text, Rows out) {
+// Rows read from an offset on, without empty lines; -1 at the first cell or line that is not as
+// expected.
+int64_t read_numbers(nb::bytes text, int delimiter, Flags is_text, Rows out, size_t first) {
   const size_t columns = out.shape(1), capacity = out.shape(0);
   if (is_text.shape(0) != columns || columns == 0) throw std::invalid_argument("flag per column");
-  const char *p = text.c_str(), *const end = p + text.size();
+  if (first > text.size()) throw std::invalid_argument("offset beyond the text");
+  const char *p = text.c_str() + first, *const end = text.c_str() + text.size();
   size_t row = 0;
   while (p < end) {
-    if (*p == '\n') {
+    if (*p == '\n' || (*p == '\r' && p + 1 < end && p[1] == '\n')) {
       p++;
       continue;
     }
     const char *const newline = static_cast<const char *>(std::memchr(p, '\n', end - p));
-    const char *const stop = newline ? newline : end;
+    const char *const line_end = newline ? newline : end;
+    const char *const stop = newline && newline > p && newline[-1] == '\r' ? newline - 1 : line_end;
     if (row >= capacity) return -1;
     double *const to = out.data() + row * columns;
     for (size_t c = 0; c < columns; c++) {
@@ -48,7 +51,7 @@ int64_t read_numbers(nb::bytes text, int delimiter, Flags is_text, Rows out) {
         to[c] = std::numeric_limits<double>::quiet_NaN();
       else if (!read_number(p, cell, to + c))
         return -1;
-      p = mark ? mark + 1 : stop;
+      p = mark ? mark + 1 : line_end;
     }
     row++;
   }
@@ -59,5 +62,5 @@ int64_t read_numbers(nb::bytes text, int delimiter, Flags is_text, Rows out) {
 
 void bind_text_table(nb::module_ &m) {
   m.def("read_numbers", &read_numbers, nb::arg("text"), nb::arg("delimiter"), nb::arg("is_text"),
-        nb::arg("out").noconvert());
+        nb::arg("out").noconvert(), nb::arg("first") = 0);
 }

@@ -176,7 +176,7 @@ class _CarriedDrift:
         self, fitted: FittedModel, samples: Samples, path: Path, *, is_plotted: bool
     ) -> TrackedRun:
         """Track the friction of one recording, from the end of the one before."""
-        from taufit.core.compute.cache.store import content_hash
+        from taufit.core.compute.cache.content import content_hash
         from taufit.health.tracker import interval_coverage, score_tracking, track
         from taufit.model.predict import predicted_torque
         from taufit.recording.finding import Finding

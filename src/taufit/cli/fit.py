@@ -222,7 +222,7 @@ def _provenance(
     cache: Cache | None, **inputs: Path | Sequence[Path] | str | float | None
 ) -> dict[str, Any]:
     """Every input file with its hash."""
-    from taufit.core.compute.cache.store import content_hash
+    from taufit.core.compute.cache.content import content_hash
 
     def describe(source: Path | Sequence[Path] | str | float | None) -> Any:
         if isinstance(source, Path):

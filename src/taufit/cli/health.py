@@ -179,7 +179,7 @@ def _read_runs(
     model: FittedModel, files: list[Path], source: RecordingOptions, description: str
 ) -> tuple[list[tuple[str, Samples]], list[str], list[str]]:
     """Read every run of every file, conditioned like the model's training data."""
-    from taufit.core.compute.cache.store import content_hash
+    from taufit.core.compute.cache.content import content_hash
     from taufit.temperature.temperature_slopes import repair_temperature
     from taufit.validation import range_findings
     from taufit.workflow import condition_for_model

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -24,6 +25,7 @@ from taufit.terms import (
     State,
     Term,
     TermInput,
+    TermSum,
     has_memory,
     level_columns,
     terms_in,
@@ -32,6 +34,7 @@ from taufit.terms import (
 if TYPE_CHECKING:
     from taufit.model.torque_model import TorqueModel
     from taufit.signals.samples import Samples
+    from taufit.signals.storage.column_cache import ColumnCache
 
 
 def steady_drive_columns(model: TorqueModel, speed: Float[Array, " j"]) -> Float[Array, "j k"]:
@@ -77,8 +80,12 @@ class RegressorColumns:
         self.model = model
         self.term = model.term_sum
         self.shape = model.joint_shape if shape is None else np.asarray(shape)
-        self.layout: ParameterLayout = model.layout
         self.joints = model.robot.joints
+
+    @cached_property
+    def layout(self) -> ParameterLayout:
+        """Layout of theta."""
+        return self.model.layout
 
     @cached_property
     def coupling(self) -> Float[Array, "j j"] | None:
@@ -143,8 +150,7 @@ class RegressorColumns:
         self, state: tuple[State, ...], inputs: TermInput
     ) -> tuple[Float[Array, "n j k"], tuple[State, ...]]:
         """`advance` on the inputs that terms read."""
-        motor_inputs = inputs if self.coupling is None else inputs.at_motors(self.coupling)
-        out, after = self._advance_motors(state, motor_inputs)
+        out, after = self._advance_motors(state, self._motor_inputs(inputs))
         for term, reach, columns, shapes in self.placed_terms:
             place_inputs = inputs.at_places(reach)
             for k in range(self.joints):
@@ -161,7 +167,9 @@ class RegressorColumns:
             values, last = term.advance(state[k], inputs.joint(k), self.shape[k])
             columns.append(values)
             after.append(last)
-        return np.stack(columns, 1), tuple(after)
+        # Each column contiguous, in the order of the filter and of the triangles.
+        stacked = np.stack([values.T for values in columns], 1)
+        return stacked.transpose(2, 1, 0), tuple(after)
 
     def drive_columns(self, inputs: TermInput) -> Float[Array, "n j k"]:
         """Drive columns of one complete run: `advance` from `start`."""
@@ -196,20 +204,46 @@ class RegressorColumns:
         if not filtered:
             return self._unfiltered_columns(samples, inputs)
         cache = samples.valid_column_cache
-        proportional = self.term.by_load
-        if cache is None or self.term.shapes or proportional is None:
+        if cache is None or self.term.shapes or self.term.by_load is None:
             return self._lowpass_columns(samples, self._unfiltered_columns(samples, inputs))
-        columns = cache.get(
-            self._cache_key(samples), lambda: self._cacheable_columns(samples, inputs, proportional)
-        )
-        if not proportional:
-            return columns.transpose(2, 1, 0)
-        out = np.array(columns)
-        at_motors = inputs if self.coupling is None else inputs.at_motors(self.coupling)
-        load_magnitude = np.abs(at_motors.load).T
-        for k in proportional:
-            out[k] = lowpass(samples, (load_magnitude * columns[k]).T).T
+        if len(self._by_term) == 1 and not self.term.by_load:
+            return self._cached_columns(samples, inputs, cache).transpose(2, 1, 0)
+        out = np.empty((len(self.term.parameters), self.joints, len(samples)))
+        offset = 0
+        for columns in self._by_term:
+            block = out[offset : offset + len(columns.term.parameters)]
+            block[:] = columns._cached_columns(samples, inputs, cache)
+            for k in columns.term.by_load or ():
+                load_magnitude = np.abs(self._motor_inputs(inputs).load).T
+                block[k] = lowpass(samples, (load_magnitude * block[k]).T).T
+            offset += len(block)
         return out.transpose(2, 1, 0)
+
+    @cached_property
+    def _by_term(self) -> tuple[RegressorColumns, ...]:
+        """Columns of each term alone."""
+        if not isinstance(self.term, TermSum):
+            return (self,)
+        model = replace(self.model, friction=None, shape=None)
+        return tuple(replace(model, terms=(term,)).columns for term in self.term.terms)
+
+    def _motor_inputs(self, inputs: TermInput) -> TermInput:
+        return inputs if self.coupling is None else inputs.at_motors(self.coupling)
+
+    def _cached_columns(
+        self, samples: Samples, inputs: TermInput, cache: ColumnCache
+    ) -> Float[Array, "k j n"]:
+        """Columns of one term from the cache; those proportional to load unfiltered at unit load.
+
+        A term that holds no position at the edge of its range has the columns of the unbounded one.
+        """
+        columns = self
+        unbounded = self.term.unbounded()
+        if unbounded != self.term and self.term.contains(self._motor_inputs(inputs).position):
+            columns = replace(self.model, friction=None, terms=(unbounded,)).columns
+        return cache.get(
+            columns._cache_key(samples), lambda: columns._cacheable_columns(samples, inputs)
+        )
 
     def _unfiltered_columns(self, samples: Samples, inputs: TermInput) -> Float[Array, "n j k"]:
         """Columns before the low-pass."""
@@ -221,22 +255,17 @@ class RegressorColumns:
         ]
         return runs[0] if len(runs) == 1 else np.concatenate(runs)
 
-    def _cacheable_columns(
-        self, samples: Samples, inputs: TermInput, proportional: tuple[int, ...]
-    ) -> Float[Array, "k j n"]:
-        """Columns for the cache: low-passed; those proportional to load unfiltered at unit load.
-
-        Each is contiguous.
-        """
+    def _cacheable_columns(self, samples: Samples, inputs: TermInput) -> Float[Array, "k j n"]:
+        """Columns for the cache, each contiguous."""
+        proportional = list(self.term.by_load or ())
         if proportional:
             # Unit load at the motors, also where these are coupled.
-            ones = np.ones_like(inputs.load)
-            inputs = inputs.replace(load=ones if self.coupling is None else ones @ self.coupling)
+            load = np.ones_like(inputs.load)
+            inputs = inputs.replace(load=load if self.coupling is None else load @ self.coupling)
         unfiltered = self._unfiltered_columns(samples, inputs)
-        out = np.array(self._lowpass_columns(samples, unfiltered).transpose(2, 1, 0), order="C")
-        for k in proportional:
-            out[k] = unfiltered[:, :, k].T
-        return out
+        out = self._lowpass_columns(samples, unfiltered)
+        out[..., proportional] = unfiltered[..., proportional]
+        return np.ascontiguousarray(out.transpose(2, 1, 0))
 
     def _cache_key(self, samples: Samples) -> str:
         """Key of cached columns: all that they depend on besides position and velocity."""

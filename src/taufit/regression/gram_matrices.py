@@ -1,11 +1,12 @@
 """Normal equations W'W of each joint, summed by the kernel, where they lose no digits that matter.
 
-They square the condition of W. A tile of samples enters them if all rows so far have the rank that
-the columns have with any motion, and a condition that leaves enough digits; else it needs QR.
+They square the condition of W. Tiles of samples enter them if all rows so far have the rank that
+the columns have with any motion, and a condition that leaves enough digits; else they need QR.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -19,7 +20,7 @@ from taufit.regression.information import triangularise
 
 # Length of what other columns leave of a column of length one that depends on them: in W, in W'W.
 _DEPENDENT, _DEPENDENT_SQUARED = 1e-9, 1e-13
-_MOST_TILES = 16  # by QR before normal equations are tried again
+_MOST_CALLS = 2  # by QR before normal equations are tried again
 
 
 class GramMatrices:
@@ -34,11 +35,11 @@ class GramMatrices:
         self._offsets = offsets
         self._ranks = _column_ranks(model, tuple(offsets.selected.tolist()))
         self._numbering = _number_columns(offsets)
-        # Tiles to go before normal equations are tried again, and how many the next time.
+        # Calls to go before normal equations are tried again, and how many the next time.
         self._pause, self._next_pause = 0, 1
 
-    def add(self, part: Batch, largest_condition: float) -> list[int]:
-        """Add a tile; return the joints that need QR for it.
+    def add(self, tiles: Sequence[Batch], largest_condition: float) -> list[int]:
+        """Add some tiles; return the joints that need QR for them.
 
         The sum of all rows decides: slow motion is no loss once there was fast motion.
         """
@@ -47,14 +48,15 @@ class GramMatrices:
             self._pause -= 1
             return list(range(len(offsets.stacks)))
         _, term_rows, widths = self._numbering
-        terms = np.empty((len(term_rows), len(part)))
-        rows = iter(terms)
-        offsets.write_terms(
-            part, [[next(rows) for _ in range(len(t) + 1)] for t in offsets.term_columns]
-        )
         sums = np.zeros(int((widths**2).sum()))
-        motion = (part.position, part.velocity, part.acceleration)
-        offsets.engine.add_grams(*motion, part.weights, terms, self._numbering, sums)
+        for tile in tiles:
+            terms = np.empty((len(term_rows), len(tile)))
+            rows = iter(terms)
+            offsets.write_terms(
+                tile, [[next(rows) for _ in range(len(t) + 1)] for t in offsets.term_columns]
+            )
+            motion = (tile.position, tile.velocity, tile.acceleration)
+            offsets.engine.add_grams(*motion, tile.weights, terms, self._numbering, sums)
         qr_joints, start = [], 0
         for i, (stack, width) in enumerate(zip(offsets.stacks, widths.tolist(), strict=True)):
             c = len(stack)
@@ -68,8 +70,8 @@ class GramMatrices:
             else:
                 self.grams[i] = total
                 stack[:, :c] = 0.0
-        if qr_joints:
-            self._pause, self._next_pause = self._next_pause, min(2 * self._next_pause, _MOST_TILES)
+        if 2 * len(qr_joints) > len(offsets.stacks):
+            self._pause, self._next_pause = self._next_pause, min(2 * self._next_pause, _MOST_CALLS)
         return qr_joints
 
     def move_to_factors(self) -> None:

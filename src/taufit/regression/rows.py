@@ -27,6 +27,8 @@ from taufit.signals.samples import Samples
 from taufit.terms import MOTION, needs, terms_in
 
 BLOCK = 4096
+# Samples from which normal equations are worth the test of what columns they can tell apart.
+_NORMAL_EQUATIONS_FROM = 4096
 
 # Gear torque for load-dependent friction: none, the measured torque, or the rigid-body torque of
 # these parameters.
@@ -281,7 +283,12 @@ class SampleRows(RegressionRows):
             whitening,
             self.friction[rows],
         )
-        parts = accumulate_by_joint(self.model, batch, columns=columns[included])
+        parts = accumulate_by_joint(
+            self.model,
+            batch,
+            columns=columns[included],
+            normal_equations=len(batch) >= _NORMAL_EQUATIONS_FROM,
+        )
         count = self.keep[rows].sum(axis=0)
         return tuple(
             _with_count(pad_information(part, names, included), int(n))

@@ -25,7 +25,12 @@ ORDER = 4
 
 
 def zero_phase(
-    signal: Float[Array, "n ..."], rate_hz: float, cutoff_hz: float, *, periodic: bool = False
+    signal: Float[Array, "n ..."],
+    rate_hz: float,
+    cutoff_hz: float,
+    *,
+    periodic: bool = False,
+    out: Float[Array, "n ..."] | None = None,
 ) -> Float[Array, "n ..."]:
     """Low-pass along the first axis without phase shift; an infinite cut-off changes nothing.
 
@@ -36,6 +41,7 @@ def zero_phase(
         cutoff_hz: Frequency at which half of the amplitude remains [Hz].
         periodic: Treat the signal as one period; otherwise it is continued by point reflection at
             both ends.
+        out: Array for the result of a real signal of 1 to 3 axes, by default a new one.
     """
     signal = np.asarray(signal)
     if not np.isfinite(cutoff_hz) or signal.size == 0:
@@ -49,20 +55,24 @@ def zero_phase(
         real = zero_phase(signal.real, rate_hz, cutoff_hz, periodic=periodic)
         return real + 1j * zero_phase(signal.imag, rate_hz, cutoff_hz, periodic=periodic)
     n = len(signal)
-    flat = np.ascontiguousarray(signal, float).reshape(n, -1)
-    out = np.empty(flat.shape)
-    if _kernel is not None and not periodic and n > 1:
+    if out is None:
+        out = np.empty_like(signal, float)
+    if _kernel is not None and not periodic and n > 1 and signal.ndim <= 3:
         # All columns side by side: their recursions run in parallel.
         sections, state = _butterworth(rate_hz, cutoff_hz)
         pad = min(_padding_length(rate_hz, cutoff_hz), n - 1)
-        _kernel.zero_phase(flat, sections, state, pad, out)
-        return out.reshape(signal.shape)
+        axes = (..., *(None,) * (3 - signal.ndim))
+        _kernel.zero_phase(np.asarray(signal, float)[axes], sections, state, pad, out[axes])
+        return out
+    flat = np.ascontiguousarray(signal, float).reshape(n, -1)
     # Few columns at a time keep the work in the cache.
     width = max(1, 100_000 // n)
-    for start in range(0, flat.shape[1], width):
-        columns = slice(start, start + width)
-        out[:, columns] = _filter_columns(flat[:, columns], rate_hz, cutoff_hz, periodic)
-    return out.reshape(signal.shape)
+    parts = [
+        _filter_columns(flat[:, start : start + width], rate_hz, cutoff_hz, periodic)
+        for start in range(0, flat.shape[1], width)
+    ]
+    out[:] = np.concatenate(parts, axis=1).reshape(signal.shape)
+    return out
 
 
 def _filter_columns(
@@ -123,11 +133,14 @@ def lowpass(samples: Samples, columns: Float[Array, "n ..."]) -> Float[Array, "n
         raise ValueError(f"{len(columns)} rows for {len(samples)} samples")
     if not np.isfinite(samples.cutoff_hz):
         return np.array(columns)
-    parts = [
-        zero_phase(columns[rows], samples.rate_hz, samples.cutoff_hz, periodic=samples.periodic)
-        for rows in samples.run_slices()
-    ]
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+    out = np.empty_like(columns, np.result_type(columns, float))
+    for rows in samples.run_slices():
+        settings = samples.rate_hz, samples.cutoff_hz
+        if np.iscomplexobj(out):
+            out[rows] = zero_phase(columns[rows], *settings, periodic=samples.periodic)
+        else:
+            zero_phase(columns[rows], *settings, periodic=samples.periodic, out=out[rows])
+    return out
 
 
 def dilate_mask(

@@ -63,11 +63,28 @@ class Ripple(Term):
     def unbounded(self) -> Ripple:
         return Ripple(self.orders)
 
+    def contains(self, position: Float[Array, "n j"]) -> bool:
+        if not self.lower:
+            return True
+        return bool(np.all((position >= self.lower) & (position <= self.upper)))
+
     def columns_at(self, inputs: TermInput, shape: Float[Array, " s"]) -> Float[Array, "n k"]:
         angle = inputs.position
         if len(self.lower) > 1:
             raise TaufitError("ranges differ from joint to joint: ask `of_joint` for columns.")
         if self.lower:
             angle = np.minimum(np.maximum(angle, self.lower[0]), self.upper[0])
+        if isinstance(angle, np.ndarray) and self.orders == tuple(range(1, len(self.orders) + 1)):
+            return _harmonics(angle, len(self.orders))
         waves = [wave(order * angle) for order in self.orders for wave in (np.sin, np.cos)]
         return np.stack(waves, -1)
+
+
+def _harmonics(angle: Float[Array, " n"], count: int) -> Float[Array, "n k"]:
+    """sin a, cos a, sin 2 a, cos 2 a, ... by their addition theorem."""
+    out = np.empty((2 * count, len(angle)))
+    sine, cosine = np.sin(angle, out=out[0]), np.cos(angle, out=out[1])
+    for k in range(2, 2 * count, 2):
+        out[k] = out[k - 2] * cosine + out[k - 1] * sine
+        out[k + 1] = out[k - 1] * cosine - out[k - 2] * sine
+    return out.T

@@ -243,6 +243,10 @@ class Term:
         """Term with equal columns within a range of its inputs, for which they are not limited."""
         return self
 
+    def contains(self, position: Float[Array, "n j"]) -> bool:
+        """Whether its range contains all these positions."""
+        return True
+
     def of_joint(self, joint: int) -> Term:
         """Term of one joint, if joints differ in more than coefficients and shape."""
         return self

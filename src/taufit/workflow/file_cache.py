@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from taufit.core.arrays import Array
-from taufit.core.compute.cache import MISSING, Cache, digest
+from taufit.core.compute import cache as result_cache
 from taufit.core.compute.engines import Engine
 from taufit.core.errors import RecordingError
 from taufit.recording import Finding, Recording
 from taufit.recording.files import FileSection, RecordingFiles
 
 if TYPE_CHECKING:
+    from taufit.core.compute.cache import Cache
     from taufit.signals.storage.result_cache import ResultCache
     from taufit.signals.storage.stored_samples import StoredPart
 
@@ -68,7 +69,7 @@ class FileCache:
             section = (part.first, part.last) if isinstance(part, FileSection) else ()
             path = part.path if isinstance(part, FileSection) else part
             content = [self._cache.content(p) for p in (path, *self.files.companions(path))]
-            self._keys[k] = digest(self._settings_key, content, path.name, section)
+            self._keys[k] = result_cache.digest(self._settings_key, content, path.name, section)
         return self._keys[k]
 
     def count_lead_files(self, rows: int) -> int:
@@ -87,9 +88,9 @@ class FileCache:
         key = b""
         indices = range(start, start + count)
         if self._cache is not None:
-            key = digest(name, make, *(self.file_key(k) for k in indices))
+            key = result_cache.digest(name, make, *(self.file_key(k) for k in indices))
             cached = self._cache.get(key)
-            if cached is not MISSING:
+            if cached is not result_cache.MISSING:
                 return cached
         value = make([recording for k in indices for recording in self.files[k]])
         if self._cache is not None:
@@ -107,14 +108,14 @@ class FileCache:
         if self._cache is None:
             yield from self._prepare_uncached(tasks, range(count), engine)
             return
-        step_key = digest("prepared", prepare)
-        keys = [digest(step_key, self.file_key(k)) for k in range(count)]
+        step_key = result_cache.digest("prepared", prepare)
+        keys = [result_cache.digest(step_key, self.file_key(k)) for k in range(count)]
         cached_keys = self._cache.existing_keys(keys)
         uncached = self._prepare_uncached(
             tasks, [k for k in range(count) if keys[k] not in cached_keys], engine
         )
         for (key, value), task in zip(self._cache.in_order(keys, cached_keys), tasks, strict=True):
-            if value is MISSING:
+            if value is result_cache.MISSING:
                 value = next(uncached) if key not in cached_keys else _run_task(task)
                 self._cache.put(key, value)
             yield _move_to_folder(value, key, task)
@@ -168,7 +169,7 @@ def _move_to_folder(prepared: PreparedFile, key: bytes, task: _FileTask) -> Prep
         replace(
             part,
             path=task.stem.with_name(f"{task.stem.name}_{i}.npy"),
-            key=digest(key, i),
+            key=result_cache.digest(key, i),
             rewrite=partial(_run_task, task),
         )
         for i, part in enumerate(prepared.parts)

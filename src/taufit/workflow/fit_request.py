@@ -7,7 +7,6 @@ from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-from taufit.core.compute.cache import Cache
 from taufit.model.fitted_model import FittedModel
 from taufit.model.training_record import (
     DEFAULT_CUTOFF_HZ,
@@ -17,6 +16,7 @@ from taufit.model.training_record import (
 from taufit.workflow.inputs import File, Reader
 
 if TYPE_CHECKING:
+    from taufit.core.compute.cache import Cache
     from taufit.estimators import Estimator
     from taufit.recording.read import Map
     from taufit.signs.hints import SignHint

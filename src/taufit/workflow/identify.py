@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from typing import Unpack
+from typing import TYPE_CHECKING, Unpack
 
-from taufit.core.compute.cache import Cache, open_cache
 from taufit.core.compute.engines import Processes
 from taufit.core.names import renamed_keywords
 from taufit.core.threads import one_blas_thread
@@ -26,6 +25,9 @@ from taufit.workflow.steps import (
     prepare,
     solve,
 )
+
+if TYPE_CHECKING:
+    from taufit.core.compute.cache import Cache
 
 
 @renamed_keywords(
@@ -137,6 +139,10 @@ def identify(
 
 def _open_cache_context(cache: Cache | File | None) -> AbstractContextManager[Cache | None]:
     """Context of a cache; one opened by the caller stays open."""
-    if cache is None or isinstance(cache, Cache):
+    if cache is None:
+        return nullcontext()
+    from taufit.core.compute.cache import Cache, open_cache
+
+    if isinstance(cache, Cache):
         return nullcontext(cache)
     return open_cache(cache)

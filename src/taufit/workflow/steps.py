@@ -18,7 +18,6 @@ import numpy as np
 import taufit
 from taufit.contact.regime_noise import training_noise
 from taufit.core.arrays import Array, Float
-from taufit.core.compute.cache import Cache
 from taufit.core.compute.engines import Processes
 from taufit.diagnosis import CHANNEL_KINDS, Cause, raise_on_contradiction, sample_causes
 from taufit.diagnosis.hypothesis_test import HypothesisTest
@@ -81,6 +80,7 @@ from taufit.workflow.training_data import TrainingData, condition_for_model, tra
 
 if TYPE_CHECKING:
     from taufit.calibration.joint_zeros import JointZeros
+    from taufit.core.compute.cache import Cache
     from taufit.signs.unknown_signs import RecoveredSigns
     from taufit.temperature.law_by_parts import TemperatureLawFit
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from taufit.core.compute.cache import Cache
 from taufit.core.compute.engines import Engine, Processes
 from taufit.core.errors import RecordingError
 from taufit.diagnosis import (
@@ -38,6 +37,7 @@ from taufit.workflow.fit_request import FitRequest
 from taufit.workflow.inputs import LEAD_ROWS
 
 if TYPE_CHECKING:
+    from taufit.core.compute.cache import Cache
     from taufit.signals.storage.stored_samples import StoredPart
 
 

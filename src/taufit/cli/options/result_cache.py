@@ -33,10 +33,10 @@ def open_result_cache(option: str, recordings: Path | None) -> Cache | None:
         option: Value of --cache.
         recordings: Folder of recordings, if one was given.
     """
-    from taufit.core.compute.cache import open_cache
-
     if option == "off" or (option == "auto" and recordings is None):
         return None
+    from taufit.core.compute.cache import open_cache
+
     if recordings is not None and (recordings / _OLD_CACHE_NAME).exists():
         _print_message(
             f"{recordings / _OLD_CACHE_NAME} is of an earlier version: it is not read and may be "

@@ -20,7 +20,7 @@ def is_training_file(model: FittedModel, path: Path) -> bool:
     hashes = {entry.get("sha256") for entry in recordings if isinstance(entry, Mapping)}
     if not hashes or not path.is_file():
         return False
-    from taufit.core.compute.cache.store import content_hash
+    from taufit.core.compute.cache.content import content_hash
 
     return content_hash(path) in hashes
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from taufit.core.arrays import Array, Float
+from taufit.core.arrays import Array, Float, Int
 from taufit.core.bounded_reading import read_bytes
 from taufit.core.decompression_limits import limits_are_lifted
 from taufit.core.errors import RecordingError
@@ -33,19 +33,68 @@ META_MARK = "# taufit "
 MAX_BAD_CELLS = 100_000
 # Lines from which the layout of a table is found.
 _HEAD_LINES = 50
+# Bytes of a long text that are read with all checks; the layout is found from as many.
+_HEAD_BYTES = 65_536
 
 
 def read_csv_table(path: Path, column_map: ColumnMap | None = None) -> Table:
     """Read a text table, with findings about invalid cells."""
     findings: list[Finding] = []
-    text = _decode(_unpack(path, findings), path, findings)
+    data = _unpack(path, findings)
+    if not findings and (table := _read_long_table(path, data, column_map)) is not None:
+        return table
+    return _read_table(path, data, column_map, findings)[0]
+
+
+def _read_long_table(path: Path, data: bytes, column_map: ColumnMap | None) -> Table | None:
+    """Table of a long text that holds numbers only after its first lines; None for any other."""
+    cut = data.find(b"\n", _HEAD_BYTES) + 1
+    if _kernel is None or not cut:
+        return None
+    try:
+        head, (delimiter, decimal) = _read_table(path, data[:cut], column_map, [])
+    except RecordingError:
+        return None
+    head_rows, columns = head.values.shape
+    is_plain = len(delimiter) == 1 and delimiter != " " and delimiter.isascii()
+    if not is_plain or decimal != "." or not np.all(np.isfinite(head.values)):
+        return None
+    values = np.empty((head_rows + data.count(b"\n", cut) + 1, columns))
+    values[:head_rows] = head.values
+    is_text = np.zeros(columns, bool)
+    body_rows = _kernel.read_numbers(data, ord(delimiter), is_text, values[head_rows:], cut)
+    if body_rows < 0:
+        return None
+    findings = list(head.findings)
+    tail_text = data[-200_000:].decode("latin-1")
+    rows = _complete_rows(head_rows + body_rows, tail_text, delimiter, ".", findings)
+    return replace(head, values=values[: len(rows)], rows=rows, findings=tuple(findings))
+
+
+def _complete_rows(
+    count: int, text: str, delimiter: str, decimal: str, findings: list[Finding]
+) -> Int[Array, " n"]:
+    """Numbers of the rows, without a last one whose last cell may be cut off."""
+    rows = np.arange(1, count + 1)
+    if count < 2 or not _may_be_truncated(text, delimiter, decimal):
+        return rows
+    message = f"the last row ({count}) has no line break and its last cell may be cut off"
+    findings.append(Finding("cut_row", "warning", message, "row dropped", rows=(count,)))
+    return rows[:-1]
+
+
+def _read_table(
+    path: Path, data: bytes, column_map: ColumnMap | None, findings: list[Finding]
+) -> tuple[Table, tuple[str, str]]:
+    """Table of a text, and its delimiter and decimal mark; both "" for a dump."""
+    text = _decode(data, path, findings)
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     skip = column_map.skip_rows if column_map else 0
     comments, text = _split_comments("\n".join(text.split("\n")[skip:]) if skip else text)
     if not text.strip():
         raise RecordingError(f"{path} has no rows.")
     if "]" in text[:4096] and (dump := _dump_table(text, path, findings)) is not None:
-        return dump
+        return dump, ("", "")
     text = _without_titles(text, column_map, findings)
     delimiter, decimal, first, has_header = _text_layout(text, column_map)
     pages = [line for line in comments if line.startswith(META_MARK)]
@@ -64,20 +113,10 @@ def read_csv_table(path: Path, column_map: ColumnMap | None = None) -> Table:
 
     values, bad = _read_values(text, delimiter, decimal, names, findings)
     meta |= _joint_names(text, delimiter, names)
-    rows = np.arange(1, len(values) + 1)
-    if len(values) > 1 and _may_be_truncated(text, delimiter, decimal):
-        findings.append(
-            Finding(
-                "cut_row",
-                "warning",
-                f"the last row ({rows[-1]}) has no line break and its last cell may be cut off",
-                "row dropped",
-                rows=(int(rows[-1]),),
-            )
-        )
-        values, rows = values[:-1], rows[:-1]
-        bad = [*filter(lambda cell: cell[0] <= rows[-1], bad)]
-    return Table(str(path), names, values, rows, tuple(bad), meta, tuple(findings))
+    rows = _complete_rows(len(values), text, delimiter, decimal, findings)
+    values, bad = values[: len(rows)], [cell for cell in bad if cell[0] <= len(rows)]
+    table = Table(str(path), names, values, rows, tuple(bad), meta, tuple(findings))
+    return table, (delimiter, decimal)
 
 
 def _dump_table(text: str, path: Path, findings: list[Finding]) -> Table | None:
@@ -151,10 +190,10 @@ def _with_second_names(
     cells = [cell.strip().strip('"') for cell in _cells(line, delimiter)]
     if len(set(names)) == len(names) or len(cells) != len(names) or cells[0]:
         return names, text
-    both = tuple(
+    joined = tuple(
         f"{name}_{cell}" if cell else name for name, cell in zip(names, cells, strict=True)
     )
-    return (both, further) if len(set(both)) == len(both) else (names, text)
+    return (joined, further) if len(set(joined)) == len(joined) else (names, text)
 
 
 def _read_values(

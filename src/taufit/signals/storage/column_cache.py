@@ -17,8 +17,8 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 
-# Limits of the cache in memory: samples per entry, number of friction models.
-_MAX_SAMPLES, _MAX_MODELS = 2**17, 2
+# Limits of the cache in memory: samples per entry, number of terms.
+_MAX_SAMPLES, _MAX_TERMS = 2**17, 3
 # Free disk space that must remain [bytes].
 _MIN_FREE_BYTES = 2 * 2**30
 
@@ -37,7 +37,7 @@ class ColumnCache:
             columns.flags.writeable = False
         if columns.shape[-1] <= _MAX_SAMPLES:
             self._columns[key] = columns
-        while len(self._columns) > _MAX_MODELS:
+        while len(self._columns) > _MAX_TERMS:
             del self._columns[next(iter(self._columns))]
         return columns
 

@@ -3,7 +3,16 @@
 Elsewhere: choice of the results to cache (signals, workflow).
 """
 
-from taufit.core.compute.cache.digest import digest
-from taufit.core.compute.cache.store import MISSING, Cache, open_cache
+from typing import TYPE_CHECKING
 
-__all__ = ["MISSING", "Cache", "digest", "open_cache"]
+from taufit.core.lazy import lazy_package
+
+if TYPE_CHECKING:
+    from taufit.core.compute.cache.digest import digest as digest
+    from taufit.core.compute.cache.store import (
+        MISSING as MISSING,
+        Cache as Cache,
+        open_cache as open_cache,
+    )
+
+lazy_package(__name__)

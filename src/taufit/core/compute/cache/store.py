@@ -7,7 +7,6 @@ slower, never wrong.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import secrets
 import time
@@ -16,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from taufit.core.compute.cache.content import content_hash
 from taufit.core.compute.cache.digest import code_digest, digest
 
 MISSING: Any = object()
@@ -223,19 +223,6 @@ def open_cache(folder: str | os.PathLike[str] | None = None) -> Cache:
         return Cache()
     user = f"-{os.geteuid()}" if hasattr(os, "geteuid") else ""
     return Cache(Path(folder) / f".taufit-cache{user}")
-
-
-def content_hash(path: Path) -> str:
-    """SHA-256 of a file's bytes; of the names and bytes of all files for a folder."""
-    total = hashlib.sha256()
-    files = [path] if path.is_file() else sorted(p for p in path.rglob("*") if p.is_file())
-    for file in files:
-        if file is not path:
-            total.update(str(file.relative_to(path)).encode())
-        with file.open("rb") as stream:
-            while chunk := stream.read(1 << 20):
-                total.update(chunk)
-    return total.hexdigest()
 
 
 def _contents_key(folder: str) -> bytes:
