@@ -10,6 +10,7 @@ import numpy as np
 from taufit.core.arrays import Array, Bool, Float, Int
 from taufit.dynamics import gravity_torque
 from taufit.robot import Robot
+from taufit.servo.contact_fit import with_contact_gains
 from taufit.servo.floor_search import find_floor, lowest_height, refine_floor
 from taufit.servo.joint_axes import JointAxes
 from taufit.servo.linear_fit import ServoRows, fit_linear, moving_rows, servo_rows, still_joints
@@ -41,6 +42,7 @@ GRAVITY_SEEN = 0.02  # std of the gravity torque in motion that shows kp [N m]; 
 # Chosen with the covariance of the intervals on simulated arms 5000-5019
 # (benchmarks/accuracy/servo_intervals.py).
 _BIAS_ROUNDS = 2
+_FLOOR_ROUNDS = 2  # gains in contact and the height of the floor, in turn
 _MIN_USED = 100  # rows that a run needs for the comparison
 STAGES = ("linear", "roll-outs", "roll-outs with acceleration limit")
 
@@ -126,6 +128,13 @@ def estimate_servo(
             bias, gradient = _bias(axes, runs, used, fit, bias, plane, fit_floor, half_step)
         fit = fit.without_bias(bias, gradient)
     gravity = _gravity_std(robot, rows)
+    if chosen != STAGES[0] and is_masked and plane is not None:
+        windows, run, parts = _windows(runs)
+        touching = [~used[number][part] for number, part in zip(run, parts, strict=True)]
+        for _ in range(_FLOOR_ROUNDS):
+            fit = with_contact_gains(axes, windows, touching, run, fit, plane)
+            if floor == "auto":
+                plane = refine_floor(axes, fit.servo, runs, plane)
     return ServoEstimate(
         *(fit.servo, linear, chosen, plane),
         {name: float(np.sqrt(np.mean(e**2, axis=0)).mean()) for name, e in left_out.items()},

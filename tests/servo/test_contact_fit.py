@@ -1,0 +1,73 @@
+"""Gains from contact with the floor, and runs that leave them unchanged."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from benchmarks.simulated_servos import simulated_arm
+
+from taufit.servo.contact_fit import with_contact_gains
+from taufit.servo.joint_axes import JointAxes
+from taufit.servo.motion import commanded_motions
+from taufit.servo.rollout_fit import RolloutFit, pack, unpack
+from taufit.servo.score import contact_rows
+
+
+@pytest.fixture(scope="module")
+def case():
+    """Arm 6007, and a fit that is right but for kp of the first joint, about the vertical."""
+    arm = simulated_arm(6007)
+    axes = JointAxes.of_robot(arm.robot)
+    motions = commanded_motions(arm.robot, arm.training)
+    half_step = 0.5 * motions[0].encoder_step
+    truth = pack(arm.servo.replace(offset=arm.servo.offset - half_step))
+    x = truth.copy()
+    x[[0, 3]] -= 0.25  # kp and armature
+    std = np.full(len(x), 0.01)
+    std[[0, 3]] = 0.3
+    precision = np.diag(1.0 / std**2)
+    empty = np.zeros((len(motions), len(x)))
+    fit = RolloutFit(
+        *(
+            x,
+            unpack(x, axes.joints),
+            precision,
+            precision,
+            np.zeros((len(motions), len(x), len(x))),
+        ),
+        *(empty, np.zeros(len(x)), 0.0, 0, empty),
+    )
+    contact = [contact_rows(axes, m, arm.floor) for m in motions]
+    return arm, axes, motions, contact, fit
+
+
+def test_kp_about_the_vertical_is_found_in_contact(case):
+    arm, axes, motions, contact, fit = case
+    assert sum(rows.sum() for rows in contact) > 300
+    better = with_contact_gains(axes, motions, contact, np.arange(len(motions)), fit, arm.floor)
+    before, after = (abs(np.log(f.servo.kp[0] / arm.servo.kp[0])) for f in (fit, better))
+    assert before > 0.2 and after < 0.04
+    np.testing.assert_allclose(better.servo.kp[1:3], arm.servo.kp[1:3], rtol=0.02)
+    others = np.delete(np.arange(len(fit.x)), [5 * j + k for j in range(5) for k in (0, 3)])
+    np.testing.assert_array_equal(better.x[others], fit.x[others])
+
+
+def test_runs_without_contact_change_nothing(case):
+    arm, axes, motions, contact, fit = case
+    none = [np.zeros_like(rows) for rows in contact]
+    assert with_contact_gains(axes, motions, none, np.arange(len(motions)), fit, arm.floor) is fit
+
+
+def test_runs_that_contradict_each_other_change_nothing(case):
+    """Errors in contact that no gain explains differ from run to run."""
+    arm, axes, motions, contact, fit = case
+    rng = np.random.default_rng(0)
+    noisy = [
+        replace(m, position=m.position + rows[:, None] * rng.normal(0.0, 0.05, m.position.shape[1]))
+        for m, rows in zip(motions, contact, strict=True)
+    ]
+    right = pack(arm.servo.replace(offset=fit.servo.offset))
+    fit = replace(fit, x=right, servo=unpack(right, axes.joints))
+    assert with_contact_gains(axes, noisy, contact, np.arange(len(motions)), fit, arm.floor) is fit
