@@ -9,6 +9,7 @@ import pytest
 from benchmarks.random_layouts import draw_truth
 
 from taufit.core.errors import RecordingError
+from taufit.diagnosis.prepare import apply_declared_torque_kind
 from taufit.recording import read_map, read_recordings, reorder_joints
 from taufit.workflow.draft import draft_files
 
@@ -61,6 +62,10 @@ def test_relative_torque_is_no_torque_in_newton_metre(tmp_path, truth, stem):
     draft, recording = drafted(path, truth.robot)
     assert draft.page["gains"] == "unknown" and recording.signal_unit != "N m"
     assert "relative to a rated one" in draft.open_questions[0]
+    (prepared,), (finding,) = apply_declared_torque_kind(truth.robot, [recording])
+    assert "in the signal's unit" in finding.message
+    # The nominal robot's scale; one factor for all joints was recorded.
+    np.testing.assert_allclose(prepared.gain, 1.0 / 6.0, rtol=0.1)
 
 
 def test_joint_names_in_text_columns_order_the_joints(tmp_path, truth):
@@ -126,3 +131,85 @@ def test_commands_beside_unsigned_current_lead_to_the_servo_verb(tmp_path, truth
     result = draft_files([write(path, header, columns)], robot=truth.robot)
     assert "commanded_position" not in result.draft.page["columns"]
     assert _fit_command(result, "arm", tmp_path / "map.yaml", None, None)[0] == "fit"
+
+
+def listed(values, opening="[", separator=", "):
+    closing = {"[": "]", "(": ")"}[opening]
+    return opening + separator.join(f"{x:.9g}" for x in values) + closing
+
+
+@pytest.mark.parametrize("form", ['"{}"', "{}"])
+@pytest.mark.parametrize(("opening", "separator"), [("[", ", "), ("[", " "), ("(", ", ")])
+def test_lists_in_cells_are_one_column_per_number(tmp_path, truth, form, opening, separator):
+    delimiter = "," if form != "{}" or separator == " " else ";"
+    cells = (
+        [f"{t:.9g}", *(form.format(listed(x, opening, separator)) for x in (q, tau)), "AUTO"]
+        for t, q, tau in zip(truth.time, truth.position, truth.torque, strict=True)
+    )
+    lines = [["stamp", "positions", "efforts", "mode"], *cells]
+    (tmp_path / "log.csv").write_text("\n".join(delimiter.join(line) for line in lines) + "\n")
+    _, recording = drafted(tmp_path / "log.csv", truth.robot)
+    np.testing.assert_allclose(recording.position, truth.position, atol=1e-6)
+    np.testing.assert_allclose(recording.signal, truth.torque, atol=1e-5)
+
+
+@pytest.mark.parametrize("frame", ["", "base_link"])
+def test_printed_joint_states_are_read_without_a_header(tmp_path, truth, frame):
+    order = [2, 1, 0, 3, 5, 4]
+    text = ",".join(truth.robot.joint_names[j] for j in order)
+    rows = zip(truth.time, truth.position, truth.velocity, truth.torque, strict=True)
+    lines = (
+        f"{1_700_000_000 + int(t)},{round(1e9 * (t % 1))},{frame},{text},"
+        + ",".join(f"{x:.9g}" for values in row for x in values[order])
+        for t, *row in rows
+    )
+    (tmp_path / "echo.csv").write_text("\n".join(lines) + "\n")
+    _, recording = drafted(tmp_path / "echo.csv", truth.robot)
+    np.testing.assert_allclose(recording.time - recording.time[0], truth.time, atol=1e-6)
+    np.testing.assert_allclose(recording.position, truth.position, atol=1e-6)
+    np.testing.assert_allclose(recording.signal, truth.torque, atol=1e-5)
+
+
+def test_seconds_and_nanoseconds_are_one_time(tmp_path, truth):
+    header = ["header.seq", "header.stamp.secs", "header.stamp.nsecs", *names("q{}", "tau{}")]
+    rows = (
+        f"{i},{1_700_000_000 + int(t)},{round(1e9 * (t % 1))},"
+        + ",".join(f"{x:.9g}" for x in (*q, *tau))
+        for i, (t, q, tau) in enumerate(zip(truth.time, truth.position, truth.torque, strict=True))
+    )
+    (tmp_path / "log.csv").write_text("\n".join([",".join(header), *rows]) + "\n")
+    _, recording = drafted(tmp_path / "log.csv", truth.robot)
+    np.testing.assert_allclose(recording.time - recording.time[0], truth.time, atol=1e-6)
+
+
+@pytest.mark.parametrize("delay_s", [0.0, 0.003])
+def test_topics_of_one_table_are_read_at_the_rows_of_the_positions(tmp_path, truth, delay_s):
+    header = ["__time", *names("/js/q{}", "/js/tau{}"), "/imu/x"]
+    empty = [""] * 6
+    rows = {}
+    for t, q, tau in zip(truth.time, truth.position, truth.torque, strict=True):
+        q, tau = ([f"{x:.9g}" for x in values] for values in (q, tau))
+        rows[t] = [*q, *(empty if delay_s else tau), ""]
+        if delay_s:
+            rows[t + delay_s] = [*empty, *tau, ""]
+        rows |= {t + 0.001 + 0.0005 * k: [*empty, *empty, "0.1"] for k in range(3)}
+    lines = [header, *([f"{t:.6f}", *rows[t]] for t in sorted(rows))]
+    path = tmp_path / "topics.csv"
+    path.write_text("\n".join(",".join(line) for line in lines) + "\n")
+    _, recording = drafted(path, truth.robot)
+    assert "merged_topics" in {finding.kind for finding in recording.findings}
+    first = 1 if delay_s else 0
+    np.testing.assert_allclose(recording.position, truth.position[first:], atol=1e-6)
+    later = truth.time[first:] - delay_s
+    expected = [np.interp(later, truth.time, tau) for tau in truth.torque.T]
+    np.testing.assert_allclose(recording.signal, np.transpose(expected), atol=1e-4)
+
+
+def test_empty_cells_beside_text_are_damage(tmp_path, truth):
+    header = ["time", *names("q{}", "tau{}")]
+    path = write(tmp_path / "log.csv", header, [truth.time, truth.position, truth.torque])
+    lines = path.read_text().split("\n")
+    lines[2::3] = [line.split(",")[0] + ",error" * 12 for line in lines[2::3] if line]
+    path.write_text("\n".join(lines))
+    with pytest.raises(RecordingError, match="no usable numbers"):
+        drafted(path, truth.robot)

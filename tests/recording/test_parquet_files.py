@@ -16,9 +16,9 @@ import pytest
 from taufit import _kernel
 from taufit.core.errors import RecordingError
 from taufit.recording import read_recording
-from taufit.recording.readers.from_csv import read_numbers_in_python
 from taufit.recording.readers.from_parquet import read_columns, row_count
 from taufit.recording.readers.parquet_doubles import UnsupportedParquetError, read_doubles
+from taufit.recording.readers.single_cells import read_numbers_in_python
 from taufit.recording.writers import to_parquet
 
 RNG = np.random.default_rng(3)

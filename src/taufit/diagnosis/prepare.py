@@ -44,18 +44,19 @@ def apply_declared_torque_kind(
                 "not measured",
             )
         )
-    unknown = [r for r in out if r.meta.get("gains") == "unknown" and r.gain is None]
-    if unknown:
-        gain = nominal_gains(robot, unknown)
+    unscaled = [r for r in out if r.meta.get("gains") == "unknown" and r.gain is None]
+    if unscaled:
+        gain = nominal_gains(robot, unscaled)
+        unit = "ampere" if all(r.signal_unit == "A" for r in unscaled) else "the signal's unit"
         out = [
-            replace(r, gain=gain, gain_std=_NOMINAL_STD * gain) if r in unknown else r for r in out
+            replace(r, gain=gain, gain_std=_NOMINAL_STD * gain) if r in unscaled else r for r in out
         ]
         findings.append(
             Finding(
                 "gains_unknown",
                 "warning",
-                "the drive gains are unknown, so this fit is in ampere: newton metres are those of "
-                "the nominal robot's masses, known to about 30 %. `taufit gains ROBOT RECORDING "
+                f"the drive gains are unknown, so this fit is in {unit}: newton metres are those "
+                "of the nominal robot's masses, known to about 30 %. `taufit gains ROBOT RECORDING "
                 "--loaded FILE --mass KG` finds gains from a run with a known mass; write them "
                 "into the column map (gains: [..])",
             )
@@ -65,7 +66,8 @@ def apply_declared_torque_kind(
 
 def _require_torque_kind(robot: Robot, recordings: Sequence[Recording]) -> None:
     for recording in recordings:
-        if not recording.signal_unit and recording.gain is None:
+        is_declared = bool(recording.signal_unit) or recording.meta.get("gains") == "unknown"
+        if not is_declared and recording.gain is None:
             from taufit.diagnosis.effort_kind import unknown_effort
 
             raise unknown_effort(robot, recording)

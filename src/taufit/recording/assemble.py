@@ -19,6 +19,10 @@ from taufit.recording.table import Table
 
 def assemble_recordings(table: Table, column_map: ColumnMap, *, name: str = "") -> list[Recording]:
     """Create one recording per run of a table, in the order in which runs first appear."""
+    if np.isnan(table.values).any():
+        from taufit.recording.merged_topics import mapped_topic
+
+        table = mapped_topic(table, column_map)
     raw, column_indices, findings = _quantities(table, column_map)
     run = raw.pop("run", None)
     if run is None:

@@ -188,7 +188,7 @@ def join_tables(tables: Mapping[str, Table], clocks: Mapping[str, int]) -> Table
                 for row, column, t in table.bad_cells
             ]
         else:
-            values.append(_interpolate(first, table, clocks[names[0]], clocks[name]))
+            values.append(interpolate_table(first, table, clocks[names[0]], clocks[name]))
             findings.append(
                 Finding(
                     "interpolated_file",
@@ -224,7 +224,9 @@ def _require_equal_rows(tables: Mapping[str, Table]) -> None:
         )
 
 
-def _interpolate(first: Table, table: Table, clock: int, own_clock: int) -> Float[Array, "n c"]:
+def interpolate_table(
+    first: Table, table: Table, clock: int, own_clock: int
+) -> Float[Array, "n c"]:
     """Values of a table at the time stamps of another; NaN outside and in gaps."""
     stamps = first.values[:, clock]
     valid = np.isfinite(table.values[:, own_clock])

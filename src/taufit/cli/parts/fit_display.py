@@ -136,9 +136,10 @@ def score_table(title: str, identified: IdentificationResult) -> Table:
     table.add_section()
     unit, gain = "N m", np.ones(joints)
     gains = identified.model.training.conditioning.gain
-    if gains is not None and any(f.kind == "gains_unknown" for f in identified.findings):
+    finding = next((f for f in identified.findings if f.kind == "gains_unknown"), None)
+    if gains is not None and finding is not None:
         # N m would rest on the nominal robot.
-        unit, gain = "A", gains
+        unit, gain = "A" if "ampere" in finding.message else "as recorded", gains
     table.add_row(f"RMSE training [{unit}]", *(f"{x:.2f}" for x in train.rmse / gain), "")
     if identified.nominal_comparison is not None:
         nominal = identified.nominal_comparison.nominal.rmse / gain

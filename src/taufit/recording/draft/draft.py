@@ -39,6 +39,7 @@ from taufit.recording.draft.map_writer import (
     recognition_error,
 )
 from taufit.recording.draft.sampling_rate import InertialTorque
+from taufit.recording.merged_topics import topic_rows
 from taufit.recording.quantity import QUANTITIES
 from taufit.recording.table import Table
 
@@ -70,7 +71,7 @@ def draft_map(
     """
     if len(table.values) < 2:
         raise RecordingError(f"{table.source} has {len(table.values)} rows: too few for a map.")
-    table, text_columns = _without_text_columns(table)
+    table, text_columns = _without_text_columns(_topic_of_positions(table, joints, joint_names))
     names = table.names if any(table.names) else ("",) * len(table.names)
     run = run_column(names)
     time = time_column(names)
@@ -143,6 +144,15 @@ def _groups_by_name(
         by_name = groups(True)
         position = _pick_group(by_name, "position", table, joints)
     return by_name, position, _rank_signals(by_name, position, table)
+
+
+def _topic_of_positions(table: Table, joints: int | None, joint_names: Sequence[str]) -> Table:
+    """Table with the rows of the positions, if it has several topics, a header and a time."""
+    time = time_column(table.names)
+    if time is None or not np.isnan(table.values).any():
+        return table
+    position = _groups_by_name(table, [], joints, joint_names)[1]
+    return table if position is None else topic_rows(table, position.columns, time[0])
 
 
 def _without_text_columns(table: Table) -> tuple[Table, list[int]]:

@@ -29,12 +29,15 @@ except ImportError:  # pure Python
     _kernel = None
 
 META_MARK = "# taufit "
-# Largest number of invalid cells that are listed.
-MAX_BAD_CELLS = 100_000
 # Lines from which the layout of a table is found.
 _HEAD_LINES = 50
 # Bytes of a long text that are read with all checks; the layout is found from as many.
 _HEAD_BYTES = 65_536
+# Texts with lists of numbers in cells, stamps of seconds and nanoseconds, or joint state messages.
+_NESTED = re.compile(
+    r"(?i)[\[(]\s*[-+.]?\d[^\[\]()\n]*[,; ][^\[\]()\n]*[\])]|nsecs?\b|nanosecs?\b"
+    r"|\A\d+,\d+,[^,\n]*,[a-z_]\w*,"
+)
 
 
 def read_csv_table(path: Path, column_map: ColumnMap | None = None) -> Table:
@@ -95,7 +98,7 @@ def _read_table(
         raise RecordingError(f"{path} has no rows.")
     if "]" in text[:4096] and (dump := _dump_table(text, path, findings)) is not None:
         return dump, ("", "")
-    text = _without_titles(text, column_map, findings)
+    text = _without_titles(_without_nested_cells(text), column_map, findings)
     delimiter, decimal, first, has_header = _text_layout(text, column_map)
     pages = [line for line in comments if line.startswith(META_MARK)]
     meta: dict[str, Any] = {"page": pages[0].removeprefix(META_MARK)} if pages else {}
@@ -119,6 +122,15 @@ def _read_table(
     return table, (delimiter, decimal)
 
 
+def _without_nested_cells(text: str) -> str:
+    """Text with one number per cell."""
+    if not _NESTED.search(text[:4096]):
+        return text
+    from taufit.recording.readers.nested_cells import plain_table
+
+    return plain_table(text)
+
+
 def _dump_table(text: str, path: Path, findings: list[Finding]) -> Table | None:
     """Table of a dump with lines such as `q[0]:=1.5`; None for other texts."""
     from taufit.recording.readers.assignments import read_assignments
@@ -138,7 +150,7 @@ def _header_names(first: list[str], comments: list[str], delimiter: str) -> tupl
 
 def _names_from_comment(comments: list[str], delimiter: str, count: int) -> tuple[str, ...]:
     """Column names from the last comment line, if it has as many words as there are columns."""
-    cells = _cells(comments[-1].lstrip("#% "), delimiter) if comments else []
+    cells = split_cells(comments[-1].lstrip("#% "), delimiter) if comments else []
     return tuple(cell.strip() for cell in cells) if len(cells) == count else ("",) * count
 
 
@@ -147,9 +159,9 @@ def _text_layout(text: str, column_map: ColumnMap | None) -> tuple[str, str, lis
     head = [line for line in text[:65536].split("\n") if line.strip()][:_HEAD_LINES]
     delimiter = (column_map.delimiter if column_map else None) or _detect_delimiter(head)
     decimal = (column_map.decimal if column_map else None) or _detect_decimal(head, delimiter)
-    first = _cells(head[0], delimiter)
+    first = split_cells(head[0], delimiter)
     declared = column_map.header if column_map else None
-    has_header = _is_header(first, [_cells(line, delimiter) for line in head[1:]], decimal)
+    has_header = _is_header(first, [split_cells(line, delimiter) for line in head[1:]], decimal)
     return delimiter, decimal, first, has_header if declared is None else declared
 
 
@@ -167,7 +179,7 @@ def _is_header(first: list[str], further: list[list[str]], decimal: str) -> bool
 
 
 def _is_number(cell: str, decimal: str) -> bool:
-    return _number(cell, decimal)[1]
+    return cell_number(cell, decimal)[1]
 
 
 def _without_units(
@@ -175,11 +187,11 @@ def _without_units(
 ) -> tuple[str, dict[str, list[str]]]:
     """Text without a line of units below the names, and the cells of this line as metadata."""
     units, _, further = text.partition("\n")
-    if not further.strip() or any(_is_number(c, decimal) for c in _cells(units, delimiter)):
+    if not further.strip() or any(_is_number(c, decimal) for c in split_cells(units, delimiter)):
         return text, {}
     message = f"a line without numbers below the names ({units[:60]!r})"
     findings.append(Finding("title_lines", "info", message, "not read"))
-    return further, {"units": [cell.strip() for cell in _cells(units, delimiter)]}
+    return further, {"units": [cell.strip() for cell in split_cells(units, delimiter)]}
 
 
 def _with_second_names(
@@ -187,7 +199,7 @@ def _with_second_names(
 ) -> tuple[tuple[str, ...], str]:
     """Names completed by a second line of them, if they repeat and its first cell is empty."""
     line, _, further = text.partition("\n")
-    cells = [cell.strip().strip('"') for cell in _cells(line, delimiter)]
+    cells = [cell.strip().strip('"') for cell in split_cells(line, delimiter)]
     if len(set(names)) == len(names) or len(cells) != len(names) or cells[0]:
         return names, text
     joined = tuple(
@@ -204,8 +216,14 @@ def _read_values(
     texts = _text_columns(text, delimiter, decimal, len(names))
     values, bad = _read_numbers(text, delimiter, decimal, len(names), texts), []
     if values is None:
-        values, bad = _read_by_cells(text, delimiter, decimal, len(names), texts)
-    if texts := texts - _fill_time_stamps(values, text, delimiter, texts):
+        from taufit.recording.readers.single_cells import read_by_cells
+
+        values, bad = read_by_cells(text, delimiter, decimal, len(names), texts)
+    if texts:
+        from taufit.recording.readers.single_cells import fill_time_stamps
+
+        texts = texts - fill_time_stamps(values, text, delimiter, texts)
+    if texts:
         labels = ", ".join(names[i] or str(i + 1) for i in sorted(texts))
         findings.append(
             Finding("text_columns", "info", f"columns {labels} hold no numbers", "not read")
@@ -220,7 +238,8 @@ def _joint_names(text: str, delimiter: str, names: tuple[str, ...]) -> dict[str,
         return {}
     lines = text.strip("\n")
     ends = [
-        _cells(line, delimiter) for line in (lines.partition("\n")[0], lines.rpartition("\n")[2])
+        split_cells(line, delimiter)
+        for line in (lines.partition("\n")[0], lines.rpartition("\n")[2])
     ]
     if any(len(cells) != len(names) for cells in ends):
         return {}
@@ -238,29 +257,12 @@ def _without_remarks(text: str) -> str:
 def _without_last_separators(text: str, delimiter: str, columns: int) -> str:
     """Text without separators at the ends of lines, where every line has one too many."""
     head = [line for line in text[:65536].split("\n")[:-1] if line.strip()][:_HEAD_LINES]
-    counts = [len(_cells(line, delimiter)) for line in head if line.rstrip(" ").endswith(delimiter)]
+    counts = [
+        len(split_cells(line, delimiter)) for line in head if line.rstrip(" ").endswith(delimiter)
+    ]
     if delimiter == " " or counts != [columns + 1] * len(head) or not head:
         return text
     return "\n".join(line.rstrip(" ").removesuffix(delimiter) for line in text.split("\n"))
-
-
-def _fill_time_stamps(
-    values: Float[Array, "n c"], text: str, delimiter: str, texts: frozenset[int]
-) -> frozenset[int]:
-    """Fill columns of dates and times with their seconds; returns these columns."""
-    if not texts:
-        return frozenset()
-    from taufit.recording.readers.date_times import stamp_seconds
-
-    rows = [_cells(line, delimiter) for line in text.split("\n") if line.strip()]
-    filled = {
-        i: seconds
-        for i in texts
-        if (seconds := stamp_seconds([row[i] if i < len(row) else "" for row in rows])) is not None
-    }
-    for i, seconds in filled.items():
-        values[:, i] = seconds
-    return frozenset(filled)
 
 
 def _without_titles(text: str, column_map: ColumnMap | None, findings: list[Finding]) -> str:
@@ -275,11 +277,11 @@ def _without_titles(text: str, column_map: ColumnMap | None, findings: list[Find
     head = [line for line in lines if line.strip()][:_HEAD_LINES]
     tail = head[len(head) // 2 :]
     delimiter, decimal, _, _ = _text_layout("\n".join(tail), column_map)
-    counts = [len(_cells(line, delimiter)) for line in tail]
+    counts = [len(split_cells(line, delimiter)) for line in tail]
     width = max(set(counts), key=counts.count)
 
     def is_row(line: str) -> bool:
-        cells = _cells(line, delimiter)
+        cells = split_cells(line, delimiter)
         return len(cells) == width and any(_is_number(cell, decimal) for cell in cells)
 
     start = next((i for i, line in enumerate(lines) if is_row(line)), 0)
@@ -287,7 +289,7 @@ def _without_titles(text: str, column_map: ColumnMap | None, findings: list[Find
     # The header, and names above a line of units.
     for tolerance in (1, 0):
         if above and width > 1 - tolerance:
-            count = len(_cells(lines[above[-1]], delimiter))
+            count = len(split_cells(lines[above[-1]], delimiter))
             if abs(count - width) > tolerance:
                 break
             start, width = above.pop(), count
@@ -303,7 +305,7 @@ def _text_columns(text: str, delimiter: str, decimal: str, columns: int) -> froz
     lines = [line for line in text[:65536].split("\n") if line.strip()][:_HEAD_LINES]
     middle = len(text) // 2
     lines += [line for line in text[middle : middle + 16384].split("\n")[1:-1] if line.strip()]
-    rows = [cells for line in lines if len(cells := _cells(line, delimiter)) == columns]
+    rows = [cells for line in lines if len(cells := split_cells(line, delimiter)) == columns]
     if len(rows) < 2:
         return frozenset()
     return frozenset(
@@ -388,7 +390,7 @@ def _detect_delimiter(head: list[str]) -> str:
     """Separator that splits most lines into the same, largest number of cells."""
     best, score = ",", (0, 0)
     for delimiter in (",", ";", "\t", " "):
-        counts = [len(_cells(line, delimiter)) for line in head]
+        counts = [len(split_cells(line, delimiter)) for line in head]
         # Blanks inside cells of a table with tabs or semicolons, as in dates with time.
         if delimiter == " " and best != "," and score[0] >= len(head) - 1:
             continue
@@ -404,17 +406,18 @@ def _detect_delimiter(head: list[str]) -> str:
 def _detect_decimal(head: list[str], delimiter: str) -> str:
     if delimiter == ",":
         return "."
-    cells = [cell for line in head[1:] for cell in _cells(line, delimiter)]
+    cells = [cell for line in head[1:] for cell in split_cells(line, delimiter)]
     # Points in other cells, as in times of day, do not count.
     commas = sum("," in cell and _is_number(cell, ",") for cell in cells)
     return "," if commas > sum("." in cell and _is_number(cell, ".") for cell in cells) else "."
 
 
-def _cells(line: str, delimiter: str) -> list[str]:
+def split_cells(line: str, delimiter: str) -> list[str]:
+    """Cells of a line."""
     return line.split() if delimiter == " " else line.split(delimiter)
 
 
-def _number(cell: str, decimal: str = ".") -> tuple[float, bool]:
+def cell_number(cell: str, decimal: str = ".") -> tuple[float, bool]:
     """Number in a cell, and whether it is valid; NaN for an empty cell."""
     cell = cell.strip().strip('"')
     if decimal == ",":
@@ -438,55 +441,13 @@ def _read_numbers(
     if decimal == ",":
         text = text.replace(",", ".")
     if _kernel is None:
+        from taufit.recording.readers.single_cells import read_numbers_in_python
+
         return read_numbers_in_python(text, delimiter, columns, texts)
     values = np.empty((text.count("\n") + 1, columns))
     is_text = np.array([i in texts for i in range(columns)])
     rows = _kernel.read_numbers(text.encode(), ord(delimiter), is_text, values)
     return None if rows < 0 else values[:rows]
-
-
-def read_numbers_in_python(
-    text: str, delimiter: str, columns: int, texts: frozenset[int]
-) -> Float[Array, "n c"] | None:
-    """The kernel's `read_numbers` without it."""
-    numbers = [i for i in range(columns) if i not in texts]
-    lines = [line for line in text.split("\n") if line]
-    if any(line.count(delimiter) != columns - 1 for line in lines) or not lines or "_" in text:
-        return None
-    values = np.full((len(lines), columns), np.nan)
-    try:
-        values[:, numbers] = np.loadtxt(
-            lines, delimiter=delimiter, comments=None, usecols=numbers, ndmin=2
-        )
-    except ValueError:
-        return None
-    return values
-
-
-def _read_by_cells(text: str, delimiter: str, decimal: str, columns: int, texts: frozenset[int]):
-    rows: list[list[float]] = []
-    bad: list[tuple[int, int, str]] = []
-    for line in text.split("\n"):
-        if not line.strip():
-            continue
-        cells = _cells(line, delimiter)
-        if len(cells) == columns + 1 and not cells[-1].strip():
-            # Some loggers end every line with a separator.
-            cells = cells[:-1]
-        number = len(rows) + 1
-        if len(cells) != columns:
-            rows.append([np.nan] * columns)
-            if len(bad) < MAX_BAD_CELLS:
-                bad.append((number, -1, f"{len(cells)} cells instead of {columns}"))
-            continue
-        numbers = []
-        for index, cell in enumerate(cells):
-            value, is_valid = _number(cell, decimal)
-            numbers.append(value)
-            if not is_valid and index not in texts and len(bad) < MAX_BAD_CELLS:
-                bad.append((number, index, cell.strip()))
-        rows.append(numbers)
-    return np.array(rows, float).reshape(len(rows), columns), bad
 
 
 def _may_be_truncated(text: str, delimiter: str, decimal: str) -> bool:
@@ -500,6 +461,6 @@ def _may_be_truncated(text: str, delimiter: str, decimal: str) -> bool:
     lines = lines or text.split("\n")
     decimals = []
     for line in lines[-200:]:
-        cell = (_cells(line, delimiter) or [""])[-1].strip()
+        cell = (split_cells(line, delimiter) or [""])[-1].strip()
         decimals.append(len(cell.partition(decimal)[2]) if "e" not in cell.lower() else -1)
     return len(decimals) < 2 or len(set(decimals)) > 1 or decimals[-1] < 1
