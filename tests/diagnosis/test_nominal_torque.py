@@ -18,7 +18,7 @@ from taufit.diagnosis.model_contradiction import find_model_contradiction
 from taufit.diagnosis.nominal_contradiction import (
     direction_warning,
     nominal_contradiction,
-    zero_warning,
+    zero_causes,
 )
 from taufit.diagnosis.nominal_torque import (
     bounded_least_squares,
@@ -220,12 +220,24 @@ def test_a_zero_off_by_ten_degrees_is_named_and_a_right_one_is_not(joint, angle)
     robot = taufit.read_robot("ur10e")
     recording = clean_run("ur10e", 5)[1]
     right = evidence(robot, recording)
-    assert zero_warning(right) == []
+    assert zero_causes(right) == []
     offset = np.radians(angle) * np.eye(robot.joints)[joint]
     wrong = evidence(robot, replace(recording, position=recording.position + offset))
-    (cause,) = zero_warning(wrong)
+    (cause,) = zero_causes(wrong)
     assert (cause.finding.joint, cause.finding.severity) == (joint + 1, "warning")
     assert np.degrees(cause.finding.value) == pytest.approx(angle, abs=5.1)
+
+
+@pytest.mark.parametrize("name", ["panda", "kr5", "fr3"])
+def test_a_zero_that_links_do_not_make_up_for_is_an_error_with_its_offset(name):
+    robot, recording = clean_run(name, 5)
+    offset = np.radians(-10.0) * np.eye(robot.joints)[1]
+    wrong = evidence(robot, replace(recording, position=recording.position + offset))
+    (cause,) = zero_causes(wrong)
+    assert (cause.finding.joint, cause.finding.severity) == (2, "error")
+    assert cause.finding.remedy is not None
+    (edit,) = cause.finding.remedy.edits
+    np.testing.assert_allclose(edit.value, -offset, atol=np.radians(2.0))
 
 
 def test_a_zero_is_doubted_only_if_it_is_with_other_masses_too(monkeypatch):
@@ -240,7 +252,7 @@ def test_a_zero_is_doubted_only_if_it_is_with_other_masses_too(monkeypatch):
         return nominal_log_odds(rows, correction) if is_described else 0.0
 
     monkeypatch.setattr("taufit.diagnosis.nominal_contradiction.nominal_log_odds", odds)
-    assert zero_warning(wrong) == []
+    assert zero_causes(wrong) == []
 
 
 @pytest.mark.parametrize("pair", SIMILAR_ROBOTS)

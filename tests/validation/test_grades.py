@@ -116,6 +116,11 @@ def test_only_an_excellent_model_passes_where_build_and_torque_show_missing_link
     graded = judge(score(0.06, 0.06, 0.06), findings=(end, load))
     assert graded.overall == "poor" and "--tip" in graded.reasons[0]
     assert judge(score(0.04, 0.04, 0.04), findings=(end, load)).overall == "excellent"
+    inside = np.array([0.9, 0.5, 0.95])
+    narrow = replace(score(0.06, 0.06, 0.06), inside=inside)
+    assert judge(narrow).overall == "good"
+    assert judge(narrow, findings=(end,)).overall == "poor"
+    assert judge(replace(narrow, inside=inside + 0.2), findings=(end,)).overall == "good"
 
 
 def test_noise_is_measured_beyond_the_cutoff_and_unknown_where_it_was_filtered_before():

@@ -26,7 +26,7 @@ from taufit.diagnosis.nominal_contradiction import (
     direction_warning,
     nominal_contradiction,
     unit_contradiction,
-    zero_warning,
+    zero_causes,
 )
 from taufit.diagnosis.nominal_torque import sign_evidence
 from taufit.diagnosis.other_robots import likely_other_robot, robot_from_short_motion
@@ -84,7 +84,7 @@ def find_model_contradiction(
         return [Cause(lag)]
     return (
         _other_robot_warning(evidence)
-        or zero_warning(evidence)
+        or zero_causes(evidence)
         or direction_warning(evidence, signs)
     )
 

@@ -55,7 +55,9 @@ def nominal_contradiction(evidence: HypothesisTest, signs: SignEvidence) -> Caus
     if unit is not None:
         return unit
     if signs.tilt_ratio > _MAX_TILT_RATIO:
-        return _direction_cause(signs, "error")
+        from taufit.diagnosis.nominal_causes import direction_cause
+
+        return direction_cause(signs.tilt_ratio, "error")
     return _unlike_robot_cause(signs)
 
 
@@ -84,13 +86,9 @@ def _unlike_robot_cause(signs: SignEvidence) -> Cause | None:
     residual = residual[np.isfinite(residual)]
     if len(residual) < 2 or np.median(residual) <= _MAX_RESIDUAL:
         return None
-    message = (
-        "the described robot explains nothing of the torque of its first joints, even with masses "
-        f"of 0.4 to 2.5 times the nominal ones: it leaves {np.median(residual):.1f} times the "
-        "torque's standard deviation. Is it the right robot, are the order of the joints and their "
-        "zeros right, and has it springs (`--term spring`)?"
-    )
-    return Cause(Finding("wrong_arm", "error", message, value=float(np.median(residual))))
+    from taufit.diagnosis.nominal_causes import unlike_robot_cause
+
+    return unlike_robot_cause(float(np.median(residual)))
 
 
 def direction_warning(evidence: HypothesisTest, signs: SignEvidence) -> list[Cause]:
@@ -101,42 +99,23 @@ def direction_warning(evidence: HypothesisTest, signs: SignEvidence) -> list[Cau
 
     if load_finding(evidence) is not None:
         return []
-    has_load = missing_links_finding(evidence) is not None
-    return [] if has_load else [_direction_cause(signs, "warning")]
+    if missing_links_finding(evidence) is not None:
+        return []
+    from taufit.diagnosis.nominal_causes import direction_cause
+
+    return [direction_cause(signs.tilt_ratio, "warning")]
 
 
-def zero_warning(evidence: HypothesisTest) -> list[Cause]:
-    """Warning on a joint zero with which the nominal robot explains the torque clearly better.
-
-    A load that the description does not have may look like an offset.
-    """
+def zero_causes(evidence: HypothesisTest) -> list[Cause]:
+    """Error or warning on a joint zero with which the nominal robot explains the torque better."""
     joint, angle, odds = zero_evidence(evidence)
     if odds <= _MIN_ZERO_ODDS:
         return []
+    from taufit.diagnosis.nominal_causes import zero_cause
     from taufit.diagnosis.undescribed_load import load_finding
 
-    if load_finding(evidence) is not None:
-        return []
-    joints = evidence.rows.robot.joints
-    odds_by_angle = {
-        factor * angle: nominal_log_odds(evidence, zero_offset(joint, factor * angle, joints))
-        for factor in (0.5, 1.0, 1.5, 2.0)
-    }
-    angle = max(odds_by_angle, key=odds_by_angle.__getitem__)
-    return [
-        Cause(
-            Finding(
-                "zero_offset",
-                "warning",
-                f"the zero of joint {joint + 1} may be {np.degrees(-angle):.0f} deg off: with "
-                f"`offset` {angle:.2f} rad for it at the position in the column map the nominal "
-                "robot explains the torque better. The model makes up for it by other links; check "
-                "the zero before the model is used with other loads or exported to a simulator",
-                joint=joint + 1,
-                value=float(-angle),
-            )
-        )
-    ]
+    # A load that the description does not have may look like an offset.
+    return [] if load_finding(evidence) is not None else [zero_cause(evidence, joint, angle)]
 
 
 def zero_evidence(evidence: HypothesisTest) -> tuple[int, float, float]:
@@ -180,25 +159,10 @@ def _unit_factor(gravity: Float[Array, " j"], inertia: Float[Array, " b"]) -> fl
     return float(np.median(factors)) if is_large else None
 
 
-def _direction_cause(signs: SignEvidence, severity: str) -> Cause:
-    """Finding on gravity that does not come from where the mounting and the joint zeros say."""
-    verb = "is" if severity == "error" else "may be"
-    return Cause(
-        Finding(
-            "mounting",
-            severity,
-            "gravity in the torque does not come from the declared direction: from another one, "
-            f"the nominal robot leaves {signs.tilt_ratio:.1f} times less. The mounting or a joint "
-            f"zero {verb} wrong: check --mounting, and `offset` at the position in the column map",
-            value=signs.tilt_ratio,
-        )
-    )
-
-
 __all__ = [
     "direction_warning",
     "nominal_contradiction",
     "unit_contradiction",
+    "zero_causes",
     "zero_evidence",
-    "zero_warning",
 ]

@@ -10,8 +10,9 @@ A model is also poor if a joint that carries gravity exceeds 0.5 or any measured
 on any recording (without the sensor's noise; over the samples in which the joint moves, if it
 stands more than half of the time; relative to training torque that varies twice as much; not for an
 error below 0.3 % of the rated torque), or if the recordings contradict the robot. If both the build
-of the robot and its torque say that the description ends too early, only an excellent model passes:
-what follows moves, and was fitted as a rigid part of the last link.
+of the robot and its torque (a load, or intervals that hold less than 85 % of it) say that the
+description ends too early, only an excellent model passes: what follows moves, and was fitted as a
+rigid part of the last link.
 
 Room for improvement is a second statement, which never changes the first: the ratio to what no
 model explains (`taufit.validation.noise_floor`).
@@ -262,25 +263,35 @@ def grade(
     ]
     failures += [f.message.split(":")[0] for f in findings if f.severity == "error"]
     unexplained = Grades("", tuple(joints), (), on_holdout).unexplained
-    failures = failures or _incomplete_description(unexplained, findings, limits)
+    failures = failures or _incomplete_description(unexplained, scores, findings, limits)
     overall = "poor" if failures else limits.word(unexplained)
     reasons = failures or _doubts(scores, joints, on_holdout, findings, limits)
     return Grades(overall, tuple(joints), tuple(dict.fromkeys(reasons)), on_holdout)
 
 
 def _incomplete_description(
-    unexplained: float, findings: Sequence[Finding], limits: Thresholds
+    unexplained: float, scores: Sequence[Score], findings: Sequence[Finding], limits: Thresholds
 ) -> list[str]:
-    """Failure of a model of a robot that goes on beyond its description, unless it is excellent."""
+    """Failure of a model of a robot that goes on beyond its description, unless it is excellent.
+
+    The torque says so by a load, or by intervals that do not hold: parameters of a link that
+    contains moving ones do not carry over from one motion to another.
+    """
     kinds = {finding.kind for finding in findings}
-    is_incomplete = _CHAIN_END in kinds and not kinds.isdisjoint(_LOAD_KINDS)
-    if not is_incomplete or unexplained <= limits.excellent:
+    has_load = not kinds.isdisjoint(_LOAD_KINDS)
+    is_doubtful = has_load or _least_coverage(scores) < limits.inside
+    if _CHAIN_END not in kinds or not is_doubtful or unexplained <= limits.excellent:
         return []
     return [
         f"{_above(unexplained, limits.excellent)} of the torque is unexplained, and the "
         "description ends before the robot does, by its axes and by its torque: describe it to the "
         "flange (--tip)"
     ]
+
+
+def _least_coverage(scores: Sequence[Score]) -> float:
+    """Smallest share of torque inside the 95 % interval; 1 where there are no intervals."""
+    return min((x.mean_inside for x in scores if x.mean_inside is not None), default=1.0)
 
 
 def _mean_over_recordings(values: Sequence[Float[Array, " j"]]) -> Float[Array, " j"]:
@@ -385,10 +396,9 @@ def _doubts(
     limits: Thresholds,
 ) -> list[str]:
     """Remarks on how far a grade can be trusted."""
-    coverage = [score.mean_inside for score in scores if score.mean_inside is not None]
-    out = []
-    if coverage and min(coverage) < limits.inside:
-        out.append(f"{100 * min(coverage):.0f} % of the torques are inside the 95 % interval")
+    coverage, out = _least_coverage(scores), []
+    if coverage < limits.inside:
+        out.append(f"{100 * coverage:.0f} % of the torques are inside the 95 % interval")
     for word, verb in (("poor", "poor"), (NOT_MEASURED, "not measured")):
         numbers = [str(g.joint) for g in joints if g.grade == word]
         if numbers:

@@ -214,7 +214,8 @@ def _read_values(
     """Numbers of a table, NaN in text columns, and cells that are no numbers."""
     text = _without_last_separators(_without_remarks(text), delimiter, len(names))
     texts = _text_columns(text, delimiter, decimal, len(names))
-    values, bad = _read_numbers(text, delimiter, decimal, len(names), texts), []
+    bad: list[tuple[int, int, str]] = []
+    values = _read_numbers(text, delimiter, decimal, len(names), texts)
     if values is None:
         from taufit.recording.readers.single_cells import read_by_cells
 
