@@ -186,3 +186,13 @@ def test_link_poses_of_a_serial_arm_are_those_of_its_kinematics():
     arm = read_robot("ur5e")
     q = np.random.default_rng(4).uniform(-1.0, 1.0, (5, arm.joints))
     np.testing.assert_array_equal(tree.link_poses(arm, q), forward_kinematics(arm, q)[:, :-1])
+
+
+def test_a_link_of_a_tree_may_carry_a_load():
+    robot = random_tree(3, 9)
+    name = robot.link_names[4]
+    loaded = robot.with_tip(name)
+    assert loaded.tip_link == 4 and loaded.layout.link(-1) == robot.layout.link(4)
+    np.testing.assert_array_equal(loaded.tip, np.eye(4))
+    with pytest.raises(RobotError, match=r"no tip or link 'hook'\. Available: .*" + name):
+        robot.with_tip("hook")

@@ -65,7 +65,8 @@ class SettingOptions:
         ),
     ] = "recorded"
     at: Annotated[
-        str | None, typer.Option(help="Tip that carries the payload, of several.", metavar="TIP")
+        str | None,
+        typer.Option(help="Tip, or link of a tree, that carries the payload.", metavar="TIP"),
     ] = None
     template: Annotated[
         list[Path] | None,

@@ -127,12 +127,15 @@ class TreeRobot(Robot):
         return next((tip.link for tip in self.tips if tip.name == self.tip_name), None)
 
     def with_tip(self, name: str) -> TreeRobot:
-        """Copy that uses one of its tips, for a payload or a force."""
+        """Copy that uses one of its tips, or the frame of a link, for a payload or a force."""
         for tip in self.tips:
             if tip.name == name:
                 return replace(self, tip_name=name, tip=tip.pose)
-        names = ", ".join(tip.name for tip in self.tips)
-        raise RobotError(f"{self.name} has no tip {name!r}. Available: {names}.")
+        if name in self.link_names:
+            tip = Tip(name, self.link_names.index(name), np.eye(4))
+            return replace(self, tips=(*self.tips, tip), tip_name=name, tip=tip.pose)
+        names = ", ".join((*(tip.name for tip in self.tips), *self.link_names))
+        raise RobotError(f"{self.name} has no tip or link {name!r}. Available: {names}.")
 
     @property
     def shared_joints(self) -> Bool[Array, " j"]:
