@@ -3,9 +3,10 @@
 Each setting of ripple, tilt and the choice of linear friction is varied alone on all ten arms of
 `leave_one_arm_out` (the first split of each). For every arm the values with the smallest mean log
 nrmse of the nine other arms are taken together, and all splits of the arm are scored with them:
-that is what the defaults would have been without it. They are compared with the defaults of today,
-with linear friction, and with the defaults of an earlier version (commit 8a8bea4) on the same
-splits.
+that is what the defaults would have been without it. So is the usual friction (see `short_logs`),
+of the arms that have one; the values are chosen with that of the package. They are compared with
+the defaults of today, with linear friction, and with the defaults of an earlier version (commit
+8a8bea4) on the same splits.
 """
 
 from __future__ import annotations
@@ -22,6 +23,13 @@ import numpy as np
 from benchmarks import Row
 from benchmarks.accuracy.leave_one_arm_out import ARM_CASES, nrmse
 from benchmarks.accuracy.real_robots import DATA
+from benchmarks.accuracy.short_logs import (
+    ARMS,
+    ratios_to_level,
+    usual_constants,
+    usual_friction,
+    without,
+)
 
 SELECTION = "taufit.fitting.selection"
 # Default first.
@@ -56,9 +64,12 @@ def rows() -> Iterator[Row]:
     if not DATA.is_dir():
         return
     table, better = _Table(), list[str]()
+    ratios = {arm: ratios_to_level(arm) for arm in ARMS}
     for arm in ARM_CASES:
         values = choose_values(table, arm)
-        score, default = table.score(arm, values), table.score(arm, ())
+        default = table.score(arm, ())
+        with usual_constants(usual_friction(ratios, without(arm))):
+            score = _Table().score(arm, values)
         linear = table.score(arm, (), "linear")
         text = ", ".join(f"{name} {value:.3g}" for name, value in values) or "the defaults"
         note = f"{text}; defaults {default:.4f}, linear friction {linear:.4f}"

@@ -4,7 +4,8 @@ The model is fitted to recordings of the empty robot, one of them of the payload
 has a virtual controller of its own that carries the payload. The command plays the payload motion
 (the Panda repeats it by its own program), stops by itself, sets the payload at the controller and
 reads it back. A simulated hand then leads the arm around a rectangle, without compensation and with
-the payload that the controller holds.
+the payload that the controller holds. The arm guided has the friction of the arm weighed; 0.9 N of
+the force are the weight of the sensor in the hand, which nobody compensates.
 
     python -m benchmarks.accuracy.weigh [ARM SEED]
 """
@@ -25,16 +26,21 @@ import numpy as np
 
 import taufit
 from benchmarks import Row
+from taufit.core.arrays import Array
 from taufit.excitation import plan
 from taufit.robot.inertia import from_centre_of_mass
 from taufit.sim import CarriedPayload, Preset, read_preset
+from taufit.sim.effects import DriveFriction
 from taufit.sim.hand_guiding import simulate_hand_guiding
+from taufit.terms import TermInput
 from taufit.virtual.controllers import RepeatingRobot, UrController, VirtualFranka, VirtualUr
 from taufit.workflow import identify
 
 # Other seeds than those with which the shortest motion was chosen.
 SEEDS, FIRST_SEED = 20, 1900
 GRAVITY = 9.81
+# As in the other benchmarks of hand guiding [rad/s].
+GUIDED_SPEED = 0.2
 PANDA_PAYLOAD = CarriedPayload.lump(2.02, (0.0, 0.0, 0.157))
 # The ready pose of the maker: the rectangle around it is within reach.
 PANDA_POSE = (0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785)
@@ -108,7 +114,12 @@ def weigh(arm: str, seed: int) -> Weighing:
     compensation = from_centre_of_mass(held[0], centre, 1e-6 * np.eye(3))
     forces = [
         simulate_hand_guiding(
-            twin.robot, payload.parameters, compensated=x, start=start, seed=seed
+            twin.robot,
+            payload.parameters,
+            compensated=x,
+            friction=_friction(twin.effects.friction),
+            start=start,
+            seed=seed,
         ).mean_force[2]
         for x in (None, compensation)
     ]
@@ -122,6 +133,14 @@ def weigh(arm: str, seed: int) -> Weighing:
         float(forces[0]),
         stopped_for_limit,
     )
+
+
+def _friction(friction: DriveFriction | None) -> Array:
+    """Friction of the simulated joints at a guided speed [N m]."""
+    assert friction is not None and friction.shape is not None
+    velocity = TermInput(np.array([GUIDED_SPEED]))
+    joints = zip(friction.coefficients, friction.shape, strict=True)
+    return np.array([(friction.model.columns(velocity, s) @ c)[0] for c, s in joints])
 
 
 def _command(*words: str) -> dict[str, Any]:

@@ -17,7 +17,8 @@ from taufit.recording import read as reading
 from taufit.robot.robot import Robot
 from taufit.sim import random_fourier
 from taufit.workflow import inputs, steps, training_data
-from taufit.workflow.fit_request import FitChoices, FitRequest
+from taufit.workflow.fit_choices import FitChoices
+from taufit.workflow.fit_request import FitRequest
 
 
 @pytest.fixture(scope="module")

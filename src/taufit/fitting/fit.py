@@ -227,9 +227,10 @@ def fit(  # noqa: PLR0913 - one parameter per setting
         # The load of the converged search is closer to the final fit than one without priors.
         load = _reusable_load(model, source, evidence.load)
         rounds = rounds if load is None else 0
-        precision, expected = evidence.precision, np.zeros(len(model.names))
+        precision, expected = evidence.precision, evidence.mean
         if friction_prior is not None:
-            has_prior, expected, prior_precision = friction_prior.parameter_prior(model)
+            has_prior, tested, prior_precision = friction_prior.parameter_prior(model)
+            expected = np.where(has_prior, tested, expected)
             precision = np.where(
                 has_prior, prior_precision * evidence.correlation_samples, precision
             )

@@ -132,7 +132,7 @@ def _solve(
     scaled = total[np.ix_(free, free)] / np.outer(size, size) + 1e-9 * np.eye(len(size))
     beside = products[:p, p:].copy()
     # Zero for all rows, since theta is their optimum; not for a part of them.
-    beside[:, 2] += links @ search.centre - prior @ search.theta
+    beside[:, 2] += search.prior_right() - prior @ search.theta
     beside = beside[free] / size[:, None]
     schur = (products[p:, p:] - beside.T @ np.linalg.solve(scaled, beside)) / _ERROR_FACTOR**2
     tilt_prior = np.eye(2) / TILT_STD**2

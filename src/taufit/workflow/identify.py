@@ -13,7 +13,7 @@ from taufit.core.threads import one_blas_thread
 from taufit.recording import Finding, Recording
 from taufit.recording.files import RecordingFiles
 from taufit.robot import Robot
-from taufit.workflow.fit_request import FitChoices, FitRequest, apply_choices
+from taufit.workflow.fit_request import FitRequest, apply_choices
 from taufit.workflow.identification import IdentificationResult
 from taufit.workflow.inputs import File, Holdout, Recordings, holdout_fraction, parse_inputs
 from taufit.workflow.steps import (
@@ -28,6 +28,7 @@ from taufit.workflow.steps import (
 
 if TYPE_CHECKING:
     from taufit.core.compute.cache import Cache
+    from taufit.workflow.fit_choices import FitChoices
 
 
 @renamed_keywords(

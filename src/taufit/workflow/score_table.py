@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -18,10 +18,13 @@ from taufit.recording import Recording
 from taufit.robot import Robot
 from taufit.signals import Samples
 from taufit.validation.score import score, short_name
-from taufit.workflow.fit_request import FitChoices, FitRequest, apply_choices
+from taufit.workflow.fit_request import FitRequest, apply_choices
 from taufit.workflow.identify import identify
 from taufit.workflow.inputs import File, Recordings, separate_recordings
 from taufit.workflow.training_data import condition_for_model
+
+if TYPE_CHECKING:
+    from taufit.workflow.fit_choices import FitChoices
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -69,23 +69,20 @@ from taufit.validation.grades import (
     recording_evidence,
     unmeasured_findings,
 )
-from taufit.validation.score import score, short_name
+from taufit.validation.score import short_name
 from taufit.validation.score_breakdown import score_breakdown
 from taufit.validation.score_sums import TrainingScores, outlier_file_findings, training_scores
 from taufit.workflow.file_cache import mounting_from_recordings
 from taufit.workflow.fit_request import FitRequest
 from taufit.workflow.identification import IdentificationResult
 from taufit.workflow.inputs import File
-from taufit.workflow.training_data import TrainingData, condition_for_model, training_data
+from taufit.workflow.training_data import TrainingData, training_data
 
 if TYPE_CHECKING:
     from taufit.calibration.joint_zeros import JointZeros
     from taufit.core.compute.cache import Cache
     from taufit.signs.unknown_signs import RecoveredSigns
     from taufit.temperature.law_by_parts import TemperatureLawFit
-
-# Rows of hold-out recordings stored whole for plots, and of each one beyond; the first is whole.
-_PLOTTED_ROWS, _PLOTTED_ROWS_OF_FURTHER = 100_000, 100
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -372,7 +369,13 @@ def assess(
     scores = training_scores(fitted.model, robot, source)
     model = _with_residuals(fitted.model, state, scores)
     training_score = score_breakdown(model, source.excerpt, scores.overall)
-    holdout_scores, facts, samples = _score_holdout(model, state, holdout)
+    holdout_scores: tuple[Score, ...] = ()
+    facts: tuple[RecordingEvidence, ...] = ()
+    samples: tuple[Samples, ...] = ()
+    if holdout:
+        from taufit.workflow.holdout import score_holdout
+
+        holdout_scores, facts, samples = score_holdout(model, state.robot, state.unsigned, holdout)
     nominal = None if scores.nominal_comparison is None else scores.nominal_comparison.nominal.rmse
     outliers = outlier_file_findings(scores.files)
     raise_on_contradiction([Cause(finding) for finding in outliers], request.ignore_contradictions)
@@ -385,7 +388,7 @@ def assess(
     )
     grades = grade(
         judged_scores,
-        facts or [recording_evidence(robot, source.excerpt, training_score)],
+        facts or (recording_evidence(robot, source.excerpt, training_score),),
         on_holdout=bool(holdout_scores),
         findings=findings,
         training=training_score,
@@ -524,32 +527,6 @@ def _estimate_noise(
 ) -> NoiseByState | None:
     record = TrainingRecord(ranges=ranges, conditioning=conditioning)
     return training_noise(FittedModel(structure, values, record), source.excerpt)
-
-
-def _score_holdout(
-    model: FittedModel, state: FitState, holdout: Mapping[str, Sequence[Recording]]
-) -> tuple[tuple[Score, ...], tuple[RecordingEvidence, ...], tuple[Samples, ...]]:
-    """Scores on hold-out recordings, facts for their grades, and samples for plots."""
-    scores: list[Score] = []
-    facts: list[RecordingEvidence] = []
-    plotted: list[Samples] = []
-    rows = 0
-    for name, runs in holdout.items():
-        if state.unsigned:
-            from taufit.signs.samples import without_signs
-
-            runs = [without_signs(recording) for recording in runs]
-        samples = condition_for_model(model, runs, name=name)
-        scores.append(score_breakdown(model, samples, score(model, samples, file=name)))
-        facts.append(recording_evidence(state.robot, samples, scores[-1]))
-        rows += len(samples)
-        is_whole = not plotted or rows <= _PLOTTED_ROWS
-        plotted.append(
-            replace(samples, column_cache=None)
-            if is_whole
-            else samples.head(_PLOTTED_ROWS_OF_FURTHER)
-        )
-    return tuple(scores), tuple(facts), tuple(plotted)
 
 
 def _collect_warnings(

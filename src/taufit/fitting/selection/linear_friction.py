@@ -112,7 +112,7 @@ def _left_out_squares(
     links = search.prior_precision()
     theta = solve_normal(
         search.square - square + links + np.diag(search.precision()),
-        search.right - right + links @ search.centre,
+        search.right - right + search.prior_right(),
         search.model.nonnegative,
         included,
     )

@@ -2,11 +2,13 @@
 
     links           theta_k ~ N(nominal_k, (w_k Q_k)^-1)      Q_k: of the log-det divergence
     viscous         theta_i ~ N(0, (kappa_j s_i)^2)           s_i: observed friction, at rated speed
+    coulomb         theta_i ~ N(0, f_j^2)                     f_j: observed friction of joint j
     load            theta_i ~ N(0, (l_j s_i)^2)               likewise, at rated torque
     ripple          theta_i ~ N(0, (a_j f_j)^2)
-    coulomb         theta_i ~ N(0, f_j^2)                     f_j: observed friction of joint j
     offset          theta_i ~ N(0, (o f_j)^2)                 o: common to all joints
     pre-sliding     theta_i ~ N(0, (b_j f_j)^2)               widths above the first
+
+In short motion, Coulomb and viscous terms have means (`usual_friction`).
 
 For unidirectional joints, friction, offset and slow changes of either are nearly confounded: there
 the prior of the offset is small against friction, and that of v |v| very small.
@@ -22,12 +24,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float, Int
 from taufit.core.gaussian import inverse_on_subset
 from taufit.dynamics.base_parameters import base_parameters
+from taufit.fitting.data_sufficiency import DataAmount
 from taufit.fitting.selection.friction_terms import (
     GUESSED_WEIGHT,
     MIN_PRIOR_FRACTION,
@@ -48,6 +52,9 @@ from taufit.signals.sample_source import SampleSource, as_source
 from taufit.signals.samples import Samples
 from taufit.terms import CONSTANT, DRAG, LEVEL, LOAD, MEMORY, WAVE, needs
 
+if TYPE_CHECKING:
+    from taufit.fitting.selection.usual_friction import UsualFriction
+
 # Weights of the hyperpriors "links known to 30 %" and "viscous friction as large as all observed
 # friction", in parameters.
 _NU_LINK, _NU_VISCOUS = 10.0, 4.0
@@ -56,8 +63,6 @@ _MIN_LINK_WEIGHT = 0.1
 # Prior standard deviations of Coulomb friction and of offsets relative to the observed friction.
 _COULOMB_SCALE = 1.0
 _OFFSET_SCALE, _NU_OFFSET = 1.0, 2.0
-# Factors on the prior of the offset and of v |v| for unidirectional joints.
-_UNIDIRECTIONAL_OFFSET, _UNIDIRECTIONAL_QUADRATIC = 0.2, 0.03
 # Prior of wider pre-sliding terms relative to the observed friction: a second of motion shows only
 # the beginning of such a term.
 _PRESLIDING_SCALE, _NU_PRESLIDING = 0.5, 4.0
@@ -80,7 +85,8 @@ class PriorScales:
 
     Attributes:
         link_weight: Weight of each nominal link, in squared noise levels of a row.
-        precision: Prior precision of every parameter about zero, in the same unit; 0 without prior.
+        precision: Prior precision of every parameter, in the same unit; 0 without prior.
+        mean: Prior mean of every parameter beside the links; 0 for most.
         correlation_samples: Number of rows over which residuals are correlated.
         load: Parameters whose rigid-body torque is the load of friction, else None; those of the
             converged search.
@@ -94,6 +100,7 @@ class PriorScales:
 
     link_weight: Float[Array, " l"]
     precision: Float[Array, " p"]
+    mean: Float[Array, " p"]
     correlation_samples: float
     load: Float[Array, " p"] | None
     ripple: Float[Array, " j"]
@@ -134,6 +141,7 @@ def prior_scales(search: EvidenceMaximisation) -> PriorScales:
     return PriorScales(
         search.link_weight * search.correlation,
         search.precision() * search.correlation,
+        search.mean,
         search.correlation,
         search.theta if needs(model.term_sum, "load") else None,
         np.sqrt(search.ripple) if has_ripple else np.zeros(model.layout.joints),
@@ -198,9 +206,11 @@ def prepare_evidence(
     correlation = correlation_samples(rows.residuals(theta), rows.keep, rows.run)
     search = EvidenceMaximisation(model, regression, theta, scale, float(np.mean(correlation)))
     search.prior, search.centre, search.nominal_weight = prior, centre, nominal_weight
-    search.scales = _restrict_unidirectional(
-        _scales(model, source, rows, theta), model, unidirectional
-    )
+    search.scales = _scales(model, source, rows, theta)
+    if unidirectional:
+        from taufit.fitting.selection.unidirectional_scales import restrict_unidirectional
+
+        search.scales = restrict_unidirectional(search.scales, model, unidirectional)
     search.included = ~np.isin(model.names, dropped)
     search.weak_prior = weak_prior
     return search
@@ -214,7 +224,7 @@ def rated_speed(model: TorqueModel, source: SampleSource) -> Float[Array, " j"]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Scales:
+class TermScales:
     """Prior precisions at unit scales, by kind of term.
 
     Attributes:
@@ -226,6 +236,7 @@ class _Scales:
         is_ripple: Mask of ripple terms.
         friction_std: Standard deviation of the observed friction.
         owner: Joint of every parameter.
+        usual: Friction terms with a common mean.
     """
 
     viscous: Float[Array, " p"]
@@ -236,13 +247,13 @@ class _Scales:
     is_ripple: Bool[Array, " p"]
     friction_std: Float[Array, " j"]
     owner: Array
+    usual: tuple[UsualFriction, ...]
 
 
 def _scales(
     model: TorqueModel, source: SampleSource, rows: SampleRows, theta: Float[Array, " p"]
-) -> _Scales:
-    layout = model.layout
-    joints, p = layout.joints, layout.size
+) -> TermScales:
+    layout, p = model.layout, model.layout.size
     rigid = rows.rigid_torque(theta)
     drive_torque = np.where(rows.keep, rows.torque - rigid, 0.0)
     count = np.maximum(rows.keep.sum(axis=0), 1)
@@ -278,23 +289,19 @@ def _scales(
             coulomb[i] = 1.0 / (_COULOMB_SCALE * friction_level[j]) ** 2
         elif parameter.group == MEMORY:
             presliding[i] = 1.0 / friction_level[j] ** 2
-    assert len(friction_std) == joints
     # Links have no scale of a joint's terms; a tree has more links than joints.
-    owner = np.minimum(layout.owner, joints - 1)
-    return _Scales(viscous, load, coulomb, presliding, offset, ripple, friction_std, owner)
+    owner = np.minimum(layout.owner, layout.joints - 1)
+    usual: tuple[UsualFriction, ...] = ()
+    # Without further terms, so that the search for ripple has the same prior.
+    if DataAmount.from_samples(replace(model, terms=()), source).is_small:
+        from taufit.fitting.selection.usual_friction import usual_friction
 
-
-def _restrict_unidirectional(
-    scales: _Scales, model: TorqueModel, joints: tuple[int, ...]
-) -> _Scales:
-    """Scales with small priors for terms confounded with friction on unidirectional joints."""
-    is_quadratic = model.layout.select(lambda parameter: parameter.power == 2)
-    is_unidirectional = np.isin(scales.owner, joints)
-    return replace(
-        scales,
-        viscous=scales.viscous
-        / np.where(is_unidirectional & is_quadratic, _UNIDIRECTIONAL_QUADRATIC, 1.0) ** 2,
-        offset=scales.offset / np.where(is_unidirectional, _UNIDIRECTIONAL_OFFSET, 1.0) ** 2,
+        usual = usual_friction(model, coulomb + viscous)
+    for term in usual:
+        coulomb[term.indices] /= term.within**2
+        viscous[term.indices] /= term.within**2
+    return TermScales(
+        viscous, load, coulomb, presliding, offset, ripple, friction_std, owner, usual
     )
 
 
@@ -318,13 +325,14 @@ class EvidenceMaximisation:
         link_weight, viscous, load, ripple, presliding, offset: w_k, kappa_j^2, l_j^2, a_j^2, b_j^2
             and o^2.
         theta: Parameters under these scales.
+        mean: Prior mean of every parameter beside the links.
         included: Mask of parameters not fixed at zero.
     """
 
     prior: Float[Array, "p p"]
     centre: Float[Array, " p"]
     nominal_weight: float
-    scales: _Scales
+    scales: TermScales
     included: Bool[Array, " p"]
     weak_prior: Float[Array, "p p"]
 
@@ -340,7 +348,7 @@ class EvidenceMaximisation:
         self.correlation = correlation
         self.joint_weights = scale / correlation
         self.square, self.right = normal_equations(regression, self.joint_weights)
-        self.theta = initial
+        self.theta, self.mean = initial, np.zeros_like(initial)
 
     def weighted_equations(
         self, by_joint: tuple[Information, ...]
@@ -352,7 +360,7 @@ class EvidenceMaximisation:
         return factor.T @ factor, factor.T @ total.target
 
     def precision(self) -> Float[Array, " p"]:
-        """Prior precision of every parameter about zero, at the current scales."""
+        """Prior precision of every parameter beside the links, at the current scales."""
         s = self.scales
         ripple = np.where(s.is_ripple, 1.0 / (self.ripple * s.friction_std**2)[s.owner], 0.0)
         viscous, load = s.viscous / self.viscous[s.owner], s.load / self.load[s.owner]
@@ -367,6 +375,7 @@ class EvidenceMaximisation:
         self.ripple = np.full(joints, 0.01)
         self.presliding = np.full(joints, _PRESLIDING_SCALE**2)
         self.offset = _OFFSET_SCALE**2
+        self._update_means(np.zeros_like(self.theta))
         for _ in range(_ROUNDS):
             self._iterate()
 
@@ -381,6 +390,11 @@ class EvidenceMaximisation:
         rows, columns = self._link_blocks
         links[rows, columns] = self.link_weight[:, None, None] * self.prior[rows, columns]
         return links
+
+    def prior_right(self) -> Float[Array, " p"]:
+        """Product of the prior precision and the prior mean of all parameters."""
+        links = self.prior_precision()
+        return np.asarray(links @ self.centre + self.precision() * self.mean)
 
     @cached_property
     def _link_blocks(self) -> tuple[Int[Array, "l s 1"], Int[Array, "l 1 s"]]:
@@ -398,11 +412,9 @@ class EvidenceMaximisation:
 
     def map_estimate(self, included: Bool[Array, " p"]) -> Float[Array, " p"]:
         """Maximum a posteriori parameters at the current scales, others fixed at zero."""
-        links = self.prior_precision()
-        total = self.square + links + np.diag(self.precision())
-        return solve_normal(
-            total, self.right + links @ self.centre, self.model.nonnegative, included
-        )
+        total = self.square + self.prior_precision() + np.diag(self.precision())
+        right = self.right + self.prior_right()
+        return solve_normal(total, right, self.model.nonnegative, included)
 
     def information_share(self) -> InformationShare:
         """Information shares of links and friction terms, at the final scales."""
@@ -427,9 +439,8 @@ class EvidenceMaximisation:
         s = self.scales
         precision, links = self.precision(), self.prior_precision()
         total = self.square + links + np.diag(precision)
-        theta = self.theta = solve_normal(
-            total, self.right + links @ self.centre, self.model.nonnegative, self.included
-        )
+        right = self.right + self.prior_right()
+        theta = self.theta = solve_normal(total, right, self.model.nonnegative, self.included)
         free = self.free & (np.diag(total) > 0.0)
         covariance = inverse_on_subset(total, free, 1e-9)
         data_share = np.where(free, 1.0 - precision * np.diag(covariance), 0.0)
@@ -440,7 +451,10 @@ class EvidenceMaximisation:
         self.offset = float(offset[0])
         self._update_links(theta, covariance)
         joints = s.owner, self.model.layout.joints, theta, data_share
-        self.viscous = _scales_by_group(s.viscous, *joints, _NU_VISCOUS, 1.0)
+        deviation = np.where(self.included, theta - self.mean, 0.0)
+        viscous = s.viscous, *joints[:2], deviation, data_share
+        self.viscous = _scales_by_group(*viscous, _NU_VISCOUS, 1.0)
+        self._update_means(data_share)
         self.load = _scales_by_group(s.load, *joints, _NU_VISCOUS, 1.0)
         self.presliding = _scales_by_group(
             s.presliding, *joints, _NU_PRESLIDING, _PRESLIDING_SCALE**2
@@ -452,6 +466,13 @@ class EvidenceMaximisation:
             has_ripple = np.bincount(s.owner[is_ripple], minlength=len(ripple)) > 0
             limited = np.minimum(ripple, _MAX_RIPPLE_SCALE**2)
             self.ripple = np.where(has_ripple, limited, self.ripple)
+
+    def _update_means(self, data_share: Float[Array, " p"]) -> None:
+        """Prior means of friction from the joints of this arm and those usual on others."""
+        mean = np.zeros_like(self.theta)
+        for term in self.scales.usual:
+            mean[term.indices] = term.level * term.arm_mean(self.theta, data_share)
+        self.mean = mean
 
     def _update_links(self, theta: Float[Array, " p"], covariance: Float[Array, "p p"]) -> None:
         """Weight of every link from its deviation and the number determined by data."""
