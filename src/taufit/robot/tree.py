@@ -134,8 +134,9 @@ class TreeRobot(Robot):
         if name in self.link_names:
             tip = Tip(name, self.link_names.index(name), np.eye(4))
             return replace(self, tips=(*self.tips, tip), tip_name=name, tip=tip.pose)
-        names = ", ".join((*(tip.name for tip in self.tips), *self.link_names))
-        raise RobotError(f"{self.name} has no tip or link {name!r}. Available: {names}.")
+        names = ", ".join(tip.name for tip in self.tips)
+        links = ", ".join(self.link_names)
+        raise RobotError(f"{self.name} has no tip {name!r}. Available: {names}; links: {links}.")
 
     @property
     def shared_joints(self) -> Bool[Array, " j"]:
