@@ -128,7 +128,7 @@ def test_every_printed_command_runs_as_printed(folder, printed, capsys):
          "fit ur3 reversed.parquet --holdout 30% --write-map corrected_map.yaml --apply-remedy"),
         ("magnitudes.parquet --report",
          "fit ur3 magnitudes.parquet --holdout 30% --torque-signs unknown"),
-        ("'day one.parquet' --draft x.yaml", "fit ur3 'day one.parquet' --holdout 30%"),
+        ("'day one.parquet' --draft x.yaml --robot ur3", "fit ur3 'day one.parquet' --holdout 30%"),
     ],
 )  # fmt: skip
 def test_the_fit_after_a_report_has_the_remedies_of_its_findings(folder, capsys, line, following):

@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from taufit import check
 from taufit.core.errors import RecordingError, TaufitError
 from taufit.model import predicted_torque
 from taufit.signals import Samples, condition
 from taufit.validation import (
     AcceptanceLimits,
-    check,
     range_findings,
     residual_spectrum,
     score,

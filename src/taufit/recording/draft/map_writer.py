@@ -119,12 +119,13 @@ def finite_rows(values: Float[Array, "n c"]) -> Float[Array, "m c"]:
 
 
 def plausible_rows(values: Float[Array, "n c"]) -> Float[Array, "k c"]:
-    """Longest interval of rows without extreme values."""
+    """Longest interval of rows without extreme values; columns without numbers are not judged."""
+    numbers = values[:, ~np.isnan(values).all(axis=0)]
     with np.errstate(over="ignore", invalid="ignore"):
-        median = np.nanmedian(values, axis=0)
-        spread = np.nanmedian(np.abs(values - median), axis=0)
+        median = np.nanmedian(numbers, axis=0)
+        spread = np.nanmedian(np.abs(numbers - median), axis=0)
         limit = 1e6 * np.maximum(np.maximum(spread, 1e-3 * np.abs(median)), 1e-3)
-        bad = np.flatnonzero((np.abs(values - median) > limit).any(axis=1))
+        bad = np.flatnonzero((np.abs(numbers - median) > limit).any(axis=1))
     edges = np.concatenate([[-1], bad, [len(values)]])
     longest = int(np.argmax(np.diff(edges)))
     return values[edges[longest] + 1 : edges[longest + 1]]
