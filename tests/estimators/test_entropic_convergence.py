@@ -60,7 +60,7 @@ def test_a_light_prior_is_no_worse_than_none_by_its_own_measure(weight, noise):
     model, samples, information, problem = question(6.0, noise)
     limits = make_constraints(model, margin=1e-6)
     level = noise_level(information, problem)
-    prior = np.linalg.inv(pseudo_inertia(prior_links(problem)[0]))
+    prior = np.linalg.inv(pseudo_inertia(prior_links(problem.model)[0]))
     joints = model.robot.joints
 
     def measure(theta):

@@ -8,7 +8,7 @@ or of an earlier fit.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from taufit.calibration.friction_test import (
     minimum_rms,
 )
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import PoorExcitationError, TaufitError
 from taufit.core.parameters import joint_parameter
 from taufit.model.fitted_model import FittedModel

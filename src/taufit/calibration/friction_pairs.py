@@ -15,11 +15,12 @@ radian.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float, Int
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import PoorExcitationError, TaufitError
 from taufit.signals.samples import Samples
 

@@ -8,7 +8,7 @@ it never falls with speed, up to the maximum speed of the joint.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from taufit.calibration.friction_curve import (
 from taufit.calibration.friction_pairs import FrictionPairs
 from taufit.calibration.passivity import PassivityConstraints, passivity_constraints
 from taufit.core.arrays import Array, Bool, Float
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import PoorExcitationError, TaufitError
 from taufit.core.threads import one_blas_thread
 from taufit.terms import LEVEL, LOAD, TermInput, needs

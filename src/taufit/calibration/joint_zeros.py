@@ -14,12 +14,12 @@ parameters of the last link. Such zeros keep their prior mean and standard devia
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from taufit.calibration.zero_search import ZeroSearch
 from taufit.core.arrays import Array, Bool, Float
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import RecordingError, RobotError
 from taufit.model.torque_model import TorqueModel
 from taufit.model.training_record import DEFAULT_SLIDE_ZERO_STD, DEFAULT_ZERO_STD

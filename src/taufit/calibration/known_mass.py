@@ -10,12 +10,11 @@ All but m is unknown, and linear; without m the equations fix only ratios.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import scipy.linalg
 
 from taufit.core.arrays import Array, Float, Int
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import InfeasibleError, PoorExcitationError, RecordingError
 from taufit.core.parameters import PER_LINK
 from taufit.robot.inertia import pseudo_inertia

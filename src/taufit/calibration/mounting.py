@@ -11,12 +11,13 @@ weak prior (100 % each), which decides between a direction and its opposite wher
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 from taufit.core.gaussian import Gaussian
 from taufit.dynamics import BaseParameters, base_parameters, engine, regressor
 from taufit.fitting.selection.friction_terms import correlation_samples, gaussian_prior

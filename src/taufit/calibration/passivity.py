@@ -6,11 +6,10 @@ is dissipative and does not fall with speed: p'(v) >= 0 up to a top speed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float
+from taufit.core.dataclasses import dataclass
 from taufit.terms.friction import Friction
 
 _SPEED_POINTS = 25

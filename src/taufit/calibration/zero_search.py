@@ -14,11 +14,12 @@ Corrections for a realistic uncertainty of the zeros:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import RecordingError
 from taufit.core.gaussian import Gaussian
 from taufit.core.statistics import NORMAL_95, student_t_upper_quantile

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import pairwise
 
 import numpy as np
@@ -18,6 +18,7 @@ from taufit.clearance.curve import straight_line
 from taufit.clearance.proof import prove_clear
 from taufit.clearance.space import CollisionSpace
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 from taufit.excitation.scene import Scene
 
 # Largest clearance kept on the approach [m], and tolerance of a proof [m].

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from taufit.core.dataclasses import dataclass
 from taufit.core.fields import Field
 from taufit.excitation import Plane, Scene, default_limits, mounting_plane, scene_for
 from taufit.excitation.scene import fit_capsules

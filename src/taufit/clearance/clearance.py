@@ -6,7 +6,7 @@ are made by each call of `clear`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from taufit.clearance.playback import (
 from taufit.clearance.proof import check_torque, prove_clear, prove_limits, prove_tip_speed
 from taufit.clearance.space import CollisionSpace
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 from taufit.excitation import Fourier, Motion
 from taufit.robot import JointLimits, Robot
 from taufit.wire.player import APPROACH_ACCELERATION, APPROACH_SPEED, Approach, MotionRanges

@@ -10,13 +10,14 @@ and `bound` gives max |x''| from Fourier sums, hulls of Bernstein coefficients o
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import comb, factorial
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float, Int
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import TaufitError
 from taufit.excitation import Fourier, LineStrokes, Motion, SampledMotion, Spline, Strokes
 

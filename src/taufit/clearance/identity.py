@@ -9,12 +9,12 @@ least 29 mm away.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import RobotError
 from taufit.core.names import clean_name
 from taufit.dynamics import forward_kinematics

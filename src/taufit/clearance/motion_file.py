@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from taufit.clearance.cell import Cell
 from taufit.clearance.digest import PARTS, SCHEMA, digest, digests
 from taufit.clearance.space import CollisionSpace
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 from taufit.core.fields import Field
 from taufit.core.plain_data import read_json
 from taufit.excitation import Motion

@@ -6,13 +6,14 @@ proof of its own.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from taufit.clearance.curve import Curve, exact_curve, hermite
 from taufit.clearance.proof import LIMIT_TOLERANCE, prove_limits
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import TaufitError
 from taufit.excitation import Fourier, LineStrokes, Motion, SampledMotion, Spline, Strokes
 from taufit.excitation.robot_programs import KNOTS_S, knots

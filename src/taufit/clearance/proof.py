@@ -7,13 +7,13 @@ them or a sample violates the limit.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from taufit.clearance.curve import Curve, Intervals, intervals
 from taufit.clearance.space import CollisionSpace
 from taufit.core.arrays import Array, Bool, Float
+from taufit.core.dataclasses import dataclass
 from taufit.dynamics import inverse_dynamics, jacobian
 from taufit.robot import JointLimits, Robot
 

@@ -7,11 +7,12 @@ only the joints between them count.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 from taufit.excitation.scene import Capsule, Clearances, Scene
 from taufit.robot import JointLimits, Robot
 

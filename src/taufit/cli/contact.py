@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,6 +18,7 @@ from taufit.cli.options import (
     usage_error,
 )
 from taufit.cli.options.option_groups import FormerName
+from taufit.core.dataclasses import dataclass
 
 if TYPE_CHECKING:
     from taufit.contact import ContactRun, ContactSettings, Sensitivity

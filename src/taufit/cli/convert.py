@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,6 +13,7 @@ import typer
 from taufit.cli.options import Json, RecordingOptions, require_mounting
 from taufit.cli.parts.next_step import complete_commands, next_step
 from taufit.cli.parts.robot_file import find_robot_file
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import RecordingError
 
 

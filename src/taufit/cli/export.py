@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,6 +18,7 @@ from taufit.cli.options import (
     require_mounting,
     usage_error,
 )
+from taufit.core.dataclasses import dataclass
 from taufit.core.endings import ending
 
 if TYPE_CHECKING:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,6 +17,7 @@ from taufit.cli.options import (
     usage_error,
 )
 from taufit.cli.options.result_cache import CacheOption, open_result_cache, print_cache_warning
+from taufit.core.dataclasses import dataclass
 
 if TYPE_CHECKING:
     from taufit.core.compute.cache import Cache

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,6 +19,7 @@ from taufit.cli.options import (
     require_cutoff,
     usage_error,
 )
+from taufit.core.dataclasses import dataclass
 
 if TYPE_CHECKING:
     from taufit.calibration.friction_identification import FrictionIdentification, JointFriction

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,6 +16,7 @@ from taufit.cli.options import (
     require_choice,
     usage_error,
 )
+from taufit.core.dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

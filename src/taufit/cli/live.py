@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -20,6 +19,7 @@ from taufit.cli.options import (
     usage_error,
 )
 from taufit.cli.options.page_server import PageOptions
+from taufit.core.dataclasses import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,6 +21,7 @@ from taufit.cli.options import (
 )
 from taufit.cli.parts.hand_guiding import GuidingOptions, show_force
 from taufit.cli.parts.next_step import next_step
+from taufit.core.dataclasses import dataclass
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,6 +19,7 @@ from taufit.cli.parts.playback import (
     read_planned_motion,
     show_planned_motion,
 )
+from taufit.core.dataclasses import dataclass
 
 if TYPE_CHECKING:
     from taufit.clearance import Clearance, RobotComparison

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,6 +17,7 @@ from taufit.cli.options import (
     RobotOptions,
     usage_error,
 )
+from taufit.core.dataclasses import dataclass
 
 if TYPE_CHECKING:
     from taufit.servo.identify import RunComparison, ServoIdentification

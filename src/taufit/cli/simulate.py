@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,6 +17,7 @@ from taufit.cli.parts.virtual_controller import (
     VirtualControllerConfig,
     run_virtual_controller,
 )
+from taufit.core.dataclasses import dataclass
 
 if TYPE_CHECKING:
     from taufit.excitation import Motion

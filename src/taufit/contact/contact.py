@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from taufit.contact.force import Force, direction_names
 from taufit.core.arrays import Array, Bool, Float, Int
+from taufit.core.dataclasses import dataclass
 from taufit.core.statistics import NORMAL_95
 from taufit.terms.friction.states import STATES
 

@@ -26,11 +26,12 @@ corrected by what the bins before it show. Large innovations are limited, and co
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float, Int
+from taufit.core.dataclasses import dataclass
 from taufit.core.parameters import PER_LINK
 from taufit.dynamics import RegressorEngine
 from taufit.model.conservative_torque import ConservativeTorque

@@ -11,11 +11,10 @@ compared by likelihood, and the best is reported. Unobservable directions are re
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 from taufit.core.statistics import NORMAL_95
 from taufit.dynamics import engine
 from taufit.robot import Robot

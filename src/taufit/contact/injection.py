@@ -8,7 +8,7 @@ standstill friction would carry part of it, so contacts are injected in motion o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from taufit.contact.contact_detector import ContactDetector
 from taufit.contact.force import point_jacobian
 from taufit.contact.settings import ContactSettings
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 from taufit.dynamics import forward_kinematics
 from taufit.model.fitted_model import FittedModel
 from taufit.model.noise_by_state import NoiseByState

@@ -6,7 +6,7 @@ Recordings are fed to `ContactDetector` sample by sample, as a live robot is.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from taufit.contact.external_torque import ExternalTorque, ExternalTorqueBlock
 from taufit.contact.regime_noise import default_noise, learn_contact_free_noise
 from taufit.contact.settings import ContactSettings, alarm_rate_text
 from taufit.core.arrays import Array, Float, Int
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import RecordingError
 from taufit.model.accuracy_statement import has_alarm_rate
 from taufit.model.fitted_model import FittedModel

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import TaufitError
 
 

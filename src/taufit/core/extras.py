@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from importlib import metadata
 from importlib.util import find_spec
 
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import MissingExtraError
 
 

@@ -11,7 +11,6 @@ import errno
 import json
 import os
 import re
-import secrets
 import shutil
 import stat
 import sys
@@ -244,7 +243,7 @@ def _scratch(parent: Path) -> Iterator[Path]:
 
 def _new_scratch(parent: Path) -> tuple[Path, int]:
     for _ in range(100):
-        folder = parent / f".taufit-{secrets.token_hex(6)}"
+        folder = parent / f".taufit-{os.urandom(6).hex()}"
         # Registered before it exists, since a signal may arrive at any time.
         process_cleanup.register_path(folder)
         folder.mkdir(mode=0o700)

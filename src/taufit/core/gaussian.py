@@ -8,11 +8,10 @@ diagonal first: P^-1 = D^-1 (D^-1 P D^-1)^-1 D^-1 with D = sqrt(diag P).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float, Int
+from taufit.core.dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,8 +99,10 @@ def inverse_at_unit_diagonal(
     matrix: Float[Array, "p p"], ridge: float = 0.0
 ) -> Float[Array, "p p"]:
     """Inverse of a symmetric matrix with a positive diagonal, computed at unit diagonal."""
+    from taufit.core.lapack import inverse_symmetric
+
     scaled, size = unit_diagonal(matrix, ridge)
-    return np.asarray(np.linalg.inv(scaled) / np.outer(size, size))
+    return np.asarray(inverse_symmetric(scaled) / np.outer(size, size))
 
 
 def inverse_on_subset(

@@ -5,10 +5,10 @@ The layout of a complete torque model is derived from its terms (`terms.layout`)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import RobotError
 
 LINK_PARAMETERS = ("m", "hx", "hy", "hz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")

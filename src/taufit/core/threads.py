@@ -106,10 +106,7 @@ def reserve_blas_memory() -> None:
     _require_room(_FOR_LIBRARIES)
     import numpy as np
 
-    from taufit.core.lazy import defer_unused_imports
-
-    defer_unused_imports()
-    from scipy.linalg.lapack import dgeqrt
+    from taufit.core.lapack import dgeqrt
 
     square = np.ones((300, 300))
     for step in (lambda: square @ square, lambda: dgeqrt(8, np.asfortranarray(square))):

@@ -7,11 +7,12 @@ robot would explain them; its `remedy` is the equivalent edit of the column map 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float
+from taufit.core.dataclasses import dataclass
 from taufit.recording.finding import Finding
 from taufit.recording.map.remedy import ALL_QUANTITIES, SIGNAL, MapEdit, Remedy
 from taufit.recording.quantity import MOTIONS, QUANTITIES

@@ -156,9 +156,12 @@ def sample_causes(
     if samples.joints == robot.joints and not unsigned and has_masses:
         # Only the presence of drive gains in all recordings matters there.
         representative = [next((r for r in recordings if r.gain is None), recordings[0])]
-        if source is None or not source.compute_on_excerpt(
-            _is_free_of_faults, robot, representative
-        ):
+        is_free = (
+            source is not None
+            and source.is_cached
+            and source.compute_on_excerpt(_is_free_of_faults, robot, representative)
+        )
+        if not is_free:
             causes += _robot_causes(robot, representative, samples, evidence)
     return [*causes, *_invalid_row_causes(recordings)]
 

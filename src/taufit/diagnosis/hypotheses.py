@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from taufit.calibration.mounting import GravityEstimate, describe_mounting, mounting_option
+from taufit.core.dataclasses import dataclass
 from taufit.diagnosis.correction import (
     Correction,
     change_mounting,

@@ -10,11 +10,12 @@ by cross-validation over quarters of those rows.
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float, Int
+from taufit.core.dataclasses import dataclass
 from taufit.diagnosis.correction import Correction, DiagnosisRows
 from taufit.diagnosis.normal_equations import (
     FRICTION_COLUMNS,

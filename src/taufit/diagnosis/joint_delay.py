@@ -7,12 +7,11 @@ differences between joints are nonzero.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy.linalg import qr
 
 from taufit.core.arrays import Array, Float, Int
+from taufit.core.dataclasses import dataclass
 from taufit.recording.finding import Finding
 from taufit.recording.map.remedy import Remedy
 from taufit.robot import Robot

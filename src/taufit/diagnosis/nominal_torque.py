@@ -17,11 +17,10 @@ guards against an undeclared mounting: then only friction and inertia decide.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float, Int
+from taufit.core.dataclasses import dataclass
 from taufit.diagnosis.correction import Correction, DiagnosisRows
 from taufit.diagnosis.hypothesis_test import HypothesisTest
 from taufit.dynamics import gravity_torque, inverse_dynamics

@@ -13,11 +13,11 @@ so leaving one out is a subtraction.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float, Int
+from taufit.core.dataclasses import dataclass
 from taufit.core.gaussian import Gaussian, inverse_at_unit_diagonal
 from taufit.core.parameters import LinkLayout
 
@@ -119,13 +119,16 @@ def normal_equations(
         # Links that a joint does not move do not load it.
         links = layout.columns_of_joint(j)
         live = np.r_[links, p:c].astype(int)
+        kept = slice(None) if np.all(keep[:, j]) else np.flatnonzero(keep[:, j])
+        columns = np.concatenate([rigid[:, j, links], drive[:, j]], axis=1)[kept]
+        joint_torque, speed, fold_of_row = torque[kept, j], velocity[kept, j], fold[kept]
         for f in range(folds):
-            rows = np.flatnonzero(keep[:, j] & (fold == f) if folds > 1 else keep[:, j])
-            block = np.concatenate([rigid[rows, j][:, links], drive[rows, j]], axis=1)
-            y = torque[rows, j]
+            rows = np.flatnonzero(fold_of_row == f) if folds > 1 else slice(None)
+            block, y = columns[rows], joint_torque[rows]
             square[f, j][np.ix_(live, live)], right[f, j, live] = block.T @ block, block.T @ y
             power[f, j], total[f, j], count[f, j] = float(y @ y), float(y.sum()), len(y)
-            friction_power[f, j] = velocity[rows, j] @ drive[rows, j, :FRICTION_COLUMNS]
+            friction = block[:, len(block.T) - drive.shape[2] :]
+            friction_power[f, j] = speed[rows] @ friction[:, :FRICTION_COLUMNS]
     return NormalEquations(square, right, power, total, friction_power, count)
 
 

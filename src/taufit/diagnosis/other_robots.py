@@ -14,7 +14,8 @@ from taufit.diagnosis.hypothesis_test import HypothesisComparison, HypothesisTes
 from taufit.dynamics import engine, gravity_torque
 from taufit.recording import Recording
 from taufit.recording.finding import Finding
-from taufit.robot import Robot, bundled_robots, read_robot
+from taufit.robot import Robot, bundled_robots
+from taufit.robot.read import serial_robots
 
 # Relative tolerance of tip distances within which two robots have the same kinematics.
 _KINEMATIC_TOLERANCE = 0.1
@@ -55,9 +56,7 @@ SIMILAR_ROBOTS = (("ur3", "ur3e"), ("ur5", "ur5e"), ("ur10", "ur10e"), ("iiwa7",
 Tried = tuple[Correction, HypothesisComparison]
 
 
-@cache
-def _read_bundled_robots() -> tuple[Robot, ...]:
-    return tuple(read_robot(name) for name in bundled_robots())
+_robots_with_joints = cache(serial_robots)
 
 
 def candidate_robots(rows: DiagnosisRows) -> list[Correction]:
@@ -70,10 +69,8 @@ def candidate_robots(rows: DiagnosisRows) -> list[Correction]:
         return []
     return [
         replace_robot(other)
-        for other in _read_bundled_robots()
-        if other.joints == rows.robot.joints
-        and not other.is_tree
-        and not _has_same_kinematics(rows.robot, other)
+        for other in _robots_with_joints(rows.robot.joints)
+        if not _has_same_kinematics(rows.robot, other)
         and _reaches(other, rows)
         and _has_gravity_of(replace(other, mounting=rows.robot.mounting), rows)
     ]

@@ -7,11 +7,12 @@ both are tested.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 from taufit.diagnosis.correction import Cause, DiagnosisRows, zero_offset
 from taufit.diagnosis.hypothesis_test import HypothesisTest, residual
 from taufit.diagnosis.nominal_torque import sign_evidence

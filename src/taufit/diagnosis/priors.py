@@ -6,12 +6,12 @@ a body with some fraction of the robot's mass within some fraction of its reach.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float, Int
+from taufit.core.dataclasses import dataclass
 from taufit.core.parameters import PER_LINK
 from taufit.dynamics import engine
 from taufit.fitting.selection.friction_terms import gaussian_prior

@@ -6,10 +6,11 @@ robot and is less accurate.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from taufit.core.dataclasses import dataclass
 from taufit.diagnosis.correction import Correction
 from taufit.diagnosis.hypothesis_test import HypothesisTest
 from taufit.recording.finding import Finding

@@ -12,13 +12,14 @@ then validated at further geometries. Entries without such an expression stay nu
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 from taufit.core.parameters import parse_name
 from taufit.dynamics.base_parameters import (
     BaseParameters,

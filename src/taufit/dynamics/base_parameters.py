@@ -13,13 +13,14 @@ joints depend on link columns.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import blake2b
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float, Int
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import TaufitError
 from taufit.core.parameters import LINK_PARAMETERS, parse_name
 from taufit.dynamics.batch import regressor
@@ -34,7 +35,7 @@ _WITHIN_LINK = ("Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz", "hx", "hy", "hz", "m")
 _MOST_RECENT = 32
 _RECENT: dict[tuple[object, ...], BaseParameters] = {}
 # Regressors at the random states of the models asked for last, by the model's identity.
-_RANDOM_ROWS: dict[tuple[object, ...], tuple[object, Float[Array, "r p"]]] = {}
+_RANDOM_ROWS: dict[tuple[object, ...], tuple[object, Float[Array, "r p"], bytes]] = {}
 
 
 @runtime_checkable
@@ -141,10 +142,10 @@ def base_parameters(
         robot = model
     else:
         names, robot = model.names, model.robot
-    matrix = random_regressor(model, dropped=dropped, seed=seed)
+    matrix, digest = _random_rows(model, dropped, seed)
     order = readable_order(names, robot.joints) if order is None else order
     # One fit asks a dozen times for few different models.
-    key = blake2b(matrix.tobytes()).digest(), tuple(names), rule, tuple(order)
+    key = digest, tuple(names), rule, tuple(order)
     if key not in _RECENT:
         # At these states real effects are of order one; a tilt of 1e-7 rad is not. Branches of a
         # tree may be of very different size (5e-7 in one of 40 random trees).
@@ -244,14 +245,22 @@ def random_regressor(
     Half of the velocities are distributed over magnitudes, to excite friction at low speed. Columns
     are those of the trained range: what holds their inputs outside does not make them identifiable.
     """
+    return _random_rows(model, dropped, seed)[0].copy()
+
+
+def _random_rows(
+    model: RegressorModel | Robot, dropped: Sequence[str], seed: int
+) -> tuple[Float[Array, "r p"], bytes]:
+    """Regressor at random states, not to be changed, and its digest."""
     key = id(model), tuple(dropped), seed
-    owner, rows = _RANDOM_ROWS.get(key, (None, None))
+    owner, rows, digest = _RANDOM_ROWS.get(key, (None, None, b""))
     if rows is None or owner is not model:
         rows = _random_regressor(model, dropped, seed)
-        _RANDOM_ROWS[key] = model, rows
+        digest = blake2b(rows.tobytes()).digest()
+        _RANDOM_ROWS[key] = model, rows, digest
         while len(_RANDOM_ROWS) > _MOST_RECENT:
             _RANDOM_ROWS.pop(next(iter(_RANDOM_ROWS)), None)
-    return rows.copy()
+    return rows, digest
 
 
 def _random_regressor(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import InfeasibleError
 from taufit.estimators.constraints import make_constraints, project_to_feasible
 from taufit.estimators.entropic import entropic_least_squares, select_prior_weight

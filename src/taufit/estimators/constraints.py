@@ -8,11 +8,11 @@ limits of friction and offsets).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import InfeasibleError
 from taufit.core.parameters import PER_LINK, link_name
 from taufit.model.torque_model import TorqueModel

@@ -14,26 +14,27 @@ from functools import reduce
 from operator import add
 
 import numpy as np
-import scipy.linalg
 
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import InfeasibleError
+from taufit.core.lapack import solve_positive_definite
 from taufit.dynamics import base_from_regressor
 from taufit.estimators.constraints import UNIT, Constraints
 from taufit.estimators.estimator import EstimationProblem, noise_level
+from taufit.model.torque_model import TorqueModel
 from taufit.regression.information import Information
 from taufit.robot.inertia import from_pseudo_inertia, pseudo_inertia
 
 GRID = tuple(float(x) for x in 10.0 ** np.arange(-2.0, 5.0, 1.0))
 
 
-def prior_links(problem: EstimationProblem) -> tuple[Float[Array, "b 10"], tuple[int, ...]]:
+def prior_links(model: TorqueModel) -> tuple[Float[Array, "b 10"], tuple[int, ...]]:
     """Nominal links usable as a prior, and the indices of guessed ones.
 
     A link without mass, or one that is not consistent, becomes a ball of the mean mass of the
     others (2 kg if there are none); a point mass gets a minimum size.
     """
-    links = problem.model.layout.split(problem.model.nominal).links.copy()
+    links = model.layout.split(model.nominal).links.copy()
     has_mass = links[:, 0] > 0
     mean = float(links[has_mass, 0].mean()) if np.any(has_mass) else 2.0
     guessed = []
@@ -70,7 +71,7 @@ def entropic_least_squares(
     noise = noise_level(information, problem)
     model = problem.model
     layout = model.layout
-    links, guessed = prior_links(problem)
+    links, guessed = prior_links(problem.model)
     inverse = np.linalg.inv(pseudo_inertia(links))
 
     rows, target = information.factor / noise, information.target / noise
@@ -251,10 +252,9 @@ def _solve_damped(matrix: Float[Array, "p p"], right: Float[Array, " p"]) -> Flo
     """Solve for a matrix of unit diagonal, with as little damping as rounding requires."""
     for damping in 10.0 ** np.arange(-15.0, -3.0, 2.0):
         try:
-            factor = scipy.linalg.cho_factor(matrix + damping * np.eye(len(matrix)))
+            return solve_positive_definite(matrix + damping * np.eye(len(matrix)), right)
         except np.linalg.LinAlgError:
             continue
-        return np.asarray(scipy.linalg.cho_solve(factor, right))
     return np.asarray(np.linalg.lstsq(matrix, right, rcond=1e-12)[0])
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
-import scipy.linalg
 
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 from taufit.estimators.estimator import EstimationProblem, EstimatorSolution, column_scale
 from taufit.regression.estimate import nearest_parameters
 from taufit.regression.information import Information
@@ -18,7 +16,7 @@ def base_least_squares(information: Information, problem: EstimationProblem) -> 
     factor = information.factor[:, problem.base.columns]
     norms = np.linalg.norm(factor, axis=0)
     scale = 1.0 / np.where(norms > 0, norms, 1.0)
-    solution, *_ = scipy.linalg.lstsq(factor * scale, information.target, cond=1e-13)
+    solution, *_ = np.linalg.lstsq(factor * scale, information.target, rcond=1e-13)
     return np.asarray(scale * solution)
 
 

@@ -11,11 +11,12 @@ the convex problem of `ConsistentSdp`, which is also the start.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import InfeasibleError
 from taufit.estimators.cone_least_squares import consistent_least_squares
 from taufit.estimators.constraints import Constraints, make_constraints, project_to_feasible

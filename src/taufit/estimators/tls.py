@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import InfeasibleError
 from taufit.estimators.estimator import EstimationProblem, EstimatorSolution, column_scale
 from taufit.estimators.ols import base_least_squares

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from taufit.core.dataclasses import dataclass
 from taufit.estimators.estimator import EstimationProblem, EstimatorSolution
 from taufit.estimators.ols import Ols
 from taufit.regression.information import Information

@@ -7,12 +7,12 @@ c gives a motion that starts and ends at rest.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import InfeasibleError
 from taufit.excitation.fourier import Fourier
 from taufit.excitation.motion import Motion

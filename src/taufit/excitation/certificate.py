@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import InfeasibleError
 from taufit.dynamics import inverse_dynamics, jacobian
 from taufit.excitation.limit_scaling import MotionLimits

@@ -9,12 +9,12 @@ A low condition number is not information: it can be reached by shrinking large 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 
 Gradient = Float[Array, "b b"]
 

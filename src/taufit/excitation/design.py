@@ -8,13 +8,14 @@ InfeasibleError names the limiting constraint and the parameters that are not id
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float, Int
 from taufit.core.compute.engines import Engine
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import InfeasibleError, TaufitError
 from taufit.core.threads import one_blas_thread
 from taufit.dynamics.base_parameters import base_parameters

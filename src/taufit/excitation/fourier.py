@@ -9,12 +9,13 @@ with w = 2 pi f and l = 1, 2, ...; both forms describe the same motions.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import TaufitError
 
 FORMS = ("amplitude", "velocity")

@@ -11,11 +11,10 @@ smoothed (a p-norm), so the map has an exact derivative.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import InfeasibleError
 from taufit.robot import JointLimits
 

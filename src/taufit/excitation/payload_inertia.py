@@ -10,11 +10,12 @@ periods for the required standard deviation:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import InfeasibleError
 from taufit.excitation.basis import FourierBasis
 from taufit.excitation.design import Design, design_in_parallel

@@ -11,11 +11,12 @@ warm-up          swings of all joints
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import InfeasibleError
 from taufit.excitation.basis import Basis, FourierBasis, SplineBasis
 from taufit.excitation.design import (

@@ -6,12 +6,12 @@ information matrix to a criterion; torque, tip speed and clearances are penaltie
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 from taufit.excitation.certificate import predicted_torque
 from taufit.excitation.criteria import Criterion
 from taufit.excitation.limit_scaling import LimitScaling

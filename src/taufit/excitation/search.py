@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import time as clock
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float, Int
+from taufit.core.dataclasses import dataclass
 from taufit.excitation.basis import Basis
 from taufit.excitation.certificate import Certificate, certify
 from taufit.excitation.criteria import (

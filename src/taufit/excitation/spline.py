@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import TaufitError
 
 

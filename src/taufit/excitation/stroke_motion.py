@@ -9,12 +9,13 @@ S(u) = u - sin(2 pi u)/(2 pi), u = t/r between 0 and 1,
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float, Int
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import TaufitError
 
 _MINIMUM_RAMP_S = 0.1

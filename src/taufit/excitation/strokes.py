@@ -7,11 +7,10 @@ friction curve has an expected relative standard deviation below a limit.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 from taufit.core.decompression_limits import limits_are_lifted
 from taufit.core.errors import InfeasibleError
 from taufit.excitation.motion_file import MAXIMUM_DURATION_S

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 from taufit.core.files import write_text
 from taufit.export.format_reduction import ReducedModel, without_reduction
 from taufit.model.fitted_model import FittedModel

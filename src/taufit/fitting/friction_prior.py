@@ -7,11 +7,12 @@ The factor 0.1 is the day-to-day variation of friction. Shapes and dropped terms
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import TaufitError
 from taufit.model.fitted_model import FittedModel
 from taufit.model.torque_model import TorqueModel

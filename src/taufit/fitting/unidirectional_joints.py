@@ -6,11 +6,10 @@ the two is then fixed at zero, the other represents their sum, and neither is id
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 from taufit.dynamics import inverse_dynamics
 from taufit.model.torque_model import TorqueModel
 from taufit.recording.finding import Finding

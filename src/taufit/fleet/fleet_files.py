@@ -11,10 +11,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import RecordingError
 from taufit.core.extras import missing_extra
 from taufit.core.process_cleanup import temporary_folder

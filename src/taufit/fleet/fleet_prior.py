@@ -13,12 +13,13 @@ are kept, the others come from the fleet.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float
+from taufit.core.dataclasses import dataclass
 from taufit.core.gaussian import Gaussian
 from taufit.dynamics import BaseParameters
 from taufit.estimators.consistent_sdp import ConsistentSdp

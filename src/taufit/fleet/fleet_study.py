@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
@@ -12,6 +12,7 @@ import numpy as np
 from taufit.core.arrays import Array, Bool, Float
 from taufit.core.compute.cache import MISSING, Cache
 from taufit.core.compute.engines import Engine, Processes, WorkerLostError
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import RecordingError, TaufitError
 from taufit.core.threads import one_blas_thread
 from taufit.dynamics import BaseParameters

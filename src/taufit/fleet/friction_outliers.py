@@ -14,11 +14,11 @@ fleet: all joints of all robots are tested.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float
+from taufit.core.dataclasses import dataclass
 from taufit.core.statistics import chi2_upper_quantile, student_t_upper_quantile
 from taufit.fleet.levels import FrictionCurve
 

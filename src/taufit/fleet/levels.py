@@ -7,11 +7,10 @@ steady-state friction at half the rated speed under the joint's typical load.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float
+from taufit.core.dataclasses import dataclass
 from taufit.model.columns import steady_drive_columns
 from taufit.model.torque_model import TorqueModel
 from taufit.terms import DRAG, LEVEL, LOAD

@@ -11,12 +11,12 @@ A robot is reported if its deviation is significant for the whole fleet (false a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
 
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 from taufit.core.statistics import chi2_upper_quantile
 from taufit.fleet.fleet_prior import FleetPrior, RobotEvidence
 from taufit.fleet.friction_outliers import MIN_ROBOTS, FrictionOutlier, friction_outliers

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 from taufit.core.names import RenamedAttribute, clean_name
 from taufit.core.parameters import joint_name
 from taufit.fleet.fleet_prior import FleetPrior

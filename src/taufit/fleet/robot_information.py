@@ -7,7 +7,7 @@ torque as load, so that the information of files adds up exactly, in any order.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ import numpy as np
 
 from taufit.calibration.mounting import estimate_gravity
 from taufit.core.arrays import Array, Float, Int
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import RecordingError, TaufitError
 from taufit.diagnosis import apply_declared_torque_kind, recording_causes, sample_causes
 from taufit.dynamics import BaseParameters

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import RecordingError
 from taufit.fitting.selection.friction_terms import correlation_samples
 from taufit.model.fitted_model import FittedModel

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import UTC, datetime
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import RecordingError, TaufitError
 from taufit.health.cusum import MAX_SLACK, SLACK, cusum, cusum_threshold, sudden_limit
 from taufit.health.friction_index import FrictionIndex, friction_index

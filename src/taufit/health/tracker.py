@@ -16,12 +16,12 @@ result does not depend on how the samples are split.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import TaufitError
 from taufit.model.fitted_model import FittedModel
 from taufit.model.intervals import TYPICAL_FRICTION_SCATTER, coulomb_level, predict_interval

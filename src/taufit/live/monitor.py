@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ import numpy as np
 from taufit.contact import ContactDetector, ContactSettings
 from taufit.contact.external_torque import ExternalTorqueBlock
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 from taufit.core.names import RenamedAttribute
 from taufit.core.statistics import NORMAL_95
 from taufit.health import FrictionTracker

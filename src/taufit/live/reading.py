@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from taufit.contact import Contact
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 from taufit.payload import PayloadEstimate
 from taufit.signals.stream import NOTICES
 

@@ -7,11 +7,11 @@ mass, centre and inertia in the axes of the flange, and what it holds afterwards
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import WireError
 from taufit.live.monitor_source import block_rows, matching_conditioner
 from taufit.model.fitted_model import FittedModel

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from taufit.core.dataclasses import dataclass
 from taufit.model.fitted_model import FittedModel
 
 

@@ -7,11 +7,10 @@ with their shapes and coefficients as constants; the kernel repeats that list fo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from taufit.core.arrays import Array, Float, Int
+from taufit.core.dataclasses import dataclass
 from taufit.model.columns import RegressorColumns
 from taufit.model.fitted_model import FittedModel
 from taufit.terms import COMPILED, TermInput

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.core.codec import Limits
+from taufit.core.dataclasses import dataclass
 from taufit.terms import DISSIPATIVE
 
 if TYPE_CHECKING:

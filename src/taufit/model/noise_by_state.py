@@ -8,13 +8,13 @@ available.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float, Int
 from taufit.core.codec import Limits
+from taufit.core.dataclasses import dataclass
 from taufit.core.statistics import NORMAL_95
 from taufit.terms.friction.states import StateSettings
 

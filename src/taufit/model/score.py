@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float
 from taufit.core.codec import Limits
+from taufit.core.dataclasses import dataclass
 
 # Fraction of noise in the torque of a joint above which it does not count as measured. Only noise
 # faster than the cut-off is seen; slower noise cannot be told from torque of the motion. The best

@@ -13,11 +13,10 @@ and the covariance of the base parameters gives standard deviations.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 from taufit.core.statistics import NORMAL_95
 from taufit.dynamics import engine, jacobian, mass_matrix
 from taufit.model.fitted_model import FittedModel, require_fitted

@@ -12,13 +12,14 @@ after joint, one offset per joint.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float
+from taufit.core.dataclasses import dataclass
 from taufit.core.names import RenamedAttribute
 from taufit.core.parameters import joint_parameter
 from taufit.model.columns import RegressorColumns

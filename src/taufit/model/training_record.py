@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float
 from taufit.core.codec import Limits
+from taufit.core.dataclasses import dataclass
 from taufit.model.information_share import InformationShare
 from taufit.model.noise_by_state import NoiseByState
 from taufit.model.score import Score

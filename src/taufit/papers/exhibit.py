@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from taufit.core.dataclasses import dataclass
 from taufit.core.parameters import joint_parameter, link_parameter
 
 # Kinds of judged entries: computed from the paper's data or by another method; an order of methods;

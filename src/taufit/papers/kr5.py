@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 from taufit.dynamics import base_parameters, forward_kinematics, inverse_dynamics
 from taufit.model.torque_model import TorqueModel
 from taufit.papers.exhibit import (

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
+from taufit.core.dataclasses import dataclass
 from taufit.estimators import Wls
 from taufit.fitting import fitted_model
 from taufit.fitting.fit_samples import fit_samples

@@ -7,7 +7,7 @@ noise and heat; none of the compared models is its form.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +16,7 @@ from scipy.optimize import least_squares
 from taufit.calibration import FrictionPairs
 from taufit.calibration.friction_identification import collect_friction_pairs
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 from taufit.excitation import mounting_plane, scene_for
 from taufit.excitation.line_friction_test import friction_test_along_line
 from taufit.model import predicted_torque, rigid_torque

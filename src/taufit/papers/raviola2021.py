@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 from taufit.dynamics import base_parameters
 from taufit.estimators import Wls
 from taufit.fitting import fitted_model

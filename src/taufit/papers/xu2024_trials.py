@@ -9,12 +9,13 @@ equations (12) to (16) reads the mass from these.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 from taufit.dynamics import base_parameters
 from taufit.estimators import Wls
 from taufit.fitting import fitted_model

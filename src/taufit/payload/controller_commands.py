@@ -7,12 +7,12 @@ With T the flange (the robot's tip) in the last link's frame, rotation R and ori
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 
 FRAME = "flange (the robot's tip)"
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 from taufit.core.statistics import NORMAL_95
 from taufit.model.payload import Payload
 from taufit.payload.controller_commands import FlangePayload

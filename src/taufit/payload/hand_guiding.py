@@ -11,13 +11,13 @@ Means are of magnitudes per axis, variances of the force, as tabulated in the li
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import RecordingError
 from taufit.dynamics import forward_kinematics
 from taufit.payload.estimate import PayloadEstimate

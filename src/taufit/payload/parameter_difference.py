@@ -16,12 +16,12 @@ robot by phi = (C' L C)^-1 C' L eps with L the inverse covariance of eps, which 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import RecordingError, TaufitError
 from taufit.core.gaussian import inverse_at_unit_diagonal
 from taufit.core.parameters import link_parameter

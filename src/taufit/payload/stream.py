@@ -6,11 +6,11 @@ The rows pass the same stream conditioning as the samples of a live robot, one b
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float, Int
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import RecordingError
 from taufit.model.fitted_model import FittedModel
 from taufit.model.model_stream import stream_conditioner

@@ -8,11 +8,12 @@ torque, on which every method works as on signed torque.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import PoorExcitationError, RecordingError
 from taufit.core.parameters import PER_LINK
 from taufit.dynamics import engine

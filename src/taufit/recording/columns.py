@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from taufit.core.arrays import Array, Bool, Float
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import RecordingError
 from taufit.recording.quantity import SIGNALS
 

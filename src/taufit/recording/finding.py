@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
+from taufit.core.dataclasses import dataclass
 from taufit.core.names import printable
 from taufit.recording.map.remedy import Remedy
 

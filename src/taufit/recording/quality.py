@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float
+from taufit.core.dataclasses import dataclass
 from taufit.recording.finding import Finding
 from taufit.recording.recording import Recording
 from taufit.recording.timing import Timing, sampling_timing

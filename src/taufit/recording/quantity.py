@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import RecordingError
 
 _ANGLE = {

@@ -14,12 +14,12 @@ to R.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float, Int
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import RecordingError
 from taufit.dynamics import engine
 from taufit.model.torque_model import TorqueModel

@@ -14,14 +14,13 @@ hardly affected.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from operator import add
 
 import numpy as np
-import scipy.linalg
 from numpy.fft import rfft, rfftfreq
 
 from taufit.core.arrays import Array, Float, Int
+from taufit.core.dataclasses import dataclass
 from taufit.core.statistics import NORMAL_95
 from taufit.regression.estimate import Estimate
 from taufit.regression.information import Information
@@ -79,7 +78,7 @@ def _scaled_inverse(
     upper = np.linalg.qr(information.factor[:, columns], mode="r")
     norms = np.linalg.norm(upper, axis=0)
     norms[norms == 0.0] = 1.0
-    return scipy.linalg.pinv(upper / norms, rtol=1e-12), norms
+    return np.linalg.pinv(upper / norms, rcond=1e-12), norms
 
 
 def score_covariance(
@@ -380,7 +379,11 @@ def _absorbed_covariance(
 ) -> Float[Array, "l j"]:
     """Autocovariance that a fit absorbs, from residuals of fits to simulated noise."""
     draws = noise.draw(np.random.default_rng(0), len(rows), DRAWS) * rows.keep[..., None]
-    weighted = np.einsum("ik,nkd->nid", _weight_matrix(weights), draws)
+    weight = _weight_matrix(weights)
+    is_diagonal = weights.whitener is None
+    weighted = (
+        np.diag(weight)[:, None] * draws if is_diagonal else np.einsum("ik,nkd->nid", weight, draws)
+    )
     right_side = np.zeros((len(inverse), DRAWS))
     for i, (indices, joint_columns) in enumerate(columns):
         right_side[indices] += joint_columns @ weighted[:, i]

@@ -10,10 +10,9 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
-from scipy.linalg import qr
-from scipy.linalg.lapack import dpstrf
 
 from taufit.core.arrays import Array, Float, Int
+from taufit.core.lapack import dpstrf, factor_with_pivots
 from taufit.model.torque_model import TorqueModel
 from taufit.regression.accumulate import Batch, ColumnOffsets
 from taufit.regression.information import triangularise
@@ -117,7 +116,7 @@ def _column_ranks(model: TorqueModel, selected: tuple[int, ...]) -> list[int]:
     for stack in offsets.stacks:
         columns = stack[:, len(stack) :]
         columns /= np.maximum(np.linalg.norm(columns, axis=1, keepdims=True), 1e-300)
-        pivots = np.abs(np.diag(qr(columns.T, mode="r", pivoting=True)[0]))
+        pivots = np.abs(np.diag(factor_with_pivots(columns.T)[0]))
         ranks.append(int(np.count_nonzero(pivots > _DEPENDENT)))
     return ranks
 

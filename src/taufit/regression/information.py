@@ -9,13 +9,13 @@ for any theta, so (R, z, residual, count) determines the least-squares problem.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float, Int
+from taufit.core.dataclasses import dataclass
 from taufit.core.names import RenamedAttribute
 
 # Rows per QR: enough to make the triangle on top of them cheap, few enough for the cache.
@@ -136,7 +136,7 @@ def triangularise(columns: Float[Array, "c m"]) -> None:
     Afterwards columns.T[:c] is R and the other entries are undefined. Panels of eight columns:
     measured twice as fast as LAPACK's plain QR on a thousand rows of forty.
     """
-    from scipy.linalg.lapack import dgeqrt
+    from taufit.core.lapack import dgeqrt
 
     c = len(columns)
     if columns.shape[1] == 0 or c == 0:

@@ -9,7 +9,6 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
-import scipy.linalg
 from numpy.fft import irfft, rfft
 
 from taufit.core.arrays import Array, Bool, Float, Int
@@ -116,7 +115,7 @@ def _degrees_of_freedom(c: Array, denominator: Array, variance: float, count: in
     order = len(denominator) - 1
     log_variance = 2.0 / max(count, 1)
     if order:
-        gamma = scipy.linalg.toeplitz(c[:order])
+        gamma = c[np.abs(np.subtract.outer(np.arange(order), np.arange(order)))]
         coefficient_variance = (
             variance * np.sum(np.linalg.solve(gamma, np.ones(order))) / max(count, 1)
         )

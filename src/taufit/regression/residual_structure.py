@@ -16,13 +16,14 @@ with S_between the power of differences from period to period.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from operator import add
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float, Int
+from taufit.core.dataclasses import dataclass
 from taufit.core.gaussian import unit_diagonal
 from taufit.core.parameters import joint_parameter
 from taufit.model.fitted_model import FittedModel

@@ -8,7 +8,6 @@ velocity, so it must be filtered after evaluation).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Literal
@@ -16,6 +15,7 @@ from typing import Literal
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float, Int
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import RecordingError, TaufitError
 from taufit.dynamics.batch import RegressorEngine
 from taufit.model.columns import select_channels

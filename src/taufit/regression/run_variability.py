@@ -19,11 +19,10 @@ Student's quantile.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float, Int
+from taufit.core.dataclasses import dataclass
 from taufit.core.statistics import NORMAL_95, student_t_upper_quantile
 from taufit.model.intervals import TYPICAL_FRICTION_SCATTER
 from taufit.regression.information import Information

@@ -6,11 +6,12 @@ defines their span.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import TaufitError
 from taufit.dynamics import BaseParameters
 from taufit.dynamics.base_parameters import base_parameters

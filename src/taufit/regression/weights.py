@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float, Int
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import InfeasibleError
 
 HUBER = 1.345  # 95 % efficiency on Gaussian noise

@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib.resources import files
 from itertools import pairwise
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import taufit
+from taufit.core.dataclasses import dataclass
 from taufit.core.number_text import fixed, significant
 from taufit.report.palette import style_variables
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from taufit.core.dataclasses import dataclass
 from taufit.core.number_text import percent, quantity
 from taufit.health.tracker import FrictionTrack, TrackingScore
 from taufit.model.fitted_model import FittedModel

@@ -8,10 +8,9 @@ joint torque F dl/dx = F a b sin(x) / l.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import RobotError
 
 KINDS = ("spring", "gas", "unknown")

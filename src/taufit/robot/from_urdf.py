@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from xml.etree import ElementTree
 from xml.parsers import expat
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import RobotError
 from taufit.robot.checks import MAX_JOINTS, normalise_axis, parse_number, validate_robot
 from taufit.robot.inertia import from_centre_of_mass, transform_parameters

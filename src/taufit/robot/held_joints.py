@@ -7,12 +7,12 @@ Out: last link of the chain, and joints of the chain to hold.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from xml.etree import ElementTree
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import RobotError
 from taufit.robot.from_urdf import parse_xml
 from taufit.robot.pose import pose_from_rpy

@@ -31,6 +31,14 @@ def bundled_robots(*, trees: bool = False) -> tuple[str, ...]:
     return tuple(sorted(name for name, folder in _bundle_folders().items() if trees or not folder))
 
 
+def serial_robots(joints: int) -> tuple[Robot, ...]:
+    """Bundled serial robots with so many joints; descriptions of others are not parsed."""
+    texts = {name: _text_of_bundle(name) for name in bundled_robots()}
+    return tuple(
+        read_robot(name) for name, text in texts.items() if text.count("\n  - name:") == joints
+    )
+
+
 def _bundle_folders() -> dict[str, tuple[str, ...]]:
     """Folder of every bundled robot: empty for serial robots."""
     bundled = files("taufit.robot") / "bundled"

@@ -7,13 +7,14 @@ Not covered: floating bases, and loops that no constant binding describes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import RobotError
 from taufit.core.fields import Field
 from taufit.core.parameters import LinkLayout

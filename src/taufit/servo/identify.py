@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from time import process_time
 from typing import Any
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import RobotError, TaufitError
 from taufit.core.statistics import NORMAL_95, student_t_upper_quantile
 from taufit.recording import Recording, read_recordings

@@ -8,12 +8,12 @@ on samples in motion, joint by joint; 1/kp of equal servos is pooled.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.signal import butter, filtfilt
 
 from taufit.core.arrays import Array, Bool, Float, Int
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import PoorExcitationError
 from taufit.dynamics import inverse_dynamics
 from taufit.robot import Robot

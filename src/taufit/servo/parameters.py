@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 
 # Per-joint fields in the order of kernel/servo.cpp; the acceleration limit comes last.
 JOINT_FIELDS = ("kp", "damping", "coulomb", "armature", "offset", "delay")

@@ -8,11 +8,12 @@ replayed minus measured positions plus a Gaussian prior with pooled gains of equ
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float, Int
+from taufit.core.dataclasses import dataclass
 from taufit.servo.joint_axes import JointAxes
 from taufit.servo.linear_fit import offset_std
 from taufit.servo.motion import CommandedMotion

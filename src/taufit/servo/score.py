@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float
+from taufit.core.dataclasses import dataclass
 from taufit.servo.joint_axes import JointAxes
 from taufit.servo.motion import CommandedMotion
 from taufit.servo.parameters import Floor, ServoParameters

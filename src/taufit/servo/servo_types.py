@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import TaufitError
 from taufit.core.plain_data import parse_yaml
 

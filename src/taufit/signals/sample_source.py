@@ -11,7 +11,7 @@ from __future__ import annotations
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, reduce
 from typing import Any
 
@@ -19,6 +19,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float, Int
 from taufit.core.compute.engines.engine import hash_key, sum_along_tree, tree
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import RecordingError
 from taufit.signals.samples import Samples
 
@@ -189,6 +190,11 @@ class SampleSource(ABC):
         be reused as long as `is_close(value, earlier)`.
         """
         return value
+
+    @property
+    def is_cached(self) -> bool:
+        """Whether results are kept for later fits."""
+        return False
 
     def compute_on_excerpt(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Compute function(*arguments, self), which depends on the excerpt only."""

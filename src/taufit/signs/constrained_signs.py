@@ -8,11 +8,11 @@ and stopping at the first whose s'Qs exceeds the smallest c so far misses nothin
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float, Int
+from taufit.core.dataclasses import dataclass
 from taufit.estimators.consistent_sdp import ConsistentSdp
 from taufit.estimators.estimator import EstimationProblem, Estimator
 from taufit.model.torque_model import TorqueModel

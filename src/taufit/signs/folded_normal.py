@@ -11,11 +11,10 @@ near zero included, without deciding any sign.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float, Int
+from taufit.core.dataclasses import dataclass
 from taufit.core.gaussian import Gaussian
 from taufit.signs.quadratic_form import JointRows
 

@@ -11,12 +11,11 @@ any number of sign vectors.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import scipy.linalg
 
 from taufit.core.arrays import Array, Float, Int
+from taufit.core.dataclasses import dataclass
 
 # Columns whose part outside the span of the others is below 1e-5 of their length are dropped.
 _PIVOT_TOLERANCE = 1e-10

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float, Int
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import PoorExcitationError
 from taufit.signs.constrained_signs import ConsistentCost, search_constrained_signs
 from taufit.signs.data import SearchData, search_regressor

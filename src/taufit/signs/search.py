@@ -15,11 +15,11 @@ which keeps the order of the vectors and raises every partial cost.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float, Int
+from taufit.core.dataclasses import dataclass
 
 try:
     from taufit import _kernel

@@ -11,12 +11,12 @@ missing one causes a wrong sign. So cuts are made at
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float, Int
+from taufit.core.dataclasses import dataclass
 from taufit.signals.recursive_filter import butterworth
 
 

@@ -11,13 +11,13 @@ residual plays no part in the choice; implemented for comparison with the exact 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float, Int
+from taufit.core.dataclasses import dataclass
 from taufit.dynamics.base_parameters import base_parameters
 from taufit.estimators.constraints import make_constraints
 from taufit.model.torque_model import TorqueModel

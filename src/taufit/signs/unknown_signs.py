@@ -10,13 +10,14 @@ by its residuals, and determines the certainty of each sign.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float, Int
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import InfeasibleError, PoorExcitationError, TaufitError
 from taufit.core.names import RenamedAttribute
 from taufit.core.parameters import link_name

@@ -6,11 +6,12 @@ command, led by that delay; friction memory follows the commanded path.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import TaufitError
 from taufit.dynamics.batch import inverse_dynamics
 from taufit.excitation import Motion

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import InfeasibleError, TaufitError
 from taufit.sim.effects import DriveFriction, Thermal, per_joint
 from taufit.terms import MEMORY, TermInput, has_memory, needs, steady_friction_model

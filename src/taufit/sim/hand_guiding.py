@@ -15,11 +15,10 @@ After section 4.4 of [Xu2024]; noise of muscles after [Jones2002].
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import TaufitError
 from taufit.robot import Robot
 from taufit.robot.inertia import from_centre_of_mass

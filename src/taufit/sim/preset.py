@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from importlib import resources
 from typing import Any
 
 import numpy as np
 
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import TaufitError
 from taufit.core.fields import Field
 from taufit.core.plain_data import parse_yaml

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import RecordingError
 from taufit.model.torque_model import TorqueModel
 from taufit.model.training_record import ThermalState

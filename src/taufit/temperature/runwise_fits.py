@@ -6,11 +6,12 @@ Baseline for comparison with a single temperature-dependent fit.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import RecordingError
 from taufit.estimators.estimator import Estimator
 from taufit.fitting.fit import fitted_model

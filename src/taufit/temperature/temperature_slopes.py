@@ -6,12 +6,13 @@ temperature: temperature slopes are ordinary columns, with a standard deviation 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import PoorExcitationError, RecordingError, TaufitError
 from taufit.core.parameters import joint_parameter
 from taufit.model.fitted_model import FittedModel

@@ -5,12 +5,13 @@ A place moves with several joints, s = r v, and its friction f(s) reaches them a
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 from taufit.terms.friction.linear import smooth_sign
 from taufit.terms.input import TermInput
 from taufit.terms.term import DISSIPATIVE, DRAG, LEVEL, Kind, Parameter, Term

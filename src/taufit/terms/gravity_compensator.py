@@ -6,12 +6,12 @@ coefficients.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import TaufitError
 from taufit.robot.compensator import Compensator
 from taufit.terms.input import TermInput

@@ -10,13 +10,13 @@ name, slice, kind, group or owner.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float, Int
+from taufit.core.dataclasses import dataclass
 from taufit.core.parameters import PER_LINK, LinkLayout, joint_parameter
 from taufit.terms.sum import terms_in
 from taufit.terms.term import INERTIAL, Group, Kind, Parameter, Term

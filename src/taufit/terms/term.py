@@ -15,13 +15,13 @@ are analytic in the shape, so complex steps give exact derivatives.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 from taufit.terms.input import MOTION, TermInput
 
 if TYPE_CHECKING:

@@ -7,12 +7,12 @@ Models need no second formula, so the two cannot differ.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar, cast, runtime_checkable
 
 import numpy as np
 
 from taufit.core.arrays import Array
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import TaufitError
 from taufit.terms.input import TermInput
 from taufit.terms.term import Term

@@ -21,12 +21,13 @@ model explains (`taufit.validation.noise_floor`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float
+from taufit.core.dataclasses import dataclass
 from taufit.dynamics import gravity_torque
 from taufit.model.score import Score
 from taufit.model.training_record import ModelAccuracy

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import TaufitError
 from taufit.validation.grades import Grades
 from taufit.validation.score import Score, short_name

@@ -10,10 +10,10 @@ import math
 import struct
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import WireError
 from taufit.core.varint import encode_varint
 from taufit.wire.datagrams import Datagrams

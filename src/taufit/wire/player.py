@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float, Int
+from taufit.core.dataclasses import dataclass
 from taufit.wire.source import SampleBlock
 
 # Phases of a playback: approach, slow run and warm-up, recorded motion, end.

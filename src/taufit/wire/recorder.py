@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import WireError
 from taufit.recording import Recording, RecordingWriter
 from taufit.recording.finding import Finding

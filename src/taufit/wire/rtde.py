@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
 from taufit.core.arrays import Array
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import WireError
 
 HEADER = struct.Struct(">HB")

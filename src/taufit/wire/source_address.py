@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import WireError
 from taufit.wire import egm, franka
 from taufit.wire.source import TORQUE_KINDS, Source

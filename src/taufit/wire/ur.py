@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from taufit.core.arrays import Array
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import WireError
 from taufit.wire import rtde
 from taufit.wire.reconnection import ReconnectingSource

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from taufit.calibration.mounting import GravityEstimate, estimate_gravity
+from taufit.core.dataclasses import dataclass
 from taufit.core.threads import one_blas_thread
 from taufit.diagnosis import recording_causes, sample_causes
 from taufit.diagnosis.hypothesis_test import HypothesisTest

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import RecordingError
 from taufit.dynamics import gravity_torque, inverse_dynamics
 from taufit.recording import Recording, read_map, read_recordings

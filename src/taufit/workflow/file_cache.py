@@ -7,7 +7,7 @@ files are not read: their conditioned samples are rewritten only if a new pass n
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from taufit.core.arrays import Array
 from taufit.core.compute import cache as result_cache
 from taufit.core.compute.engines import Engine
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import RecordingError
 from taufit.recording import Finding, Recording
 from taufit.recording.files import FileSection, RecordingFiles

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal
 
+from taufit.core.dataclasses import dataclass
 from taufit.model.fitted_model import FittedModel
 from taufit.model.training_record import (
     DEFAULT_CUTOFF_HZ,

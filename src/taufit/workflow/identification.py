@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from taufit.core.dataclasses import dataclass
 from taufit.core.names import RenamedAttribute
 from taufit.core.notebook_display import NotebookDisplay, draw
 from taufit.estimators import is_consistent

@@ -11,11 +11,12 @@ import hashlib
 import os
 import pickle
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import RecordingError
 from taufit.recording import Recording, read_recordings
 from taufit.recording.column_map import read_map

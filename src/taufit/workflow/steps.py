@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ import taufit
 from taufit.contact.regime_noise import training_noise
 from taufit.core.arrays import Array, Float
 from taufit.core.compute.engines import Processes
+from taufit.core.dataclasses import dataclass
 from taufit.diagnosis import CHANNEL_KINDS, Cause, raise_on_contradiction, sample_causes
 from taufit.diagnosis.hypothesis_test import HypothesisTest
 from taufit.diagnosis.other_robots import similar_robot_findings

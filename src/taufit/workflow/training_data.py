@@ -8,13 +8,14 @@ recordings.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from taufit.core.compute.engines import Engine, Processes
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import RecordingError
 from taufit.diagnosis import (
     apply_declared_torque_kind,
@@ -22,7 +23,6 @@ from taufit.diagnosis import (
     recording_causes,
     suitable_cutoff,
 )
-from taufit.diagnosis.joint_delay import JOINT_CUTOFF_HZ, estimate_joint_delays
 from taufit.diagnosis.torque_delay import estimate_torque_delay, smooth
 from taufit.model.fitted_model import FittedModel
 from taufit.recording import Finding, Recording, reorder_joints
@@ -150,6 +150,8 @@ def _condition_in_memory(
     samples = replace(samples, reason="; ".join(filter(None, (samples.reason, reason))))
     findings += [] if slow_finding is None else [slow_finding]
     if robot.is_tree and choices.delay_s == 0.0 and not choices.unsigned:
+        from taufit.diagnosis.joint_delay import JOINT_CUTOFF_HZ, estimate_joint_delays
+
         # Cables and long linkages: torque may lag joint by joint, which friction would take up.
         undelayed = smooth(samples, JOINT_CUTOFF_HZ)
         findings += estimate_joint_delays(_with_gains(robot, undelayed), undelayed).findings(robot)
@@ -167,6 +169,8 @@ def _choose_delay(
     """
     if choices.delay_s != "auto" or choices.unsigned:
         return choices.delay_s, ""
+    from taufit.diagnosis.joint_delay import JOINT_CUTOFF_HZ, estimate_joint_delays
+
     cutoff, _ = suitable_cutoff(recordings, _DELAY_CUTOFF_HZ)
     samples = condition(recordings, cutoff_hz=cutoff)
     by_joint = estimate_joint_delays(robot, smooth(samples, JOINT_CUTOFF_HZ))

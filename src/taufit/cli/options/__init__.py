@@ -8,7 +8,7 @@ usage (exit code 2), as is everything raised through `usage_error`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -16,6 +16,7 @@ import typer
 
 from taufit.cli.common import show_reading
 from taufit.cli.options.option_groups import FormerName
+from taufit.core.dataclasses import dataclass
 from taufit.core.endings import RECORDING_ENDINGS, ROBOT_ENDINGS, ending
 
 if TYPE_CHECKING:

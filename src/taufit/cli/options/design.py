@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from taufit.cli.options import parse_numbers, require_choice, usage_error
+from taufit.core.dataclasses import dataclass
 
 if TYPE_CHECKING:
     from taufit.clearance import Cell

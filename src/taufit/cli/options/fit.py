@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -12,6 +11,7 @@ import typer
 from taufit.cli.options import AllowRepeats, Json, require_choice, usage_error
 from taufit.cli.options.option_groups import FormerName
 from taufit.cli.options.result_cache import CacheOption, open_result_cache
+from taufit.core.dataclasses import dataclass
 
 # Number of files from which several processes are used.
 MANY_FILES = 8

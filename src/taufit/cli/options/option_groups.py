@@ -7,7 +7,7 @@ import inspect
 import math
 import sys
 from collections.abc import Callable
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
@@ -16,6 +16,7 @@ from taufit.cli.common import command_arguments
 from taufit.cli.options.grouped_help import set_metavar
 from taufit.cli.parts.argument_order import require_argument_order
 from taufit.cli.parts.existing_outputs import require_replaceable_outputs
+from taufit.core.dataclasses import dataclass
 
 _MIN_NUMBER, _MAX_NUMBER = 1e-12, 1e12
 _HIDDEN = "former_"

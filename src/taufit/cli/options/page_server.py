@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from taufit.cli.common import print_json
+from taufit.core.dataclasses import dataclass
 
 if TYPE_CHECKING:
     import socket

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,6 +12,7 @@ import typer
 
 from taufit.cli.common import print_json, progress
 from taufit.cli.options import require_choice, usage_error
+from taufit.core.dataclasses import dataclass
 
 if TYPE_CHECKING:
     from taufit.excitation import Motion

@@ -6,11 +6,11 @@ import os
 import re
 import shlex
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
 from taufit.cli.common import has_printed_json, print_json
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import (
     InfeasibleError,
     MissingExtraError,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from taufit.cli.options import usage_error
+from taufit.core.dataclasses import dataclass
 
 if TYPE_CHECKING:
     from taufit.clearance import Clearance, ClearanceCheck, MotionFile

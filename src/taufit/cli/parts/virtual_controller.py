@@ -7,12 +7,13 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from taufit.cli.parts.next_step import next_step
+from taufit.core.dataclasses import dataclass
 
 if TYPE_CHECKING:
     from taufit.excitation import Motion

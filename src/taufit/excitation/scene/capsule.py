@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)

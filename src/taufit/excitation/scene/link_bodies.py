@@ -8,12 +8,12 @@ dimensions for the robots in `BODIES`, else follow from the length of the arm.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 from taufit.excitation.scene.capsule import Capsule
 from taufit.robot import Robot
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 from taufit.excitation.scene.capsule import Capsule
 from taufit.excitation.scene.clearances import BodyKinematics, pair_distances
 from taufit.excitation.scene.link_bodies import arm_length, fit_capsules

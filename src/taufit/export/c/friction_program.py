@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import numpy as np
 
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import TaufitError
 from taufit.terms import COMPILED, Term, terms_in
 from taufit.terms.tracing import record

@@ -7,11 +7,11 @@ to velocity, position and load.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from taufit.core.dataclasses import dataclass
 from taufit.export.c.friction_program import (
     IN_C,
     INPUTS,

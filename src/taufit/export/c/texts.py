@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+from taufit.core.dataclasses import dataclass
 from taufit.core.names import c_comment, c_header
 from taufit.export.c.friction import (
     friction_functions,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
 from importlib.resources import files
 
+from taufit.core.dataclasses import dataclass
 from taufit.export.c import c_name, c_texts
 from taufit.export.c.names import set_prefix
 from taufit.export.fmu.description import build_description, model_description

@@ -6,16 +6,17 @@ Row weights are based on the correlation of residuals over time, never on the ty
 from __future__ import annotations
 
 import numpy as np
-import scipy.linalg
+from numpy.fft import irfft, rfft
 
 from taufit.core.arrays import Array, Bool, Float
+from taufit.core.lapack import solve_positive_definite, solve_triangular
 from taufit.estimators.constraints import UNIT
 from taufit.estimators.entropic import prior_links
-from taufit.estimators.estimator import EstimationProblem
 from taufit.model.torque_model import TorqueModel
 from taufit.regression.information import Information
 from taufit.regression.regression import Regression
 from taufit.robot.inertia import pseudo_inertia
+from taufit.signals.estimates.periodicity import fft_length
 
 # Prior weight of nominal links, known to about 30 %: an entropic divergence D is half the square of
 # the relative change, so D = 1 weighs 1/0.3^2 squared noise levels of independent samples.
@@ -36,8 +37,7 @@ def gaussian_prior(
 
     The last value is True if the robot has no nominal values of any link.
     """
-    problem = EstimationProblem.from_model(model)
-    links, guessed = prior_links(problem)
+    links, guessed = prior_links(model)
     p = len(model.names)
     square, centre = np.zeros((p, p)), model.nominal.copy()
     centre[model.layout.links] = links.ravel()
@@ -64,7 +64,8 @@ def correlation_samples(
             if len(x) < 8:
                 continue
             x = x - x.mean()
-            autocovariance = np.fft.irfft(np.abs(np.fft.rfft(x, 2 * len(x))) ** 2)[: len(x)]
+            length = fft_length(2 * len(x))
+            autocovariance = irfft(np.abs(rfft(x, length)) ** 2, length)[: len(x)]
             longer = max(len(power), len(autocovariance))
             power = np.pad(power, (0, longer - len(power))) + np.pad(
                 autocovariance, (0, longer - len(autocovariance))
@@ -189,9 +190,7 @@ def _least_squares(
         if not np.all(is_free):
             reduced = np.asarray(np.linalg.qr(upper[:, np.append(is_free, True)], mode="r"))
         theta[:] = 0.0
-        scaled_solution = scipy.linalg.solve_triangular(
-            reduced[:-1, :-1], reduced[:-1, -1], check_finite=False
-        )
+        scaled_solution = solve_triangular(reduced[:-1, :-1], reduced[:-1, -1])
         theta[candidates[is_free]] = scaled_solution / size[candidates[is_free]]
         negative = free & nonnegative & (theta < 0.0)
         if not np.any(negative):
@@ -217,9 +216,17 @@ def solve_normal(
         scaled = square[np.ix_(indices, indices)] / np.outer(s, s)
         scaled[np.diag_indices(len(indices))] += _RIDGE
         theta[:] = 0.0
-        theta[indices] = np.linalg.solve(scaled, right[indices] / s) / s
+        theta[indices] = _solve_symmetric(scaled, right[indices] / s) / s
         negative = free & nonnegative & (theta < 0.0)
         if not np.any(negative):
             break
         free &= ~negative
     return theta
+
+
+def _solve_symmetric(matrix: Float[Array, "k k"], right: Float[Array, " k"]) -> Float[Array, " k"]:
+    """Solve for a symmetric matrix, which rounding may leave without a positive pivot."""
+    try:
+        return solve_positive_definite(matrix, right)
+    except np.linalg.LinAlgError:
+        return np.asarray(np.linalg.solve(matrix, right))

@@ -22,13 +22,14 @@ selected by noise.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float, Int
+from taufit.core.dataclasses import dataclass
 from taufit.core.gaussian import inverse_on_subset
 from taufit.dynamics.base_parameters import base_parameters
 from taufit.fitting.data_sufficiency import DataAmount

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float
+from taufit.core.dataclasses import dataclass
 from taufit.dynamics.base_parameters import base_parameters
 from taufit.fitting.selection.prior_scales import prepare_evidence
 from taufit.model.torque_model import TorqueModel

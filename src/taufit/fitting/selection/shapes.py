@@ -15,12 +15,13 @@ The search uses logarithms of the shapes and starts from a grid, joint by joint.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import combinations, product
 
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float, Int
+from taufit.core.dataclasses import dataclass
 from taufit.core.parameters import joint_parameter
 from taufit.dynamics.base_parameters import base_parameters
 from taufit.model.torque_model import TorqueModel

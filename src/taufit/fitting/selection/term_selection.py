@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float
+from taufit.core.dataclasses import dataclass
 from taufit.dynamics.base_parameters import base_parameters
 from taufit.fitting.selection.friction_terms import (
     GUESSED_WEIGHT,

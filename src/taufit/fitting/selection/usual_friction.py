@@ -8,11 +8,10 @@ common to the joints of an arm, so that what some of its joints show counts for 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from taufit.core.arrays import Array, Float, Int
+from taufit.core.dataclasses import dataclass
 from taufit.model.torque_model import TorqueModel
 from taufit.terms import DRAG, LEVEL
 

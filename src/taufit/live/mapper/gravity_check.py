@@ -10,12 +10,12 @@ N m, a is close to one; for a current it is positive, of a size given by the dri
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 from taufit.dynamics import gravity_torque, inverse_dynamics
 from taufit.recording import Recording
 from taufit.robot import Robot

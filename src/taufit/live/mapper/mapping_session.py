@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import RecordingError, RobotError, TaufitError
 from taufit.core.files import write_text
 from taufit.core.process_cleanup import temporary_folder

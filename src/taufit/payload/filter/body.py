@@ -12,11 +12,10 @@ is found by Gauss-Newton (compiled, or `body_search`); the curvature there gives
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import TaufitError
 from taufit.payload.filter import body_search
 from taufit.payload.settings import PayloadSettings

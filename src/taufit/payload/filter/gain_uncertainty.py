@@ -12,12 +12,12 @@ each other by more than that.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import TaufitError
 from taufit.model.fitted_model import FittedModel
 from taufit.payload.settings import PayloadSettings

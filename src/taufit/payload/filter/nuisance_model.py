@@ -9,12 +9,12 @@ effects outside the model: low-speed and load-dependent friction, and the initia
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float, Int
+from taufit.core.dataclasses import dataclass
 from taufit.core.gaussian import inverse_at_unit_diagonal
 from taufit.core.parameters import PER_LINK, joint_parameter, parse_name
 from taufit.model.fitted_model import FittedModel, require_fitted

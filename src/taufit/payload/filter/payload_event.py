@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+from taufit.core.dataclasses import dataclass
 
 # Smallest first estimate of a mass change whose sign is certain [kg].
 _MIN_CLEAR_CHANGE = 0.3

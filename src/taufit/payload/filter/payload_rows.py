@@ -10,12 +10,13 @@ low-pass and friction keep their state between calls.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float, Int
+from taufit.core.dataclasses import dataclass
 from taufit.core.parameters import PER_LINK
 from taufit.dynamics import RegressorEngine
 from taufit.model.fitted_model import FittedModel

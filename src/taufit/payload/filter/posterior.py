@@ -14,12 +14,13 @@ result with less work.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from taufit.core.arrays import Array, Bool, Float, Int
+from taufit.core.dataclasses import dataclass
 from taufit.core.gaussian import Gaussian
 from taufit.core.parameters import PER_LINK
 from taufit.payload.filter.nuisance_model import NuisanceModel

@@ -10,11 +10,10 @@ the weight is one half at the scales a and b.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 from taufit.model.fitted_model import FittedModel
 from taufit.payload.filter.joint_sums import joints_under_load
 from taufit.payload.filter.payload_rows import PayloadRows

@@ -14,12 +14,12 @@ and acceleration are torque or current; the noisiest such block is the measured 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 from taufit.recording.draft.from_names import ColumnGroup
 from taufit.recording.timing import USUAL_HZ
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from taufit.core.dataclasses import dataclass
 
 Value = str | float | bool | tuple[float, ...] | None
 # All quantities with one column per joint, and the torque channel.

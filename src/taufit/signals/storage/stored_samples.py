@@ -13,7 +13,7 @@ import tempfile
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property, reduce
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ import numpy as np
 from taufit.core import process_cleanup
 from taufit.core.arrays import Array
 from taufit.core.compute.engines import Engine, tree
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import TaufitError
 from taufit.recording.channels import Channels
 from taufit.signals.sample_source import Add, SampleSource, SampleSummary, Step, canonical_order
@@ -212,6 +213,10 @@ class StoredSamples(SampleSource):
         return (
             value if self._results is None else self._results.reuse_if_close(name, value, is_close)
         )
+
+    @property
+    def is_cached(self) -> bool:
+        return self._results is not None
 
     def compute_on_excerpt(self, function: Callable[..., Any], *arguments: Any) -> Any:
         cache = (

@@ -11,11 +11,11 @@ A sample waits for the next one only if it is a suspected spike or its velocity 
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import RecordingError
 from taufit.signals.resampling import MERGE_FRACTION
 from taufit.signals.stream.motion_shift import MotionShift

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 from taufit.terms.friction.friction import Friction
 from taufit.terms.friction.linear import smooth_sign
 from taufit.terms.friction.parameters import COULOMB

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 from taufit.terms.friction.friction import Friction
 from taufit.terms.friction.linear import smooth_sign
 from taufit.terms.friction.parameters import COULOMB, viscous_parameter

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float, Int
+from taufit.core.dataclasses import dataclass
 from taufit.terms.friction.friction import Friction
 from taufit.terms.friction.parameters import BY_LOAD, COULOMB, viscous_parameter
 from taufit.terms.input import TermInput

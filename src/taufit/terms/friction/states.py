@@ -10,12 +10,12 @@ position: a pushed robot yields by a few milliradians without moving.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float, Int
+from taufit.core.dataclasses import dataclass
 
 try:
     from taufit import _kernel

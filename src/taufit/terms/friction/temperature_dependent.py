@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 from taufit.terms.friction.wrapper import Wrapper
 from taufit.terms.input import TermInput
 from taufit.terms.term import DRAG, SLOPE, Parameter, ShapeParameter

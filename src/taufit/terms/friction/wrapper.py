@@ -6,10 +6,11 @@ the wrapper.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, cast
 
 from taufit.core.arrays import Array, Float
+from taufit.core.dataclasses import dataclass
 from taufit.terms.friction.friction import Friction
 from taufit.terms.friction.linear import Linear
 from taufit.terms.input import TermInput

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
+from taufit.core.dataclasses import dataclass
 from taufit.virtual.urscript import values
 from taufit.virtual.urscript.lexer import ScriptError
 from taufit.virtual.urscript.machine import BUDGET, Frame, Machine, Wait

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import TaufitError
 
 # Largest program [characters]; known clients upload at most 50 kB.

@@ -9,9 +9,10 @@ function, bounded by the length of the program.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from taufit.core.dataclasses import dataclass
 from taufit.virtual.urscript.lexer import ScriptError
 from taufit.virtual.urscript.parser import Define, Statement, parse_program
 from taufit.virtual.urscript.values import Value, copy_value

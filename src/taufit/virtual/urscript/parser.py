@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from taufit.core.dataclasses import dataclass
 from taufit.virtual.urscript.lexer import ScriptError, Token, tokenise
 
 # Largest nesting depth, since the tree is walked recursively.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
+
+from taufit.core.dataclasses import dataclass
 
 # Largest number of leaves or children of a node.
 FAN = 8

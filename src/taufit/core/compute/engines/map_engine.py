@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from taufit.core.compute.engines.engine import Function, reduce_by_map
+from taufit.core.dataclasses import dataclass
 
 # Tasks handed over at once, per worker: pending results need memory.
 _TASKS_PER_WORKER = 8
