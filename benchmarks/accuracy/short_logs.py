@@ -1,6 +1,6 @@
 """First seconds of shared recordings, judged by the rest: with and without usual friction.
 
-Usual friction is the prior mean of Coulomb and viscous terms on arms whose torque is measured at
+Usual friction is the prior mean of viscous terms on arms whose torque is measured at
 the motor. For every arm it is taken from whole recordings of the others, and the arm is scored with
 it; UR10 and UR10e are one arm in this. Beside it stand zero means, as before, and the constants of
 the package, which have seen all arms. Reads the recordings beside the project (../shared/data).
@@ -27,7 +27,7 @@ from taufit.signals import condition
 from taufit.signals.sample_source import as_source
 from taufit.workflow import identify
 
-NAMES = ("_COULOMB", "_VISCOUS", "_QUADRATIC")
+NAMES = ("_VISCOUS", "_QUADRATIC")
 SECONDS = (3.0, 5.0, 8.0)
 ARMS = ("UR10e", "UR10", "TX40", "Airbot", "Kinova", "KR300")
 SAME = {"UR10e": ("UR10e", "UR10"), "UR10": ("UR10e", "UR10")}
@@ -70,7 +70,7 @@ def cases(arm: str) -> Iterator[Case]:
 
 
 def ratios_to_level(arm: str) -> np.ndarray:
-    """Coulomb, viscous and v |v| friction over its observed level, joint by joint, of a fit."""
+    """Viscous and v |v| friction over its observed level, joint by joint, of a fit."""
     case = next(ARM_CASES[arm]())
     training = [case.training, *case.tests[:1]]
     with usual_constants(NONE):
@@ -83,7 +83,7 @@ def ratios_to_level(arm: str) -> np.ndarray:
         )
         search = maximise_evidence(result.model.structure, as_source(result.samples), ())
     scales = search.scales
-    terms = usual_module.usual_friction(search.model, scales.coulomb + scales.viscous)
+    terms = usual_module.usual_friction(search.model, scales.viscous)
     return np.array([result.model.values[term.indices] / term.level for term in terms])
 
 

@@ -25,8 +25,8 @@ def test_the_mean_of_an_arm_is_usual_without_data_and_that_of_its_joints_with_da
 
 def test_only_motor_torque_and_terms_with_a_usual_value_have_one():
     for friction, side, kinds in (
-        (Presliding(), "motor", 3),
-        (Presliding(quadratic=False), "motor", 2),
+        (Presliding(), "motor", 2),
+        (Presliding(quadratic=False), "motor", 1),
         (Presliding(), "link", 0),
         (Polynomial(), "motor", 0),
     ):
@@ -42,7 +42,7 @@ def test_what_short_motion_does_not_show_of_viscous_friction_is_usual():
     limits = replace(model.robot.limits, velocity=np.full(model.robot.joints, 100.0))
     model = replace(model, robot=replace(model.robot, limits=limits))
     search = maximise_evidence(model, as_source(samples.rows(slice(0, 100))), ())
-    viscous = search.scales.usual[1]
+    viscous = search.scales.usual[0]
     arm = viscous.arm_mean(search.theta, np.zeros(len(search.theta)))
     np.testing.assert_allclose(search.mean[viscous.indices] / viscous.level, arm, rtol=0.3)
     assert np.all(search.theta[viscous.indices] > 0.3 * viscous.level)

@@ -265,7 +265,7 @@ def adapt_structure(request: FitRequest, state: FitState) -> FitState:
     )
     if request.selects_terms:
         state = _select_friction(request, state)
-    if any(finding.kind == "linear_friction" for finding in state.findings):
+    if any(x.kind == "linear_friction" and x.joint is None for x in state.findings):
         # What is too short for the automatic friction terms is too short for tilt and ripple.
         return state
     if _may_tilt(request, state):
@@ -295,14 +295,19 @@ def _select_friction(request: FitRequest, state: FitState) -> FitState:
         return state
     from taufit.fitting.selection.linear_friction import with_linear_friction
 
-    model, findings = with_linear_friction(state.model, state.source)
-    if findings and _may_tilt(request, state):
+    model, dropped, findings = with_linear_friction(state.model, state.source)
+    if model is not state.model and _may_tilt(request, state):
         tilted = _estimate_tilt(state)
         if tilted.tilt is not None and tilted.tilt.halves_agree:
             # The automatic terms take up the gravity of a wrong mounting: compare without it.
-            _, findings = with_linear_friction(tilted.model, state.source)
-            model = model if findings else state.model
-    return replace(state, model=model, findings=(*state.findings, *findings))
+            changed, dropped, findings = with_linear_friction(tilted.model, state.source)
+            model = state.model if changed is tilted.model else model
+    return replace(
+        state,
+        model=model,
+        dropped=(*state.dropped, *dropped),
+        findings=(*state.findings, *findings),
+    )
 
 
 def _estimate_tilt(state: FitState) -> FitState:

@@ -8,7 +8,7 @@
     offset          theta_i ~ N(0, (o f_j)^2)                 o: common to all joints
     pre-sliding     theta_i ~ N(0, (b_j f_j)^2)               widths above the first
 
-In short motion, Coulomb and viscous terms have means (`usual_friction`).
+In short motion, viscous terms have means (`usual_friction`).
 
 For unidirectional joints, friction, offset and slow changes of either are nearly confounded: there
 the prior of the offset is small against friction, and that of v |v| very small.
@@ -297,9 +297,8 @@ def _scales(
     if DataAmount.from_samples(replace(model, terms=()), source).is_small:
         from taufit.fitting.selection.usual_friction import usual_friction
 
-        usual = usual_friction(model, coulomb + viscous)
+        usual = usual_friction(model, viscous)
     for term in usual:
-        coulomb[term.indices] /= term.within**2
         viscous[term.indices] /= term.within**2
     return TermScales(
         viscous, load, coulomb, presliding, offset, ripple, friction_std, owner, usual

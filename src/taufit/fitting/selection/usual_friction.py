@@ -1,9 +1,12 @@
-"""Usual friction of arms whose torque is measured at the motor, relative to the observed friction.
+"""Usual viscous friction of arms whose torque is measured at the motor, over the observed friction.
 
     theta_i = r_i l_i,     r_i ~ N(m, within^2),     m ~ N(usual, between^2)
 
-l_i is the observed friction per unit of the parameter, at rated speed for viscous terms. m is
-common to the joints of an arm, so that what some of its joints show counts for the others.
+l_i is the observed friction per unit of the parameter, at rated speed. m is common to the
+joints of an arm, so that what some of its joints show counts for the others.
+
+Coulomb friction alone has no usual value: pre-sliding friction takes a part of it (with one, the
+first eight seconds of a UR10e left 1.05 of the error, and 1.4 at its joint 5).
 """
 
 from __future__ import annotations
@@ -13,13 +16,12 @@ import numpy as np
 from taufit.core.arrays import Array, Float, Int
 from taufit.core.dataclasses import dataclass
 from taufit.model.torque_model import TorqueModel
-from taufit.terms import DRAG, LEVEL
+from taufit.terms import DRAG
 
 # Usual mean, standard deviations of an arm's mean and of joints about it. From fits of UR10e, UR10,
-# TX40, Airbot, Kinova and KR300; of the first seconds of each, the ratios of the others leave 0.94
+# TX40, Airbot, Kinova and KR300; of the first seconds of each, the ratios of the others leave 0.96
 # of the error (benchmarks/accuracy/short_logs). Four arms with torque sensors at the links have no
 # common ratios.
-_COULOMB = (0.59, 0.29, 0.18)
 _VISCOUS, _QUADRATIC = (2.3, 1.6, 1.2), (-0.82, 1.3, 1.1)
 # Viscous friction without v |v| term.
 _CHORD = (1.5, 1.0, 1.0)
@@ -54,7 +56,7 @@ def usual_friction(model: TorqueModel, precision: Float[Array, " p"]) -> tuple[U
 
     Args:
         model: Torque model.
-        precision: 1 / l_i^2 of Coulomb and viscous terms, 0 for others.
+        precision: 1 / l_i^2 of viscous terms, 0 for others.
     """
     layout = model.layout
     powers = {parameter.power for parameter in layout.parameters if parameter is not None}
@@ -62,9 +64,9 @@ def usual_friction(model: TorqueModel, precision: Float[Array, " p"]) -> tuple[U
         return ()
     viscous = _VISCOUS if 2 in powers else _CHORD
     out = []
-    for group, power, usual in ((LEVEL, 0, _COULOMB), (DRAG, 1, viscous), (DRAG, 2, _QUADRATIC)):
+    for power, usual in ((1, viscous), (2, _QUADRATIC)):
         is_power = layout.select(lambda x, power=power: x.power == power)  # type: ignore[misc]
-        indices = np.flatnonzero(layout.of_group(group) & is_power & (precision > 0.0))
+        indices = np.flatnonzero(layout.of_group(DRAG) & is_power & (precision > 0.0))
         if len(indices):
             out.append(UsualFriction(indices, 1.0 / np.sqrt(precision[indices]), *usual))
     return tuple(out)
