@@ -4,6 +4,10 @@ Noise and threshold of a run come from all other contact-free runs. The band is 
 joint that stands for a minute is one case. All bins after the first half second count, also those
 with accelerations above the training's. "Without" is the model alone, without contact-free runs.
 TAUFIT_CONTACTS sets the number of 20 N pulses (400).
+
+The band of standing joints holds more than 98 % of the stands of slow runs: 50 of them, whose 95 %
+quantile is 1.24 of the friction level; the band is 1.26. A band 4 % narrower holds 95 % of these
+and 93 % of all.
 """
 
 from __future__ import annotations
@@ -75,11 +79,11 @@ def _bands(words: str, noise: dict[str, Any]) -> Iterator[Row]:
     for state in STATES:
         kinds: Sequence[str] = sorted(kind for name, kind in inside if name == state)
         target = "90 .. 100" if state == "rest" else "90 .. 98"
-        for kind in kinds:
-            cases = np.concatenate(inside[state, kind])
+        of = "stands" if state in ("standing", "rest") else "time bins"
+        by_kind = {kind: np.concatenate(inside[state, kind]) for kind in kinds}
+        for kind, cases in (*by_kind.items(), ("all runs", np.concatenate([*by_kind.values()]))):
             if len(cases) < 20:
                 continue
-            of = "stands" if state in ("standing", "rest") else "time bins"
             yield Row(
                 f"{words}: 95 % band, {state}, {kind}",
                 100.0 * float(cases.mean()),

@@ -5,6 +5,9 @@ the motor. For every arm it is taken from whole recordings of the others, and th
 it; UR10 and UR10e are one arm in this. Beside it stand zero means, as before, and the constants of
 the package, which have seen all arms. Reads the recordings beside the project (../shared/data).
 
+Simulated arms, of none of which the constants are: ten seconds of work from point to point, judged
+by a random motion. Beside it stands a fit of thirty seconds of another random motion.
+
     python -m benchmarks.accuracy.short_logs [ARM ...]     single cases
 """
 
@@ -14,6 +17,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -21,15 +25,19 @@ import taufit.fitting.selection.usual_friction as usual_module
 from benchmarks import Row
 from benchmarks.accuracy.leave_one_arm_out import ARM_CASES, Case, nrmse
 from benchmarks.accuracy.real_robots import DATA
+from benchmarks.contact_runs import work
 from taufit.fitting.selection.prior_scales import maximise_evidence
-from taufit.recording import crop
+from taufit.recording import Recording, crop
+from taufit.robot import read_robot
 from taufit.signals import condition
 from taufit.signals.sample_source import as_source
+from taufit.sim import Twin, random_fourier, typical_effects, typical_rotor
 from taufit.workflow import identify
 
 NAMES = ("_VISCOUS", "_QUADRATIC")
 SECONDS = (3.0, 5.0, 8.0)
 ARMS = ("UR10e", "UR10", "TX40", "Airbot", "Kinova", "KR300")
+SIMULATED, SEED = ("ur3e", "ur5e", "kr5", "piper", "panda", "fr3", "iiwa7", "iiwa14"), 41
 SAME = {"UR10e": ("UR10e", "UR10"), "UR10": ("UR10e", "UR10")}
 Usual = tuple[tuple[float, float, float], ...]
 NONE: Usual = ((0.0, 1e-6, 1.0),) * len(NAMES)
@@ -52,6 +60,51 @@ def rows() -> Iterator[Row]:
     mean = float(np.exp(np.mean(logs)))
     yield Row("geometric mean of all", mean, "x", "<= 1", f"{len(logs)} cases")
     yield Row("largest", worst[1], "x", "", worst[0])
+    yield from simulated_rows()
+
+
+def simulated_rows() -> Iterator[Row]:
+    """Ten seconds of work of simulated arms: error with usual friction over that without."""
+    inside = []
+    for name in SIMULATED:
+        case, exciting = simulated_work(name)
+        with usual_constants(NONE):
+            before = identify(case.robot, [case.training], **_judged_by(case))
+        after = identify(case.robot, [case.training], **_judged_by(case))
+        long = identify(case.robot, [exciting], **_judged_by(case))
+        errors = [done.mean_holdout_nrmse or np.nan for done in (before, after, long)]
+        inside.append(after.holdout_scores[0].mean_inside or np.nan)
+        note = (
+            f"{case.training.torque_source}; nrmse {errors[0]:.4f} without, {errors[1]:.4f} with; 30 s of "
+            f"random motion {errors[2]:.4f}; inside the 95 % band {100.0 * inside[-1]:.1f} %"
+        )
+        yield Row(f"{name}, 10 s of work, usual friction", errors[1] / errors[0], "x", "", note)
+    mean = 100.0 * float(np.mean(inside))
+    yield Row("10 s of work: inside the 95 % band, mean", mean, "%", "92 .. 98")
+
+
+def simulated_work(name: str) -> tuple[Case, Recording]:
+    """Work and a random motion of a simulated arm, and a longer random motion of it."""
+    robot, rng = read_robot(name), np.random.default_rng([SEED, *name.encode()])
+    factors = np.repeat(rng.uniform(0.7, 1.3, robot.joints), 10)
+    truth = typical_rotor(robot.with_parameters(robot.parameters * factors))
+    twin = replace(Twin(truth, name=name), effects=typical_effects(truth))
+    motions = (
+        work(truth, 10.0, SEED),
+        random_fourier(truth, seed=SEED + 1, periods=1.0),
+        random_fourier(truth, seed=SEED + 2, periods=3.0),
+    )
+    runs = [twin.run(motion, seed=SEED, rate_hz=500.0).recording for motion in motions]
+    training, test, exciting = (
+        replace(run, meta={k: v for k, v in run.meta.items() if k != "robot"}) for run in runs
+    )
+    return Case(name, robot, training, (test,)), exciting
+
+
+def _judged_by(case: Case) -> dict[str, Any]:
+    """Settings of a fit that the tests of a case judge."""
+    tests = {str(k): [test] for k, test in enumerate(case.tests)}
+    return {"holdout": tests, "cutoff_hz": case.cutoff_hz, "ignore_contradictions": True}
 
 
 def cases(arm: str) -> Iterator[Case]:
