@@ -75,8 +75,9 @@ def simulated_rows() -> Iterator[Row]:
         errors = [done.mean_holdout_nrmse or np.nan for done in (before, after, long)]
         inside.append(after.holdout_scores[0].mean_inside or np.nan)
         note = (
-            f"{case.training.torque_source}; nrmse {errors[0]:.4f} without, {errors[1]:.4f} with; 30 s of "
-            f"random motion {errors[2]:.4f}; inside the 95 % band {100.0 * inside[-1]:.1f} %"
+            f"{case.training.torque_source}; nrmse {errors[0]:.4f} without, {errors[1]:.4f} with; "
+            f"30 s of random motion {errors[2]:.4f}; inside the 95 % band "
+            f"{100.0 * inside[-1]:.1f} %"
         )
         yield Row(f"{name}, 10 s of work, usual friction", errors[1] / errors[0], "x", "", note)
     mean = 100.0 * float(np.mean(inside))

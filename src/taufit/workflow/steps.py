@@ -121,6 +121,11 @@ class FitState:
         """Whether torque signs were recovered."""
         return self.signs is not None
 
+    @property
+    def is_linear(self) -> bool:
+        """Whether short motion has linear friction, at all joints."""
+        return any(x.kind == "linear_friction" and x.joint is None for x in self.findings)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fit:
@@ -265,7 +270,7 @@ def adapt_structure(request: FitRequest, state: FitState) -> FitState:
     )
     if request.selects_terms:
         state = _select_friction(request, state)
-    if any(x.kind == "linear_friction" and x.joint is None for x in state.findings):
+    if state.is_linear:
         # What is too short for the automatic friction terms is too short for tilt and ripple.
         return state
     if _may_tilt(request, state):
