@@ -10,9 +10,9 @@ import pytest
 from taufit.calibration.friction_identification import (
     fit_joint,
     identify_friction,
-    pool_load_coefficients,
 )
-from taufit.calibration.friction_pairs import FrictionPairs, find_strokes, pairs_in
+from taufit.calibration.friction_pairs import FrictionPairs, find_strokes, pairs_in, with_weights
+from taufit.calibration.friction_pooling import pool_friction
 from taufit.calibration.friction_test import fit_friction, minimum_rms
 from taufit.calibration.passivity import passivity_constraints
 from taufit.cli.app import main
@@ -274,7 +274,12 @@ def _under_loads(joint, loads, factor, noise=0.02):
     rng = np.random.default_rng(joint)
     v, load = (x.ravel() for x in np.meshgrid(np.geomspace(0.02, 1.5, 8), loads))
     torque = 0.5 + 0.3 * v + factor * load + noise * rng.normal(size=v.shape)
-    return FrictionPairs(v, torque, load, joint, np.arange(len(v)))
+    stroke = np.arange(len(v))
+    return FrictionPairs(v, torque, load, joint, stroke, seconds=np.ones(len(v)))
+
+
+def _pooled(measured, model):
+    return pool_friction([with_weights(pairs) for pairs in measured], model, [2.0] * len(measured))
 
 
 def test_a_joint_whose_strokes_do_not_show_load_has_what_the_others_show():
@@ -286,15 +291,72 @@ def test_a_joint_whose_strokes_do_not_show_load_has_what_the_others_show():
         _under_loads(4, wide, 0.0),
     ]
     model = LinearLoad()
-    top = np.full(4, 2.0)
-    fits = [fit_joint(pairs, model) for pairs in measured]
-    alike = pool_load_coefficients(measured, model, fits, True, top)
     load = [term.name for term in model.parameters].index("load")
-    found = [fit.coefficients[load] for fit in alike]
-    assert found[:2] == [fit.coefficients[load] for fit in fits[:2]]
+    fits = _pooled(measured, model)
+    found = [fit.coefficients[load] for fit in fits]
+    np.testing.assert_allclose(found[:2], 0.01, atol=0.001)
     # The fourth joint shows clearly that load adds nothing there, and is believed.
-    assert 0.005 < found[2] < 0.012 and abs(found[3]) < 0.002
-    assert any("as in the other joints" in text for text in alike[2].warnings)
+    assert 0.003 < found[2] < 0.013 and abs(found[3]) < 0.002
+    assert any("as in the other joints" in text for text in fits[2].warnings)
+    assert not any("as in the other joints" in text for text in fits[3].warnings)
     probe = np.array([0.1, 1.0])
-    curve = alike[2].torque(probe, np.full(2, 11.0))
-    np.testing.assert_allclose(curve, 0.5 + 0.3 * probe + 0.11, rtol=0.03)
+    curve = fits[2].torque(probe, np.full(2, 11.0))
+    np.testing.assert_allclose(curve, 0.5 + 0.3 * probe + 0.11, rtol=0.04)
+
+
+def _curves(seed, viscous, noise=0.03):
+    """Pairs of joints with a Stribeck dip; their viscous friction differs."""
+    rng = np.random.default_rng(seed)
+    v = np.repeat(np.geomspace(0.01, 1.0, 9), 12)
+    parts = []
+    for j, fv in enumerate(viscous):
+        truth = 0.5 + 0.2 * np.exp(-((v / 0.05) ** 2)) + fv * v
+        torque = np.repeat(truth, 4) + noise * np.repeat(rng.normal(size=len(v)), 4)
+        torque = torque + noise * rng.normal(size=len(torque))
+        stroke = np.repeat(np.arange(len(v)), 4)
+        seconds = np.full(len(stroke), 1.0)
+        load = np.zeros(len(stroke))
+        parts.append(FrictionPairs(np.repeat(v, 4), torque, load, j + 1, stroke, seconds=seconds))
+    return parts
+
+
+def _curve_error(fit, fv):
+    v = np.geomspace(0.01, 1.0, 40)
+    truth = 0.5 + 0.2 * np.exp(-((v / 0.05) ** 2)) + fv * v
+    return float(np.sqrt(np.mean((fit.torque(v, 0 * v) / truth - 1.0) ** 2)))
+
+
+def test_joints_together_are_closer_to_the_truth_than_each_alone():
+    together, alone = [], []
+    for seed in range(4):
+        measured = _curves(seed, [0.3] * 4, noise=0.08)
+        fits = _pooled(measured, Stribeck())
+        together += [_curve_error(fit, 0.3) for fit in fits]
+        alone += [
+            _curve_error(fit_joint(with_weights(pairs), Stribeck(), top_speed=2.0), 0.3)
+            for pairs in measured
+        ]
+    # Four equal joints: half of the noise, 0.44 here.
+    assert np.mean(together) < 0.65 * np.mean(alone)
+
+
+def test_a_joint_that_clearly_differs_keeps_its_values():
+    viscous = [0.3, 0.3, 0.3, 1.5]
+    measured = _curves(11, viscous, noise=0.02)
+    for fit, fv in zip(_pooled(measured, Stribeck()), viscous, strict=True):
+        assert _curve_error(fit, fv) < 0.02
+    # With the data of another joint under its number it is seen to be wrong.
+    swapped = _pooled([*measured[1:], measured[0]], Stribeck())
+    assert _curve_error(swapped[3], viscous[3]) > 0.2
+
+
+def test_intervals_of_pooled_coefficients_hold():
+    errors = []
+    for seed in range(30, 50):
+        viscous = 0.3 * np.exp(0.3 * np.random.default_rng(seed).normal(size=5))
+        for fit, fv in zip(_pooled(_curves(seed, viscous), Linear()), viscous, strict=True):
+            errors.append((fit.coefficients[1] - fv, fit.coefficient_std[1]))
+    error, std = np.array(errors).T
+    # The dip, which Linear() does not have, bends the slope by a common error: -0.06.
+    z = (error - error.mean()) / std
+    assert 0.6 < np.sqrt(np.mean(z**2)) < 1.4

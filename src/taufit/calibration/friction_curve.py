@@ -7,7 +7,6 @@ min over shapes of min over coefficients |w (columns(shape) c - torque)|,    w: 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import product
 from operator import itemgetter
 
@@ -85,7 +84,7 @@ def refine_shape(
     low = np.log([s.lower for s in model.shapes])
     high = np.log([s.upper for s in model.shapes])
 
-    prior = _shape_prior(pairs, model)
+    prior = shape_prior(pairs, model)
 
     def residual(logs: Array) -> Array:
         residuals = linear_least_squares(weighted_columns(pairs, model, np.exp(logs), active), y)[1]
@@ -101,7 +100,7 @@ def refine_shape(
     return np.exp(solution.x), float(2.0 * solution.cost)
 
 
-def _shape_prior(pairs: FrictionPairs, model: Friction) -> Float[Array, "g s"]:
+def shape_prior(pairs: FrictionPairs, model: Friction) -> Float[Array, "g s"]:
     """Prior rows on the logarithms of the shape parameters, in standard deviations.
 
     Static friction decays over about the speed at which Coulomb friction rises, with load and
@@ -211,32 +210,6 @@ def _gram(
     return jacobian.T @ jacobian
 
 
-def fit_common_shape(
-    pairs_by_joint: Sequence[FrictionPairs], model: Friction
-) -> Float[Array, " s"]:
-    """Shape parameters common to all joints: least sum of n ln(cost) over the joints."""
-    from scipy.optimize import minimize
-
-    active = np.ones(len(model.parameters), bool)
-    low, high = (np.log([getattr(s, end) for s in model.shapes]) for end in ("lower", "upper"))
-
-    def objective(logs: Array) -> float:
-        shape = np.exp(np.clip(logs, low, high))
-        return sum(
-            len(np.unique(pairs.labels)) * np.log(max(_cost(pairs, model, shape, active), 1e-300))
-            for pairs in pairs_by_joint
-        )
-
-    axes = [np.log(np.geomspace(s.start[0], s.start[-1], 5)) for s in model.shapes]
-    starts = sorted((np.array(point) for point in product(*axes)), key=objective)[:3]
-    solutions = [
-        minimize(objective, start, method="Nelder-Mead", options={"xatol": 1e-3, "fatol": 1e-4})
-        for start in starts
-    ]
-    best = min(solutions, key=lambda solution: float(solution.fun))
-    return np.exp(np.clip(best.x, low, high))
-
-
 def fit_jointly(
     pairs: FrictionPairs, model: Friction, active: Bool[Array, " k"]
 ) -> tuple[Array, float]:
@@ -276,14 +249,12 @@ def bic(
     model: Friction,
     shape: Array,
     active: Array,
-    shape_fraction: float = 1.0,
 ) -> float:
     """n ln(cost/n) + k ln n (1 + k/(2 (n - k))); infinite for as many parameters as strokes.
 
     The last factor corrects for few strokes, which many parameters fit by chance. Shapes without
-    effect on an active term are not counted, others by `shape_fraction` (less than one if several
-    joints share them). Every gear has friction that grows with load: the term `load` is not
-    counted.
+    effect on an active term are not counted. Every gear has friction that grows with load: the term
+    `load` is not counted.
     """
     counted = active & np.array(
         [term.group != LOAD or bool(term.modifies) for term in model.parameters]
@@ -293,7 +264,7 @@ def bic(
     floor = 1e-24 * float(np.sum(pairs.target**2))
     # Bins of one pair of strokes share the gear's position: a stroke counts once.
     count = n if pairs.stroke is None else len(np.unique(pairs.stroke))
-    k = int(counted.sum()) + shape_fraction * shapes
+    k = int(counted.sum()) + shapes
     if k >= count:
         return np.inf
     small_sample_factor = 1.0 + 0.5 * k / (count - k)

@@ -1,8 +1,8 @@
 """Friction of all joints from recordings of friction tests, as a fitted model.
 
-The strokes of a joint in all recordings (payloads, temperatures, days) are fitted together. Each
-joint has coefficients and shapes of its own in one friction model. The links are those of the robot
-or of an earlier fit.
+The strokes of a joint in all recordings (payloads, temperatures, days) are fitted together. All
+joints have one friction model, with coefficients that scatter around common ones. The links are
+those of the robot or of an earlier fit.
 """
 
 from __future__ import annotations
@@ -12,17 +12,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from taufit.calibration.friction_curve import fit_common_shape
 from taufit.calibration.friction_pairs import FrictionPairs, pairs_in, with_weights
+from taufit.calibration.friction_pooling import pool_friction
 from taufit.calibration.friction_test import (
     FrictionFit,
     carries_load,
     fit_friction,
-    load_column,
-    load_factor,
     minimum_rms,
 )
-from taufit.core.arrays import Array, Float
 from taufit.core.dataclasses import dataclass
 from taufit.core.errors import PoorExcitationError, TaufitError
 from taufit.core.parameters import joint_parameter
@@ -81,7 +78,8 @@ class FrictionIdentification:
         name: Name of the friction model.
         joints: One per joint tested.
         model: Torque model with this friction and the links of the robot or of an earlier fit.
-        scores: Sum of the joints' BIC for each candidate model; the smallest was chosen.
+        scores: -2 ln(evidence) with a penalty by the number of parameters, for each candidate
+            model; of a single joint the BIC. The smallest was chosen.
         warnings: Messages for the user.
         fits: Fits of each candidate model, by joint.
     """
@@ -131,7 +129,7 @@ def identify_friction(
     Args:
         robot: The robot.
         samples: Samples of one or several recordings; consumed one by one.
-        friction: Name of a friction model, or "auto" for the one with the smallest BIC.
+        friction: Name of a friction model, or "auto" for the one with the smallest score.
         joints: Joint numbers, from 1; default: all that have strokes.
         passive: Constrain the viscous part not to fall with speed.
         links: Fitted model whose links are kept; default: links of the robot.
@@ -145,12 +143,9 @@ def identify_friction(
         )
     test_data = collect_friction_pairs(robot, samples, joints)
     pairs_by_joint = test_data.pairs
-    top_speeds = robot.limits.velocity
     candidates: dict[str, tuple[Friction, list[FrictionFit]]] = {}
     for name in names:
-        candidates[name] = _fit_all_joints(
-            pairs_by_joint, FRICTION_MODELS[name](), passive, top_speeds
-        )
+        candidates[name] = _fit_all_joints(pairs_by_joint, FRICTION_MODELS[name](), passive, robot)
     reference_temperature = _reference_temperature(pairs_by_joint, friction == "auto")
     if reference_temperature is not None:
         best = min(candidates, key=lambda name: _score(candidates[name][1]))
@@ -158,17 +153,12 @@ def identify_friction(
             "temperature_dependent", candidates[best][0], "linear", reference_temperature
         )
         candidates[f"{best}, temperature"] = _fit_all_joints(
-            pairs_by_joint, temperature_model, passive, top_speeds
+            pairs_by_joint, temperature_model, passive, robot
         )
     scores = {name: _score(joint_results) for name, (_, joint_results) in candidates.items()}
     # Equal scores (all load terms dropped): the model listed first, with fewer terms.
     best_name = min(scores, key=lambda name: round(scores[name], 6))
     curve, fits = candidates[best_name]
-    common_fits = _fit_with_common_shape(pairs_by_joint, curve, passive, top_speeds)
-    if common_fits and _score(common_fits) < scores[best_name]:
-        fits[:] = common_fits
-        scores[best_name] = _score(fits)
-    fits[:] = pool_load_coefficients(pairs_by_joint, curve, fits, passive, top_speeds)
     fits[:] = [
         replace(fit, full_rms=minimum_rms(pairs, curve))
         for pairs, fit in zip(pairs_by_joint, fits, strict=True)
@@ -187,7 +177,7 @@ def identify_friction(
     for name in beside:
         if name not in candidates:
             candidates[name] = _fit_all_joints(
-                pairs_by_joint, FRICTION_MODELS[name](), passive, top_speeds
+                pairs_by_joint, FRICTION_MODELS[name](), passive, robot
             )
             scores[name] = _score(candidates[name][1])
     all_fits = {name: tuple(fits) for name, (_, fits) in candidates.items()}
@@ -201,50 +191,23 @@ def _score(fits: Sequence[FrictionFit]) -> float:
 
 
 def _fit_all_joints(
-    pairs_by_joint: Sequence[FrictionPairs],
-    model: Friction,
-    passive: bool,
-    top_speeds: Float[Array, " j"],
+    pairs_by_joint: Sequence[FrictionPairs], model: Friction, passive: bool, robot: Robot
 ) -> tuple[Friction, list[FrictionFit]]:
-    """Fit one model to every joint."""
-    return model, [
-        fit_joint(pairs, model, passive=passive, top_speed=_finite(top_speeds[pairs.joint - 1]))
-        for pairs in pairs_by_joint
-    ]
-
-
-def _fit_with_common_shape(
-    pairs_by_joint: Sequence[FrictionPairs],
-    model: Friction,
-    passive: bool,
-    top_speeds: Float[Array, " j"],
-) -> list[FrictionFit]:
-    """Fits in which all joints share the shape parameters; empty if there are none to share.
-
-    Gears of one robot are alike: short tests of single joints confuse static friction and
-    curvature, all joints together do not. The BIC decides.
-    """
-    joints = len(pairs_by_joint)
-    is_weighted = all(pairs.weight is not None for pairs in pairs_by_joint)
-    if joints < 2 or not model.shapes or not is_weighted:
-        return []
-    observed = [p for p in pairs_by_joint if _observable_model(p, model) is model]
-    if not observed:
-        return []
-    shape = fit_common_shape(observed, model)
-    fits = []
-    for pairs in pairs_by_joint:
-        joint_model = _observable_model(pairs, model)
-        fit = fit_friction(
-            pairs,
-            joint_model,
-            passive=passive,
-            top_speed=_finite(top_speeds[pairs.joint - 1]),
-            shape=shape[: len(joint_model.shapes)],
-            shape_fraction=1.0 / joints,
-        )
-        fits.append(fit if joint_model is model else _expand_to_model(model, fit))
-    return fits
+    """Fit one model to every joint: joints of one kind together, a joint of its own kind alone."""
+    kinds = [robot.is_prismatic[pairs.joint - 1] for pairs in pairs_by_joint]
+    tops = [_finite(robot.limits.velocity[pairs.joint - 1]) for pairs in pairs_by_joint]
+    fits: dict[int, FrictionFit] = {}
+    for kind in set(kinds):
+        members = [k for k, other in enumerate(kinds) if other == kind]
+        group = [pairs_by_joint[k] for k in members]
+        is_pooled = len(group) > 1 and all(pairs.weight is not None for pairs in group)
+        if is_pooled and any(_observable_model(pairs, model) is model for pairs in group):
+            pooled = pool_friction(group, model, [tops[k] for k in members], passive=passive)
+            fits.update(zip(members, pooled, strict=True))
+            continue
+        for k in members:
+            fits[k] = fit_joint(pairs_by_joint[k], model, passive=passive, top_speed=tops[k])
+    return model, [fits[k] for k in range(len(pairs_by_joint))]
 
 
 def _reference_temperature(
@@ -296,56 +259,6 @@ def _expand_to_model(model: Friction, fit: FrictionFit) -> FrictionFit:
         shape_std=shape_std,
         dropped=(*fit.dropped, *(name for name in terms if name not in fitted_names)),
     )
-
-
-def pool_load_coefficients(
-    pairs_by_joint: Sequence[FrictionPairs],
-    model: Friction,
-    fits: Sequence[FrictionFit],
-    passive: bool,
-    top_speeds: Float[Array, " j"],
-) -> list[FrictionFit]:
-    """Replace load coefficients that a joint's strokes do not identify by the mean over all joints.
-
-    Gears of one robot are alike, within 50 %: k, friction per unit of load, is the weighted mean
-    of the joints' values where a joint's estimate is below twice its standard deviation and agrees
-    with the mean.
-    """
-    unloaded_model, load = model.without_load(), load_column(model)
-    if unloaded_model is None or load < 0:
-        return list(fits)
-    load_estimates = [
-        load_factor(pairs, fit) for pairs, fit in zip(pairs_by_joint, fits, strict=True)
-    ]
-    weight = np.array([std**-2 if std > 0.0 else 0.0 for _, std in load_estimates])
-    common = float(weight @ [k for k, _ in load_estimates] / max(weight.sum(), 1e-300))
-    deviation = float(max(weight.sum(), 1e-300) ** -0.5)
-    if common < 2.0 * deviation:
-        return list(fits)
-    out = []
-    for pairs, fit, (k, std) in zip(pairs_by_joint, fits, load_estimates, strict=True):
-        if k > 2.0 * std or not abs(k - common) < 2.0 * std or not carries_load(pairs):
-            out.append(fit)
-            continue
-        without_load = replace(pairs, torque=pairs.torque - common * np.abs(pairs.load))
-        refitted = fit_friction(
-            without_load,
-            unloaded_model,
-            passive=passive,
-            top_speed=_finite(top_speeds[pairs.joint - 1]),
-        )
-        refitted = _expand_to_model(model, refitted)
-        refitted.coefficients[load] = common
-        refitted.coefficient_std[load] = np.hypot(0.5 * common, deviation)
-        dropped = tuple(name for name in refitted.dropped if name != model.parameters[load].name)
-        dropped_message = f"the data do not support {', '.join(dropped)}; set to zero"
-        load_message = (
-            "friction by load is not shown by this joint's strokes; taken as in the other joints"
-        )
-        other_messages = tuple(text for text in refitted.warnings if "do not support" not in text)
-        warnings = (*((dropped_message,) if dropped else ()), load_message, *other_messages)
-        out.append(replace(refitted, dropped=dropped, warnings=warnings, score=fit.score))
-    return out
 
 
 def _observable_model(pairs: FrictionPairs, model: Friction) -> Friction:

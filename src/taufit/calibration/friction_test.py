@@ -109,8 +109,6 @@ def fit_friction(
     drop: bool = True,
     passive: bool | None = None,
     top_speed: float | None = None,
-    shape: Float[Array, " s"] | None = None,
-    shape_fraction: float = 1.0,
 ) -> FrictionFit:
     """Fit a friction curve to pairs of strokes.
 
@@ -122,8 +120,6 @@ def fit_friction(
         drop: Drop terms without support (BIC; sign change without the fastest speed).
         passive: Constrain the viscous part not to fall with speed; None: as `drop`.
         top_speed: Speed up to which it must not fall [rad/s]; default: twice the fastest.
-        shape: Fixed shape parameters, for example common to several joints.
-        shape_fraction: Fraction of the shape parameters that counts in the BIC.
     """
     if method not in METHODS:
         raise TaufitError(f"method {method!r} is not known: use {' or '.join(METHODS)}.")
@@ -134,23 +130,43 @@ def fit_friction(
     terms = tuple(term.name for term in model.parameters)
     _require_load(pairs, model)
     active = np.ones(len(terms), bool)
-    refine = refine_shape if shape is None else _keep_shape
-    if shape is not None:
-        cost = _keep_shape(pairs, model, shape, active)[1]
-    elif method == "levenberg_marquardt":
+    if method == "levenberg_marquardt":
         shape, cost = fit_jointly(pairs, model, active)
     else:
         shape, cost = fit_from_grid(pairs, model, active)
     full = float(np.sqrt(cost / len(pairs.torque))) if pairs.weight is None else np.nan
     if drop:
-        shape, active = _drop_unsupported(pairs, model, shape, active, cost, refine, shape_fraction)
+        shape, active = _drop_unsupported(pairs, model, shape, active, cost)
     constraints = None
     if drop if passive is None else passive:
         fastest = float(pairs.velocity.max())
         constraints = passivity_constraints(model, max(top_speed or 0.0, 2.0 * fastest))
-        if refine is refine_shape:
-            shape = _fit_passive_shape(pairs, model, shape, active, constraints)
-    return _make_fit(pairs, model, shape, active, constraints, full, shape_fraction)
+        shape = _fit_passive_shape(pairs, model, shape, active, constraints)
+
+    def solve(rows: FrictionPairs) -> Float[Array, " m"]:
+        columns = weighted_columns(rows, model, shape, active)
+        return solve_passive(columns, rows.target, constraints, active)
+
+    c = solve(pairs)
+    columns = weighted_columns(pairs, model, shape, active)
+    weighted_cost = float(np.sum((pairs.target - columns @ c) ** 2))
+    parameter_covariance = covariance(pairs, model, shape, active, c)
+    score = bic(weighted_cost, len(pairs.torque), pairs, model, shape, active)
+    fit = assemble_fit(pairs, model, shape, active, solve, parameter_covariance)
+    return replace(fit, full_rms=full, score=score)
+
+
+def solve_passive(
+    columns: Float[Array, "n m"],
+    target: Float[Array, " n"],
+    constraints: PassivityConstraints | None,
+    active: Bool[Array, " k"],
+) -> Float[Array, " m"]:
+    """Least squares, with the constraints where the plain solution violates them."""
+    c = linear_least_squares(columns, target)[0]
+    if constraints is not None and not constraints.holds(c, active):
+        c = constraints.solve(columns, target, active)
+    return c
 
 
 def minimum_rms(pairs: FrictionPairs, model: Friction) -> float:
@@ -163,34 +179,24 @@ def minimum_rms(pairs: FrictionPairs, model: Friction) -> float:
     return float(np.sqrt(cost / len(pairs.torque)))
 
 
-def _keep_shape(
-    pairs: FrictionPairs, model: Friction, shape: Array, active: Bool[Array, " k"]
-) -> tuple[Array, float]:
-    """Shapes as they are, and the cost of the best coefficients."""
-    columns = weighted_columns(pairs, model, shape, active)
-    return shape, float(np.sum(linear_least_squares(columns, pairs.target)[1] ** 2))
-
-
 def _drop_unsupported(
     pairs: FrictionPairs,
     model: Friction,
     shape: Array,
     active: Bool[Array, " k"],
     cost: float,
-    refine: Callable[[FrictionPairs, Friction, Array, Array], tuple[Array, float]],
-    shape_fraction: float,
 ) -> tuple[Array, Bool[Array, " k"]]:
     """Shapes and active terms after dropping terms by BIC and without the fastest speed."""
     n = len(pairs.torque)
     slower_pairs = _without_fastest(pairs)
-    while _droppable_terms(model, active):
-        score = bic(cost, n, pairs, model, shape, active, shape_fraction)
+    while droppable_terms(model, active):
+        score = bic(cost, n, pairs, model, shape, active)
         trials = []
-        for i in _droppable_terms(model, active):
+        for i in droppable_terms(model, active):
             reduced = active.copy()
             reduced[i] = False
-            trial_shape, trial_cost = refine(pairs, model, shape, reduced)
-            trial_score = bic(trial_cost, n, pairs, model, trial_shape, reduced, shape_fraction)
+            trial_shape, trial_cost = refine_shape(pairs, model, shape, reduced)
+            trial_score = bic(trial_cost, n, pairs, model, trial_shape, reduced)
             trials.append((trial_score, i, trial_shape, trial_cost))
         best, i, trial_shape, trial_cost = min(trials, key=lambda trial: trial[0])
         if best >= score:
@@ -201,7 +207,7 @@ def _drop_unsupported(
                 break
             active = active.copy()
             active[rejected] = False
-            shape, cost = refine(pairs, model, shape, active)
+            shape, cost = refine_shape(pairs, model, shape, active)
             continue
         active = active.copy()
         active[i] = False
@@ -209,7 +215,7 @@ def _drop_unsupported(
     return shape, active
 
 
-def _droppable_terms(model: Friction, active: Bool[Array, " k"]) -> list[int]:
+def droppable_terms(model: Friction, active: Bool[Array, " k"]) -> list[int]:
     """Active terms that may be dropped: not Coulomb friction; of powers of speed the highest first.
 
     Temperature and load dependences of a term are dropped before the term.
@@ -289,34 +295,6 @@ def _weak_load_term(
     return int(np.flatnonzero(active)[i]) if c[i] <= 0.0 or is_uncertain else None
 
 
-def load_column(model: Friction) -> int:
-    """Column of load friction; -1 if the model has none."""
-    candidates = [
-        k for k, term in enumerate(model.parameters) if term.group == LOAD and not term.modifies
-    ]
-    return candidates[0] if candidates else -1
-
-
-def load_factor(pairs: FrictionPairs, fit: FrictionFit) -> tuple[float, float]:
-    """Load coefficient from these pairs, next to the other terms of a curve, and its std.
-
-    (0, infinite) if the pairs carry no load.
-    """
-    if not carries_load(pairs):
-        return 0.0, np.inf
-    parameters = fit.model.parameters
-    load = load_column(fit.model)
-    active = np.array(
-        [k == load or term.name not in fit.dropped for k, term in enumerate(parameters)]
-    )
-    c, *_ = linear_least_squares(
-        weighted_columns(pairs, fit.model, fit.shape, active), pairs.target
-    )
-    i = int(active[:load].sum())
-    variance = covariance(pairs, fit.model, fit.shape, active, c)
-    return float(c[i]), float(np.sqrt(max(variance[i, i], 0.0)))
-
-
 def _fit_passive_shape(
     pairs: FrictionPairs,
     model: Friction,
@@ -347,29 +325,32 @@ def _fit_passive_shape(
     return np.exp(min(solutions, key=lambda solution: solution.cost).x)
 
 
-def _make_fit(
+def assemble_fit(
     pairs: FrictionPairs,
     model: Friction,
     shape: Array,
     active: Bool[Array, " k"],
-    constraints: PassivityConstraints | None,
-    full_rms: float,
-    shape_fraction: float,
+    solve: Callable[[FrictionPairs], Float[Array, " m"]],
+    parameter_covariance: Float[Array, "p p"],
 ) -> FrictionFit:
-    """Assemble the result: coefficients, their std, range of validity and warnings."""
+    """Assemble a result: coefficients, their std, range of validity and warnings.
+
+    Args:
+        pairs: Friction pairs of one joint.
+        model: Friction model.
+        shape: Shape parameters.
+        active: Terms that were not dropped.
+        solve: Coefficients of the active terms from some of the pairs.
+        parameter_covariance: Of the active coefficients and the shapes.
+    """
     terms = tuple(term.name for term in model.parameters)
-    columns = weighted_columns(pairs, model, shape, active)
-    c = linear_least_squares(columns, pairs.target)[0]
-    if constraints is not None and not constraints.holds(c, active):
-        c = constraints.solve(columns, pairs.target, active)
-    weighted_cost = float(np.sum((pairs.target - columns @ c) ** 2))
+    c = solve(pairs)
     residual = (
         pairs.torque - weighted_columns(replace(pairs, weight=None), model, shape, active) @ c
     )
     cost = float(np.sum(residual**2))
     coefficients = np.zeros(len(terms))
     coefficients[active] = c
-    parameter_covariance = covariance(pairs, model, shape, active, c)
     std = np.sqrt(np.maximum(np.diag(parameter_covariance), 0.0))
     coefficient_std = np.zeros(len(terms))
     coefficient_std[active] = std[: active.sum()]
@@ -377,7 +358,7 @@ def _make_fit(
     fastest = float(pairs.velocity.max())
     dropped = tuple(name for name, is_active in zip(terms, active, strict=True) if not is_active)
     valid = _validity_limit(
-        pairs, model, shape, active, constraints, parameter_covariance[: len(c), : len(c)], c
+        pairs, model, shape, active, solve, parameter_covariance[: len(c), : len(c)]
     )
     warnings = []
     if dropped:
@@ -399,10 +380,8 @@ def _make_fit(
         dropped=dropped,
         fastest=fastest,
         warnings=tuple(warnings),
-        full_rms=full_rms,
         valid_to=valid,
         tested_speeds=pairs.tested_speeds,
-        score=bic(weighted_cost, len(residual), pairs, model, shape, active, shape_fraction),
     )
 
 
@@ -411,9 +390,8 @@ def _validity_limit(
     model: Friction,
     shape: Array,
     active: Bool[Array, " k"],
-    constraints: PassivityConstraints | None,
+    solve: Callable[[FrictionPairs], Float[Array, " m"]],
     parameter_covariance: Float[Array, "l l"],
-    c: Array,
 ) -> float:
     """Speed up to which the curve is certain within 15 %, by covariance and without the fastest.
 
@@ -427,17 +405,14 @@ def _validity_limit(
         temperature = np.full_like(grid, float(np.median(pairs.temperature)))
     probe = FrictionPairs(grid, grid, load, pairs.joint, None, temperature)
     columns = weighted_columns(probe, model, shape, active)
-    curve = columns @ c
+    curve = columns @ solve(pairs)
     uncertainty = 2.0 * np.sqrt(
         np.maximum(np.einsum("nk,kl,nl->n", columns, parameter_covariance, columns), 0.0)
     )
     slower_pairs = _without_fastest(pairs)
     if slower_pairs is not None:
-        slower_columns = weighted_columns(slower_pairs, model, shape, active)
-        slower_coefficients = linear_least_squares(slower_columns, slower_pairs.target)[0]
-        if constraints is not None and not constraints.holds(slower_coefficients, active):
-            slower_coefficients = constraints.solve(slower_columns, slower_pairs.target, active)
-        uncertainty = np.maximum(uncertainty, np.abs(columns @ slower_coefficients - curve))
+        difference = columns @ solve(slower_pairs) - curve
+        uncertainty = np.maximum(uncertainty, np.abs(difference))
     is_uncertain = uncertainty > _EXTRAPOLATION_ERROR * np.maximum(np.abs(curve), 1e-12)
     return float(
         grid[max(0, int(np.argmax(is_uncertain)) - 1)] if np.any(is_uncertain) else grid[-1]

@@ -34,8 +34,8 @@ class CurveOptions:
     friction: Annotated[
         str,
         typer.Option(
-            help="Friction model: auto (by BIC over all joints), linear, linear_load, power_law, "
-            "polynomial, stribeck, stribeck_load or stribeck_load_smooth."
+            help="Friction model: auto (by the evidence of all joints), linear, linear_load, "
+            "power_law, polynomial, stribeck, stribeck_load or stribeck_load_smooth."
         ),
     ] = "auto"
     joint: Annotated[
@@ -76,9 +76,9 @@ def command(
 
     Strokes are segmented by the sign of the smoothed velocity; neighbours over the same positions
     in both directions are paired (half their torque difference is friction, half their sum the
-    load), and all payloads and temperatures of a joint are fitted together. Unsupported terms are
-    dropped and listed: by BIC, or if their sign changes without the fastest speed. `valid_to` is
-    the speed up to which a curve is known within 15 %.
+    load), and all payloads, temperatures and joints are fitted together: what the strokes of one
+    joint do not show is taken from the others. Terms without support are dropped and listed.
+    `valid_to` is the speed up to which a curve is known within 15 %.
 
     Next: `taufit fit ROBOT RECORDING --friction MODEL` fits the links with this friction; `taufit
     payload` and `taufit export` read the file directly.

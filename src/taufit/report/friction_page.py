@@ -52,7 +52,7 @@ def friction_page(
         Section(
             "Models compared",
             _model_table(result) + _error_charts(result),
-            f"{min(result.scores, key=lambda name: result.scores[name])} has the smallest BIC",
+            f"{min(result.scores, key=lambda name: result.scores[name])} has the smallest score",
         ),
         Section("Coefficients", _coefficients(result), f"{count} terms"),
     ]
@@ -175,8 +175,11 @@ def _model_table(result: FrictionIdentification) -> str:
         ]
         for name in sorted(result.scores, key=lambda name: result.scores[name])
     ]
-    header = ["model", *(f"joint {joint}" for joint in joints), "BIC"]
-    text = "RMS of the residuals [N m] per joint, the model with the smallest BIC first."
+    header = ["model", *(f"joint {joint}" for joint in joints), "score"]
+    text = (
+        "RMS of the residuals [N m] per joint, the model with the smallest score first: -2 ln of "
+        "the evidence, with a penalty by the number of parameters."
+    )
     return paragraph(text) + table(header, rows, text=(0,))
 
 
