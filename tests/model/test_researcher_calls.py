@@ -12,8 +12,10 @@ from tests.export.compiled import Compiled
 
 import taufit
 from taufit.core.errors import TaufitError
+from taufit.report.palette import LIGHT
 from taufit.terms import Parameter, TermInput
 from taufit.terms.friction import Friction
+from taufit.terms.law_check import require_valid_term
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,98 @@ def test_a_friction_law_of_ones_own_needs_no_registration(runs, tmp_path):
         taufit.read_model(tmp_path / "own.json")
 
 
+def law(parameters=("a", "b"), is_dataclass=True, **members):
+    """A friction law from its columns."""
+    entries = tuple(Parameter(name) for name in parameters)
+    kind = type("DrawnFriction", (Friction,), {"parameters": entries, **members})
+    kind.__module__ = __name__
+    return (dataclass(frozen=True)(kind) if is_dataclass else kind)()
+
+
+def columns(formula):
+    return lambda self, inputs, shape: formula(inputs.velocity)
+
+
+WRONG_LAWS = {
+    "is a class": (CubeRootFriction, r"Pass CubeRootFriction\(\)"),
+    "is a function": (np.tanh, "subclass of taufit.terms.friction.Friction"),
+    "is no dataclass": (law(is_dataclass=False), "@dataclass"),
+    "has no columns": (law(), "has no columns_at"),
+    "has no parameters": (law(()), "must have parameters"),
+    "has two of a name": (law(("a", "a")), "two parameters 'a'"),
+    "has one column more": (
+        law(columns_at=columns(lambda v: np.stack([v, v, v], -1))),
+        r"return 2 columns.*got shape \(33, 3\)",
+    ),
+    "is stacked the other way": (
+        law(columns_at=columns(lambda v: np.stack([v, v]))),
+        r"np\.stack\(\[\.\.\.\], -1\)",
+    ),
+    "divides by zero": (
+        law(columns_at=columns(lambda v: np.stack([v, v / np.abs(v)], -1))),
+        "'b' is not finite",
+    ),
+    "branches": (
+        law(columns_at=columns(lambda v: np.stack([v, v if v[0] > 0.1 else 0 * v], -1))),
+        "np.where in place of `if`",
+    ),
+    "is scaled by the fastest": (
+        law(columns_at=columns(lambda v: np.stack([v, v / np.abs(v).max()], -1))),
+        "depend on other samples",
+    ),
+    "raises": (law(columns_at=columns(lambda v: v.speed)), "AttributeError.*speed"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_LAWS)
+def test_a_wrong_law_is_refused(case):
+    wrong, message = WRONG_LAWS[case]
+    with pytest.raises(TaufitError, match=message):
+        require_valid_term(wrong)
+
+
+@pytest.mark.parametrize("keyword", ["friction", "terms"])
+def test_laws_are_checked_before_the_fit(runs, keyword):
+    wrong = law(columns_at=columns(lambda v: np.stack([v, v, v], -1)))
+    with pytest.raises(TaufitError, match="return 2 columns"):
+        taufit.identify(*runs, **{keyword: wrong if keyword == "friction" else [wrong]})
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+@pytest.mark.parametrize(
+    "formula",
+    [
+        lambda v: np.column_stack([np.clip(v, -0.3, 0.4), v]),
+        lambda v: np.stack([np.where(np.abs(v) > 0.1, np.sign(v), 0.0), v**3], axis=1),
+    ],
+)
+def test_laws_in_the_documented_subset_are_exported(runs, motion, tmp_path, formula):
+    model = taufit.TorqueModel(runs[0], friction=law(columns_at=columns(formula)))
+    fitted = taufit.FittedModel.from_values(model, np.abs(model.nominal) + 0.3)
+    torque = fitted.torque(*motion)
+    compiled = Compiled(tmp_path, fitted).run(*motion, 0.002)
+    np.testing.assert_allclose(torque, compiled, rtol=1e-12, atol=1e-12 * np.abs(torque).max())
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        lambda v: np.stack([np.cbrt(v), v], -1),
+        lambda v: np.stack([v, np.array([abs(x) for x in v])], -1),
+        lambda v: np.array([v, np.sign(v)]).T,
+        lambda v: np.stack([v, v * np.ones(v.shape)], -1),
+    ],
+)
+def test_other_laws_are_fitted_and_refused_by_the_export(runs, motion, tmp_path, formula):
+    own = law(columns_at=columns(formula))
+    result = taufit.identify(runs[0], [runs[1][0]], friction=own)
+    q, v, a = (part[:3] for part in motion)
+    by_sample = np.array([result.model.torque(*sample) for sample in zip(q, v, a, strict=True)])
+    np.testing.assert_allclose(by_sample, result.model.torque(q, v, a), rtol=1e-9)
+    with pytest.raises(TaufitError, match=r"C export cannot write.*np\.stack"):
+        taufit.export_model(result.model, tmp_path / "arm.c")
+
+
 def test_days_are_cross_validated_and_models_compared(runs, model):
     robot, recordings = runs
     table = taufit.cross_validate(robot, recordings, friction="linear")
@@ -112,7 +206,19 @@ def test_a_result_is_printed_in_three_lines_and_plotted(runs):
     result = taufit.identify(robot, [first], holdout=[second], friction="linear")
     lines = repr(result).splitlines()
     assert len(lines) == 3 and "on 1 unseen" in lines[0] and max(map(len, lines)) < 100
-    assert len(np.atleast_1d(result.plot(joints=[0, 1]))) == 2
+    axes = result.plot(joints=[0, 1])
+    assert len(axes) == 2
+    # Torque, and the residual in a strip below, in the colours of the pages.
+    assert [line.get_color() for line in axes[0].lines] == [LIGHT["measured"], LIGHT["model"]]
+    strip = axes[0].figure.axes[2]
+    measured, predicted = (line.get_ydata() for line in axes[0].lines)
+    np.testing.assert_allclose(strip.lines[0].get_ydata(), measured - predicted)
+    assert strip.lines[0].get_color() == LIGHT["residual"]
+
+
+def test_a_model_says_that_it_carries_a_payload(model):
+    assert "payload" not in repr(model)
+    assert "payload 2.5 kg" in repr(model.with_payload(2.5, centre=(0.0, 0.0, 0.08)))
 
 
 def test_results_print_in_three_lines(runs, model):

@@ -79,3 +79,8 @@ def column(values: Sequence[float], digits: int = 3) -> list[str]:
 def whole(value: int) -> str:
     """Count with narrow spaces between thousands."""
     return f"{value:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+
+
+def count_text(count: int, noun: str) -> str:
+    """Number of things; the noun is in the singular."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -17,6 +17,7 @@ from taufit.core.arrays import Array, Float, Int
 from taufit.core.compute.engines import Engine
 from taufit.core.dataclasses import dataclass
 from taufit.core.errors import InfeasibleError, TaufitError
+from taufit.core.number_text import count_text
 from taufit.core.threads import one_blas_thread
 from taufit.dynamics.base_parameters import base_parameters
 from taufit.excitation.basis import Basis, FourierBasis
@@ -100,7 +101,7 @@ class Design:
         return (
             f"Design({feasibility}, {self.criterion}, condition {self.condition_number:.3g})\n"
             f"  {len(self.names)} base parameters, {self.starts} starts, {self.cpu_seconds:.1f} s\n"
-            f"  {len(self.warnings)} warning(s); see .motion, .certificate, .warnings"
+            f"  {count_text(len(self.warnings), 'warning')}; see .motion, .certificate, .warnings"
         )
 
     @property

@@ -57,10 +57,19 @@ _MAX_UNIDENTIFIABLE = 0.6
 _MAX_NRMSE = 0.6
 
 
+def _checked_term(term: Term) -> Term:
+    """Term, checked if its class is a user's."""
+    if not type(term).__module__.startswith("taufit."):
+        from taufit.terms.law_check import require_valid_term
+
+        require_valid_term(term)
+    return term
+
+
 def _parse_friction(friction: Term | str | None) -> Term | None:
     """Friction model, given as object or by name."""
     if not isinstance(friction, str):
-        return friction
+        return None if friction is None else _checked_term(friction)
     if friction == "none":
         return None
     return friction_model("presliding" if friction == "auto" else friction)
@@ -68,7 +77,9 @@ def _parse_friction(friction: Term | str | None) -> Term | None:
 
 def _parse_terms(robot: Robot, terms: Sequence[Term | str]) -> tuple[Term, ...]:
     """Further terms, given as objects or by name, and those that the robot's description has."""
-    further = tuple(further_term(term) if isinstance(term, str) else term for term in terms)
+    further = tuple(
+        further_term(term) if isinstance(term, str) else _checked_term(term) for term in terms
+    )
     for term in further:
         if term.block != DRIVE:
             raise TaufitError(

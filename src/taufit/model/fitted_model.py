@@ -103,7 +103,8 @@ class FittedModel(NotebookDisplay):
 
     def __repr__(self) -> str:
         friction = type(self.friction_model).__name__ if self.friction_model else "no friction"
-        return f"FittedModel({self.robot.name}: {self.robot.joints} joints, {friction})"
+        payload = "" if self.payload is None else f", payload {self.payload.parameters[0]:.3g} kg"
+        return f"FittedModel({self.robot.name}: {self.robot.joints} joints, {friction}{payload})"
 
     def plot_friction(self, joints: Sequence[int] | None = None) -> Any:
         """Plot friction over speed with matplotlib; returns the axes. Joints count from 0."""

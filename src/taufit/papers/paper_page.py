@@ -6,7 +6,7 @@ import html
 from collections.abc import Sequence
 from itertools import groupby
 
-from taufit.core.number_text import fixed
+from taufit.core.number_text import count_text, fixed
 from taufit.papers.exhibit import (
     ComparedRow,
     ComparedValue,
@@ -19,7 +19,6 @@ from taufit.report.page import (
     Markup,
     Section,
     bullets,
-    count_text,
     numbers,
     paragraph,
     render_page,

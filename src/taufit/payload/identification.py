@@ -12,6 +12,7 @@ from taufit.core.arrays import Array, Float
 from taufit.core.dataclasses import dataclass
 from taufit.core.errors import TaufitError
 from taufit.core.names import renamed_keywords
+from taufit.core.number_text import count_text
 from taufit.core.threads import one_blas_thread
 from taufit.model.fitted_model import FittedModel
 from taufit.payload.estimate import PayloadEstimate
@@ -85,7 +86,7 @@ class PayloadRun:
         state = "never ready" if self.ready_at is None else f"ready at {self.ready_at:.1f} s"
         return (
             f"PayloadRun({self.method}, {state})\n  {self.estimate!r}\n"
-            f"  {len(self.warnings)} warning(s); see .estimate, .history, .events"
+            f"  {count_text(len(self.warnings), 'warning')}; see .estimate, .history, .events"
         )
 
     @property

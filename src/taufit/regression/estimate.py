@@ -9,6 +9,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.core.dataclasses import dataclass
+from taufit.core.number_text import count_text
 from taufit.core.statistics import NORMAL_95
 from taufit.dynamics import BaseParameters
 from taufit.model.information_share import InformationShare
@@ -102,7 +103,8 @@ class Estimate:
             f"Estimate({self.base.rank} base parameters from {self.count} rows, "
             f"condition {self.condition_number:.3g})\n"
             f"  torque_rms per joint: {torque_rms} N m\n"
-            f"  {len(self.warnings)} warning(s); see .names, .values, .base, .base_covariance"
+            f"  {count_text(len(self.warnings), 'warning')}; "
+            "see .names, .values, .base, .base_covariance"
         )
 
     @property

@@ -9,7 +9,7 @@ import numpy as np
 
 from taufit.contact import Contact, ContactRun
 from taufit.contact.settings import alarm_rate_text
-from taufit.core.number_text import fixed, quantity, significant
+from taufit.core.number_text import count_text, fixed, quantity, significant
 from taufit.core.statistics import NORMAL_95
 from taufit.model.accuracy_statement import accuracy_statement
 from taufit.model.fitted_model import FittedModel
@@ -27,7 +27,6 @@ from taufit.report.page import (
     Number,
     Section,
     bullets,
-    count_text,
     paragraph,
     render_page,
     statement,

@@ -7,7 +7,7 @@ import html
 import numpy as np
 
 from taufit.core.arrays import Array, Float
-from taufit.core.number_text import MINUS, fixed, percent, whole
+from taufit.core.number_text import MINUS, count_text, fixed, percent, whole
 from taufit.fleet.result import FleetResult, RobotResult
 from taufit.report.charts import Series, chart
 from taufit.report.dot_strip import dot_strip
@@ -16,7 +16,6 @@ from taufit.report.page import (
     Number,
     Section,
     bullets,
-    count_text,
     paragraph,
     render_page,
     statement,

@@ -8,7 +8,7 @@ import numpy as np
 
 from taufit.calibration.friction_identification import FrictionIdentification, JointFriction
 from taufit.core.arrays import Array, Bool
-from taufit.core.number_text import fixed, interval, percent, quantity, significant
+from taufit.core.number_text import count_text, fixed, interval, percent, quantity, significant
 from taufit.core.statistics import NORMAL_95
 from taufit.report.charts import Panel, Series, chart, chart_group, figure
 from taufit.report.page import (
@@ -16,7 +16,6 @@ from taufit.report.page import (
     Section,
     bullets,
     commands as command_list,
-    count_text,
     numbers,
     paragraph,
     render_page,

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from taufit.core.number_text import fixed, interval, quantity
+from taufit.core.number_text import count_text, fixed, interval, quantity
 from taufit.core.statistics import NORMAL_95
 from taufit.health import HealthReport, History, assess_health
 from taufit.report.charts import Series, chart, chart_group
 from taufit.report.page import (
     Number,
     Section,
-    count_text,
     paragraph,
     render_page,
     statement,

@@ -251,8 +251,3 @@ def _with_signs(text: str) -> str:
 def with_sidebar(charts: str, sidebar: str) -> str:
     """Charts with a column of figures and commands at their right."""
     return f'<div class="beside"><div>{charts}</div><aside>{sidebar}</aside></div>'
-
-
-def count_text(count: int, noun: str) -> str:
-    """Number of things; the noun is in the singular."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

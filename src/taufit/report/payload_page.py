@@ -8,7 +8,15 @@ from typing import Any
 import numpy as np
 
 from taufit.core.arrays import Array, Float
-from taufit.core.number_text import decimals_for, fixed, interval, percent, quantity, significant
+from taufit.core.number_text import (
+    count_text,
+    decimals_for,
+    fixed,
+    interval,
+    percent,
+    quantity,
+    significant,
+)
 from taufit.core.statistics import NORMAL_95
 from taufit.model.fitted_model import FittedModel
 from taufit.payload import PayloadRun
@@ -19,7 +27,6 @@ from taufit.report.page import (
     Section,
     bullets,
     code_block,
-    count_text,
     numbers,
     paragraph,
     render_page,

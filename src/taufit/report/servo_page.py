@@ -6,14 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from taufit.core.number_text import fixed, significant
+from taufit.core.number_text import count_text, fixed, significant
 from taufit.report.charts import Panel, Series, chart_group, extreme_samples, figure
 from taufit.report.page import (
     Number,
     Section,
     bullets,
     commands as command_list,
-    count_text,
     numbers,
     paragraph,
     render_page,

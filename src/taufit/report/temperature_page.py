@@ -9,7 +9,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import TaufitError
-from taufit.core.number_text import column, fixed, quantity
+from taufit.core.number_text import column, count_text, fixed, quantity
 from taufit.core.statistics import NORMAL_95
 from taufit.model.fitted_model import FittedModel
 from taufit.report.charts import Series, chart, chart_group
@@ -17,7 +17,6 @@ from taufit.report.friction_map import friction_map
 from taufit.report.page import (
     Number,
     Section,
-    count_text,
     numbers,
     render_page,
     small_text,

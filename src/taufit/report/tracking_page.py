@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from taufit.core.dataclasses import dataclass
-from taufit.core.number_text import percent, quantity
+from taufit.core.number_text import count_text, percent, quantity
 from taufit.health.tracker import FrictionTrack, TrackingScore
 from taufit.model.fitted_model import FittedModel
 from taufit.model.intervals import coulomb_level
@@ -15,7 +15,6 @@ from taufit.report.charts import Series, chart, chart_group, reduce_samples
 from taufit.report.page import (
     Number,
     Section,
-    count_text,
     paragraph,
     render_page,
     small_text,

@@ -89,7 +89,7 @@ def _own_term(file: Field) -> Term:
     if kind is None:
         raise TaufitError(
             f"{file.source}: friction law {name.removeprefix(_OWN)} is a class of yours. Import "
-            "the module that defines it before the model is read."
+            "the module that defines it before the model is read, in Python; commands cannot."
         )
     default = kind()
     keys = [entry.name for entry in fields(default)]  # type: ignore[arg-type]

@@ -48,6 +48,12 @@ class _Symbol(np.lib.mixins.NDArrayOperatorsMixin):
     def __len__(self) -> int:
         return 1
 
+    def __bool__(self) -> bool:
+        raise _unsupported_error("`if` (use np.where)")
+
+    def __iter__(self) -> Iterator[Any]:
+        raise _unsupported_error("a loop over samples")
+
     def __getitem__(self, index: Any) -> _Symbol | _Stack:
         # x[:, None] is a column; any other index selects samples, of which there is one.
         column = isinstance(index, tuple) and len(index) == 2 and index[1] is None
@@ -115,13 +121,15 @@ class _Stack(np.lib.mixins.NDArrayOperatorsMixin):
 
 def _apply_operation(recorder: Recorder[Any], name: str, inputs: Sequence[Any]) -> _Symbol:
     if name not in recorder.operations:
-        raise _unsupported_error(name)
+        raise _unsupported_error(f"numpy.{name}")
     return _Symbol(recorder, recorder.apply(name, *(_value(recorder, x) for x in inputs)))
 
 
 def _array_function(name: str, args: Any) -> Any:
-    if name == "stack":
+    if name in ("stack", "column_stack"):
         return _Stack(list(args[0]))
+    if name == "clip":
+        return np.minimum(np.maximum(args[0], args[1]), args[2])
     if name in ("concatenate", "hstack"):
         parts = [part.symbols for part in args[0] if isinstance(part, _Stack)]
         return _Stack([symbol for part in parts for symbol in part])
@@ -134,13 +142,13 @@ def _array_function(name: str, args: Any) -> Any:
     if name in ("zeros_like", "ones_like"):
         recorder = args[0].recorder
         return _Symbol(recorder, recorder.constant(float(name == "ones_like")))
-    raise _unsupported_error(name)
+    raise _unsupported_error(f"numpy.{name}")
 
 
-def _unsupported_error(name: str) -> TaufitError:
+def _unsupported_error(what: str) -> TaufitError:
     return TaufitError(
-        f"the friction model uses numpy.{name}, which the C export cannot write; export as JSON "
-        "instead."
+        f"the friction model uses {what}, which the C export cannot write. Use arithmetic, "
+        "np.where and np.stack([...], -1), or export as JSON instead."
     )
 
 
@@ -188,8 +196,15 @@ def record(
     symbols = (_Symbol(recorder, place) for place in memory_values)
     state = _replace_numbers(before, symbols) if start else before
     columns: Any
-    columns, after = model.advance(state, symbolic_inputs, shape)
-    column_symbols = [] if isinstance(columns, np.ndarray) else columns.symbols
+    try:
+        columns, after = model.advance(state, symbolic_inputs, shape)
+    except (AttributeError, TypeError, ValueError, IndexError) as error:
+        raise _unsupported_error(f"an operation ({error})") from error
+    column_symbols = (
+        columns.ravel().tolist() if isinstance(columns, np.ndarray) else columns.symbols
+    )
+    if len(column_symbols) != len(model.parameters):
+        raise _unsupported_error("columns that are not stacked with np.stack([...], -1)")
     return FrictionStep(
         [_value(recorder, column) for column in column_symbols],
         memory_values,

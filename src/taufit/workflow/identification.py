@@ -10,6 +10,7 @@ import numpy as np
 from taufit.core.dataclasses import dataclass
 from taufit.core.names import RenamedAttribute
 from taufit.core.notebook_display import NotebookDisplay, draw
+from taufit.core.number_text import count_text
 from taufit.estimators import is_consistent
 from taufit.model.fitted_model import FittedModel
 from taufit.model.information_share import measured_speed_range
@@ -72,7 +73,7 @@ class IdentificationResult(NotebookDisplay):
     before = RenamedAttribute("nominal_comparison")
 
     def __repr__(self) -> str:
-        holdout = f"{len(self.holdout_scores)} unseen recording(s)"
+        holdout = count_text(len(self.holdout_scores), "unseen recording")
         data_text = holdout if self.holdout_scores else "its training data"
         name, nrmse = self.model.robot.name, self.grades.unexplained
         joints = " ".join(format(x, ".3f") for x in self._judged_score.nrmse)
@@ -80,7 +81,7 @@ class IdentificationResult(NotebookDisplay):
             f"IdentificationResult({name}: {self.grades.overall}, nrmse {nrmse:.3f} "
             f"on {data_text})\n"
             f"  nrmse per joint: {joints}\n"
-            f"  {len(self.warnings)} warning(s); see .model, .warnings, .plot()"
+            f"  {count_text(len(self.warnings), 'warning')}; see .model, .warnings, .plot()"
         )
 
     @property

@@ -101,9 +101,9 @@ def identify(
         >>> import taufit
         >>> done = taufit.identify("ur3e", "run.parquet", holdout="other_day.parquet")
         >>> done
-        IdentificationResult(ur3e: ..., nrmse ... on 1 unseen recording(s))
+        IdentificationResult(ur3e: ..., nrmse ... on 1 unseen recording)
           nrmse per joint: ...
-          ... warning(s); see .model, .warnings, .plot()
+          ... warning...; see .model, .warnings, .plot()
         >>> taufit.write_model(done.model, "model.json")
     """
     request = apply_choices(request, choices, "identify")

@@ -33,16 +33,29 @@ def plot_friction(model: FittedModel, joints: Sequence[int] | None = None) -> An
 
 
 def plot_torque(model: FittedModel, samples: Samples, joints: Sequence[int] | None = None) -> Any:
-    """Plot measured and predicted torque over time, one panel per joint (from 0)."""
+    """Plot measured and predicted torque over time, one panel per joint (from 0).
+
+    Residuals are in a strip below each panel, on a scale of five times their root mean square.
+    """
     indices = _joint_indices(joints, model.robot.joints)
     predicted = predict_breakdown(model, samples).total
     time = np.arange(len(predicted)) / samples.rate_hz
-    axes = _panels(len(indices))
-    for axis, joint in zip(axes, indices, strict=True):
-        axis.plot(time, samples.torque[:, joint], color=LIGHT["measured"], label="measured")
+    panels = _panels(len(indices), strips=True)
+    axes, strips = panels[::2], panels[1::2]
+    for axis, strip, joint in zip(axes, strips, indices, strict=True):
+        measured = samples.torque[:, joint]
+        axis.plot(time, measured, color=LIGHT["measured"], linewidth=3.0, label="measured")
         axis.plot(time, predicted[:, joint], color=LIGHT["model"], linewidth=1.0, label="model")
-        _label(axis, model.robot.joint_names[joint], "time [s]", "torque [N m]")
-    axes[0].legend()
+        _label(axis, model.robot.joint_names[joint], "", "torque [N m]")
+        axis.tick_params(labelbottom=False)
+        strip.sharex(axis)
+        residual = measured - predicted[:, joint]
+        strip.plot(time, residual, color=LIGHT["residual"], linewidth=0.8, label="residual")
+        limit = 5.0 * float(np.sqrt(np.mean(residual**2))) or 1.0
+        strip.set_ylim(-limit, limit)
+        _label(strip, "", "time [s]", "[N m]")
+    lines = [*axes[0].lines, *strips[0].lines]
+    axes[0].figure.legend(handles=lines, loc="outside upper right", ncols=3, frameon=False)
     return axes
 
 
@@ -82,24 +95,37 @@ def _joint_indices(joints: Sequence[int] | None, count: int) -> list[int]:
     return list(range(count)) if joints is None else [int(j) for j in joints]
 
 
-def _panels(count: int, columns: int = _COLUMNS) -> Any:
-    """Create the given number of axes in one figure."""
+def _panels(count: int, columns: int = _COLUMNS, *, strips: bool = False) -> Any:
+    """Create the given number of axes in one figure, each followed by its strip if asked for."""
     try:
         from matplotlib import pyplot
     except ImportError:
         raise missing_extra("plot", "a plot") from None
     columns = min(columns, count)
     rows = -(-count // columns)
-    size = (4.0 * columns if columns > 1 else 9.0, 2.6 * rows)
-    figure, grid = pyplot.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)
-    axes = grid.ravel()
-    for unused in axes[count:]:
+    heights = (3, 1) if strips else (1,)
+    size = (4.0 * columns if columns > 1 else 9.0, (3.2 if strips else 2.6) * rows)
+    figure, grid = pyplot.subplots(
+        rows * len(heights),
+        columns,
+        figsize=size,
+        layout="constrained",
+        squeeze=False,
+        height_ratios=heights * rows,
+    )
+    axes = grid.reshape(rows, len(heights), columns).swapaxes(1, 2).ravel()
+    used = count * len(heights)
+    for unused in axes[used:]:
         figure.delaxes(unused)
-    return axes[:count]
+    return axes[:used]
 
 
 def _label(axis: Any, title: str, x: str, y: str) -> None:
     axis.set_title(title, fontsize="medium")
     axis.set_xlabel(x)
     axis.set_ylabel(y)
-    axis.grid(alpha=0.3)
+    axis.grid(color=LIGHT["grid"])
+    axis.set_axisbelow(True)
+    axis.tick_params(colors=LIGHT["soft"], length=0)
+    for side in axis.spines.values():
+        side.set_visible(False)

@@ -7,10 +7,10 @@ import json
 
 import numpy as np
 
-from taufit.core.number_text import fixed, significant
+from taufit.core.number_text import count_text, fixed, significant
 from taufit.model.record_file import provenance_to_dict
 from taufit.report.model_view import ModelView
-from taufit.report.page import Section, bullets, code_block, count_text, paragraph
+from taufit.report.page import Section, bullets, code_block, paragraph
 
 
 def _delay_text(delay_s: float | tuple[float, ...]) -> str:
