@@ -14,7 +14,7 @@ from taufit.cli import options
 from taufit.cli.app import VERBS, typer_app
 from taufit.cli.options.option_groups import FormerName, flatten_options
 from taufit.cli.parts.existing_outputs import existing_outputs, require_replaceable_outputs
-from taufit.core.files import write_text
+from taufit.core.files import back_up_file, write_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,11 +119,13 @@ def test_the_value_of_an_earlier_spelling_arrives_with_a_message(capsys):
 
 @pytest.mark.parametrize("option", ["output", "report", "csv", "record"])
 def test_an_existing_output_is_asked_for_or_kept_beside(option, tmp_path, monkeypatch, capsys):
-    file, backup = tmp_path / "model.json", tmp_path / "model.json~"
+    monkeypatch.chdir(tmp_path)
+    file, backup = Path("model.json"), Path("model.json~")
     with existing_outputs(overwrite=False):
         require_replaceable_outputs({option: file})
         write_text(file, "first")
-        assert not capsys.readouterr().err and not backup.exists()
+    assert not capsys.readouterr().err and not backup.exists()
+    with existing_outputs(overwrite=False):
         require_replaceable_outputs({option: file})
         assert not backup.exists()  # until it is replaced
         write_text(file, "half of the second")
@@ -139,4 +141,35 @@ def test_an_existing_output_is_asked_for_or_kept_beside(option, tmp_path, monkey
         write_text(file, "third")
     assert not capsys.readouterr().err
     assert (file.read_text(), backup.read_text()) == ("third", "first")
-    assert sorted(tmp_path.iterdir()) == [file, backup]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [file.name, backup.name]
+
+
+def test_files_beside_the_named_one_are_kept_too(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    names = ("arm.c", "arm.h", "log.jsonl", "history.json", "new.json", "again.json")
+    for name in names[:4]:
+        Path(name).write_text("first")
+    with existing_outputs(overwrite=False):
+        for name in names[:2]:
+            write_text(name, "second")
+        back_up_file("log.jsonl")
+        Path("log.jsonl").write_text("second")
+        write_text("history.json", "first and second", update=True)
+        write_text("new.json", "half")
+        write_text("new.json", "second")
+    kept = {path.name for path in tmp_path.glob("*~")}
+    assert kept == {"arm.c~", "arm.h~", "log.jsonl~"}
+    assert all(Path(name).read_text() == "first" for name in kept)
+    assert capsys.readouterr().err.count("are kept as") == 3
+    with existing_outputs(overwrite=False):
+        for number in range(5):
+            Path(f"{number}.csv").write_text("first")
+            write_text(f"{number}.csv", "second")
+    assert capsys.readouterr().err == "note: earlier contents of 5 files in . are kept as FILE~.\n"
+    # Agreed to for the named file, so for those beside it.
+    monkeypatch.setattr("taufit.cli.parts.existing_outputs._is_interactive", lambda: True)
+    monkeypatch.setattr("typer.confirm", lambda *_, **__: True)
+    with existing_outputs(overwrite=False):
+        require_replaceable_outputs({"output": Path("arm.c")})
+        write_text("arm.h", "third")
+    assert Path("arm.h~").read_text() == "first" and not capsys.readouterr().err

@@ -68,6 +68,8 @@ PROBES = {
     "taufit.write_urdf(taufit.read_model('model.json'), 'arm.urdf')\n"
     "assert pinocchio.buildModelFromUrdf('arm.urdf').nq == 6",
 }
+# Size of an environment with the base install and pip.
+MAX_MB = 400
 XACRO = """<robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">
 <xacro:property name="mass" value="${2 * 1.5}"/>
 <link name="base"/>
@@ -118,7 +120,10 @@ def main() -> None:
             [python, "-m", "pip", "install", "-q", "--disable-pip-version-check", str(wheel)],
             folder,
         )
-        print(f"installed: {size_mb(folder / 'venv'):.0f} MB")
+        size = size_mb(folder / "venv")
+        print(f"installed: {size:.0f} MB")
+        if size > MAX_MB:
+            sys.exit(f"the base install has {size:.0f} MB, more than {MAX_MB}.")
         version = run([taufit, "--version"], folder)
         assert "engine: compiled" in version, version
         listed = run([taufit, "inspect"], folder)

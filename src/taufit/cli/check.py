@@ -16,11 +16,10 @@ from taufit.cli.options import (
     Json,
     LoadedModel,
     RecordingOptions,
-    Report,
     require_cutoff,
     usage_error,
 )
-from taufit.cli.parts.next_step import export_file, next_step
+from taufit.cli.parts.next_step import complete_commands, export_file, next_step, quote_command
 
 if TYPE_CHECKING:
     from taufit.health.tracker import FrictionDrift
@@ -50,7 +49,10 @@ def command(  # noqa: PLR0913 - one parameter per option
             "recording to recording, and report the improvement.",
         ),
     ] = False,
-    report: Report = None,
+    report: Annotated[
+        Path | None,
+        typer.Option("--report", help="HTML report of --track to write.", metavar="FILE.html"),
+    ] = None,
     allow_repeats: AllowRepeats = False,
     as_json: Json = False,
 ) -> None:
@@ -78,7 +80,8 @@ def command(  # noqa: PLR0913 - one parameter per option
     require_cutoff(cutoff_hz)
     limits = required.limits()
     if report is not None and not track:
-        usage_error("--report", "the page shows friction as it is followed: add --track.")
+        page = complete_commands(quote_command("report", "MODEL", "RECORDING", "-o", report))
+        usage_error("--report", f"the page is of tracked friction: add --track. Or use {page}.")
     fitted = arm.read(with_drift=not track)
     paths, _, repeats = find_recordings(
         recording, allow_repeats=allow_repeats, column_map=source.map

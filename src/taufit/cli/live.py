@@ -165,7 +165,7 @@ def _open_monitored(
     path = Path(name)
     if path.exists():
         if options.record is not None:
-            usage_error("--record", f"{name} is a recording already")
+            usage_error("--record", f"{name} is a recording already: leave it out.")
         return reading.read_single(path), f"recording {path.name}"
     if path.suffix.lower() in READERS:
         raise RecordingError(missing_file_text(name))

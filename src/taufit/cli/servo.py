@@ -96,7 +96,10 @@ def command(  # noqa: PLR0913 - one parameter per option
     options: ServoOptions,
     holdout: Annotated[
         list[str] | None,
-        typer.Option(help="Recording to score, or a share such as 30%. Repeatable."),
+        typer.Option(
+            help="Hold-out recording to score, or a share such as 30%. Repeatable.",
+            metavar="FILE|PERCENT",
+        ),
     ] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="Model file to write.")] = Path(
         "servo.json"

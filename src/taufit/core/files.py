@@ -17,6 +17,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,21 +29,43 @@ try:
 except ImportError:  # pragma: no cover - not on Windows
     fcntl = None  # type: ignore[assignment]
 
+
+@dataclass(slots=True)
+class BackupLog:
+    """Files that a command has written, and those among them whose earlier contents were kept.
+
+    Attributes:
+        enabled: Whether contents are kept.
+        written: All written files; only contents from before the command are kept.
+        backed_up: Files with earlier contents, which are now in `FILE~`.
+    """
+
+    enabled: bool = True
+    written: set[Path] = field(default_factory=set)
+    backed_up: list[Path] = field(default_factory=list)
+
+
 _SCRATCH = re.compile(r"\.taufit-[0-9a-f]{12}")
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/self|proc/thread-self|proc/(\d+))/fd/(\d+)")
-_backup_sets: list[set[Path]] = []
+_backup_logs: list[BackupLog] = []
 # Errors of file systems without locks or flushing of directories.
 _UNSUPPORTED = (errno.EINVAL, errno.ENOTSUP, errno.ENOLCK, errno.ENOSYS, errno.EPERM)
 
 
 @contextmanager
-def replace_file(path: str | os.PathLike[str]) -> Iterator[Path]:
+def replace_file(path: str | os.PathLike[str], *, update: bool = False) -> Iterator[Path]:
     """Context with a temporary path whose content replaces `path` if the block succeeds.
 
     The file name is that of the target, in a separate directory, so libraries may use its
     extension, write beside it, or create a directory.
+
+    Args:
+        path: File to replace.
+        update: Whether the block adds to the contents, which are then not kept by `back_up_files`.
     """
     target = Path(path)
+    if update and _backup_logs:
+        _backup_logs[-1].written.add(Path(os.path.realpath(target)))
     try:
         with _write_replacement(target) as temporary:
             yield temporary
@@ -52,9 +75,9 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[Path]:
         raise _not_writable_error(target, error.strerror or str(error)) from None
 
 
-def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write text to a file atomically."""
-    with replace_file(path) as temporary:
+def write_text(path: str | os.PathLike[str], text: str, *, update: bool = False) -> None:
+    """Write text to a file atomically; `update` as for `replace_file`."""
+    with replace_file(path, update=update) as temporary:
         # File names need not be UTF-8; invalid characters are escaped.
         temporary.write_text(text, encoding="utf-8", errors="backslashreplace")
 
@@ -98,6 +121,15 @@ def _lock_current_file(path: Path) -> int:
         if _is_same_file(path, handle):
             return handle
         os.close(handle)
+
+
+def back_up_file(path: str | os.PathLike[str]) -> None:
+    """Keep earlier contents, within `back_up_files`, of a file that is written directly next."""
+    target = Path(os.path.realpath(path))
+    if _backup_logs and target.is_file():
+        with _scratch(target.parent) as folder:
+            _back_up(target, folder)
+        target.unlink()
 
 
 def is_stream(path: str | os.PathLike[str]) -> bool:
@@ -144,32 +176,34 @@ def _write_replacement(requested: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def back_up_files() -> Iterator[set[Path]]:
-    """Context with a set of files whose contents are kept when they are replaced.
+def back_up_files() -> Iterator[BackupLog]:
+    """Context in which the earlier contents of every replaced file are kept.
 
     The first replacement of `FILE` renames its contents to `FILE~`, over an earlier `FILE~`.
     """
-    backup_paths: set[Path] = set()
-    _backup_sets.append(backup_paths)
+    log = BackupLog()
+    _backup_logs.append(log)
     try:
-        yield backup_paths
+        yield log
     finally:
-        _backup_sets.pop()
+        _backup_logs.pop()
 
 
 def _back_up(target: Path, folder: Path) -> None:
-    """Link the contents of a listed file to its backup name, through a scratch directory."""
-    for backup_set in _backup_sets:
-        path = next((path for path in backup_set if Path(os.path.realpath(path)) == target), None)
-        if path is None or not target.exists():
-            continue
-        backup_set.discard(path)
-        backup = folder / f"{target.name}~"
-        try:
-            os.link(target, backup)
-        except OSError:  # a file system without links, or a file of another user
-            shutil.copy2(target, backup)
-        os.replace(backup, target.with_name(backup.name))
+    """Link earlier contents of a file to its backup name, through a scratch directory."""
+    log = _backup_logs[-1] if _backup_logs else None
+    if log is None or target in log.written:
+        return
+    log.written.add(target)
+    if not log.enabled or not target.exists():
+        return
+    log.backed_up.append(target)
+    backup = folder / f"{target.name}~"
+    try:
+        os.link(target, backup)
+    except OSError:  # a file system without links, or a file of another user
+        shutil.copy2(target, backup)
+    os.replace(backup, target.with_name(backup.name))
 
 
 def _not_writable_error(path: Path, reason_text: str) -> TaufitError:

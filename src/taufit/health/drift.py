@@ -50,7 +50,7 @@ def write_drift(
         },
         "recordings": list(recordings)[-_MAX_RECORDINGS:],
     }
-    write_text(path, json.dumps(data, indent=1) + "\n")
+    write_text(path, json.dumps(data, indent=1) + "\n", update=True)
 
 
 def read_drift(path: str | os.PathLike[str]) -> tuple[FrictionDrift, tuple[str, ...]]:

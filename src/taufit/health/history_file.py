@@ -62,7 +62,7 @@ def add_runs(
             )
         for (name, samples), digest in zip(runs, sha256 or [""] * len(runs), strict=True):
             history = history.with_run(name, samples, sha256=digest)
-        _write_file(history, path)
+        _write_file(history, path, update=True)
     return history
 
 
@@ -129,7 +129,7 @@ def _same_model(history: History, other: History) -> bool:
     )
 
 
-def _write_file(history: History, path: str | os.PathLike[str]) -> None:
+def _write_file(history: History, path: str | os.PathLike[str], *, update: bool = False) -> None:
     """Write the file, one line per run."""
     head = {
         "format": FORMAT,
@@ -143,7 +143,8 @@ def _write_file(history: History, path: str | os.PathLike[str]) -> None:
     }
     lines = [f" {json.dumps(key)}: {json.dumps(value)}" for key, value in head.items()]
     runs = ",\n  ".join(json.dumps(_run_to_dict(run), allow_nan=False) for run in history.runs)
-    write_text(path, "{\n" + ",\n".join(lines) + f',\n "runs": [\n  {runs}\n ]\n}}\n')
+    text = "{\n" + ",\n".join(lines) + f',\n "runs": [\n  {runs}\n ]\n}}\n'
+    write_text(path, text, update=update)
 
 
 _ARRAYS = ("index", "std", "temperature", "speed", "load")

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from taufit.core.files import back_up_file
 from taufit.core.plain_data import to_plain_data
 
 if TYPE_CHECKING:
@@ -88,4 +89,5 @@ def open_publisher(target: str, joints: Sequence[str]) -> ReadingPublisher:
         return JsonLinesPublisher(sys.stdout)
     if target == "ros2":
         return Ros2ReadingPublisher(joints)
+    back_up_file(target)
     return JsonLinesPublisher(Path(target).open("w", encoding="utf-8"), owned=True)

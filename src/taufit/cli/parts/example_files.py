@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from taufit.core.files import replace_file, write_text
+
 if TYPE_CHECKING:
     from taufit.recording import Recording
     from taufit.robot import Robot
@@ -50,7 +52,7 @@ def write_example_files(folder: Path) -> Iterator[tuple[str, str]]:
     for name, run in (("log.csv.gz", runs[0]), ("other_log.csv.gz", runs[1])):
         _write_log(run, folder / name)
         yield name, "a foreign log: degrees, milliseconds, amperes"
-    (folder / "columns.yaml").write_text(_MAP, "utf-8")
+    write_text(folder / "columns.yaml", _MAP)
     yield "columns.yaml", "what the columns of those logs are"
     taufit.write_recording(runs[0], folder / "run.mcap")
     yield "run.mcap", "the first run as joint states of ROS 2"
@@ -60,8 +62,8 @@ def write_example_files(folder: Path) -> Iterator[tuple[str, str]]:
     yield from _write_robots(robot, folder)
     for k, name in enumerate(("other_day.parquet", "third_day.parquet"), 1):
         day = folder / "plant" / f"arm_{k}" / "2026-11-02.parquet"
-        day.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(folder / name, day)
+        with replace_file(day) as copy:
+            shutil.copyfile(folder / name, copy)
     yield "plant/", "recordings of two arms by robot and day, as of a fleet"
 
 
@@ -76,7 +78,7 @@ def _write_log(recording: Recording, path: Path) -> None:
         np.rad2deg(velocity),
         recording.signal / np.array(_GAINS),
     ]
-    with gzip.open(path, "wt", encoding="utf-8") as file:
+    with replace_file(path) as unfinished, gzip.open(unfinished, "wt", encoding="utf-8") as file:
         file.write(",".join(["stamp", *header]) + "\n")
         np.savetxt(file, np.hstack(columns), delimiter=",", fmt="%.6f")
 

@@ -47,8 +47,9 @@ class PlayOptions:
     controller: Annotated[
         str,
         typer.Option(
-            help="Topic of the trajectory controller, for ros2.",
-            show_default="of joint_trajectory_controller",
+            help="Topic of the trajectory controller, for ros2; default that of "
+            "joint_trajectory_controller.",
+            show_default=False,
         ),
     ] = "/joint_trajectory_controller/joint_trajectory"
     yes: Annotated[bool, typer.Option("--yes", help="Move the robot without asking.")] = False

@@ -27,7 +27,7 @@ def write_mcap(recording: Recording, path: str | os.PathLike[str]) -> None:
 def write_ros2_bag(recording: Recording, path: str | os.PathLike[str]) -> None:
     """Write a ROS 2 bag: a directory with metadata.yaml and one .mcap file. It must not exist."""
     if os.path.lexists(path):
-        raise TaufitError(f"{path} exists; a bag is not written over another.")
+        raise TaufitError(f"{path} exists; a bag is not written over another. Choose another name.")
     with replace_file(path) as temporary:
         _write(recording, temporary)
 
