@@ -9,6 +9,7 @@ import pytest
 from benchmarks.random_layouts import draw_truth
 
 from taufit.core.errors import RecordingError
+from taufit.diagnosis.diagnose import _invalid_row_causes
 from taufit.diagnosis.prepare import apply_declared_torque_kind
 from taufit.recording import read_map, read_recordings, reorder_joints
 from taufit.workflow.draft import draft_files
@@ -213,3 +214,65 @@ def test_empty_cells_beside_text_are_damage(tmp_path, truth):
     path.write_text("\n".join(lines))
     with pytest.raises(RecordingError, match="no usable numbers"):
         drafted(path, truth.robot)
+
+
+def test_a_gripper_among_printed_joint_states_is_left_out_by_its_name(tmp_path, truth):
+    """ros2 topic echo --csv: names as text, the gripper's between those of the arm."""
+    joints = [*truth.robot.joint_names[:2], "gripper", *truth.robot.joint_names[2:]]
+    rows = (
+        f"{1_700_000_000 + int(t)},{round(1e9 * (t % 1))},,{','.join(joints)},"
+        + ",".join(f"{x:.9g}" for values in row for x in np.insert(values, 2, 0.02))
+        for t, *row in zip(truth.time, truth.position, truth.velocity, truth.torque, strict=True)
+    )
+    (tmp_path / "echo.csv").write_text("\n".join(rows) + "\n")
+    draft, recording = drafted(tmp_path / "echo.csv", truth.robot)
+    np.testing.assert_allclose(recording.position, truth.position, atol=1e-6)
+    np.testing.assert_allclose(recording.signal, truth.torque, atol=1e-5)
+    assert any("position2 is none of the robot's joints" in text for text in draft.open_questions)
+    # A map without names of its own keeps none that are not those of its columns.
+    page = {key: value for key, value in draft.page.items() if key != "joint_names"}
+    (nameless,) = read_recordings(tmp_path / "echo.csv", column_map=read_map(page))
+    assert "joint_names" not in nameless.meta
+
+
+@pytest.mark.parametrize("robot_known", [True, False])
+def test_a_counter_beside_the_time_is_no_joint(tmp_path, truth, robot_known):
+    counter = 770 + np.arange(len(truth.time))
+    columns = [truth.time, counter, np.degrees(truth.position), truth.torque]
+    path = tmp_path / "log.txt"
+    np.savetxt(path, np.column_stack(columns), "%.9g")
+    draft = draft_files([path], robot=truth.robot if robot_known else None).draft
+    assert draft.page["columns"]["position"] == {"columns": "3-8", "unit": "deg"}
+    assert "9-14" in draft.page["columns"].values()
+
+
+def test_names_with_their_unit_in_brackets_are_joints(tmp_path, truth):
+    header = ["Sample", "Time(s)", *names("J{}(deg)", "J{} Trq(Nm)", "J{} TrqCmd(Nm)")]
+    columns = [np.arange(len(truth.time)), truth.time, np.degrees(truth.position)]
+    path = write(tmp_path / "trace.csv", header, [*columns, truth.torque, 1.01 * truth.torque])
+    _, recording = drafted(path, truth.robot)
+    np.testing.assert_allclose(recording.position, truth.position, atol=1e-6)
+    np.testing.assert_allclose(recording.signal, truth.torque, atol=1e-5)
+
+
+def test_structured_arrays_are_read(tmp_path, truth):
+    kinds = [("t", float), ("pos", float, 6), ("trq", float, 6)]
+    rows = zip(truth.time, truth.position, truth.torque, strict=True)
+    np.savez(tmp_path / "log.npz", log=np.array(list(rows), kinds))
+    _, recording = drafted(tmp_path / "log.npz", truth.robot)
+    np.testing.assert_allclose(recording.position, truth.position)
+    np.testing.assert_allclose(recording.signal, truth.torque)
+
+
+@pytest.mark.parametrize(("place", "severity"), [(0, "warning"), (100, "error")])
+def test_rows_before_the_first_valid_one_are_left_out(tmp_path, truth, place, severity):
+    """A logger that starts before the robot sends."""
+    header = ["t", *names("q{}", "tau{}")]
+    path = write(tmp_path / "log.csv", header, [truth.time, truth.position, truth.torque])
+    lines = path.read_text().splitlines()
+    lines[place + 1 : place + 1] = [",".join(["nan"] * 13)] * (len(truth.time) // 20)
+    path.write_text("\n".join(lines) + "\n")
+    _, recording = drafted(path, truth.robot)
+    np.testing.assert_allclose(recording.position, truth.position, atol=1e-6)
+    (cause,) = _invalid_row_causes([recording])
+    assert cause.finding.severity == severity

@@ -237,7 +237,7 @@ def _show(
     model: Path,
 ) -> None:
     from taufit.cli.common import headline, joint_table, plain_console
-    from taufit.core.number_text import percent
+    from taufit.core.number_text import count_text, percent
     from taufit.validation.score_breakdown import stiction_lines
 
     console = plain_console()
@@ -245,7 +245,7 @@ def _show(
         headline(
             f"{decision.label} ({grades.overall})",
             f"  {fitted.robot.name}: {percent(grades.unexplained)} of the torque is left "
-            f"unexplained on {len(scores)} recording(s).",
+            f"unexplained on {count_text(len(scores), 'recording')}.",
         )
     )
     for text in dict.fromkeys((*decision.reasons, *grades.reasons, grades.headroom_text)):

@@ -264,13 +264,15 @@ def _robot_name_causes(robot: Robot, recordings: Sequence[Recording]) -> list[Ca
 
 
 def _invalid_row_causes(recordings: Sequence[Recording]) -> list[Cause]:
-    """Causes for invalid rows; errors if they are more than a few."""
+    """Causes for invalid rows; errors if they are more than a few after the first valid row."""
     return [
         Cause(
             Finding(
                 finding.kind,
                 "warning"
-                if 0 < len(finding.rows) <= _TOLERATED_FRACTION * _row_count(recording)
+                if finding.rows
+                and len(finding.rows) - _first_rows(finding.rows)
+                <= _TOLERATED_FRACTION * _row_count(recording)
                 else "error",
                 f"{recording.meta.get('file', 'the recording')}: {finding}",
                 rows=finding.rows,
@@ -281,6 +283,11 @@ def _invalid_row_causes(recordings: Sequence[Recording]) -> list[Cause]:
         for finding in recording.findings
         if finding.kind in _IMPOSSIBLE
     ]
+
+
+def _first_rows(rows: Sequence[int]) -> int:
+    """Number of invalid rows before the first valid one, as of a logger that starts early."""
+    return sum(row == place for place, row in enumerate(rows, 1))
 
 
 def _row_count(recording: Recording) -> int:

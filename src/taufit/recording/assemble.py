@@ -252,6 +252,8 @@ def _meta(table: Table, column_map: ColumnMap, joints: int) -> dict[str, Any]:
     """Metadata of the recording from the file and the column map."""
     meta: dict[str, Any] = {**table.meta, "file": table.source.rsplit("/", 1)[-1]}
     meta.pop("units", None)
+    if len(meta.get("joint_names", ())) != joints:
+        meta.pop("joint_names", None)
     if column_map.source != "map":
         meta["map"] = column_map.source.rsplit("/", 1)[-1]
     for key in ("robot", "mounting", "notes"):

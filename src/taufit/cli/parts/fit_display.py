@@ -22,7 +22,7 @@ def show_fit(
 ) -> None:
     """Print verdict, scores, coverage, warnings and the next step of a fit."""
     from taufit.cli.common import headline, plain_console
-    from taufit.core.number_text import percent
+    from taufit.core.number_text import count_text, percent
     from taufit.model.fitted_zeros import zero_offsets_of_model
 
     console = plain_console()
@@ -30,7 +30,7 @@ def show_fit(
     holdout_scores = identified.holdout_scores
     grades = identified.grades
     data_label = (
-        f"{len(holdout_scores)} recording(s) it has not seen"
+        f"{count_text(len(holdout_scores), 'recording')} it has not seen"
         if holdout_scores
         else "its own training data"
     )

@@ -23,6 +23,7 @@ from taufit.recording.draft.from_names import (
 from taufit.recording.draft.from_standing_joints import standing_layout, static_layout
 from taufit.recording.draft.from_values import (
     TableLayout,
+    counter_columns,
     guess_time_unit,
     layout_from_values,
     relative_noise,
@@ -135,7 +136,8 @@ def _groups_by_name(
 
     def groups(bare_is_position: bool) -> list[ColumnGroup]:
         out = name_groups(table.names, skip, joint_names, bare_is_position=bare_is_position)
-        out = [_crop_group(_with_unit(group, table), joints, table) for group in out]
+        out = [_with_file_names(_with_unit(group, table), table, joint_names) for group in out]
+        out = [_crop_group(group, joints, table) for group in out]
         return [_select_joints(group, joint_names, table) for group in out]
 
     by_name = groups(False)
@@ -171,6 +173,14 @@ def _with_unit(group: ColumnGroup, table: Table) -> ColumnGroup:
         return group
     units = {named_unit(cells[i], group.quantity) for i in group.columns}
     return replace(group, unit=units.pop()) if len(units) == 1 else group
+
+
+def _with_file_names(group: ColumnGroup, table: Table, joint_names: Sequence[str]) -> ColumnGroup:
+    """Numbered group with the joint names that other columns of the file list."""
+    names = table.meta.get("joint_names", ())
+    if group.joints or len(names) != len(group.columns) or not {*names} & {*joint_names}:
+        return group
+    return replace(group, joints=tuple(names))
 
 
 def _crop_group(group: ColumnGroup, joints: int | None, table: Table) -> ColumnGroup:
@@ -410,7 +420,7 @@ def _layout_from_values(
         values = values[values[:, run] == values[0, run]]
     if time is None:
         time = time_column_from_values(values)
-    skip = sorted({*skip, *([] if time is None else [time[0]])})
+    skip = sorted({*skip, *counter_columns(values), *([] if time is None else [time[0]])})
     seconds = None
     if time is not None:
         unit = time[1] or guess_time_unit(float(np.nanmedian(np.diff(values[:, time[0]]))))

@@ -205,8 +205,10 @@ def _named_column(
 
 
 def _is_bare_joint(name: str, has_joint: bool) -> bool:
-    """Whether a name is a joint's number or name, besides words without a quantity."""
+    """Whether a name is a joint's number or name, besides its unit and words without a quantity."""
     words = [word for word, _, _ in name_words(name)]
+    if words and words[-1] in _UNITS and _UNITS[words[-1]] in QUANTITIES["position"].units:
+        words.pop()
     is_numbered = bool(words) and words[-1].isdigit() and words[0] not in _TIME
     return (has_joint or is_numbered) and all(
         word.isdigit() or word in (*_FILLERS, *_COMMANDED) for word in words

@@ -78,6 +78,13 @@ def time_column_from_values(values: Float[Array, "n c"]) -> tuple[int, str] | No
     return None if counter is None else (counter, "ms")
 
 
+def counter_columns(values: Float[Array, "n c"]) -> list[int]:
+    """Columns of integers that grow by the same number in every row: counters, no motion."""
+    steps = np.diff(values, axis=0)
+    is_counter = (steps == steps[:1]).all(axis=0) & (steps[:1] > 0.0).all(axis=0)
+    return np.flatnonzero(is_counter & (values == np.round(values)).all(axis=0)).tolist()
+
+
 def guess_time_unit(step: float) -> str:
     """Unit in which a sampling period is plausible for a logger of joint torques."""
     for unit, factor in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9)):

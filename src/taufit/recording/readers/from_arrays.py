@@ -44,6 +44,10 @@ def read_npz(path: Path, column_map: ColumnMap | None = None) -> list[Recording]
             for name in archive.files:
                 if name == META_NAME:
                     page = metadata_from_text(str(archive[name]), str(path))
+                elif archive[name].dtype.names:
+                    # A structured array: one column or block per field.
+                    array = archive[name]
+                    arrays |= {f"{name}.{field}": array[field] for field in array.dtype.names}
                 else:
                     arrays[name] = archive[name]
     except RecordingError:
