@@ -197,6 +197,9 @@ def test_days_are_cross_validated_and_models_compared(runs, model):
     scores = taufit.compare({"fitted": model, "wrong": other}, recordings[1:])
     assert np.all(scores.mean_nrmse[:, 0] < scores.mean_nrmse[:, 1])
     assert repr(scores).splitlines()[0].split() == ["mean", "nrmse", "fitted", "wrong"]
+    named = taufit.ScoreTable(("consistent_sdp",), ("a", "<b>"), np.full((2, 1, 3), 0.5))
+    assert len({len(line) for line in repr(named).splitlines()}) == 1
+    assert "<td>&lt;b&gt;</td><td>0.500</td>" in named._repr_html_()
     with pytest.raises(TaufitError, match="two recordings or more"):
         taufit.cross_validate(robot, recordings[:1])
 

@@ -143,16 +143,19 @@ def _strips(result: FleetResult, deviations: Float[Array, "r j"]) -> str:
 
 def _detection_limits(result: FleetResult) -> str:
     """Smallest detectable increase of friction of each joint."""
-    limits = [
-        f"joint {j + 1} {factor:.1f} times"
-        for j, factor in enumerate(result.detectable_rise)
-        if np.isfinite(factor)
-    ]
-    if not limits:
+    joints_by_factor: dict[str, list[str]] = {}
+    for j, factor in enumerate(result.detectable_rise):
+        if np.isfinite(factor):
+            joints_by_factor.setdefault(fixed(float(factor), 1), []).append(str(j + 1))
+    if not joints_by_factor:
         return ""
+    limits = [
+        f"{factor} times on joint{'s' * (len(joints) > 1)} {', '.join(joints)}"
+        for factor, joints in sorted(joints_by_factor.items())
+    ]
     return (
-        "Wear is detected on 19 of 20 robots from this increase of friction (dashed lines): "
-        f"{', '.join(limits)}. Less wear is within the differences between robots."
+        "Wear is detected on 19 of 20 robots from this friction on (dashed lines): "
+        f"{'; '.join(limits)}. Less wear is within the differences between robots."
     )
 
 
@@ -184,7 +187,8 @@ def _table(result: FleetResult, deviations: Float[Array, "r j"]) -> str:
     joints = deviations.shape[1]
     rows = []
     for robot, robot_deviations in list(zip(result.robots, deviations, strict=True))[:_MAX_LISTED]:
-        mark = Markup('<span class="chip warn">stands out</span>') if robot.is_outlier else ""
+        chip = Markup('<span class="chip warn">stands out</span>')
+        mark = chip if robot.is_outlier else "\N{EN DASH}"
         rows.append(
             (
                 robot.robot,
@@ -225,7 +229,7 @@ def _days(result: FleetResult) -> str:
     robots_with_days = [robot for robot in result.robots if len(robot.days) > 1]
     if not robots_with_days:
         return paragraph("Recordings are of one day.")
-    slopes = ", ".join(f"{100 * k:+.2f}" for k in result.temperature_slopes)
+    slopes = ", ".join(fixed(100.0 * k, 2) for k in result.temperature_slopes)
     is_compensated = bool(np.any(result.temperature_slopes != 0.0))
     text = (
         f"Friction is compensated for temperature with the slopes of the fleet: {slopes} % per "

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
@@ -47,13 +49,26 @@ class ScoreTable:
         return np.asarray(np.nanmean(self.nrmse, axis=2))
 
     def __repr__(self) -> str:
-        width = max(map(len, (*self.recordings, "mean nrmse")))
-        head = f"{'mean nrmse':<{width}}  " + "  ".join(f"{name:>10}" for name in self.models)
-        rows = [
-            f"{name:<{width}}  " + "  ".join(f"{x:10.3f}" for x in row)
-            for name, row in zip(self.recordings, self.mean_nrmse, strict=True)
-        ]
-        return "\n".join([head, *rows])
+        lines = self._cells()
+        widths = [max(10, *map(len, column)) for column in zip(*lines, strict=True)]
+        return "\n".join(
+            "  ".join(
+                cell.rjust(width) if k else cell.ljust(width)
+                for k, (cell, width) in enumerate(zip(line, widths, strict=True))
+            )
+            for line in lines
+        )
+
+    def _repr_html_(self) -> str:
+        """Table for notebooks."""
+        rows = ("".join(f"<td>{escape(cell)}</td>" for cell in line) for line in self._cells())
+        return f"<table>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
+
+    def _cells(self) -> list[list[str]]:
+        """Lines of texts: names of the models, then each recording with its mean nrmse."""
+        rows = zip(self.recordings, self.mean_nrmse, strict=True)
+        head = ["mean nrmse", *self.models]
+        return [head, *([name, *(f"{x:.3f}" for x in values)] for name, values in rows)]
 
 
 def cross_validate(

@@ -11,6 +11,8 @@ from typer import BadParameter
 from typer.core import TyperCommand
 from typer.models import OptionInfo
 
+from taufit.cli.parts.existing_outputs import OUTPUT_OPTIONS
+
 HELP_OPTIONS: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
 # Metavars of options that have none, by the end of their name and by their type.
 _METAVARS_BY_NAME = {"_hz": "HZ", "_deg": "DEG", "_std": "STD", "seconds": "S", "minutes": "MIN",
@@ -62,6 +64,8 @@ class GroupedCommand(TyperCommand):
                 continue
             records.setdefault(heading, []).append(record)
         last = {heading: records.pop(heading, []) for heading in ("Options", "Output")}
+        # Before --help; they belong to the command line as a whole (cli/app.py).
+        last["Output"][-1:-1] = _general_records(ctx.command.params)
         for heading, rows in (records | last).items():
             if rows:
                 with formatter.section(heading):
@@ -77,6 +81,14 @@ class GroupedCommand(TyperCommand):
             if record is not None:
                 pieces.append(record[0] if parameter.required else f"[{record[0]}]")
         return pieces
+
+
+def _general_records(parameters: list[Any]) -> list[tuple[str, str]]:
+    """Help of the options of every command that concern its output."""
+    writes_files = any(parameter.name in OUTPUT_OPTIONS for parameter in parameters)
+    overwrite = ("--overwrite", "Replace existing files without FILE~ or question.")
+    quiet = ("-q, --quiet", "Print errors only.")
+    return [overwrite, quiet] if writes_files else [quiet]
 
 
 def _argument_record(argument: Any) -> tuple[str, str] | None:

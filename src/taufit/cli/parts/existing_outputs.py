@@ -18,7 +18,7 @@ from typing import Any
 from taufit.core.files import BackupLog, back_up_files
 
 # Options whose value is a file that a command writes.
-_OUTPUT_OPTIONS = ("output", "report", "draft", "write_map", "csv", "urscript", "ros2", "plot",
+OUTPUT_OPTIONS = ("output", "report", "draft", "write_map", "csv", "urscript", "ros2", "plot",
                    "record")  # fmt: skip
 # More files than this are named together.
 _MAX_NAMED_FILES = 4
@@ -52,7 +52,7 @@ def _print_backups(files: Sequence[Path]) -> None:
 
 def require_replaceable_outputs(values: Mapping[str, Any]) -> None:
     """Ask on a terminal before files of output options are replaced; wrong usage if declined."""
-    paths = [values[name] for name in _OUTPUT_OPTIONS if isinstance(values.get(name), Path)]
+    paths = [values[name] for name in OUTPUT_OPTIONS if isinstance(values.get(name), Path)]
     existing = [path for path in paths if path.is_file()]
     log = _backup_log.get()
     if not existing or log is None or not log.enabled or not _is_interactive():
