@@ -51,7 +51,10 @@ def test_the_unit_of_torque_is_read(tmp_path, truth, unit, size, place):
     else:
         header = ["time", *names("pos{}", "torque{}")]
         line = (",".join(["s", *["deg"] * 6, *[unit] * 6]),)
-    _, recording = drafted(write(tmp_path / "log.csv", header, columns, *line), truth.robot)
+    draft, recording = drafted(write(tmp_path / "log.csv", header, columns, *line), truth.robot)
+    (reason,) = (text for text in draft.reasons if "times gravity" in text)
+    assert 0.5 < float(reason.split("is ")[1].split(" times")[0]) < 2.0
+    assert not draft.contradicts_gravity
     np.testing.assert_allclose(recording.signal, truth.torque, atol=1e-5)
     np.testing.assert_allclose(recording.position, truth.position, atol=1e-6)
 
@@ -276,3 +279,13 @@ def test_rows_before_the_first_valid_one_are_left_out(tmp_path, truth, place, se
     np.testing.assert_allclose(recording.position, truth.position, atol=1e-6)
     (cause,) = _invalid_row_causes([recording])
     assert cause.finding.severity == severity
+
+
+def test_words_that_all_files_of_a_run_begin_with_say_nothing(tmp_path, truth):
+    """c_pos.csv, c_tau.csv: c is the run's name, not that of commanded values."""
+    header = ["time", *names("joint{}")]
+    parts = {"c_pos.csv": truth.position, "c_tau.csv": truth.torque}
+    paths = [write(tmp_path / n, header, [truth.time, part]) for n, part in parts.items()]
+    page = draft_files(paths, robot=truth.robot).draft.page
+    assert page["columns"]["position"]["file"] == "c_pos.csv"
+    assert page["columns"]["torque"]["file"] == "c_tau.csv"

@@ -53,10 +53,11 @@ def run_table(tables: dict[Path, Table]) -> Table:
         name: clock for name, table in by_name.items() if (clock := _clock(table)) is not None
     }
     joins_by_clock = len(clocks) == len(tables)
+    stems = dict(zip(tables, _distinct_stems([path.name for path in tables]), strict=True))
     names = tuple(
         name
         for path, part in tables.items()
-        for name in _names(path, part, clocks[path.name] if joins_by_clock else None)
+        for name in _names(stems[path], part, clocks[path.name] if joins_by_clock else None)
     )
     if not joins_by_clock:
         return replace(join_tables(by_name, {}), names=names, bad_cells=())
@@ -89,9 +90,20 @@ def _clock(table: Table) -> int | None:
     return 0 if by_value is not None and by_value[0] == 0 else None
 
 
-def _names(path: Path, table: Table, clock: int | None) -> list[str]:
+def _distinct_stems(names: Sequence[str]) -> list[str]:
+    """File names without endings and without the words that all of them begin with.
+
+    In `c_pos.csv`, `c_tau.csv` the `c` is the run's name, not that of commanded values.
+    """
+    stems = [name.split(".")[0] for name in names]
+    prefix = _common_prefix(stems)
+    length = max((prefix.rfind(mark) + 1 for mark in "_-. "), default=0)
+    is_named = all(is_quantity_name(stem[length:]) for stem in stems)
+    return [stem[length:] for stem in stems] if is_named else stems
+
+
+def _names(stem: str, table: Table, clock: int | None) -> list[str]:
     """Column names; those without a quantity get the file's name in front."""
-    stem = path.name.split(".")[0]
     if clock is None:
         clock = (time_column(table.names) or (None,))[0]
     names = []

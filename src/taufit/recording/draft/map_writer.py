@@ -276,7 +276,8 @@ class MapWriter:
         values = self.values[np.isfinite(self.values).all(axis=1)]
         values = values[:: max(1, len(values) // 2000)]
         expected = self.gravity(values[:, list(position.columns)] * factor)
-        return values[:, list(group.columns)], expected
+        units = QUANTITIES[group.quantity].units if group.quantity in QUANTITIES else {}
+        return values[:, list(group.columns)] * units.get(group.unit or "", 1.0), expected
 
     def _add_measured(
         self,
