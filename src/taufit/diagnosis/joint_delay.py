@@ -27,6 +27,10 @@ _MIN_DIFFERENCE_S, _MAX_RESIDUAL_RATIO = 0.02, 0.9
 # Largest difference between the delays of a joint's two halves [s]: 4 ms on three PSM motions, 20
 # ms and more at joints without a delay (first 70 % of UR10e runs, simulated arms, seeds 7 to 9).
 _MAX_HALF_DIFFERENCE_S = 0.01
+# Smallest delay of a joint, or of all of them if they have a smaller one [s]: torque that comes
+# earlier than the motion is none, beyond the bias. Seen on a simulated FR3 (seed 7, 80 ms); of 96
+# simulated runs (8 arms, seeds 20 to 23; 0, 40, 80 ms) one more joint stood out, at -33 ms.
+_MIN_DELAY_S = -0.02
 _MAX_ROWS = 2500
 # Pre-sliding displacements [rad]: without them friction after a reversal looks like a delay.
 _PRESLIDING_WIDTHS = (5e-4, 3e-2)
@@ -111,6 +115,7 @@ def estimate_joint_delays(robot: Robot, samples: Samples) -> JointDelays:
         halves = _DELAYS[np.argmin(cost[j], axis=1)]
         if (
             0 < best < len(_DELAYS) - 1
+            and common + difference >= min(common, _MIN_DELAY_S)
             and abs(difference) >= _MIN_DIFFERENCE_S
             and ratio <= _MAX_RESIDUAL_RATIO
             and np.all(cost[j, :, best] < cost[j, :, centre])

@@ -57,7 +57,7 @@ _MAX_UNIDENTIFIABLE = 0.6
 _MAX_NRMSE = 0.6
 
 
-def _checked_term(term: Term) -> Term:
+def _check_term(term: Term) -> Term:
     """Term, checked if its class is a user's."""
     if not type(term).__module__.startswith("taufit."):
         from taufit.terms.law_check import require_valid_term
@@ -69,7 +69,7 @@ def _checked_term(term: Term) -> Term:
 def _parse_friction(friction: Term | str | None) -> Term | None:
     """Friction model, given as object or by name."""
     if not isinstance(friction, str):
-        return None if friction is None else _checked_term(friction)
+        return None if friction is None else _check_term(friction)
     if friction == "none":
         return None
     return friction_model("presliding" if friction == "auto" else friction)
@@ -78,7 +78,7 @@ def _parse_friction(friction: Term | str | None) -> Term | None:
 def _parse_terms(robot: Robot, terms: Sequence[Term | str]) -> tuple[Term, ...]:
     """Further terms, given as objects or by name, and those that the robot's description has."""
     further = tuple(
-        further_term(term) if isinstance(term, str) else _checked_term(term) for term in terms
+        further_term(term) if isinstance(term, str) else _check_term(term) for term in terms
     )
     for term in further:
         if term.block != DRIVE:
@@ -428,20 +428,26 @@ def unidentifiable_findings(
     links = np.array([name.startswith("link") for name in names])
     unidentifiable = names[links & ~identifiable]
     has_masses = bool(np.any(model.robot.parameters))
+    # Motions are planned for serial arms.
+    plan = "." if model.robot.is_tree else ", or plan one with `taufit design`."
     if len(unidentifiable) > _MAX_UNIDENTIFIABLE * np.count_nonzero(links) and not has_masses:
         raise PoorExcitationError(
             f"{np.count_nonzero(links & identifiable)} of {np.count_nonzero(links)} base "
             "parameters of the links are identifiable from this motion; not identifiable: "
             f"{_join_names(unidentifiable)}.\n"
-            "Add a recording in which all joints accelerate and reverse at different times, or "
-            "plan one with `taufit design`."
+            f"Add a recording in which all joints accelerate and reverse at different times{plan}"
         )
     if len(unidentifiable) == 0:
         return []
+    remedy = (
+        "Record motion in which all joints accelerate"
+        if model.robot.is_tree
+        else "`taufit design` plans a motion that shows them"
+    )
     return [
         f"{len(unidentifiable)} of {np.count_nonzero(links)} base parameters of the links are not "
         f"identifiable from this motion ({_join_names(unidentifiable)}): their effect is below the "
-        "noise, and nominal values are used. `taufit design` plans a motion that shows them."
+        f"noise, and nominal values are used. {remedy}."
     ]
 
 
