@@ -461,11 +461,13 @@ def _residual_findings(
     measured = ~(source.excerpt.white_noise_share > MAX_NOISE)
     out = []
     if np.any(measured) and np.median(nrmse[measured]) > _MAX_NRMSE:
-        nrmse_text = ", ".join(f"{100 * x:.0f} %" for x in nrmse)
+        joints = np.flatnonzero(measured & (source.summary.kept_rows > 0))
+        nrmse_text = ", ".join(f"{100 * nrmse[j]:.0f} %" for j in joints)
+        numbers = ", ".join(str(j + 1) for j in joints)
         message = (
-            f"this robot does not explain these torques: {nrmse_text} of the torque of joints 1 to "
-            f"{len(nrmse)} is unexplained. Is it the right robot, are columns, signs, units and "
-            "drive gains right (--map), and is the robot mounted as declared (--mounting)?"
+            f"this robot does not explain these torques: {nrmse_text} of the torque of "
+            f"joint{'s' * (len(joints) > 1)} {numbers} is unexplained. Is it the right robot, are "
+            "columns, signs, units and drive gains right (--map), and is the robot mounted as declared (--mounting)?"
         )
         if model.friction is None:
             message = f"{nrmse_text} of the torque is unexplained: the model is without friction."
