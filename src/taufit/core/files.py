@@ -17,11 +17,12 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from taufit.core import process_cleanup
+from taufit.core.dataclasses import dataclass
 from taufit.core.errors import TaufitError
 
 try:

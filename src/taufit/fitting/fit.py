@@ -467,7 +467,8 @@ def _residual_findings(
         message = (
             f"this robot does not explain these torques: {nrmse_text} of the torque of "
             f"joint{'s' * (len(joints) > 1)} {numbers} is unexplained. Is it the right robot, are "
-            "columns, signs, units and drive gains right (--map), and is the robot mounted as declared (--mounting)?"
+            "columns, signs, units and drive gains right (--map), and is the robot mounted as "
+            "declared (--mounting)?"
         )
         if model.friction is None:
             message = f"{nrmse_text} of the torque is unexplained: the model is without friction."
