@@ -15,7 +15,8 @@ import pytest
 
 import taufit.core.files
 from taufit.core.errors import TaufitError
-from taufit.core.files import is_stream, lock_file, replace_file, write_text
+from taufit.core.file_lock import lock_file
+from taufit.core.files import is_stream, replace_file, write_text
 from taufit.core.process_cleanup import remove_registered
 
 ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
@@ -232,7 +233,8 @@ def test_a_lock_follows_the_file_that_replaces_the_locked_one(tmp_path):
     target.write_text("0")
     code = (
         "import sys\n"
-        "from taufit.core.files import lock_file, write_text\n"
+        "from taufit.core.file_lock import lock_file\n"
+        "from taufit.core.files import write_text\n"
         "for _ in range(25):\n"
         "    with lock_file(sys.argv[1]):\n"
         "        n = int(open(sys.argv[1]).read())\n"

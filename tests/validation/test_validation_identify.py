@@ -124,7 +124,7 @@ def test_a_few_rows_that_were_dropped_are_told_and_the_fit_goes_on(arm, runs):
     few = Finding("corrupt_rows", "warning", "2 rows hold nan", "rows dropped", rows=(7, 90))
     done = identify(arm, [replace(runs[0], findings=(few,))], cutoff_hz=8.0)
     assert any("2 rows hold nan" in text for text in done.warnings)
-    many = replace(few, rows=tuple(range(1, len(runs[0]) // 50)))
+    many = replace(few, rows=tuple(range(100, 100 + len(runs[0]) // 50)))
     with pytest.raises(RecordingError, match="2 rows hold nan"):
         identify(arm, [replace(runs[0], findings=(many,))])
 

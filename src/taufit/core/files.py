@@ -13,7 +13,6 @@ import os
 import re
 import shutil
 import stat
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -50,7 +49,7 @@ _SCRATCH = re.compile(r"\.taufit-[0-9a-f]{12}")
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/self|proc/thread-self|proc/(\d+))/fd/(\d+)")
 _backup_logs: list[BackupLog] = []
 # Errors of file systems without locks or flushing of directories.
-_UNSUPPORTED = (errno.EINVAL, errno.ENOTSUP, errno.ENOLCK, errno.ENOSYS, errno.EPERM)
+FILE_SYSTEM_LACKS = (errno.EINVAL, errno.ENOTSUP, errno.ENOLCK, errno.ENOSYS, errno.EPERM)
 
 
 @contextmanager
@@ -73,7 +72,7 @@ def replace_file(path: str | os.PathLike[str], *, update: bool = False) -> Itera
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise _not_writable_error(target, error.strerror or str(error)) from None
+        raise not_writable_error(target, error.strerror or str(error)) from None
 
 
 def write_text(path: str | os.PathLike[str], text: str, *, update: bool = False) -> None:
@@ -86,42 +85,6 @@ def write_text(path: str | os.PathLike[str], text: str, *, update: bool = False)
 def write_json(path: str | os.PathLike[str], data: Any) -> None:
     """Write data as JSON atomically."""
     write_text(path, json.dumps(data, indent=1, allow_nan=False) + "\n")
-
-
-@contextmanager
-def lock_file(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Hold the lock of an existing file: one process at a time reads and rewrites it.
-
-    The lock is on the file itself. If the file was replaced while waiting, the new file is locked,
-    so the block always starts with the newest version. Locks of a process that dies are
-    released by the system.
-    """
-    handle = _lock_current_file(Path(path))
-    try:
-        yield
-    finally:
-        os.close(handle)
-
-
-def _lock_current_file(path: Path) -> int:
-    """Descriptor that holds the lock of the current file at `path`."""
-    while True:
-        try:
-            handle = os.open(path, os.O_RDWR)
-        except PermissionError:
-            handle = os.open(path, os.O_RDONLY)
-        try:
-            if fcntl is not None:
-                fcntl.flock(handle, fcntl.LOCK_EX)
-        except OSError as error:
-            os.close(handle)
-            if error.errno not in _UNSUPPORTED:
-                raise
-            reason = "its file system has no locks, so two runs could overwrite each other"
-            raise _not_writable_error(path, reason) from None
-        if _is_same_file(path, handle):
-            return handle
-        os.close(handle)
 
 
 def back_up_file(path: str | os.PathLike[str]) -> None:
@@ -150,21 +113,23 @@ def _write_replacement(requested: Path) -> Iterator[Path]:
     status = None if descriptor is not None else _status(target)
     if descriptor is not None or (status is not None and not stat.S_ISREG(status.st_mode)):
         if status is not None and stat.S_ISDIR(status.st_mode):
-            raise _not_writable_error(requested, "it is a directory")
+            raise not_writable_error(requested, "it is a directory")
         if status is not None and stat.S_ISBLK(status.st_mode):
-            raise _not_writable_error(requested, "it is a disk")
+            raise not_writable_error(requested, "it is a disk")
         with _scratch(Path(tempfile.gettempdir())) as folder:
             temporary = folder / (requested.name or "output")
             yield temporary
-            _copy_to_stream(temporary, target if descriptor is None else descriptor)
+            from taufit.core.stream_output import copy_to_stream
+
+            copy_to_stream(temporary, target if descriptor is None else descriptor)
         return
     _require_ordinary_target(requested, target)
     if status is not None and not os.access(target, os.W_OK):
-        raise _not_writable_error(requested, os.strerror(errno.EACCES))
+        raise not_writable_error(requested, os.strerror(errno.EACCES))
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
-        raise _not_writable_error(requested, f"{target.parent} is not a directory") from None
+        raise not_writable_error(requested, f"{target.parent} is not a directory") from None
     with _scratch(target.parent) as folder:
         temporary = folder / target.name
         yield temporary
@@ -207,7 +172,8 @@ def _back_up(target: Path, folder: Path) -> None:
     os.replace(backup, target.with_name(backup.name))
 
 
-def _not_writable_error(path: Path, reason_text: str) -> TaufitError:
+def not_writable_error(path: Path, reason_text: str) -> TaufitError:
+    """Error about a file that cannot be written, with the reason."""
     return TaufitError(f"{path} cannot be written: {reason_text}.")
 
 
@@ -237,30 +203,11 @@ def _require_ordinary_target(requested: Path, target: Path) -> None:
     """Raise for targets among devices and kernel tables."""
     for folder in ("/proc", "/sys"):
         if target.is_relative_to(folder):
-            raise _not_writable_error(requested, f"{folder} belongs to the system")
+            raise not_writable_error(requested, f"{folder} belongs to the system")
     if str(target.parent) == "/dev":
-        raise _not_writable_error(
+        raise not_writable_error(
             requested, "there is no such device, and /dev is not a place for files"
         )
-
-
-def _copy_to_stream(source: Path, target: Path | int) -> None:
-    """Copy into a device, a pipe or an open descriptor."""
-    if isinstance(target, int):
-        for stream in (sys.stdout, sys.stderr):
-            with suppress(AttributeError, ValueError):
-                stream.flush()
-        handle = os.dup(target)
-    else:
-        handle = os.open(target, os.O_WRONLY | os.O_NOCTTY)
-    try:
-        with source.open("rb") as file, os.fdopen(handle, "wb", buffering=0, closefd=False) as sink:
-            while chunk := file.read(1 << 20):
-                view = memoryview(chunk)
-                while view:
-                    view = view[sink.write(view) :]
-    finally:
-        os.close(handle)
 
 
 @contextmanager
@@ -288,7 +235,7 @@ def _new_scratch(parent: Path) -> tuple[Path, int]:
             # Removed by another process in between.
             process_cleanup.unregister_path(folder)
             continue
-        if _lock(handle) is not False and _is_same_file(folder, handle):
+        if _lock(handle) is not False and is_same_file(folder, handle):
             return folder, handle
         os.close(handle)
         process_cleanup.unregister_path(folder)
@@ -304,13 +251,14 @@ def _lock(handle: int) -> bool | None:
     except BlockingIOError:
         return False
     except OSError as error:
-        if error.errno in _UNSUPPORTED:
+        if error.errno in FILE_SYSTEM_LACKS:
             return None
         raise
     return True
 
 
-def _is_same_file(folder: Path, handle: int) -> bool:
+def is_same_file(folder: Path, handle: int) -> bool:
+    """Whether an open descriptor belongs to a path."""
     try:
         return os.path.samestat(os.stat(folder), os.fstat(handle))
     except FileNotFoundError:
@@ -365,7 +313,7 @@ def _flush_directory(folder: Path) -> None:
     try:
         os.fsync(handle)
     except OSError as error:
-        if error.errno not in _UNSUPPORTED:
+        if error.errno not in FILE_SYSTEM_LACKS:
             raise
     finally:
         os.close(handle)

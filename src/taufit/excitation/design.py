@@ -17,7 +17,6 @@ from taufit.core.arrays import Array, Float, Int
 from taufit.core.compute.engines import Engine
 from taufit.core.dataclasses import dataclass
 from taufit.core.errors import InfeasibleError, TaufitError
-from taufit.core.number_text import count_text
 from taufit.core.threads import one_blas_thread
 from taufit.dynamics.base_parameters import base_parameters
 from taufit.excitation.basis import Basis, FourierBasis
@@ -97,6 +96,8 @@ class Design:
     reached: bool | None = None
 
     def __repr__(self) -> str:
+        from taufit.core.number_text import count_text
+
         feasibility = "feasible" if self.feasible else "not feasible"
         return (
             f"Design({feasibility}, {self.criterion}, condition {self.condition_number:.3g})\n"

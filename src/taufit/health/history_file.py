@@ -18,7 +18,8 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import TaufitError
 from taufit.core.fields import Field
-from taufit.core.files import is_stream, lock_file, write_text
+from taufit.core.file_lock import lock_file
+from taufit.core.files import is_stream, write_text
 from taufit.core.plain_data import read_json
 from taufit.health.cusum import MAX_SLACK
 from taufit.health.history import MIN_RUNS, History, HistoryRun

@@ -12,7 +12,6 @@ from taufit.core.arrays import Array, Float
 from taufit.core.dataclasses import dataclass
 from taufit.core.errors import TaufitError
 from taufit.core.names import renamed_keywords
-from taufit.core.number_text import count_text
 from taufit.core.threads import one_blas_thread
 from taufit.model.fitted_model import FittedModel
 from taufit.payload.estimate import PayloadEstimate
@@ -83,6 +82,8 @@ class PayloadRun:
     too_heavy: str = ""
 
     def __repr__(self) -> str:
+        from taufit.core.number_text import count_text
+
         state = "never ready" if self.ready_at is None else f"ready at {self.ready_at:.1f} s"
         return (
             f"PayloadRun({self.method}, {state})\n  {self.estimate!r}\n"

@@ -9,7 +9,6 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.core.dataclasses import dataclass
-from taufit.core.number_text import count_text
 from taufit.core.statistics import NORMAL_95
 from taufit.dynamics import BaseParameters
 from taufit.model.information_share import InformationShare
@@ -98,6 +97,8 @@ class Estimate:
     warnings: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
+        from taufit.core.number_text import count_text
+
         torque_rms = " ".join(f"{rms:.3g}" for rms in self.torque_rms)
         return (
             f"Estimate({self.base.rank} base parameters from {self.count} rows, "

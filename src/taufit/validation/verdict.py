@@ -9,7 +9,6 @@ import numpy as np
 
 from taufit.core.dataclasses import dataclass
 from taufit.core.errors import TaufitError
-from taufit.core.number_text import count_text
 from taufit.validation.grades import Grades
 from taufit.validation.score import Score, short_name
 
@@ -123,4 +122,6 @@ def verdict(
         )
         if value is not None
     ]
+    from taufit.core.number_text import count_text
+
     return Verdict(True, (f"{', '.join(limit_texts)} on {count_text(len(scores), 'recording')}",))

@@ -10,7 +10,6 @@ import numpy as np
 from taufit.core.dataclasses import dataclass
 from taufit.core.names import RenamedAttribute
 from taufit.core.notebook_display import NotebookDisplay, draw
-from taufit.core.number_text import count_text
 from taufit.estimators import is_consistent
 from taufit.model.fitted_model import FittedModel
 from taufit.model.information_share import measured_speed_range
@@ -73,6 +72,8 @@ class IdentificationResult(NotebookDisplay):
     before = RenamedAttribute("nominal_comparison")
 
     def __repr__(self) -> str:
+        from taufit.core.number_text import count_text
+
         holdout = count_text(len(self.holdout_scores), "unseen recording")
         data_text = holdout if self.holdout_scores else "its training data"
         name, nrmse = self.model.robot.name, self.grades.unexplained
