@@ -47,7 +47,7 @@ _BORROWED_FRACTION = 0.5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Joint:
+class _JointFriction:
     """Data of one joint.
 
     Attributes:
@@ -102,7 +102,7 @@ def pool_friction(
     for pairs, top_speed in zip(pairs_by_joint, top_speeds, strict=True):
         limit = max(top_speed or 0.0, 2.0 * float(pairs.velocity.max()))
         joints.append(
-            _Joint(
+            _JointFriction(
                 _scale_to_noise(pairs),
                 _units(model, fastest, float(np.median(pairs.torque))),
                 passivity_constraints(model, limit) if passive else None,
@@ -173,7 +173,7 @@ def _scale_to_noise(pairs: FrictionPairs) -> FrictionPairs:
 
 
 def _search_from_grid(
-    joints: Sequence[_Joint], model: Friction, constraints: PassivityConstraints | None
+    joints: Sequence[_JointFriction], model: Friction, constraints: PassivityConstraints | None
 ) -> _Robot:
     """Maximise the evidence from the best points of a grid of shapes."""
     axes = [np.geomspace(s.start[0], s.start[-1], _GRID_POINTS) for s in model.shapes]
@@ -194,7 +194,7 @@ def _search_from_grid(
 
 
 def _maximise_evidence(
-    joints: Sequence[_Joint],
+    joints: Sequence[_JointFriction],
     model: Friction,
     constraints: PassivityConstraints | None,
     active: Bool[Array, " k"],
@@ -217,7 +217,7 @@ def _maximise_evidence(
 
 
 def _robot(
-    joints: Sequence[_Joint],
+    joints: Sequence[_JointFriction],
     model: Friction,
     constraints: PassivityConstraints | None,
     active: Bool[Array, " k"],
@@ -252,7 +252,7 @@ def _robot(
     return _Robot(cost, active, mean, scatter, np.linalg.inv(precision), shape)
 
 
-def _fit_joint(joint: _Joint, model: Friction, robot: _Robot) -> FrictionFit:
+def _fit_joint(joint: _JointFriction, model: Friction, robot: _Robot) -> FrictionFit:
     """Coefficients and shapes of one joint, with the common ones as prior."""
     from scipy.optimize import least_squares
 
