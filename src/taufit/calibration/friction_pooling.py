@@ -47,7 +47,7 @@ _BORROWED_FRACTION = 0.5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _JointFriction:
+class _PooledJoint:
     """Data of one joint.
 
     Attributes:
@@ -62,7 +62,7 @@ class _JointFriction:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Robot:
+class _PooledRobot:
     """Coefficients common to the joints, at given shapes and scatters.
 
     Attributes:
@@ -102,7 +102,7 @@ def pool_friction(
     for pairs, top_speed in zip(pairs_by_joint, top_speeds, strict=True):
         limit = max(top_speed or 0.0, 2.0 * float(pairs.velocity.max()))
         joints.append(
-            _JointFriction(
+            _PooledJoint(
                 _scale_to_noise(pairs),
                 _units(model, fastest, float(np.median(pairs.torque))),
                 passivity_constraints(model, limit) if passive else None,
@@ -132,7 +132,7 @@ def _optional_terms(model: Friction) -> list[int]:
     return sorted(range(len(model.parameters)), key=lambda i: -model.parameters[i].power)
 
 
-def _score(robot: _Robot, strokes: int) -> float:
+def _score(robot: _PooledRobot, strokes: int) -> float:
     """-2 ln(evidence) with the penalty of the BIC for means and shapes."""
     return robot.cost + (int(robot.active.sum()) + len(robot.shape)) * float(np.log(strokes))
 
@@ -173,8 +173,8 @@ def _scale_to_noise(pairs: FrictionPairs) -> FrictionPairs:
 
 
 def _search_from_grid(
-    joints: Sequence[_JointFriction], model: Friction, constraints: PassivityConstraints | None
-) -> _Robot:
+    joints: Sequence[_PooledJoint], model: Friction, constraints: PassivityConstraints | None
+) -> _PooledRobot:
     """Maximise the evidence from the best points of a grid of shapes."""
     axes = [np.geomspace(s.start[0], s.start[-1], _GRID_POINTS) for s in model.shapes]
     active = np.ones(len(model.parameters), bool)
@@ -183,7 +183,7 @@ def _search_from_grid(
         _robot(joints, model, constraints, active, np.array(shape), usual)
         for shape in product(*axes)
     ]
-    starts: list[_Robot] = []
+    starts: list[_PooledRobot] = []
     for point in sorted(grid, key=attrgetter("cost")):
         if all(np.abs(np.log(point.shape / other.shape)).max() > 0.6 for other in starts):
             starts.append(point)
@@ -194,19 +194,19 @@ def _search_from_grid(
 
 
 def _maximise_evidence(
-    joints: Sequence[_JointFriction],
+    joints: Sequence[_PooledJoint],
     model: Friction,
     constraints: PassivityConstraints | None,
     active: Bool[Array, " k"],
-    start: _Robot,
-) -> _Robot:
+    start: _PooledRobot,
+) -> _PooledRobot:
     """Search shapes and scatters of the active terms from one start."""
     from scipy.optimize import minimize
 
     count = len(model.shapes)
     low, high = (np.log([getattr(s, end) for s in model.shapes]) for end in ("lower", "upper"))
 
-    def robot(logs: Array) -> _Robot:
+    def robot(logs: Array) -> _PooledRobot:
         shape = np.exp(np.clip(logs[:count], low, high))
         return _robot(joints, model, constraints, active, shape, np.exp(logs[count:]))
 
@@ -217,13 +217,13 @@ def _maximise_evidence(
 
 
 def _robot(
-    joints: Sequence[_JointFriction],
+    joints: Sequence[_PooledJoint],
     model: Friction,
     constraints: PassivityConstraints | None,
     active: Bool[Array, " k"],
     shape: Float[Array, " s"],
     scatter: Float[Array, " m"],
-) -> _Robot:
+) -> _PooledRobot:
     """Evidence and best mean.
 
     With G = A'A and b = A'y of a joint, T = diag(scatter^2) and M = 1 + T G,
@@ -249,10 +249,10 @@ def _robot(
     triangle = np.linalg.cholesky(precision).T
     mean = solve_passive(triangle, np.linalg.solve(triangle.T, right), constraints, active)
     cost += float(mean @ precision @ mean - 2.0 * mean @ right)
-    return _Robot(cost, active, mean, scatter, np.linalg.inv(precision), shape)
+    return _PooledRobot(cost, active, mean, scatter, np.linalg.inv(precision), shape)
 
 
-def _fit_joint(joint: _JointFriction, model: Friction, robot: _Robot) -> FrictionFit:
+def _fit_joint(joint: _PooledJoint, model: Friction, robot: _PooledRobot) -> FrictionFit:
     """Coefficients and shapes of one joint, with the common ones as prior."""
     from scipy.optimize import least_squares
 

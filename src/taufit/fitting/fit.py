@@ -428,47 +428,38 @@ def unidentifiable_findings(
     links = np.array([name.startswith("link") for name in names])
     unidentifiable = names[links & ~identifiable]
     has_masses = bool(np.any(model.robot.parameters))
-    # Motions are planned for serial arms.
-    plan = "." if model.robot.is_tree else ", or plan one with `taufit design`."
+    plan = "" if model.robot.is_tree else " `taufit design` plans a motion that shows them."
     if len(unidentifiable) > _MAX_UNIDENTIFIABLE * np.count_nonzero(links) and not has_masses:
         raise PoorExcitationError(
             f"{np.count_nonzero(links & identifiable)} of {np.count_nonzero(links)} base "
             "parameters of the links are identifiable from this motion; not identifiable: "
             f"{_join_names(unidentifiable)}.\n"
-            f"Add a recording in which all joints accelerate and reverse at different times{plan}"
+            f"Add a recording in which all joints accelerate and reverse at different times.{plan}"
         )
     if len(unidentifiable) == 0:
         return []
-    remedy = (
-        "Record motion in which all joints accelerate"
-        if model.robot.is_tree
-        else "`taufit design` plans a motion that shows them"
-    )
     return [
         f"{len(unidentifiable)} of {np.count_nonzero(links)} base parameters of the links are not "
         f"identifiable from this motion ({_join_names(unidentifiable)}): their effect is below the "
-        f"noise, and nominal values are used. {remedy}."
+        f"noise, and nominal values are used.{plan}"
     ]
 
 
 def _residual_findings(
     model: TorqueModel, source: SampleSource, estimate: Estimate, ignore_contradictions: bool
 ) -> list[str]:
-    """Warnings on implausible residuals; raises if the model does not explain the torque."""
+    """Warnings on implausible residuals; raises if the torque, beyond noise, is unexplained."""
     std = np.where(source.summary.kept_rows > 0, source.summary.torque_std, 1.0)
     nrmse = estimate.torque_rms / np.maximum(std, 1e-12)
-    # No model explains joints whose torque is mostly noise.
     measured = ~(source.excerpt.white_noise_share > MAX_NOISE)
     out = []
     if np.any(measured) and np.median(nrmse[measured]) > _MAX_NRMSE:
         joints = np.flatnonzero(measured & (source.summary.kept_rows > 0))
-        nrmse_text = ", ".join(f"{100 * nrmse[j]:.0f} %" for j in joints)
-        numbers = ", ".join(str(j + 1) for j in joints)
+        nrmse_text = ", ".join(f"{100 * nrmse[j]:.0f} % (joint {j + 1})" for j in joints)
         message = (
-            f"this robot does not explain these torques: {nrmse_text} of the torque of "
-            f"joint{'s' * (len(joints) > 1)} {numbers} is unexplained. Is it the right robot, are "
-            "columns, signs, units and drive gains right (--map), and is the robot mounted as "
-            "declared (--mounting)?"
+            f"this robot does not explain these torques: {nrmse_text} is unexplained. Is it the "
+            "right robot, are columns, signs, units and drive gains right (--map), and is it "
+            "mounted as declared (--mounting)?"
         )
         if model.friction is None:
             message = f"{nrmse_text} of the torque is unexplained: the model is without friction."
