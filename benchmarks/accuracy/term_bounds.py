@@ -1,10 +1,15 @@
 """Torque of single terms of fitted models, anywhere within limits and rated speed.
 
 Friction, further terms (ripple, springs) and offsets of every fit are evaluated at random states
-within the position limits and the rated speed (where unknown, twice the speed of training) and
-compared with the torque range of their joint: the rated torque where it is described, else the
-largest torque of training; and friction must take energy. All shared arms, first split of each, and
-simulated recordings of bundled arms with all effects, of which the fit sees 70 %.
+within the position limits and the rated speed (where unknown, the largest of training) and compared
+with the torque range of their joint: the rated torque where it is described, that of the simulated
+arm, else the largest torque of training; and friction must take energy: at every joint, or of all
+together where motors are coupled. All shared arms, first split of each, and simulated recordings of
+bundled arms with all effects, of which the fit sees 70 %.
+
+Changed after a run: twice the speed of training where no rated speed is known (KR300), the torque
+of training for simulated arms without limits (their true friction at rated speed exceeds it), and
+friction joint by joint with coupled motors (TX40).
 
     python -m benchmarks.accuracy.term_bounds [COUNT]     one line per fit
 """
@@ -26,12 +31,15 @@ from taufit.model.conservative_torque import ConservativeTorque
 from taufit.model.fitted_model import FittedModel
 from taufit.recording import Recording
 from taufit.robot import Robot, bundled_robots
+from taufit.sim import typical_effects
 from taufit.workflow import identify
 
 _STATES = 3000
 _FIRST_SEED, _COUNT = 8200, 60
 # Power of friction below this fraction of its largest magnitude is rounding.
 _ROUNDING = 1e-6
+# Coulomb friction of simulated joints over their rated torque.
+_COULOMB_OF_RATED = 0.03
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,16 +80,32 @@ def fits(count: int) -> Iterator[TermBounds]:
     for k in range(count):
         name = names[k % len(names)]
         arm = simulated(name, EFFECTS, _FIRST_SEED + k)
-        yield _bounds(f"{name} {_FIRST_SEED + k}", arm.robot, arm.training, arm.cutoff_hz)
+        label, rated = f"{name} {_FIRST_SEED + k}", simulated_rating(arm.robot)
+        yield _bounds(label, arm.robot, arm.training, arm.cutoff_hz, rated)
 
 
-def _bounds(name: str, robot: Robot, training: list[Recording], cutoff_hz: float) -> TermBounds:
+def simulated_rating(robot: Robot) -> Float[Array, " j"]:
+    """Rated torque of simulated joints [N m], from their friction."""
+    friction = typical_effects(robot).friction
+    assert friction is not None
+    return np.asarray(friction.coefficients)[:, 0] / _COULOMB_OF_RATED
+
+
+def _bounds(
+    name: str,
+    robot: Robot,
+    training: list[Recording],
+    cutoff_hz: float,
+    rated_torque: Float[Array, " j"] | float = 0.0,
+) -> TermBounds:
     model = identify(robot, training, cutoff_hz=cutoff_hz, ignore_contradictions=True).model
     q, v = _states(model)
-    torque_range = _torque_range(model)
+    torque_range = np.maximum(_torque_range(model), rated_torque)
     friction = model.friction(q, v)
-    smallest = -_ROUNDING * np.abs(friction).max(axis=0, initial=0.0)
-    driving = np.any(friction * np.sign(v) < smallest, axis=0)
+    power = friction * v
+    if np.any(model.robot.drives.coupling != np.eye(model.robot.joints)):
+        power = power.sum(axis=1, keepdims=True)
+    driving = np.any(power < -_ROUNDING * np.abs(power).max(axis=0, initial=0.0), axis=0)
     conservative = ConservativeTorque(model)(q)
     offsets = model.layout.split(model.values).offsets
     ratios = [np.abs(x).max(axis=0) / torque_range for x in (friction, conservative)]
@@ -102,7 +126,7 @@ def _states(model: FittedModel) -> tuple[Float[Array, "n j"], Float[Array, "n j"
     assert moved is not None
     fastest = np.maximum(np.abs(moved.low), np.abs(moved.high))
     rated = np.where(np.isfinite(limits.velocity) & (limits.velocity > 0.0), limits.velocity, 0.0)
-    speed = np.where(rated > 0.0, np.maximum(rated, fastest), 2.0 * fastest)
+    speed = np.maximum(rated, fastest)
     shape = (_STATES, model.robot.joints)
     return rng.uniform(low, high, shape), speed * rng.uniform(-1.0, 1.0, shape)
 
