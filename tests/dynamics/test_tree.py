@@ -74,7 +74,7 @@ def test_regressor_and_torque_equal_pinocchio(seed):
     assert np.abs(inverse_dynamics(turned, *states) - torque).max() > 1e-3 * np.abs(torque).max()
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2, 3])
+@pytest.mark.parametrize("seed", TREES)
 def test_adjoint_equals_differences(seed):
     robot = random_tree(seed)
     states = random_states(seed, 3, robot.joints)

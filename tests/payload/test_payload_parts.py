@@ -6,7 +6,7 @@ from hypothesis import example, given, settings, strategies as st
 
 from taufit.core.errors import TaufitError
 from taufit.payload import PayloadSettings
-from taufit.payload.filter.body import most_probable_body
+from taufit.payload.filter.body import mass_at_place, most_probable_body
 from taufit.payload.filter.body_search import _parameters
 from taufit.payload.filter.causal_lowpass import CausalLowpass
 from taufit.payload.filter.sliding_direction import SlidingDirection
@@ -117,8 +117,36 @@ def test_an_impossible_estimate_is_read_out_as_a_possible_body():
     assert abs(body.mass - 3.5) < 0.1
 
 
+def test_a_stated_place_tells_mass_from_lever():
+    """Only m y is visible: 2 kg at y = .15 m are as likely as 3 kg at .1 m unless the place is."""
+    row = np.zeros(10)
+    row[2] = 1e3
+    information = np.outer(row, row)
+    target = information @ from_centre_of_mass(2.0, np.array([0.3, 0.15, 0.0]), np.zeros((3, 3)))
+    stated = PayloadSettings(place=(0.3, 0.15, 0.0), com_std=0.003)
+
+    body = most_probable_body(information, target, stated)
+    mass, std = mass_at_place(information, target, stated)
+
+    assert abs(body.mass - 2.0) < 0.01 and abs(mass - 2.0) < 0.01
+    np.testing.assert_allclose(body.centre, stated.place, atol=1e-3)
+    # The place is known to 2 %, and with it the mass.
+    assert 0.035 < np.sqrt(body.covariance[0, 0]) < 0.045 and 0.035 < std < 0.045
+    elsewhere = most_probable_body(
+        information, target, PayloadSettings(place=(0.3, 0.1, 0.0), com_std=0.003)
+    )
+    assert abs(elsewhere.mass - 3.0) < 0.05
+    np.testing.assert_allclose(body.parameters[2], 0.3, atol=1e-5)
+
+
 @pytest.mark.parametrize(
-    "given_", [{"box": (1.0, -1.0, 1.0)}, {"density": 0.0}, {"mass_accuracy": 0.0}]
+    "given_",
+    [
+        {"place": (0.0, np.nan, 0.0)},
+        {"box": (1.0, -1.0, 1.0)},
+        {"density": 0.0},
+        {"mass_accuracy": 0.0},
+    ],
 )
 def test_settings_that_make_no_sense_are_refused(given_):
     with pytest.raises(TaufitError):

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.dynamics.random_trees import random_tree
 
 import taufit
 from taufit.core.errors import RobotError
@@ -79,3 +80,28 @@ def test_a_tip_has_to_be_named(model):
         taufit.identify_payload(model, loaded)
     with pytest.raises(RobotError, match="the method khalil is for serial arms"):
         taufit.identify_payload(model.with_tip("left"), loaded, method="khalil")
+
+
+def test_a_link_that_carries_is_weighed_by_all_of_its_joints(model):
+    """The tip behind the link carries nothing then; the other arm may."""
+    upper = two_arms().with_tip("left_1")
+    assert [tip.name for tip in upper.tips] == ["right", "left_1"]
+    assert upper.shared_joints.tolist() == [True] + [False] * 6
+    robot = replace(two_arms(), tips=(*two_arms().tips[:1], Tip("left_1", 2, np.eye(4))))
+    loaded = recording(robot, 6, {"left_1": 2.0}.items())
+    result = taufit.identify_payload(
+        model.with_tip("left_1"),
+        loaded,
+        settings=taufit.PayloadSettings(place=(0.1, 0.1, 0.1), com_std=0.002),
+    )
+    assert not result.refusal and abs(result.estimate.mass - 2.0) < 0.05
+    moment = result.details["first_moment"]
+    assert all(a < 0.2 < b for a, b in zip(moment["low"], moment["high"], strict=True))
+
+
+def test_a_single_arm_of_a_tree_shares_no_joint_with_its_own_link():
+    robot = random_tree(3, 9)
+    robot = robot.with_tip(robot.tips[0].name)
+    single = replace(robot, tips=robot.tips[:1])
+    behind = single.path(single.tips[0].link)[-2]
+    assert not single.with_tip(single.link_names[behind]).shared_joints.any()

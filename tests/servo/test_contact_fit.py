@@ -46,7 +46,9 @@ def case():
 def test_kp_about_the_vertical_is_found_in_contact(case):
     arm, axes, motions, contact, fit = case
     assert sum(rows.sum() for rows in contact) > 300
-    better = with_contact_gains(axes, motions, contact, np.arange(len(motions)), fit, arm.floor)
+    lower = replace(arm.floor, height=arm.floor.height - 0.003)
+    better, floor = with_contact_gains(axes, motions, contact, np.arange(len(motions)), fit, lower)
+    assert abs(floor.height - arm.floor.height) < 6e-4
     before, after = (abs(np.log(f.servo.kp[0] / arm.servo.kp[0])) for f in (fit, better))
     assert before > 0.2 and after < 0.04
     np.testing.assert_allclose(better.servo.kp[1:3], arm.servo.kp[1:3], rtol=0.02)
@@ -57,7 +59,8 @@ def test_kp_about_the_vertical_is_found_in_contact(case):
 def test_runs_without_contact_change_nothing(case):
     arm, axes, motions, contact, fit = case
     none = [np.zeros_like(rows) for rows in contact]
-    assert with_contact_gains(axes, motions, none, np.arange(len(motions)), fit, arm.floor) is fit
+    same, floor = with_contact_gains(axes, motions, none, np.arange(len(motions)), fit, arm.floor)
+    assert same is fit and floor is arm.floor
 
 
 def test_runs_that_contradict_each_other_change_nothing(case):
@@ -70,4 +73,13 @@ def test_runs_that_contradict_each_other_change_nothing(case):
     ]
     right = pack(arm.servo.replace(offset=fit.servo.offset))
     fit = replace(fit, x=right, servo=unpack(right, axes.joints))
-    assert with_contact_gains(axes, noisy, contact, np.arange(len(motions)), fit, arm.floor) is fit
+    same, floor = with_contact_gains(axes, noisy, contact, np.arange(len(motions)), fit, arm.floor)
+    assert same is fit and floor is arm.floor
+
+
+def test_a_given_floor_stays_where_it_is(case):
+    arm, axes, motions, contact, fit = case
+    better, floor = with_contact_gains(
+        axes, motions, contact, np.arange(len(motions)), fit, arm.floor, is_fixed=True
+    )
+    assert floor == arm.floor and better is not fit

@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from taufit.payload import PayloadRun, PayloadSettings
 
 
+# Width of the interval of a first moment that the motion does not show [kg m].
+_UNSEEN_MOMENT = 1.0
+
+
 @dataclass(frozen=True, slots=True)
 class SettingOptions:
     """Method, prior knowledge of payload and drives, and required accuracy."""
@@ -69,6 +73,13 @@ class SettingOptions:
         str | None,
         typer.Option(help="Tip, or link of a tree, that carries the payload.", metavar="TIP"),
     ] = None
+    place: Annotated[
+        str | None,
+        typer.Option(
+            help="Centre of mass in the link's frame, and its standard deviation [m].",
+            metavar="X,Y,Z,STD",
+        ),
+    ] = None
     template: Annotated[
         list[Path] | None,
         typer.Option(
@@ -91,6 +102,11 @@ class SettingOptions:
             density=self.density,
             box=None if self.box is None else _box(self.box),
         )
+        if self.place is not None:
+            x, y, z, std = parse_numbers(self.place, "--place", 4)
+            if not std > 0.0:
+                usage_error("--place", f"the standard deviation must be positive, got {std:g} m.")
+            payload_settings = replace(payload_settings, place=(x, y, z), com_std=std)
         return (
             payload_settings
             if self.gain_std is None
@@ -344,7 +360,7 @@ def _show(result: PayloadRun, fitted: FittedModel, files: OutputOptions) -> None
     console, robot = plain_console(), fitted.robot.name
     console.print(accuracy_statement(fitted))
     estimate = result.estimate
-    for line in _heading(result, robot):
+    for line in _heading(result, robot) + _moment_lines(result, fitted):
         console.print(line)
     if not estimate.empty and not result.refusal:
         console.print(_table(result))
@@ -369,6 +385,22 @@ def _show(result: PayloadRun, fitted: FittedModel, files: OutputOptions) -> None
         console.print(f"Written: {', '.join(str(path) for path in written if path)}")
     if not result.refusal:
         _show_commands(result, robot)
+
+
+def _moment_lines(result: PayloadRun, fitted: FittedModel) -> list[Text]:
+    """First moment of mass on a tree with intervals, "not seen" where no motion shows it."""
+    from rich.text import Text
+
+    moment = result.details.get("first_moment")
+    if moment is None or not fitted.robot.is_tree:
+        return []
+    text = ", ".join(
+        f"{axis} {x:.2g} [{a:.2g}, {b:.2g}]" if b - a < _UNSEEN_MOMENT else f"{axis} not seen"
+        for axis, x, a, b in zip(
+            "xyz", *(moment[key] for key in ("value", "low", "high")), strict=True
+        )
+    )
+    return [Text(f"Mass x centre in the link's frame: {text} kg m")]
 
 
 def _show_commands(result: PayloadRun, robot: str) -> None:

@@ -14,7 +14,7 @@ from taufit.core.errors import TaufitError
 from taufit.core.names import renamed_keywords
 from taufit.core.threads import one_blas_thread
 from taufit.model.fitted_model import FittedModel
-from taufit.payload.estimate import PayloadEstimate
+from taufit.payload.estimate import PayloadEstimate, interval
 from taufit.payload.filter import PayloadEvent, PayloadFilter
 from taufit.payload.filter.posterior_summary import NOT_READY
 from taufit.payload.periodic_reader import PayloadReader
@@ -194,8 +194,19 @@ def run_filter(
         budget,
         accuracy_advice(budget, estimate),
         tuple(dict.fromkeys(warnings)),
-        {"gain_errors": payload_filter.gain_errors.tolist(), "samples": payload_filter.samples},
+        {
+            "gain_errors": payload_filter.gain_errors.tolist(),
+            "samples": payload_filter.samples,
+            "first_moment": _first_moment(payload_filter),
+        },
     )
+
+
+def _first_moment(payload_filter: PayloadFilter) -> dict[str, list[float]]:
+    """Mass times centre in the last link's frame, with intervals [kg m]: no prior on the place."""
+    values, covariance = payload_filter.posterior().linear()
+    low, high = interval(values[1:4], np.sqrt(np.diag(covariance)[1:4]))
+    return {"value": values[1:4].tolist(), "low": low.tolist(), "high": high.tolist()}
 
 
 def minimum_gain_std(

@@ -26,7 +26,9 @@ class PayloadSettings:
         light_mass: Mass below which accuracies are absolute: relative to this mass [kg].
         box: Outer size of the payload along the last link's axes [m]; None if unknown.
         density: Density of the payload [kg/m^3]; None if unknown.
-        com_std: Prior standard deviation of the centre of mass about the frame's origin [m].
+        com_std: Prior standard deviation of the centre of mass about `place`, or else about the
+            frame's origin [m].
+        place: Stated centre of mass in the last link's frame [m]; None if unknown.
         gain_std: Lower bound of the relative standard deviation of the drive gains. Larger values
             widen all intervals.
         gain_common: Relative standard deviation of an error common to all drive gains (motors
@@ -54,6 +56,7 @@ class PayloadSettings:
     box: tuple[float, float, float] | None = None
     density: float | None = None
     com_std: float = 0.2
+    place: tuple[float, float, float] | None = None
     gain_std: float = 0.015
     gain_common: float = 0.015
     lever_std: float = 0.0007
@@ -99,6 +102,8 @@ class PayloadSettings:
                 )
         if self.box is not None and not (len(self.box) == 3 and min(self.box) > 0.0):
             raise TaufitError("a bounding box is three positive lengths in metres.")
+        if self.place is not None and not (len(self.place) == 3 and np.isfinite(self.place).all()):
+            raise TaufitError("the place of a payload is three coordinates in metres.")
         if self.density is not None and not 1.0 < self.density < 3e4:
             raise TaufitError(
                 f"a density of {self.density:g} kg/m^3 is that of no payload; steel has 7850."

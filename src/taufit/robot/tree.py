@@ -128,13 +128,17 @@ class TreeRobot(Robot):
         return next((tip.link for tip in self.tips if tip.name == self.tip_name), None)
 
     def with_tip(self, name: str) -> TreeRobot:
-        """Copy that uses one of its tips, or the frame of a link, for a payload or a force."""
+        """Copy that uses one of its tips, or the frame of a link, for a payload or a force.
+
+        A link takes the place of the tips that all of its joints move: these carry nothing.
+        """
         for tip in self.tips:
             if tip.name == name:
                 return replace(self, tip_name=name, tip=tip.pose)
         if name in self.link_names:
-            tip = Tip(name, self.link_names.index(name), np.eye(4))
-            return replace(self, tips=(*self.tips, tip), tip_name=name, tip=tip.pose)
+            tip, support = Tip(name, self.link_names.index(name), np.eye(4)), self.support
+            moved_apart = [t for t in self.tips if np.any(support[tip.link] & ~support[t.link])]
+            return replace(self, tips=(*moved_apart, tip), tip_name=name, tip=tip.pose)
         names = ", ".join(tip.name for tip in self.tips)
         links = ", ".join(self.link_names)
         raise RobotError(f"{self.name} has no tip {name!r}. Available: {names}; links: {links}.")

@@ -42,7 +42,6 @@ GRAVITY_SEEN = 0.02  # std of the gravity torque in motion that shows kp [N m]; 
 # Chosen with the covariance of the intervals on simulated arms 5000-5019
 # (benchmarks/accuracy/servo_intervals.py).
 _BIAS_ROUNDS = 2
-_FLOOR_ROUNDS = 2  # gains in contact and the height of the floor, in turn
 _MIN_USED = 100  # rows that a run needs for the comparison
 STAGES = ("linear", "roll-outs", "roll-outs with acceleration limit")
 
@@ -131,10 +130,8 @@ def estimate_servo(
     if chosen != STAGES[0] and is_masked and plane is not None:
         windows, run, parts = _windows(runs)
         touching = [~used[number][part] for number, part in zip(run, parts, strict=True)]
-        for _ in range(_FLOOR_ROUNDS):
-            fit = with_contact_gains(axes, windows, touching, run, fit, plane)
-            if floor == "auto":
-                plane = refine_floor(axes, fit.servo, runs, plane)
+        is_fixed = floor != "auto"
+        fit, plane = with_contact_gains(axes, windows, touching, run, fit, plane, is_fixed=is_fixed)
     return ServoEstimate(
         *(fit.servo, linear, chosen, plane),
         {name: float(np.sqrt(np.mean(e**2, axis=0)).mean()) for name, e in left_out.items()},
@@ -255,7 +252,7 @@ def _bias(
     masks = [
         used_rows(m, used[number][part]) for m, number, part in zip(windows, run, rows, strict=True)
     ]
-    normal, gradient, _ = normal_equations(axes, fit.x, windows, masks, fit_floor)
+    normal, gradient = normal_equations(axes, fit.x, windows, masks, fit_floor)
     slope = gradient.sum(axis=0) + fit.prior_precision @ bias
     return bias - np.linalg.solve(normal.sum(axis=0) + fit.prior_precision, slope), gradient
 

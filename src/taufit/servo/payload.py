@@ -10,19 +10,12 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 from taufit.core.dataclasses import dataclass
 from taufit.core.statistics import student_t_upper_quantile
+from taufit.robot.inertia import from_centre_of_mass
 from taufit.servo.joint_axes import JointAxes
 from taufit.servo.model import ServoModel
 from taufit.servo.motion import CommandedMotion
-from taufit.servo.rollout import replay, replay_slopes
-from taufit.servo.rollout_fit import (
-    ERROR_STD,
-    HUBER,
-    kernel_chain,
-    pack,
-    row_weight,
-    unpack,
-    used_rows,
-)
+from taufit.servo.rollout import replay
+from taufit.servo.rollout_fit import normal_equations, pack, unpack, used_rows
 from taufit.servo.score import contact_rows
 
 _MASS_STEP = 0.02  # difference for the slope in the mass [kg]
@@ -83,10 +76,7 @@ def _run_variance(model: ServoModel) -> Float[Array, " p"]:
 def _with_mass(axes: JointAxes, mass: float) -> JointAxes:
     """Arm with a point mass at the contact point."""
     parameters = axes.parameters.copy()
-    p = axes.point
-    inertia = mass * (p @ p * np.eye(3) - np.outer(p, p))
-    upper = [inertia[0, 0], inertia[0, 1], inertia[1, 1], inertia[0, 2], inertia[1, 2]]
-    parameters[-1] += np.array([mass, *(mass * p), *upper, inertia[2, 2]])
+    parameters[-1] += from_centre_of_mass(mass, axes.point, np.zeros((3, 3)))
     return replace(axes, parameters=parameters)
 
 
@@ -95,20 +85,12 @@ def _normal_equations(
 ) -> tuple[Float[Array, "p p"], Float[Array, "b p"]]:
     """J'WJ of all blocks and J'Wr of each."""
     servo = unpack(x[:-1], model.robot.joints)
-    axes = _with_mass(model.axes, x[-1])
     heavier = _with_mass(model.axes, x[-1] + _MASS_STEP)
-    chain = kernel_chain(servo, len(x) - 1)
-    normal, gradients = np.zeros((len(x), len(x))), []
-    for block in blocks:
-        mask = used_rows(block, ~contact_rows(axes, block, model.floor))
-        position, slopes = replay_slopes(axes, servo, block)
-        by_mass = (replay(heavier, servo, block) - position) / _MASS_STEP
-        residual = ((position - block.position)[mask] / ERROR_STD).ravel()
-        columns = np.column_stack(
-            [slopes[mask].reshape(len(residual), len(chain)) @ chain, by_mass[mask].ravel()]
-        )
-        columns = columns / ERROR_STD
-        weight = row_weight(block) * np.minimum(1.0, HUBER / np.maximum(np.abs(residual), 1e-12))
-        normal += (columns * weight[:, None]).T @ columns
-        gradients.append(columns.T @ (weight * residual))
-    return normal, np.array(gradients)
+
+    def slope_of(block: CommandedMotion, position: Array) -> Array:
+        return (replay(heavier, servo, block) - position) / _MASS_STEP
+
+    masks = [used_rows(block, ~contact_rows(model.axes, block, model.floor)) for block in blocks]
+    axes = _with_mass(model.axes, x[-1])
+    normal, gradients = normal_equations(axes, x[:-1], blocks, masks, None, slope_of)
+    return normal.sum(axis=0), gradients

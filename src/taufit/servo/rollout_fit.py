@@ -222,19 +222,56 @@ def fit_rollouts(
         iterations: Largest number of steps.
         callback: Called with the number of the step and the cost.
     """
-    joints = axes.joints
-    x = pack(start)
     masks = [used_rows(m, mask) for m, mask in zip(motions, valid, strict=True)]
-    damping, cost, step = 1e-3, np.inf, 0
-    normal, gradient, cost = normal_equations(axes, x, motions, masks, floor)
-    cost += _prior_cost(x, prior)
-    for step in range(1, iterations + 1):
+    normal, gradient = np.zeros(()), np.zeros(())
+
+    def equations(x: Float[Array, " p"]) -> tuple[Array, Array]:
+        nonlocal normal, gradient
+        normal, gradient = normal_equations(axes, x, motions, masks, floor)
         hessian = normal.sum(axis=0) + prior.precision
-        slope = gradient.sum(axis=0) + prior.precision @ (x - prior.mean)
+        return hessian, gradient.sum(axis=0) + prior.precision @ (x - prior.mean)
+
+    def cost_of(x: Float[Array, " p"]) -> float:
+        change = x - prior.mean
+        cost = replay_cost(axes, unpack(x, axes.joints), motions, masks, floor)
+        return cost + float(0.5 * change @ prior.precision @ change)
+
+    x, cost, step = descend(pack(start), equations, cost_of, 1.0, iterations, callback)
+    hessian, slope = equations(x)
+    return RolloutFit(
+        *(x, unpack(x, axes.joints), hessian, prior.precision, normal, gradient, slope, cost, step),
+        np.zeros_like(gradient),
+    )
+
+
+def descend(
+    x: Float[Array, " p"],
+    equations: Callable[[Float[Array, " p"]], tuple[Array, Array]],
+    cost_of: Callable[[Float[Array, " p"]], float],
+    largest_step: float | Float[Array, " p"],
+    iterations: int,
+    callback: Callable[[int, float], None] | None = None,
+) -> tuple[Float[Array, " p"], float, int]:
+    """Minimise a cost by Gauss-Newton with Levenberg-Marquardt damping.
+
+    Args:
+        x: Start.
+        equations: Hessian and gradient of the cost.
+        cost_of: Cost.
+        largest_step: Largest change of an unknown by one step.
+        iterations: Largest number of steps.
+        callback: Called with the number of the step and the cost.
+
+    Returns:
+        The minimum, its cost, and the number of steps.
+    """
+    damping, cost, step = 1e-3, cost_of(x), 0
+    for step in range(1, iterations + 1):
+        hessian, slope = equations(x)
         while damping < 1e6:
             scaled = hessian + damping * np.diag(np.diag(hessian))
-            trial = x - np.clip(np.linalg.solve(scaled, slope), -1.0, 1.0)
-            trial_cost = _cost(axes, trial, motions, masks, floor) + _prior_cost(trial, prior)
+            trial = x - np.clip(np.linalg.solve(scaled, slope), -largest_step, largest_step)
+            trial_cost = cost_of(trial)
             if trial_cost < cost:
                 break
             damping *= 10.0
@@ -242,18 +279,11 @@ def fit_rollouts(
             break
         improvement, x, cost = cost - trial_cost, trial, trial_cost
         damping = max(damping * 0.1, 1e-7)
-        normal, gradient, _ = normal_equations(axes, x, motions, masks, floor)
         if callback is not None:
             callback(step, cost)
         if improvement < max(1e-4 * cost, _MIN_IMPROVEMENT):
             break
-    hessian = normal.sum(axis=0) + prior.precision
-    slope = gradient.sum(axis=0) + prior.precision @ (x - prior.mean)
-    servo = unpack(x, joints)
-    return RolloutFit(
-        *(x, servo, hessian, prior.precision, normal, gradient, slope, float(cost), step),
-        np.zeros_like(gradient),
-    )
+    return x, cost, step
 
 
 def used_rows(motion: CommandedMotion, valid: Bool[Array, " n"]) -> Bool[Array, " n"]:
@@ -268,23 +298,19 @@ def _stride(motion: CommandedMotion) -> int:
     return max(1, round(ROW_S / motion.step))
 
 
-def _prior_cost(x: Float[Array, " p"], prior: ServoPrior) -> float:
-    return float(0.5 * (x - prior.mean) @ prior.precision @ (x - prior.mean))
-
-
 def row_weight(motion: CommandedMotion) -> float:
     """Weight of a row: the fraction of it that is independent of the others."""
     return min(_stride(motion) * motion.step / INDEPENDENT_S, 1.0)
 
 
-def _cost(
+def replay_cost(
     axes: JointAxes,
-    x: Float[Array, " p"],
+    servo: ServoParameters,
     motions: Sequence[CommandedMotion],
     masks: Sequence[Bool[Array, " _"]],
     floor: Floor | None,
 ) -> float:
-    servo = unpack(x, axes.joints)
+    """Robust cost of the replay errors."""
     total = 0.0
     for motion, mask in zip(motions, masks, strict=True):
         residual = np.abs((replay(axes, servo, motion, floor) - motion.position)[mask]) / ERROR_STD
@@ -302,17 +328,25 @@ def normal_equations(
     motions: Sequence[CommandedMotion],
     masks: Sequence[Bool[Array, " _"]],
     floor: Floor | None,
-) -> tuple[Float[Array, "u p p"], Float[Array, "u p"], float]:
-    """J'WJ and J'Wr of every motion, and the robust cost."""
+    slope_of: Callable[[CommandedMotion, Array], Array] | None = None,
+) -> tuple[Float[Array, "u k k"], Float[Array, "u k"]]:
+    """J'WJ and J'Wr of every motion.
+
+    Args:
+        axes, x, motions, masks, floor: Arm, unknowns, motions, their rows in use, and floor.
+        slope_of: Slope of the positions of a motion by one further unknown, which comes last.
+    """
     servo = unpack(x, axes.joints)
     chain = kernel_chain(servo, len(x))
-    normal, gradient, cost = [], [], 0.0
+    normal, gradient = [], []
     for motion, mask in zip(motions, masks, strict=True):
         position, slopes = replay_slopes(axes, servo, motion, floor)
         residual = ((position - motion.position)[mask] / ERROR_STD).ravel()
         columns = slopes[mask].reshape(len(residual), len(chain)) @ chain / ERROR_STD
+        if slope_of is not None:
+            further = slope_of(motion, position)[mask].ravel() / ERROR_STD
+            columns = np.column_stack([columns, further])
         weight = row_weight(motion) * np.minimum(1.0, HUBER / np.maximum(np.abs(residual), 1e-12))
         normal.append((columns * weight[:, None]).T @ columns)
         gradient.append(columns.T @ (weight * residual))
-        cost += row_weight(motion) * float(_huber(np.abs(residual)).sum())
-    return np.array(normal), np.array(gradient), cost
+    return np.array(normal), np.array(gradient)

@@ -12,13 +12,17 @@ is found by Gauss-Newton (compiled, or `body_search`); the curvature there gives
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.core.dataclasses import dataclass
 from taufit.core.errors import TaufitError
+from taufit.core.gaussian import inverse_at_unit_diagonal
 from taufit.payload.filter import body_search
 from taufit.payload.settings import PayloadSettings
+from taufit.robot.inertia import transform_parameters
 
 try:
     from taufit import _kernel
@@ -30,6 +34,8 @@ except ImportError:  # no compiler when this was installed
 TYPICAL_DENSITY = 3500.0
 _LENGTH_STD = 0.7
 _DESCRIBED_LENGTH_STD = 0.35
+# Size of a payload at a stated place [m], and rounds that fit its moments to its mass.
+_SIZE, _MASS_ROUNDS = 0.1, 4
 # Diagonal entries of L; entries of a symmetric 3 x 3 matrix in the order xx, xy, yy, xz, yz, zz.
 _DIAGONAL = np.array([0, 2, 5])
 TENSOR_INDEX = (np.array([0, 1, 1, 2, 2, 2]), np.array([0, 0, 1, 0, 1, 2]))
@@ -44,7 +50,7 @@ class Body:
         covariance: Covariance of m, c and the six entries of the inertia tensor about c.
         mass, centre, inertia: Mass [kg], centre [m], inertia about the centre [kg m^2].
         prior_share: Fraction of the information on the inertia that is prior, 0 to 1.
-        x: The body as (log m, c, L), initial value of the next evaluation.
+        x: The body as (log m, c, L), c from its stated place; initial value of the next evaluation.
     """
 
     parameters: Float[Array, " 10"]
@@ -67,9 +73,17 @@ def most_probable_body(
     Args:
         information: A.
         target: A phi_0.
-        settings: Prior: bounding box, density, standard deviation of the centre.
+        settings: Prior: bounding box, density, place and standard deviation of the centre.
         start: x of the previous evaluation, or None.
     """
+    if settings.place is not None:
+        shift = place_shift(settings.place)
+        body = most_probable_body(
+            shift.T @ information @ shift, shift.T @ target, replace(settings, place=None), start
+        )
+        return replace(
+            body, parameters=shift @ body.parameters, centre=body.centre + settings.place
+        )
     x = _initial_body(information, target, settings) if start is None else start.copy()
     is_described = settings.box is not None or settings.density is not None
     phi, quantities, covariance = np.empty(10), np.empty(10), np.empty((10, 10))
@@ -95,6 +109,33 @@ def most_probable_body(
     tensor[TENSOR_INDEX] = quantities[4:]
     tensor[TENSOR_INDEX[::-1]] = quantities[4:]
     return Body(phi, covariance, float(quantities[0]), quantities[1:4], tensor, share, x)
+
+
+def place_shift(place: tuple[float, float, float]) -> Float[Array, "10 10"]:
+    """Parameters in the last link's frame of parameters in a parallel frame at a place."""
+    pose = np.eye(4)
+    pose[:3, 3] = place
+    return np.stack([transform_parameters(unit, pose) for unit in np.eye(10)], axis=1)
+
+
+def mass_at_place(
+    information: Float[Array, "10 10"], target: Float[Array, " 10"], settings: PayloadSettings
+) -> tuple[float, float]:
+    """Mass and its standard deviation where the place is stated, possibly negative [kg].
+
+    The moments about the place are those of the mass within `com_std`, and of a size of 10 cm.
+    """
+    assert settings.place is not None
+    shift = place_shift(settings.place)
+    inner, right = shift.T @ information @ shift, shift.T @ target
+    size, mass, std = settings.light_mass, 0.0, 0.0
+    for _ in range(_MASS_ROUNDS):
+        first, second = size * settings.com_std, size * (settings.com_std**2 + _SIZE**2)
+        prior = np.array([1e-4, *[first**-2] * 3, *[second**-2] * 6])
+        covariance = inverse_at_unit_diagonal(inner + np.diag(prior))
+        mass, std = float(covariance[0] @ right), float(np.sqrt(covariance[0, 0]))
+        size = max(abs(mass), std)
+    return mass, std
 
 
 def _initial_body(information: Array, target: Array, settings: PayloadSettings) -> Array:

@@ -18,7 +18,7 @@ import numpy as np
 from taufit.core.arrays import Array, Bool, Float
 from taufit.core.parameters import PER_LINK, parse_name
 from taufit.payload.estimate import PayloadEstimate
-from taufit.payload.filter.body import Body, most_probable_body
+from taufit.payload.filter.body import Body, mass_at_place, most_probable_body
 from taufit.payload.filter.change_detector import RowBlock
 from taufit.payload.filter.gain_uncertainty import GainUncertainty
 from taufit.payload.filter.joint_sums import (
@@ -268,6 +268,8 @@ class PayloadFilterState:
         yield
         has_rows = self.has_rows
         posterior, mass, std = self._read_out(gains)
+        if settings.place is not None:
+            mass, std = mass_at_place(posterior.information, posterior.target, settings)
         yield
         self._update_noise_scale(gains)
         yield
