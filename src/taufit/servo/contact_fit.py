@@ -36,7 +36,7 @@ _MIN_ROWS = 100  # contact rows that a run needs for the comparison
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ContactRows:
+class ContactMotions:
     """Motions with rows in contact, and the fit of the other rows.
 
     Attributes:
@@ -60,7 +60,7 @@ class ContactRows:
         """Number of rows in contact."""
         return sum(int(mask.sum()) for mask in self.masks)
 
-    def part(self, used: Bool[Array, " u"]) -> ContactRows:
+    def part(self, used: Bool[Array, " u"]) -> ContactMotions:
         """Some of the motions."""
         motions, masks = tuple(compress(self.motions, used)), tuple(compress(self.masks, used))
         return replace(self, motions=motions, masks=masks, run=self.run[used])
@@ -150,7 +150,7 @@ def with_contact_gains(
     if not touching.any():
         return fit, floor
     masks = tuple(used_rows(m, rows) for m, rows in zip(windows, contact, strict=True))
-    rows = ContactRows(axes, tuple(windows), masks, run, fit, floor).part(touching)
+    rows = ContactMotions(axes, tuple(windows), masks, run, fit, floor).part(touching)
     x, plane = rows.gains_and_floor(fit.x, floor, is_fixed)
     ratios = []
     for number in np.unique(rows.run):
