@@ -26,6 +26,9 @@ setup: .venv/.installed
 demo: setup
 	$(BIN)/taufit demo
 
+# Tests keep compiled modules, also those with the check of annotations, which take seconds to make.
+test quick long coverage: export PYTHONDONTWRITEBYTECODE :=
+
 test: setup
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 

@@ -116,7 +116,7 @@ def browser():
 def _no_shape_check_for_wrong_shapes(request):
     """Tests of our own messages about wrong input get past the check of annotations."""
     if "tests.shapes" in sys.modules:
-        sys.modules["tests.shapes"].begin_test()
+        sys.modules["tests.shapes"].begin_test(request.path)
     # Drawn input differs from run to run: only rooms of plain arrays are checked with it.
     is_drawn = getattr(request.node.obj, "is_hypothesis_test", False)
     is_plain = request.path.parent.name in ("robot", "dynamics", "signals")

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
 import sys
+import zlib
 from collections import Counter
 from collections.abc import Callable, Container, Iterable
 from pathlib import Path
@@ -40,12 +42,11 @@ _NUMBERS = FrozenDict(
 
 _beartyped = beartype(conf=BeartypeConf(hint_overrides=_NUMBERS))
 
-# Checks of one function in one test (arguments, then arguments and result), after which it is left
-# alone until the next: loops over samples call theirs a hundred thousand times with the same
-# shapes.
+# Checks of one function (arguments, then arguments and result), after which it is left alone until
+# a later test: loops over samples call theirs a hundred thousand times with the same shapes.
 ENOUGH = 2
 _calls: Counter[tuple[str, str]] = Counter()
-_left: list[_Function] = []
+_left: list[tuple[tuple[str, str], _Function]] = []
 
 
 def checker(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -110,11 +111,28 @@ def _is_traced(value: Any) -> bool:
     )
 
 
-def begin_test() -> None:
-    """All functions are checked again."""
-    _calls.clear()
-    while _left:
-        _left.pop().check()
+# Functions are checked again in one test of so many of a file, and in its first one; which test it
+# is differs from function to function. `make long` checks them in every test.
+PERIOD = 1 if os.environ.get("TAUFIT_LONG") == "1" else 4
+_file: Path | None = None
+_number = 0
+
+
+def begin_test(file: Path | None = None) -> None:
+    """Check again: all functions in the first test of a file, a part of them in the others."""
+    global _file, _number
+    _number = 0 if file is None or file != _file else _number + 1
+    _file = file
+    left = []
+    for place, function in _left:
+        if _number and (zlib.crc32(".".join(place).encode()) + _number) % PERIOD:
+            left.append((place, function))
+        else:
+            function.check()
+            del _calls[place]
+    _left[:] = left
+    if not _number:
+        _calls.clear()
 
 
 class _Function(NamedTuple):
@@ -148,7 +166,7 @@ def _leave(module: str, name: str) -> None:
     found = _function(module, name)
     if found is not None:
         found.leave()
-        _left.append(found)
+        _left.append(((module, name), found))
 
 
 @functools.cache

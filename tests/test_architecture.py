@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -16,20 +17,25 @@ FILES = sorted(SOURCE.rglob("*.py"))
 ROOMS = sorted({file.parent for file in FILES})
 
 
+@cache
+def syntax_tree(file: Path) -> ast.Module:
+    """Parsed once for all rules."""
+    return ast.parse(file.read_text(encoding="utf-8"))
+
+
 def name(path: Path) -> str:
     return str(path.relative_to(SOURCE.parent))
 
 
 @pytest.mark.parametrize("room", ROOMS, ids=name)
 def test_every_room_says_what_it_is_for(room):
-    text = ast.get_docstring(ast.parse((room / "__init__.py").read_text(encoding="utf-8")))
+    text = ast.get_docstring(syntax_tree(room / "__init__.py"))
     assert text and len(text) > 40
 
 
 @pytest.mark.parametrize("file", FILES, ids=name)
 def test_every_file_starts_with_what_it_is_for(file):
-    tree = ast.parse(file.read_text(encoding="utf-8"))
-    assert ast.get_docstring(tree), name(file)
+    assert ast.get_docstring(syntax_tree(file)), name(file)
 
 
 def _matches(pattern: str, *, without: tuple[str, ...] = ()) -> list[str]:
@@ -93,10 +99,10 @@ CORE = "core robot recording signals dynamics terms model regression estimators 
 @pytest.mark.parametrize("file", FILES, ids=name)
 def test_no_function_has_more_branches_than_can_be_read(file):
     """Cyclomatic complexity that counts `and`, conditional values and comprehensions too."""
-    from radon.complexity import cc_visit
+    from radon.visitors import ComplexityVisitor
 
     most = 15 if file.relative_to(SOURCE).parts[0] in CORE.split() else 25
-    blocks = cc_visit(file.read_text(encoding="utf-8"))
+    blocks = ComplexityVisitor.from_ast(syntax_tree(file)).blocks
     functions = [own for block in blocks for own in getattr(block, "methods", [block])]
     assert [f"{own.name}: {own.complexity}" for own in functions if own.complexity > most] == []
 
@@ -125,7 +131,7 @@ def test_no_term_is_asked_for_by_class_outside_terms_and_model():
         f"{name(file)}: {term}"
         for file in FILES
         if file.relative_to(SOURCE).parts[0] not in ("terms", "model")
-        for term in _imported_terms(ast.parse(file.read_text(encoding="utf-8")))
+        for term in _imported_terms(syntax_tree(file))
     ]
     assert found == []
     assert _imported_terms(ast.parse("from taufit.terms import Spring")) == ["Spring"]
@@ -140,19 +146,18 @@ def _compares_names(tree: ast.AST) -> list[int]:
     """Lines that compare a parameter's name, or look at how it begins."""
     lines = []
     for node in ast.walk(tree):
-        words = [
-            one.value
-            for one in ast.walk(node)
-            if isinstance(one, ast.Constant) and isinstance(one.value, str)
-        ]
-        spelt = any(re.fullmatch(_NAMES, word.rstrip("_")) for word in words)
-        if isinstance(node, ast.Compare) and spelt:
+        if isinstance(node, ast.Compare) and _spells_a_parameter(node):
             lines += [node.lineno] * bool(re.search(r"what|term|name|owner", ast.unparse(node)))
         if isinstance(node, ast.Call) and getattr(node.func, "attr", "") in (
             *("startswith", "endswith", "index"),
         ):
-            lines += [node.lineno] * spelt
+            lines += [node.lineno] * _spells_a_parameter(node)
     return lines
+
+
+def _spells_a_parameter(node: ast.AST) -> bool:
+    words = (one.value for one in ast.walk(node) if isinstance(one, ast.Constant))
+    return any(isinstance(w, str) and re.fullmatch(_NAMES, w.rstrip("_")) for w in words)
 
 
 def test_nobody_asks_for_a_parameter_by_name():
@@ -161,7 +166,7 @@ def test_nobody_asks_for_a_parameter_by_name():
         for file in FILES
         if file.relative_to(SOURCE).parts[0] not in ("terms", "papers")
         and file.relative_to(SOURCE).as_posix() not in _DISPLAY
-        for line in _compares_names(ast.parse(file.read_text(encoding="utf-8")))
+        for line in _compares_names(syntax_tree(file))
     ]
     assert found == []
     assert _compares_names(ast.parse('a = what == "coulomb"\nb = n.startswith("ripple_")')) == [
