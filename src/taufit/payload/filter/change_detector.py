@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from taufit.core.arrays import Array, Float
+from taufit.core.arrays import Array, Float, Int
 from taufit.payload.filter.causal_lowpass import NOISE_BANDWIDTH
 from taufit.payload.filter.payload_rows import PayloadRows
 
@@ -53,7 +53,7 @@ class RowBlock(NamedTuple):
     time: float
     seconds: float
     rows: tuple[tuple[Float[Array, "_ c"], Float[Array, " _"]], ...]
-    weights: tuple[Float[Array, " _"], ...]
+    weights: Sequence[Float[Array, " _"]]
     packed: tuple[PayloadRows, Float[Array, "n j"]] | None = None
 
     @property
@@ -75,6 +75,8 @@ class ReferenceEstimate(NamedTuple):
         level: Low-speed friction of each joint [N m].
         slow: Per joint the index of the column of low-speed friction.
         std: Standard deviations of mass [kg] and first moments [kg m].
+        kernel_arrays: `states` one after the other, `slow` and `nuisance_information` as arrays,
+            where the reference serves many tests.
     """
 
     states: Sequence[Float[Array, " c"]]
@@ -83,6 +85,20 @@ class ReferenceEstimate(NamedTuple):
     level: Float[Array, " j"]
     slow: Sequence[int]
     std: Float[Array, " 4"]
+    kernel_arrays: tuple[Float[Array, " c"], Int[Array, " j"], Float[Array, "j 2"]] | None = None
+
+    def with_kernel_arrays(self) -> ReferenceEstimate:
+        """The same with arrays for the kernel."""
+        return self._replace(kernel_arrays=self.make_kernel_arrays())
+
+    def make_kernel_arrays(
+        self,
+    ) -> tuple[Float[Array, " c"], Int[Array, " j"], Float[Array, "j 2"]]:
+        """`kernel_arrays`, made if there are none."""
+        if self.kernel_arrays is not None:
+            return self.kernel_arrays
+        slow = np.array(self.slow)
+        return np.concatenate(self.states), slow, nuisance_information(self)
 
 
 class PayloadChangeEvidence(NamedTuple):
@@ -197,7 +213,7 @@ def _window_evidence(
     if _kernel is not None:
         out = np.empty((len(lengths), 2))
         _kernel.change_evidence(
-            history, np.array(lengths), _nuisance_information(reference), variance, changed, out
+            history, np.array(lengths), reference.make_kernel_arrays()[2], variance, changed, out
         )
         return out
     sums = np.cumsum(history[::-1], axis=0)
@@ -242,7 +258,7 @@ def marginal_payload_information(
         reference: Estimate used for them.
     """
     inner = total[..., 5:, 5:].copy()
-    information = _nuisance_information(reference)
+    information = nuisance_information(reference)
     inner[..., 0, 0] += information[:, 0]
     inner[..., 1, 1] += information[:, 1]
     cross = total[..., 5:, :5]
@@ -251,7 +267,7 @@ def marginal_payload_information(
     return out
 
 
-def _nuisance_information(reference: ReferenceEstimate) -> Float[Array, "j 2"]:
+def nuisance_information(reference: ReferenceEstimate) -> Float[Array, "j 2"]:
     """Prior information on each joint's constant and low-speed friction."""
     slow = np.maximum(_SLOW_FRICTION_STD * reference.level, 1e-6 * reference.rms)
     out: Array = np.stack([_OFFSET_STD * reference.rms, slow], axis=1) ** -2.0
@@ -277,7 +293,7 @@ def weighted_gram(chunk: RowBlock, reference: ReferenceEstimate) -> Float[Array,
         rows, counted = chunk.packed
         out = np.empty((len(reference.states), 7, 7))
         factor = chunk.seconds / len(rows) / reference.density
-        states, slow = np.concatenate(reference.states), np.array(reference.slow)
+        states, slow, _ = reference.make_kernel_arrays()
         _kernel.change_gram(rows.packed, rows.edges, counted, factor, states, slow, out)
         return out
     weight = np.array([w for _, w in chunk.joint_rows])

@@ -136,6 +136,8 @@ class PayloadFilter:
         self._hypothesis: ContactHypothesis | None = None
         # Reference of the change detection and the estimate that it was made of.
         self._reference_of: tuple[PayloadEstimate, ReferenceEstimate] | None = None
+        # Limits of row weights, and what they were made of.
+        self._limits_of: tuple[Any, Any, Array] = (None, None, np.empty(0))
         # Event of a payload change of unknown size, and the mass before it.
         self._open_change: tuple[int, float] | None = None
         self._restart_stream()
@@ -272,15 +274,17 @@ class PayloadFilter:
 
     def _row_weights(self, rows: PayloadRows) -> Float[Array, "n j"]:
         """Weight of each row: at standstill friction lies anywhere within its stiction band."""
-        u = self.unknowns
-        band = (0.5 * u.level + 2.0 * u.rms) ** 2 * 2.0
-        return self._coverage.row_weights(rows, band / u.density)
+        u, coverage = self.unknowns, self._coverage
+        if self._limits_of[0] is not u or self._limits_of[1] is not coverage:
+            band = (0.5 * u.level + 2.0 * u.rms) ** 2 * 2.0
+            self._limits_of = u, coverage, coverage.weight_limits(band / u.density)
+        return coverage.row_weights(rows, self._limits_of[2])
 
     def _chunk(self, rows: PayloadRows, weight: Float[Array, "n j"]) -> RowBlock:
         """Rows for change detection: in motion only, at standstill friction is unknown."""
         counted = np.where(weight > 0.5, weight, 0.0)
         seconds = len(rows) * self.step
-        return RowBlock(float(rows.time[-1]), seconds, (), tuple(weight.T), (rows, counted))
+        return RowBlock(float(rows.time[-1]), seconds, (), list(weight.T), (rows, counted))
 
     # ---- payload changes -----------------------------------------------------------------------
 
@@ -356,7 +360,7 @@ class PayloadFilter:
             u.level,
             self._slow,
             np.append(std, moments),
-        )
+        ).with_kernel_arrays()
 
     # Former names of 0.1, accepted with a warning until 0.3.
     undecided = RenamedAttribute("is_undecided")
@@ -424,4 +428,7 @@ class PayloadFilter:
             warnings=state.warnings(estimate.ready, self.events),
             unexplained=state.contradiction,
         )
+        if self.settings.detect_changes and state.was_ready and self._hypothesis is None:
+            # Before the next time bin, which has enough to do.
+            self._reference()
         return state.last_estimate

@@ -65,19 +65,21 @@ class TrainingCoverage:
             lowest[[0, -1]], highest[[0, -1]] = -np.inf, np.inf
         return cls(lowest, highest, fastest)
 
-    def row_weights(self, rows: PayloadRows, band: Float[Array, " j"]) -> Float[Array, "n j"]:
-        """Weight of each row: less at standstill and outside the training range.
+    def weight_limits(self, band: Float[Array, " j"]) -> Float[Array, "4 j"]:
+        """Limits for `row_weights`: the given band and the training range.
 
         Args:
-            rows: Rows of the joints.
             band: Squared stiction band over noise density of each joint, within which friction
                 lies anywhere at standstill.
         """
+        return np.array([band, self.lowest, self.highest, self.fastest])
+
+    def row_weights(self, rows: PayloadRows, limits: Float[Array, "4 j"]) -> Float[Array, "n j"]:
+        """Weight of each row: less at standstill and outside the training range."""
         if _kernel is None:
-            weight = 1.0 / (1.0 + band * rows.standing)
+            weight = 1.0 / (1.0 + limits[0] * rows.standing)
             return self.reduce_weights(weight, rows.position, rows.velocity)
         out = np.empty(rows.velocity.shape)
-        limits = np.array([band, self.lowest, self.highest, self.fastest])
         _kernel.payload_weights(
             *(rows.packed, rows.position, rows.velocity, limits, _SPEED_SCALE, _POSITION_SCALE, out)
         )
