@@ -1,29 +1,33 @@
 """Reuse of cached results at nearby parameters.
 
 Cached information matrices are exact for fixed columns. Three quantities depend on the parameters
-being fitted: columns of load-dependent friction, residuals, and the noise model. With a cache they
-are evaluated at parameters of an earlier fit while the difference is negligible against noise:
+being fitted: columns of load-dependent friction, residuals, and the noise model; and all columns
+depend on a tilt of the base. With a cache they are evaluated at parameters of an earlier fit while
+the difference is negligible against noise:
 
     load        gear torque differs by less than 0.05 % of its maximum (1 % during the search for
                 prior scales)
     residuals   torque differs by less than 1 % of the residual RMS
     noise       standard deviations and weights differ by less than 1 %
+    tilt        angles of the base differ by less than 5 % of their standard deviations
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.model.fitted_model import FittedModel
 from taufit.model.torque_model import TorqueModel
+from taufit.model.training_record import GravityTilt
 from taufit.regression.regression import Regression
 from taufit.regression.rows import RowBuilder
 from taufit.signals.sample_source import SampleSource
 
-LOAD_TOLERANCE, RESIDUAL_TOLERANCE = 5e-4, 1e-2
+LOAD_TOLERANCE, RESIDUAL_TOLERANCE, TILT_TOLERANCE = 5e-4, 1e-2, 0.05
 # Tolerance during the search for prior scales; the final load is within LOAD_TOLERANCE.
 SEARCH_LOAD_TOLERANCE = 1e-2
 
@@ -82,6 +86,18 @@ def reusable_model(model: FittedModel, source: SampleSource) -> FittedModel:
     name = ("model", model.term_sum, model.names)
     structure, values = source.reuse_if_close(name, (model.structure, model.values), is_close)
     return model if values is model.values else FittedModel(structure, values, model.training)
+
+
+def reusable_tilt(model: TorqueModel, source: SampleSource, tilt: GravityTilt) -> GravityTilt:
+    """Tilt with cached angles that differ negligibly, or `tilt`.
+
+    Every column of the links depends on it, so that any other tilt means another pass.
+    """
+
+    def is_close(candidate: Float[Array, " 2"], cached: Float[Array, " 2"]) -> bool:
+        return bool(np.all(np.abs(candidate - cached) <= TILT_TOLERANCE * tilt.std))
+
+    return replace(tilt, angles=source.reuse_if_close(("tilt", model), tilt.angles, is_close))
 
 
 def reusable_load_parameters(

@@ -283,7 +283,13 @@ class SampleSource(ABC):
 
     def _join_parts(self, parts: Iterable[int], max_samples: int | None = None) -> Samples:
         """Concatenate parts under their names; only the middle of parts above `max_samples`."""
-        excerpts = list(self.map_parts(PartExcerpt(max_samples), parts=tuple(parts)))
+        size = None if max_samples is None else 1 << (max(max_samples, 1) - 1).bit_length()
+        excerpts = [
+            part
+            if max_samples is None
+            else part.rows(middle_samples(length, middle, max_samples, size))
+            for part, length, middle in self.map_parts(PartExcerpt(size), parts=tuple(parts))
+        ]
         return replace(
             Samples.concatenate(excerpts), findings=self.head.findings
         ).with_column_cache()
@@ -325,6 +331,9 @@ class SamplesInMemory(SampleSource):
 class PartExcerpt:
     """Step that returns a part under its name, or its middle samples if it is long.
 
+    With its number of samples and the middle one of those in use, from which fewer samples follow:
+    the number that runs share differs with every further run, kept results do not.
+
     Attributes:
         max_samples: Largest number of samples; None for all.
     """
@@ -336,17 +345,26 @@ class PartExcerpt:
         """Whether the result is small enough to cache."""
         return self.max_samples is not None
 
-    def __call__(self, part: Samples) -> Samples:
-        max_samples = self.max_samples
-        if max_samples is not None and len(part) > max_samples:
-            middle = int(np.median(np.flatnonzero(part.keep.any(axis=1))))
-            first = max(0, min(middle - max_samples // 2, len(part) - max_samples))
-            part = part.rows(slice(first, first + max_samples))
+    def __call__(self, part: Samples) -> tuple[Samples, int, int]:
+        length, middle = len(part), 0
+        if self.max_samples is not None:
+            used = np.flatnonzero(part.keep.any(axis=1))
+            middle = int(np.median(used)) if len(used) else 0
+            part = part.rows(middle_samples(length, middle, self.max_samples))
         name = part.names[int(part.run[0])] if len(part) else part.names[0]
         run_index = np.zeros(len(part), np.int64)
-        return replace(
+        excerpt = replace(
             part, names=(name,), run=run_index, findings=(), column_cache=None, cached_motion=()
         )
+        return excerpt, length, middle
+
+
+def middle_samples(length: int, middle: int, count: int, excerpt: int | None = None) -> slice:
+    """Indices of some samples about the middle one, in the part or in its longer excerpt."""
+    first, offset = (
+        max(0, min(middle - size // 2, length - size)) for size in (count, excerpt or length)
+    )
+    return slice(first - offset, first - offset + count)
 
 
 def content_hash(torque: Float[Array, "n j"]) -> int:

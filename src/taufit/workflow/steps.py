@@ -56,7 +56,7 @@ from taufit.recording import Finding, Recording
 from taufit.recording.files import RecordingFiles
 from taufit.regression import Estimate
 from taufit.regression.residual_structure import residual_structure
-from taufit.regression.result_reuse import reusable_model
+from taufit.regression.result_reuse import reusable_model, reusable_tilt
 from taufit.regression.simple_terms import simple_terms
 from taufit.robot import Compensator, Robot, read_robot
 from taufit.signals import Samples
@@ -322,6 +322,9 @@ def _estimate_tilt(state: FitState) -> FitState:
     model, tilt, load = state.source.compute_on_excerpt(
         with_tilt_of_excerpt, state.model, state.dropped
     )
+    if tilt is not None:
+        tilt = reusable_tilt(state.model, state.source, tilt)
+        model = replace(model, robot=tilt.apply(state.model.robot))
     findings = (*state.findings, *tilt_findings(tilt))
     return replace(state, model=model, tilt=tilt, load=load, findings=findings)
 
