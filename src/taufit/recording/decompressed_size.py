@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import bz2
 import re
-import sqlite3
 import struct
 import zlib
 from collections.abc import Callable, Iterator
@@ -179,6 +178,8 @@ def _check_zstd(source: object, data: bytes) -> None:
 
 def _check_messages(path: Path) -> None:
     """Check a database whose messages are compressed one by one."""
+    import sqlite3
+
     from rosbags.rosbag2.reader import zstd
 
     try:

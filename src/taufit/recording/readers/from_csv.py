@@ -16,7 +16,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Float, Int
 from taufit.core.bounded_reading import read_bytes
-from taufit.core.decompression_limits import limits_are_lifted
+from taufit.core.decompression_limits import UNCHECKED_SIZE, limits_are_lifted
 from taufit.core.errors import RecordingError
 from taufit.recording.column_map import ColumnMap
 from taufit.recording.decompressed_size import gzip_sizes, require_decompressed_size
@@ -321,16 +321,17 @@ def _unpack(path: Path, findings: list[Finding]) -> bytes:
     data = read_bytes(path, error=RecordingError)
     if data[:2] != b"\x1f\x8b":
         return data
-    if not limits_are_lifted():
-        require_decompressed_size(path, data, gzip_sizes)
     # Members one by one, so that data before the damage can be read.
-    out = bytearray()
+    packed, is_checked, out = data, limits_are_lifted(), bytearray()
     while data[:2] == b"\x1f\x8b":
         unzip = zlib.decompressobj(wbits=31)
         try:
             # In blocks: zlib returns nothing of a block that is damaged.
             for start in range(0, len(data), 4096):
                 out += unzip.decompress(data[start : start + 4096])
+                if not is_checked and len(out) > UNCHECKED_SIZE:
+                    require_decompressed_size(path, packed, gzip_sizes)
+                    is_checked = True
                 if unzip.eof:
                     data = unzip.unused_data + data[start + 4096 :]
                     break
