@@ -18,7 +18,6 @@ from taufit.recording.column_map import ColumnMap, read_map
 from taufit.recording.finding import Finding
 from taufit.recording.readers.from_parquet import row_count
 from taufit.recording.recording import Recording
-from taufit.recording.repeats import find_repeated_files
 
 Map = str | os.PathLike[str] | Mapping[str, Any] | ColumnMap
 
@@ -98,12 +97,21 @@ def find_recordings(
     return RecordingPaths(tuple(paths), top, tuple(findings))
 
 
+def _repeated_files(paths: Sequence[Path]) -> dict[int, int]:
+    """Index of every repeat, with that of the first file of its contents."""
+    if len(paths) < 2:
+        return {}
+    from taufit.recording.repeats import find_repeated_files
+
+    return find_repeated_files(paths)
+
+
 def require_unseen_holdout(training: Sequence[Path], holdout: Sequence[Path]) -> None:
     """Raise if a hold-out file has the contents of a training file."""
     paths = [*training, *holdout]
     seen = [
         f"{paths[k]} has the contents of {paths[first]}, to which the model is fitted"
-        for k, first in sorted(find_repeated_files(paths).items())
+        for k, first in sorted(_repeated_files(paths).items())
         if first < len(training) <= k
     ]
     if seen:
@@ -123,7 +131,7 @@ def _repeat_findings(paths: Sequence[Path]) -> list[Finding]:
 
     return [
         Finding("repeated_file", "warning", message(paths[k], paths[first]))
-        for k, first in sorted(find_repeated_files(paths).items())
+        for k, first in sorted(_repeated_files(paths).items())
     ]
 
 
