@@ -242,6 +242,21 @@ def fit_jointly(
     return shape, float(np.sum(residuals**2))
 
 
+def count_parameters(
+    pairs: FrictionPairs, model: Friction, shape: Array, active: Bool[Array, " k"]
+) -> int:
+    """Coefficients and shapes that count in the choice of a model.
+
+    Shapes without effect on an active term are not counted. Every gear has friction that grows with
+    load: the term `load` is not counted.
+    """
+    counted = active & np.array(
+        [term.group != LOAD or bool(term.modifies) for term in model.parameters]
+    )
+    derivative = shape_jacobian(pairs, model, shape, counted, np.ones(int(counted.sum())))
+    return int(counted.sum()) + int(np.count_nonzero(np.any(np.abs(derivative) > 0, axis=0)))
+
+
 def bic(
     cost: float,
     n: int,
@@ -252,19 +267,12 @@ def bic(
 ) -> float:
     """n ln(cost/n) + k ln n (1 + k/(2 (n - k))); infinite for as many parameters as strokes.
 
-    The last factor corrects for few strokes, which many parameters fit by chance. Shapes without
-    effect on an active term are not counted. Every gear has friction that grows with load: the term
-    `load` is not counted.
+    The last factor corrects for few strokes, which many parameters fit by chance.
     """
-    counted = active & np.array(
-        [term.group != LOAD or bool(term.modifies) for term in model.parameters]
-    )
-    derivative = shape_jacobian(pairs, model, shape, counted, np.ones(int(counted.sum())))
-    shapes = int(np.count_nonzero(np.any(np.abs(derivative) > 0, axis=0)))
     floor = 1e-24 * float(np.sum(pairs.target**2))
     # Bins of one pair of strokes share the gear's position: a stroke counts once.
     count = n if pairs.stroke is None else len(np.unique(pairs.stroke))
-    k = int(counted.sum()) + shapes
+    k = count_parameters(pairs, model, shape, active)
     if k >= count:
         return np.inf
     small_sample_factor = 1.0 + 0.5 * k / (count - k)

@@ -34,6 +34,8 @@ _PARTNER_SEARCH = 5
 # Travel after which a joint counts as reversed, and travel after which friction is built up [rad].
 _REVERSAL_TRAVEL = 1e-3
 _FRICTION_TRAVEL = 0.5
+# Shorter strokes are creep of a joint that stands, within pre-sliding [rad or m].
+_MINIMUM_TRAVEL = 0.01
 # Travel of another joint, relative to that of the tested one, from which it counts as moving;
 # largest distance between the lines of both directions [rad].
 _MOVING_FRACTION, _LINE_TOLERANCE = 0.05, 0.01
@@ -267,7 +269,7 @@ def _pair_in_bins(
     rows_of = [stroke.rows[stroke.settled] for stroke in (forward, backward)]
     q = [samples.position[rows, i] for rows in rows_of]
     low, high = max(x.min() for x in q), min(x.max() for x in q)
-    if high - low < 0.3 * min(np.ptp(x) for x in q) or high <= low:
+    if high - low < max(0.3 * min(np.ptp(x) for x in q), _MINIMUM_TRAVEL):
         return None
     edges = np.linspace(low, high, points + 1)
     forward_bins, backward_bins = (_Bins.of(samples, i, rows, edges) for rows in rows_of)

@@ -19,7 +19,12 @@ from operator import attrgetter
 
 import numpy as np
 
-from taufit.calibration.friction_curve import shape_jacobian, shape_prior, weighted_columns
+from taufit.calibration.friction_curve import (
+    count_parameters,
+    shape_jacobian,
+    shape_prior,
+    weighted_columns,
+)
 from taufit.calibration.friction_pairs import FrictionPairs
 from taufit.calibration.friction_test import (
     FrictionFit,
@@ -114,27 +119,30 @@ def pool_friction(
         rows = passivity_constraints(model, limit).rows * _units(model, fastest, 1.0)
         constraints = PassivityConstraints(rows)
     strokes = sum(len(np.unique(pairs.labels)) for pairs in pairs_by_joint)
+
+    def score(robot: _PooledRobot) -> float:
+        """-2 ln(evidence) with the penalty of the BIC."""
+        # The joint with the largest load: on others a shape may have no effect.
+        pairs = max(pairs_by_joint, key=lambda pairs: float(np.abs(pairs.load).max()))
+        count = count_parameters(pairs, model, robot.shape, robot.active)
+        return robot.cost + count * float(np.log(strokes))
+
     robot = _search_from_grid(joints, model, constraints)
-    score = _score(robot, strokes)
     for i in _optional_terms(model):
         active = robot.active.copy()
         active[i] = False
         if i not in droppable_terms(model, robot.active) or not active.any():
             continue
         smaller = _maximise_evidence(joints, model, constraints, active, robot)
-        if _score(smaller, strokes) < score:
-            robot, score = smaller, _score(smaller, strokes)
-    return [replace(_fit_joint(joint, model, robot), score=score / len(joints)) for joint in joints]
+        if score(smaller) < score(robot):
+            robot = smaller
+    share = score(robot) / len(joints)
+    return [replace(_fit_joint(joint, model, robot), score=share) for joint in joints]
 
 
 def _optional_terms(model: Friction) -> list[int]:
     """Terms in the order in which they may be dropped: high powers of speed first."""
     return sorted(range(len(model.parameters)), key=lambda i: -model.parameters[i].power)
-
-
-def _score(robot: _PooledRobot, strokes: int) -> float:
-    """-2 ln(evidence) with the penalty of the BIC for means and shapes."""
-    return robot.cost + (int(robot.active.sum()) + len(robot.shape)) * float(np.log(strokes))
 
 
 def _units(model: Friction, fastest: float, level: float) -> Float[Array, " k"]:

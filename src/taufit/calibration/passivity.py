@@ -1,7 +1,8 @@
 """Least squares with passive friction: linear inequalities on the coefficients.
 
-Coulomb, static and load terms are not negative. The viscous part p(v) = f1 v + f2 v|v| + f3 v^3
-is dissipative and does not fall with speed: p'(v) >= 0 up to a top speed.
+Coulomb, static and load terms are not negative, nor is friction by load at low speed. The viscous
+part p(v) = f1 v + f2 v|v| + f3 v^3 is dissipative and does not fall with speed: p'(v) >= 0 up to a
+top speed.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import numpy as np
 
 from taufit.core.arrays import Array, Bool, Float
 from taufit.core.dataclasses import dataclass
+from taufit.terms import LOAD
 from taufit.terms.friction import Friction
 
 _SPEED_POINTS = 25
@@ -72,6 +74,10 @@ def passivity_constraints(model: Friction, top_speed: float) -> PassivityConstra
         for i, term in enumerate(model.parameters)
         if term.nonnegative and not term.power
     ]
+    # Friction by load at low speed is the sum of the coefficients per unit of load.
+    by_load = [term.group == LOAD and term.unit == "1" for term in model.parameters]
+    if sum(by_load) > 1:
+        rows.append(np.array(by_load, float))
     powers = np.array([term.power for term in model.parameters])
     if np.any(powers):
         for v in np.linspace(0.0, top_speed, _SPEED_POINTS):
