@@ -81,6 +81,17 @@ def test_a_unit_of_inverse_dynamics_gives_the_torque_of_the_model(tmp_path, fric
     close(got, model.torque(q, v, a, temperature=warm, step=STEP))
 
 
+def test_a_unit_of_a_loaded_model_has_the_torque_of_the_payload(tmp_path):
+    bare = model_of(read_robot("ur5e"), FRICTIONS["stribeck_load_smooth"])
+    loaded = bare.with_payload(2.5, (0.02, -0.03, 0.06))
+    q, v, a, _ = motion(6)
+    path = written(tmp_path, loaded, FMI_VERSIONS[0])
+    groups = {"position": q, "velocity": v, "acceleration": a}
+    got = simulated(path, signals(STEP, **groups), STEP, torque=6)["torque"]
+    close(got, loaded.torque(q, v, a, step=STEP))
+    assert np.abs(got - bare.torque(q, v, a, step=STEP)).max() > 1.0
+
+
 def test_inputs_act_at_once_and_friction_moves_on_with_a_step_alone(tmp_path):
     """An importer may set and read as often as it likes before it steps."""
     model = model_of(read_robot("ur5e"), Presliding())
