@@ -10,7 +10,7 @@ import pytest
 import taufit
 from taufit.core.errors import InfeasibleError, TaufitError
 from taufit.dynamics import forward_kinematics
-from taufit.export import to_urdf
+from taufit.export import to_mjcf, to_urdf
 from taufit.model.intervals import predict_interval
 from taufit.model.payload import Payload, parse_payload, read_payload, write_payload
 from taufit.sim import CarriedPayload
@@ -97,6 +97,24 @@ def test_the_urdf_less_that_of_the_bare_arm_is_the_part(model):
     for k in range(len(q)):
         torque = [pin.rnea(m, m.createData(), q[k], v[k], a[k]) for m in (loaded_file, bare_file)]
         np.testing.assert_allclose(torque[0] - torque[1], part[k], atol=1e-9)
+
+
+def test_the_mjcf_less_that_of_the_bare_arm_is_the_part(model):
+    import mujoco
+
+    loaded = model.with_payload(MASS, CENTRE)
+    files = [mujoco.MjModel.from_xml_string(to_mjcf(m)[0]) for m in (model, loaded)]
+    data = [mujoco.MjData(file) for file in files]
+    q, v, a = _states(6, 10)
+    part = loaded.columns.links(q, v, a)[..., -10:] @ loaded.payload.parameters
+    for k in range(len(q)):
+        torque = []
+        for file, state in zip(files, data, strict=True):
+            state.qpos[:], state.qvel[:], state.qacc[:] = q[k], v[k], a[k]
+            mujoco.mj_inverse(file, state)
+            # Without the friction, a soft constraint that MuJoCo solves for.
+            torque.append(state.qfrc_inverse + state.qfrc_constraint)
+        np.testing.assert_allclose(torque[1] - torque[0], part[k], atol=1e-9)
 
 
 def test_its_uncertainty_widens_the_interval(model, folder):
