@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from taufit.calibration.friction_pooling import pool_friction
 from taufit.calibration.friction_test import fit_friction, minimum_rms
 from taufit.calibration.passivity import passivity_constraints
 from taufit.cli.app import main
-from taufit.core.errors import PoorExcitationError
+from taufit.core.errors import PoorExcitationError, RecordingError
 from taufit.excitation import plan
 from taufit.model.model_file import read_model
 from taufit.recording import Recording, write_recording
@@ -240,6 +241,24 @@ def test_the_command_writes_a_model_others_read(tested, tmp_path, capsys):
     with pytest.raises(SystemExit) as ended:
         main(["export", str(model), "--format", "urdf", "-o", str(urdf)])
     assert ended.value.code == 0 and "<robot" in urdf.read_text()
+
+
+def test_torque_of_the_other_sign_is_named(tested):
+    robot, _, _, parts = tested
+    turned = [replace(samples, torque=-samples.torque) for samples in parts]
+    with pytest.raises(RecordingError, match=r"joint 2 has negative friction.*`sign: -1`"):
+        identify_friction(robot, turned)
+
+
+def test_torque_behind_the_gear_is_not_taken_for_the_other_sign(tested):
+    robot, _, motion, _ = tested
+    rng = np.random.default_rng(5)
+    q, v, a = motion.at(np.arange(0.0, motion.duration, 0.01))
+    # Torque 5 ms after the motion: gravity alone then looks like negative friction.
+    torque = 3.0 * np.cos(q - 0.005 * v + 0.3) + 0.01 * rng.normal(size=q.shape)
+    samples = Samples.from_arrays(q, v, a, torque, rate_hz=100.0)
+    with pytest.raises(PoorExcitationError, match="shows no friction"):
+        identify_friction(robot, [samples])
 
 
 def test_a_recording_without_strokes_is_refused(tmp_path):

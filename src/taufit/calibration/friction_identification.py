@@ -21,7 +21,7 @@ from taufit.calibration.friction_test import (
     minimum_rms,
 )
 from taufit.core.dataclasses import dataclass
-from taufit.core.errors import PoorExcitationError, TaufitError
+from taufit.core.errors import PoorExcitationError, RecordingError, TaufitError
 from taufit.core.parameters import joint_parameter
 from taufit.model.fitted_model import FittedModel
 from taufit.model.torque_model import TorqueModel
@@ -316,20 +316,24 @@ def collect_friction_pairs(
 
 
 def _require_friction(pairs: FrictionPairs) -> FrictionPairs:
-    """Return the pairs; PoorExcitationError if they show no friction."""
+    """Return the pairs; an error if they show no friction, or torque of the other sign."""
     labels = pairs.labels
     stroke_levels = np.array([np.mean(pairs.torque[labels == k]) for k in np.unique(labels)])
-    scatter = float(np.std(stroke_levels)) / np.sqrt(len(stroke_levels))
-    if (
-        np.mean(stroke_levels) < 4.0 * scatter
-        and np.mean(stroke_levels) < 0.05 * np.abs(pairs.torque).max()
-    ):
+    level = float(np.mean(stroke_levels))
+    error = 4.0 * float(np.std(stroke_levels)) / np.sqrt(len(stroke_levels))
+    largest = float(np.abs(pairs.torque).max())
+    shown = f"{level:.2g} N m on average over {len(stroke_levels)} pairs of strokes"
+    # A delay of 10 ms at 1 rad/s turns 1 % of gravity into apparent friction of either sign.
+    if level < -max(error, 0.02 * largest):
+        raise RecordingError(
+            f"joint {pairs.joint} has negative friction: {shown}. Its torque and motion count in "
+            "opposite directions: set `sign: -1` for the joint at the torque (or current), or at "
+            "position and velocity, in the column map."
+        )
+    if level < min(error, 0.05 * largest):
         raise PoorExcitationError(
-            f"joint {pairs.joint} shows no friction: {np.mean(stroke_levels):.2g} N m on average "
-            "over "
-            f"{len(stroke_levels)} pairs of strokes. A torque sensor behind the gear does not see "
-            "the "
-            "gear's friction; record motor current or motor torque."
+            f"joint {pairs.joint} shows no friction: {shown}. A torque sensor behind the gear does "
+            "not measure the gear's friction; record motor current or motor torque."
         )
     return pairs
 
