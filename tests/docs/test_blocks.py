@@ -9,6 +9,7 @@ import shutil
 import matplotlib as mpl
 import pytest
 from tests.docs.blocks import NOT_RUN, ROOT, SHOWN_ONLY, blocks, pages, run
+from tests.docs.test_upgrade import resolve
 
 mpl.use("Agg")
 PAGES = pages()
@@ -116,3 +117,20 @@ def test_links_lead_somewhere(page):
         path = target.partition("#")[0]
         generated = path.startswith("reference/") or "/reference/" in path
         assert generated or (page.parent / path).exists(), f"{page.name}: {target}"
+
+
+@pytest.mark.parametrize(
+    "page",
+    # That page lists former names; its own test resolves the present ones.
+    [page for page in PAGES if page.name != "upgrade.md"],
+    ids=lambda page: str(page.relative_to(ROOT)),
+)
+def test_names_in_the_text_of_a_page_exist(page):
+    text = re.sub(r"```.*?```", "", page.read_text("utf-8"), flags=re.S)
+    for name in set(re.findall(r"`(taufit(?:\.[A-Za-z_]\w*)+)[`(]", text)):
+        resolve(name)
+
+
+def test_a_former_name_is_not_taken_for_an_existing_one():
+    with pytest.raises(AttributeError):
+        resolve("taufit.dynamics.base_of_regressor")
