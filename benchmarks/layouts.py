@@ -263,6 +263,12 @@ def hdf5(folder: Path, run: Run) -> Path:
 
 
 @_layout
+def npy(folder: Path, run: Run) -> Path:
+    np.save(folder / "log.npy", np.column_stack(run))
+    return folder / "log.npy"
+
+
+@_layout
 def parquet_lists(folder: Path, run: Run) -> Path:
     """Two-dimensional columns, one list per row."""
     import pyarrow as pa

@@ -10,7 +10,15 @@ from benchmarks.layouts import LAYOUTS, sines
 from taufit.cli.app import main
 from taufit.core.errors import RecordingError
 from taufit.dynamics import gravity_torque, inverse_dynamics
-from taufit.recording import crop, read_map, read_recording, read_recordings, split, tail
+from taufit.recording import (
+    crop,
+    read_map,
+    read_recording,
+    read_recordings,
+    reorder_joints,
+    split,
+    tail,
+)
 from taufit.recording.draft import draft_map, draft_text
 from taufit.recording.loggers import LOGGERS, logger_map
 from taufit.recording.read import read_table
@@ -56,6 +64,28 @@ def test_a_draft_reads_every_layout_as_it_was_meant(layout, told, tmp_path, run)
     if read.velocity is not None:
         np.testing.assert_allclose(read.velocity, v, atol=1e-9)
     assert (read.velocity is None) == ("no_velocity" in layout)
+
+
+def test_a_robot_named_before_every_joint_is_no_joint(tmp_path, run):
+    """HDF5 groups robot/joint/quantity: the digits of ur5e and wrist_1 number no joints."""
+    import h5py
+
+    time, *parts = run
+    robot = read_robot("ur5e")
+    with h5py.File(tmp_path / "log.h5", "w") as file:
+        for k, joint in enumerate(robot.joint_names):
+            for name, part in zip(("pos", "vel", "torque"), parts, strict=True):
+                file[f"ur5e/{joint.removesuffix('_joint')}/{name}"] = part[:, k]
+        file["ur5e/stamps"] = time
+    draft = draft_map(read_table(tmp_path / "log.h5"), joints=6, joint_names=robot.joint_names)
+    assert draft.page["columns"]["time"] == "ur5e.stamps"
+    (tmp_path / "map.yaml").write_text(draft_text(draft, "log.h5"))
+    read = read_recording(tmp_path / "log.h5", column_map=tmp_path / "map.yaml")
+    ordered = reorder_joints(read, robot.joint_names)
+    for values, part in zip(
+        (ordered.position, ordered.velocity, ordered.signal), parts, strict=True
+    ):
+        np.testing.assert_allclose(values, part, atol=1e-9)
 
 
 def test_a_table_without_torque_is_refused_with_what_to_do(run):

@@ -57,6 +57,15 @@ def as_hdf5(path: Path) -> Path:
     return path
 
 
+def as_npy(path: Path) -> Path:
+    fields = columns()
+    table = np.zeros(ROWS, [(name, float) for name in fields])
+    for name, values in fields.items():
+        table[name] = values
+    np.save(path, table)
+    return path
+
+
 def as_live(path: Path) -> Path:
     one = recording()
     writer = RecordingWriter(path.with_suffix(".parquet"), joints=JOINTS, fields=())
@@ -116,6 +125,7 @@ MAKERS = {
     ".dat": as_text,
     ".log": as_text,
     ".npz": as_is,
+    ".npy": as_npy,
     ".mat": as_mat,
     ".h5": as_hdf5,
     ".hdf5": as_hdf5,
@@ -134,7 +144,7 @@ def test_every_reader_has_a_maker():
 def test_a_file_reads_back_to_what_was_recorded(ending, tmp_path):
     path = MAKERS[ending](tmp_path / f"run{ending}")
     bag = ending in (".bag", ".db3")
-    needs_map = ending in (".mat", ".h5", ".hdf5")
+    needs_map = ending in (".mat", ".h5", ".hdf5", ".npy")
     options = {"torque_kind": "torque"} if bag else {"column_map": MAP} if needs_map else {}
     found = read_recording(path, **options)
     want = recording()
@@ -160,3 +170,30 @@ def test_a_missing_file_and_a_folder_in_its_place_are_named(ending, tmp_path):
     (tmp_path / f"folder{ending}").mkdir()
     with pytest.raises(RecordingError, match="directory"):
         read_recording(tmp_path / f"folder{ending}")
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_an_array_without_names_is_a_table_without_header(transposed, tmp_path):
+    one = recording()
+    table = np.column_stack([one.time, one.position, one.signal])
+    np.save(tmp_path / "run.npy", table.T if transposed else table)
+    column_map = {"columns": {"time": 1, "position": [2, 3, 4], "torque": [5, 6, 7]}}
+    found = read_recording(tmp_path / "run.npy", column_map=column_map)
+    np.testing.assert_array_equal(found.position, one.position)
+    np.testing.assert_array_equal(found.signal, one.signal)
+
+
+@pytest.mark.parametrize("array", [np.zeros(5), np.array(["a"]), np.zeros((2, 3, 4)), np.zeros(())])
+def test_an_array_that_is_no_table_is_refused_in_words(array, tmp_path):
+    np.save(tmp_path / "run.npy", array)
+    with pytest.raises(RecordingError, match=r"run\.npy holds .*one row per sample"):
+        read_recording(tmp_path / "run.npy")
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"), [("run.csv.xz", "Unpack it"), ("run.xlsx", "with pandas"), ("run.abc", "")]
+)
+def test_an_unknown_ending_comes_with_what_to_do(name, remedy, tmp_path):
+    (tmp_path / name).write_bytes(b"1")
+    with pytest.raises(RecordingError, match=rf"is not known.*{remedy}"):
+        read_recording(tmp_path / name)

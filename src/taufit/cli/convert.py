@@ -62,8 +62,8 @@ def command(
 ) -> None:
     """Read a recording, report its quality, write it as Parquet, CSV or MCAP.
 
-    RECORDING: .parquet, .csv, .tsv, .txt (also .gz), .npz, .mat, .h5, .mcap, .bag, a ROS 2 bag or
-    LeRobot directory, a UR RTDE record, or the .live file of an unfinished recording.
+    RECORDING: .parquet, .csv, .tsv, .txt (also .gz), .npz, .npy, .mat, .h5, .mcap, .bag, a ROS 2
+    bag or LeRobot directory, a UR RTDE record, or the .live file of an unfinished recording.
 
     Without -o and --report it is written under RECORDING's name with .parquet into this directory.
     A file with several runs becomes one file per run, unless --run selects one. With --draft

@@ -7,8 +7,8 @@ import os
 from pathlib import Path
 
 RECORDING_ENDINGS = (
-    ".parquet", ".csv", ".tsv", ".txt", ".npz", ".mat", ".h5", ".hdf5", ".mcap", ".bag", ".db3",
-    ".live",
+    ".parquet", ".csv", ".tsv", ".txt", ".npz", ".npy", ".mat", ".h5", ".hdf5", ".mcap", ".bag",
+    ".db3", ".live",
 )  # fmt: skip
 ROBOT_ENDINGS = (".urdf", ".xacro", ".yaml", ".yml", ".xml")
 

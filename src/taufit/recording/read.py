@@ -43,7 +43,7 @@ def read_recording(
     """Read one run, in SI units, with findings about irregularities.
 
     Args:
-        path: .parquet, .csv, .tsv, .txt (also .gz), .npz, .mat, .h5, .mcap, .bag, a ROS 2 bag
+        path: .parquet, .csv, .tsv, .txt (also .gz), .npz, .npy, .mat, .h5, .mcap, .bag, a ROS 2 bag
             or LeRobot directory, or a .live file of a recording that was not finished; or a
             pandas or polars frame or an Arrow table.
         column_map: Column map: a YAML file, a dict with its content, or a `ColumnMap`. Not
@@ -268,6 +268,7 @@ def _reader_suffix(path: Path) -> str:
         raise RecordingError(
             f"{path}: the ending {suffix or '(none)'} is not known; taufit reads "
             f"{', '.join(READERS)}, text also packed with gzip, ROS 2 bags and LeRobot datasets."
+            + _OTHER_ENDINGS.get(suffix, "")
         )
     return suffix
 
@@ -294,11 +295,21 @@ def _from_csv(path: Path, column_map: ColumnMap | None) -> list[Recording]:
 
 _ROOM = "taufit.recording"
 _TEXT = (".csv", ".tsv", ".txt", ".dat", ".log")
+# What to do with a file that taufit does not read itself.
+_OTHER_ENDINGS = {
+    **dict.fromkeys((".zip", ".xz", ".bz2", ".zst", ".7z", ".tar", ".tgz", ".rar"), " Unpack it."),
+    **dict.fromkeys(
+        (".feather", ".arrow", ".json", ".jsonl", ".pkl", ".pickle", ".xlsx", ".xls", ".ods"),
+        " Save it as CSV, or read it with pandas: taufit.read_recording and taufit.identify take "
+        "frames.",
+    ),
+}
 READERS: Registry[_Reader] = Registry(
     {
         ".parquet": f"{_ROOM}.readers.from_parquet:read_parquet",
         **dict.fromkeys(_TEXT, f"{_ROOM}.read:_from_csv"),
         ".npz": f"{_ROOM}.readers.from_arrays:read_npz",
+        ".npy": f"{_ROOM}.readers.from_arrays:read_npy",
         ".mat": f"{_ROOM}.readers.from_arrays:read_mat",
         ".h5": f"{_ROOM}.readers.from_arrays:read_hdf5",
         ".hdf5": f"{_ROOM}.readers.from_arrays:read_hdf5",

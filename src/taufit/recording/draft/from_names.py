@@ -3,8 +3,8 @@
 A name is split into words at separators, changes of case and digits: `tau_J_d[0]`, `joint1_pos` and
 `/joint_states/elbow/position` become (tau, j, d, 0), (joint, 1, pos) and (joint, states, elbow,
 position). One word gives the quantity, a number or the remaining words give the joint, and words
-such
-as `target` mark commanded values.
+such as `target` mark commanded values. A robot's name before all columns (`ur10e/elbow/pos`) gives
+nothing.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _WORDS: dict[str, tuple[str, ...]] = {
     "temperature": ("temp", "temperature", "temperatures", "temperatur"),
 }  # fmt: skip
 _TIME = (
-    "t", "time", "timestamp", "stamp", "seconds", "secs", "clock", "timestamps", "times",
+    "t", "time", "timestamp", "stamp", "stamps", "seconds", "secs", "clock", "timestamps", "times",
     "datetime", "zeit", "zeitstempel", "uhrzeit", "temps", "tiempo", "tempo",
 )  # fmt: skip
 _RUN = ("run", "episode", "trial", "run_id", "episode_index", "trajectory")
@@ -169,11 +169,13 @@ def name_groups(
     Columns that contain one of the robot's `joint_names` belong to that joint. With
     `bare_is_position`, a joint's name or number alone (J1, AXIS_ACT.A1) means its position.
     """
+    prefix = _robot_prefix([name for index, name in enumerate(names) if index not in skip])
     columns = [
         column
         for index, name in enumerate(names)
         if index not in skip
-        and (column := _named_column(index, name, joint_names, bare_is_position)) is not None
+        and (column := _named_column(index, name, joint_names, bare_is_position, prefix))
+        is not None
     ]
     kinds: dict[tuple[object, ...], list[_Column]] = {}
     for column in columns:
@@ -191,17 +193,33 @@ def name_groups(
     return [group for members in by_layout.values() for group in _group_members(members)]
 
 
+def _robot_prefix(names: Sequence[str]) -> str:
+    """Part up to a separator with which all names begin, if it has a word without a meaning."""
+    pairs = enumerate(zip(min(names, default=""), max(names, default=""), strict=False))
+    equal = min(names, default="")[: next((k for k, (a, b) in pairs if a != b), None)]
+    prefix = equal[: max(equal.rfind(separator) for separator in "/._ ") + 1]
+    words = [word for word, _, _ in name_words(prefix)]
+    if any(_is_quantity(word) for word in words):
+        return ""
+    known = (*_FILLERS, *_COMMANDED, *_QUALIFIERS, *_UNITS, *_TIME)
+    return prefix if any(not word.isdigit() and word not in known for word in words) else ""
+
+
 def _named_column(
-    index: int, name: str, joint_names: Sequence[str], bare_is_position: bool
+    index: int, name: str, joint_names: Sequence[str], bare_is_position: bool, prefix: str
 ) -> _Column | None:
     """Column of a quantity, of one of the robot's joints if it has its name."""
     joint = _robot_joint(name, joint_names)
-    other_name = name if joint is None else name.replace(joint, " ", 1)
+    other_name = name.removeprefix(prefix)
+    if joint is not None:
+        other_name = other_name.replace(joint, " ", 1)
     is_bare = bare_is_position and _is_bare_joint(other_name, joint is not None)
     column = _column(index, other_name, "position" if is_bare else None)
-    if joint is None:
-        return column
-    return None if column is None else replace(column, number=None, name=joint)
+    if column is None:
+        return None
+    if joint is not None:
+        return replace(column, number=None, name=joint)
+    return column if column.pattern is None else replace(column, pattern=prefix + column.pattern)
 
 
 def _is_bare_joint(name: str, has_joint: bool) -> bool:

@@ -1,7 +1,8 @@
 """Containers of named arrays: .npz, MATLAB .mat, HDF5. Each becomes a table of named columns.
 
 An array of n numbers is one column; n x j (or j x n) numbers are the columns name_1 ... name_j.
-Names of structures and groups are joined with a dot.
+Names of structures and groups are joined with a dot. The array of a .npy file is a table without
+header, or, if it is structured, one of named columns.
 """
 
 from __future__ import annotations
@@ -26,9 +27,25 @@ from taufit.recording.canonical import from_columns, has_canonical_names, metada
 from taufit.recording.column_map import ColumnMap
 from taufit.recording.decompressed_size import require_mat_size
 from taufit.recording.recording import Recording
-from taufit.recording.table import arrays_to_table, column_map_required
+from taufit.recording.table import Table, arrays_to_table, column_map_required
 
 META_NAME = "taufit"
+_NUMPY_ERRORS = (
+    OSError,
+    ValueError,
+    KeyError,
+    EOFError,
+    TypeError,
+    MemoryError,
+    AttributeError,
+    NotImplementedError,
+    RuntimeError,
+    SyntaxError,
+    OverflowError,
+    tokenize.TokenError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 _HDF5_MARK = b"\x89HDF\r\n\x1a\n"
 
 
@@ -44,32 +61,43 @@ def read_npz(path: Path, column_map: ColumnMap | None = None) -> list[Recording]
             for name in archive.files:
                 if name == META_NAME:
                     page = metadata_from_text(str(archive[name]), str(path))
-                elif archive[name].dtype.names:
-                    # A structured array: one column or block per field.
-                    array = archive[name]
-                    arrays |= {f"{name}.{field}": array[field] for field in array.dtype.names}
                 else:
-                    arrays[name] = archive[name]
+                    arrays |= _fields(archive[name], name)
     except RecordingError:
         raise
-    except (
-        OSError,
-        ValueError,
-        KeyError,
-        EOFError,
-        TypeError,
-        MemoryError,
-        AttributeError,
-        NotImplementedError,
-        RuntimeError,
-        SyntaxError,
-        OverflowError,
-        tokenize.TokenError,
-        zipfile.BadZipFile,
-        zlib.error,
-    ) as error:
+    except _NUMPY_ERRORS as error:
         raise RecordingError(f"{path} cannot be read as .npz: {str(error)[:200]}.") from None
     return _recordings(arrays, page, path, column_map)
+
+
+def _fields(array: Array, name: str) -> dict[str, Array]:
+    """Fields of a structured array, each a column or block; else the array itself."""
+    if array.dtype.names is None:
+        return {name: array}
+    return {f"{name}.{field}" if name else field: array[field] for field in array.dtype.names}
+
+
+def read_npy(path: Path, column_map: ColumnMap | None = None) -> list[Recording]:
+    """Read a NumPy .npy file: a table without header, or the fields of a structured array."""
+    try:
+        if zipfile.is_zipfile(path):
+            raise ValueError("it is a .npz file")
+        array = np.load(path, allow_pickle=False)
+    except _NUMPY_ERRORS as error:
+        raise RecordingError(f"{path} cannot be read as .npy: {str(error)[:200]}.") from None
+    if array.dtype.names is not None:
+        return _recordings(_fields(array, ""), None, path, column_map)
+    if array.ndim != 2 or array.dtype.kind not in "fiub" or not array.size:
+        raise RecordingError(
+            f"{path} holds {'x'.join(map(str, array.shape)) or 'no'} values of type {array.dtype}; "
+            "a table of numbers with one row per sample is needed, or an .npz file of named arrays."
+        )
+    # More rows than columns: samples are many, channels few.
+    values = np.asarray(array if len(array) >= array.shape[1] else array.T, float)
+    table = Table(str(path), ("",) * values.shape[1], values, np.arange(1, len(values) + 1))
+    if column_map is None:
+        raise column_map_required(table)
+    return assemble_recordings(table, column_map)
 
 
 def _check_zip(path: Path) -> None:
