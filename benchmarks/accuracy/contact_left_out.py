@@ -7,7 +7,9 @@ TAUFIT_CONTACTS sets the number of 20 N pulses (400).
 
 The band of standing joints holds more than 98 % of the stands of slow runs: 50 of them, whose 95 %
 quantile is 1.24 of the friction level; the band is 1.26. A band 4 % narrower holds 95 % of these
-and 93 % of all.
+and 93 % of all: stiction ends in an edge, near which a per cent of width is a per cent of stands,
+and 30 stands per joint give its 95 % quantile to 4 %. With right bands all three kinds of run
+would have 90 to 98 % of their 90, 48 and 50 stands inside in 68 of 100 cases.
 """
 
 from __future__ import annotations

@@ -68,10 +68,14 @@ class TorqueDelay:
 def estimate_torque_delay(robot: Robot, samples: Samples) -> TorqueDelay:
     """Estimate the delay d of torque that minimises the cost of `HypothesisTest` at tau(t + d).
 
+    The cost holds the links near nominal; the delay with free links counts beside it.
+
     Args:
         robot: Robot with nominal masses.
         samples: Samples conditioned without delay, with a low-pass of about 10 Hz.
     """
+    from taufit.fitting.delay_of_rigid_torque import with_free_links
+
     if robot.drives.side == "link":
         # A sensor behind the gear feels little friction; more columns of it follow the gravity of
         # an upright arm that is shifted in time.
@@ -87,7 +91,9 @@ def estimate_torque_delay(robot: Robot, samples: Samples) -> TorqueDelay:
     costs = [_cost(test, centre + shift) for shift in _SHIFTS]
     square, slope, _ = np.polyfit(_SHIFTS, costs, 2)
     shift = -0.5 * slope / square if square > 0.0 else 0.0
-    delay_s = round(centre + float(np.clip(shift, _SHIFTS[0], _SHIFTS[-1])), 4)
+    nominal_s = centre + float(np.clip(shift, _SHIFTS[0], _SHIFTS[-1]))
+    # The curvature of the cost, twice the log odds, is 1 / variance.
+    delay_s = round(with_free_links(robot, samples, nominal_s, max(float(square), 0.0)), 4)
     undelayed = test.unchanged_fit
     delayed = test.fit(rows=test.shift_torque(delay_s))
     if abs(delay_s) < _MIN_ESTIMATE_S or undelayed.cost - delayed.cost < _MIN_LOG_ODDS:

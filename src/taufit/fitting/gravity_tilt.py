@@ -113,7 +113,11 @@ def estimate_tilt(search: EvidenceMaximisation, so_far: Float[Array, " 2"]) -> G
     used = np.flatnonzero(rows.keep.any(axis=1))
     middle = int(used[len(used) // 2])
     robot = search.model.robot.with_parameters(search.theta[search.model.layout.links])
-    parts = [_products(search, rows, robot, *span) for span in ((0, middle), (middle, len(rows)))]
+    halves = [thin_rows(rows, *span) for span in ((0, middle), (middle, len(rows)))]
+    position = rows.samples.position
+    parts = [
+        products_beside(search, _gravity_slopes(robot, position[half]), half) for half in halves
+    ]
     first, second, whole = (_solve(search, x, so_far) for x in (*parts, parts[0] + parts[1]))
     difference = GravityTilt(first.angles - second.angles, first.covariance + second.covariance)
     return replace(whole, halves_agree=difference.chi_square < _SIGNIFICANT)
@@ -122,35 +126,45 @@ def estimate_tilt(search: EvidenceMaximisation, so_far: Float[Array, " 2"]) -> G
 def _solve(
     search: EvidenceMaximisation, products: Float[Array, "q q"], so_far: Float[Array, " 2"]
 ) -> GravityTilt:
-    """Gauss-Newton step from the weighted products of (W, T, r) of some rows."""
+    """Gauss-Newton step from the products of some rows."""
+    schur = schur_complement(search, products) / _ERROR_FACTOR**2
+    tilt_prior = np.eye(2) / TILT_STD**2
+    covariance = np.linalg.inv(schur[:2, :2] + tilt_prior)
+    return GravityTilt(so_far + covariance @ (schur[:2, 2] - tilt_prior @ so_far), covariance)
+
+
+def schur_complement(
+    search: EvidenceMaximisation, products: Float[Array, "q q"]
+) -> Float[Array, "s s"]:
+    """Products of (T, r) without what W and the prior of theta explain of them."""
     p = len(search.theta)
-    links = search.prior_precision()
-    prior = links + np.diag(search.precision())
+    prior = search.prior_precision() + np.diag(search.precision())
     total = products[:p, :p] + prior
     free = search.free & (np.diag(total) > 0.0)
     size = np.sqrt(np.diag(total)[free])
     scaled = total[np.ix_(free, free)] / np.outer(size, size) + 1e-9 * np.eye(len(size))
     beside = products[:p, p:].copy()
     # Zero for all rows, since theta is their optimum; not for a part of them.
-    beside[:, 2] += search.prior_right() - prior @ search.theta
+    beside[:, -1] += search.prior_right() - prior @ search.theta
     beside = beside[free] / size[:, None]
-    schur = (products[p:, p:] - beside.T @ np.linalg.solve(scaled, beside)) / _ERROR_FACTOR**2
-    tilt_prior = np.eye(2) / TILT_STD**2
-    covariance = np.linalg.inv(schur[:2, :2] + tilt_prior)
-    return GravityTilt(so_far + covariance @ (schur[:2, 2] - tilt_prior @ so_far), covariance)
+    return np.asarray(products[p:, p:] - beside.T @ np.linalg.solve(scaled, beside))
 
 
-def _products(
-    search: EvidenceMaximisation, rows: SampleRows, robot: Robot, first: int, last: int
+def thin_rows(rows: SampleRows, first: int, last: int) -> slice:
+    """Rows of a span, thinned to twice the cut-off."""
+    return slice(first, last, max(1, int(rows.rate_hz / (2.0 * rows.samples.cutoff_hz))))
+
+
+def products_beside(
+    search: EvidenceMaximisation, slopes: Float[Array, "n j s"], part: slice
 ) -> Float[Array, "q q"]:
-    """Weighted products of (W, T, r) over a span of samples, thinned to twice the cut-off."""
-    stride = max(1, int(rows.rate_hz / (2.0 * rows.samples.cutoff_hz)))
-    part, theta = slice(first, last, stride), search.theta
-    columns = rows.block(first, last, stride)
-    tilt = _gravity_slopes(robot, rows.samples.position[part])
-    residual = rows.torque[part] - columns @ theta
-    weight = np.sqrt(stride * np.where(rows.keep[part], search.joint_weights, 0.0))
-    stacked = np.concatenate([columns, tilt, residual[..., None]], -1) * weight[..., None]
+    """Weighted products of (W, T, r) over thinned rows, T their slopes."""
+    rows = search.regression.excerpt
+    assert isinstance(rows, SampleRows)
+    columns = rows.block(part.start, part.stop, part.step)
+    residual = rows.torque[part] - columns @ search.theta
+    weight = np.sqrt(part.step * np.where(rows.keep[part], search.joint_weights, 0.0))
+    stacked = np.concatenate([columns, slopes, residual[..., None]], -1) * weight[..., None]
     matrix = stacked.reshape(-1, stacked.shape[-1])
     return np.asarray(matrix.T @ matrix)
 
