@@ -1,10 +1,10 @@
 """Intervals of servo parameters: simulated arms, disjoint groups of real runs, choice of the stage.
 
 Simulated arms have 5-7 joints, an acceleration limit, a floor (half of them), delays of 0-60 ms,
-10-12 bit and 30-100 Hz; the truth is integrated in steps of 1 ms, the fit in 5 ms. Floor search,
-bias and units of the intervals were chosen on seeds 0-27, 1001 and 2000-2048, the rule that keeps
-the acceleration limit on 300-315 and 1053; seeds from 3000 are for scoring. TAUFIT_LONG runs 100
-arms (800 CPU s) instead of 2.
+10-12 bit and 30-100 Hz; the truth is integrated in steps of 1 ms, the fit in 5 ms. Floor search and
+bias were chosen on seeds 0-27, 1001, 2000-2048 and 5000-5019, covariance, priors and the last steps
+of the floor's height on 8000-8038, the rule that keeps the acceleration limit on 300-315 and 1053;
+seeds from 3000 are for scoring. TAUFIT_LONG runs 100 arms (900 CPU s) instead of 2.
 
     python -m benchmarks.accuracy.servo_intervals FIRST COUNT    one line per arm, then the rows
 """
@@ -97,19 +97,19 @@ def replay_ratio(arm: SimulatedServoArm, model: ServoModel) -> float:
 
 
 def interval_rows(results: Sequence[ArmResult]) -> Iterator[Row]:
-    note = f"{len(results)} simulated arms, seeds from {FIRST_SEED}"
+    is_long = len(results) >= 100
+    count = f"{len(results)} simulated arms"
+    note = f"{count}, seeds from {FIRST_SEED}" + (" (long run)" if is_long else "")
     for kind in KINDS:
         holds = [value for result in results for value in result.holds[kind]]
-        target = ">= 0.92" if len(results) >= 100 else ""
-        yield Row(
-            f"servo {kind.replace('_', ' ')}, intervals that hold",
-            *(float(np.mean(holds)), "", target),
-            f"{note}, {len(holds)} intervals; at most 0.98",
-        )
+        name = f"servo {kind.replace('_', ' ')}, {count}: intervals that hold"
+        target = "0.92 .. 0.98" if is_long else ""
+        yield Row(name, float(np.mean(holds)), "", target, f"{len(holds)} intervals; {note}")
     ratios = np.array([result.replay_ratio for result in results])
-    yield Row("servo replay over the truth's, mean", float(ratios.mean()), "x", "<= 1.3", note)
-    above = f"{note}; {np.sum(ratios > 1.3)} above 1.3"
-    yield Row("servo replay over the truth's, worst", float(ratios.max()), "x", "", above)
+    name = f"servo replay over the truth's, {count}"
+    yield Row(f"{name}: mean", float(ratios.mean()), "x", "<= 1.3", note)
+    above = f"{np.sum(ratios > 1.3)} above 1.3; {note}"
+    yield Row(f"{name}: worst", float(ratios.max()), "x", "", above)
 
 
 def stage_rows(seeds: range) -> Iterator[Row]:

@@ -11,8 +11,10 @@ from benchmarks.simulated_servos import simulated_arm
 from taufit.servo.contact_fit import with_contact_gains
 from taufit.servo.joint_axes import JointAxes
 from taufit.servo.motion import commanded_motions
-from taufit.servo.rollout_fit import RolloutFit, pack, unpack
+from taufit.servo.replay_rows import ReplayRows
+from taufit.servo.rollout_fit import RolloutFit
 from taufit.servo.score import contact_rows
+from taufit.servo.unknowns import pack
 
 
 @pytest.fixture(scope="module")
@@ -29,25 +31,18 @@ def case():
     std[[0, 3]] = 0.3
     precision = np.diag(1.0 / std**2)
     empty = np.zeros((len(motions), len(x)))
-    fit = RolloutFit(
-        *(
-            x,
-            unpack(x, axes.joints),
-            precision,
-            precision,
-            np.zeros((len(motions), len(x), len(x))),
-        ),
-        *(empty, np.zeros(len(x)), 0.0, 0, empty),
-    )
+    normal, run = np.zeros((len(motions), len(x), len(x))), np.arange(len(motions))
+    fit = RolloutFit(x, precision, precision, np.zeros(len(x)), normal, empty, empty, run)
     contact = [contact_rows(axes, m, arm.floor) for m in motions]
-    return arm, axes, motions, contact, fit
+    rows = ReplayRows.of_motions(axes, motions, contact)
+    return arm, rows, fit
 
 
 def test_kp_about_the_vertical_is_found_in_contact(case):
-    arm, axes, motions, contact, fit = case
-    assert sum(rows.sum() for rows in contact) > 300
+    arm, rows, fit = case
+    assert rows.count > 100
     lower = replace(arm.floor, height=arm.floor.height - 0.003)
-    better, floor = with_contact_gains(axes, motions, contact, np.arange(len(motions)), fit, lower)
+    better, floor = with_contact_gains(rows, fit, lower)
     assert abs(floor.height - arm.floor.height) < 6e-4
     before, after = (abs(np.log(f.servo.kp[0] / arm.servo.kp[0])) for f in (fit, better))
     assert before > 0.2 and after < 0.04
@@ -57,29 +52,31 @@ def test_kp_about_the_vertical_is_found_in_contact(case):
 
 
 def test_runs_without_contact_change_nothing(case):
-    arm, axes, motions, contact, fit = case
-    none = [np.zeros_like(rows) for rows in contact]
-    same, floor = with_contact_gains(axes, motions, none, np.arange(len(motions)), fit, arm.floor)
+    arm, rows, fit = case
+    none = replace(rows, masks=tuple(np.zeros_like(mask) for mask in rows.masks))
+    same, floor = with_contact_gains(none, fit, arm.floor)
     assert same is fit and floor is arm.floor
 
 
 def test_runs_that_contradict_each_other_change_nothing(case):
     """Errors in contact that no gain explains differ from run to run."""
-    arm, axes, motions, contact, fit = case
+    arm, rows, fit = case
     rng = np.random.default_rng(0)
-    noisy = [
-        replace(m, position=m.position + rows[:, None] * rng.normal(0.0, 0.05, m.position.shape[1]))
-        for m, rows in zip(motions, contact, strict=True)
-    ]
+    noise = (rng.normal(0.0, 0.05, m.position.shape) for m in rows.motions)
+    noisy = replace(
+        rows,
+        motions=tuple(
+            replace(m, position=m.position + mask[:, None] * e)
+            for m, mask, e in zip(rows.motions, rows.masks, noise, strict=True)
+        ),
+    )
     right = pack(arm.servo.replace(offset=fit.servo.offset))
-    fit = replace(fit, x=right, servo=unpack(right, axes.joints))
-    same, floor = with_contact_gains(axes, noisy, contact, np.arange(len(motions)), fit, arm.floor)
+    fit = replace(fit, x=right)
+    same, floor = with_contact_gains(noisy, fit, arm.floor)
     assert same is fit and floor is arm.floor
 
 
 def test_a_given_floor_stays_where_it_is(case):
-    arm, axes, motions, contact, fit = case
-    better, floor = with_contact_gains(
-        axes, motions, contact, np.arange(len(motions)), fit, arm.floor, is_fixed=True
-    )
+    arm, rows, fit = case
+    better, floor = with_contact_gains(rows, fit, arm.floor, is_fixed=True)
     assert floor == arm.floor and better is not fit

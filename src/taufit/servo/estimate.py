@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from taufit.core.arrays import Array, Bool, Float, Int
+from taufit.core.arrays import Array, Bool, Float
 from taufit.core.dataclasses import dataclass
 from taufit.dynamics import gravity_torque
 from taufit.robot import Robot
@@ -16,34 +17,26 @@ from taufit.servo.joint_axes import JointAxes
 from taufit.servo.linear_fit import ServoRows, fit_linear, moving_rows, servo_rows, still_joints
 from taufit.servo.motion import CommandedMotion
 from taufit.servo.parameters import Floor, ServoParameters
+from taufit.servo.replay_rows import ReplayRows
 from taufit.servo.rollout import replay
-from taufit.servo.rollout_fit import (
-    START_LIMIT,
-    RolloutFit,
-    fit_rollouts,
-    normal_equations,
-    pack,
-    servo_prior,
-    unpack,
-    used_rows,
-)
+from taufit.servo.rollout_fit import RolloutFit, fit_rollouts
 from taufit.servo.score import contact_rows
 from taufit.servo.servo_types import ServoTypePrior
 from taufit.servo.simulated_run import simulate_recording
+from taufit.servo.unknowns import pack, servo_prior, unpack
 
 _MIN_RUNS = 4  # fewer runs are split into parts for leaving out
 _MIN_RUN_S = 6.0
-_WINDOW_S = 15.0  # length of the motions of the second stage, which are also its blocks [s]
-_TOTAL_S = 300.0  # motion used by the second stage [s]
 _MAX_MASKED = 0.6  # with more contact rows the floor is part of the roll-outs instead of masked
 _MAX_UNUSED = 0.75  # with more contact rows the first stage uses them all
 GRAVITY_SEEN = 0.02  # std of the gravity torque in motion that shows kp [N m]; one SO-101, training
 # Rounds of the bias: the second moves the delay by up to a standard deviation, further ones do not.
-# Chosen with the covariance of the intervals on simulated arms 5000-5019
-# (benchmarks/accuracy/servo_intervals.py).
+# Chosen on simulated arms 5000-5019 (benchmarks/accuracy/servo_intervals.py).
 _BIAS_ROUNDS = 2
 _MIN_USED = 100  # rows that a run needs for the comparison
 STAGES = ("linear", "roll-outs", "roll-outs with acceleration limit")
+_ITERATIONS = dict(zip(STAGES, (0, 12, 30), strict=True))  # the linear stage is only evaluated
+_START_LIMIT = 40.0  # rad/s^2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,30 +44,29 @@ class ServoEstimate:
     """Estimated servo parameters and how they were chosen.
 
     Attributes:
-        servo: Chosen parameters.
-        linear: Parameters of the first stage.
+        fit: Second stage at the chosen parameters; its motions are the units of the intervals.
         stage: Entry of `STAGES` that left-out runs chose.
         floor: Floor under the arm, or None.
         left_out: Replay error of left-out training runs by stage, root mean square [rad].
-        fit: Second stage at the chosen parameters, for intervals.
         gravity_std: Std of the gravity torque in motion, joint by joint [N m].
         contact_fraction: Fraction of training rows in contact.
         half_step: Half an encoder step [rad].
         still: Joints that hardly move.
-        run: Run of every motion of `fit`: the independent units of its intervals.
     """
 
-    servo: ServoParameters
-    linear: ServoParameters
+    fit: RolloutFit
     stage: str
     floor: Floor | None
     left_out: dict[str, float]
-    fit: RolloutFit
     gravity_std: Float[Array, " j"]
     contact_fraction: float
     half_step: float
     still: Bool[Array, " j"]
-    run: Int[Array, " u"]
+
+    @property
+    def servo(self) -> ServoParameters:
+        """Chosen parameters."""
+        return self.fit.servo
 
 
 def estimate_servo(
@@ -96,64 +88,175 @@ def estimate_servo(
         prior: Prior of the servo type.
         stage: Entry of `STAGES` in place of the choice by left-out runs.
     """
-    runs = split_runs(motions)
-    half_step = 0.5 * min(float(np.median([m.encoder_step for m in runs])), 0.01)
-    plane = floor
-    if floor == "auto":
-        # A servo that presses on a floor looks weak: the search starts without the lowest rows.
-        provisional = Floor(lowest_height(axes, runs))
-        plane = find_floor(axes, _fit_off_floor(robot, axes, runs, provisional, half_step)[1], runs)
-    assert not isinstance(plane, str)
-    contact = [contact_rows(axes, m, plane) for m in runs]
-    masked = float(np.concatenate(contact).mean())
-    is_masked = plane is not None and masked < _MAX_MASKED
-    rows, linear = _fit_off_floor(robot, axes, runs, plane, half_step)
-    if floor == "auto" and plane is not None and not is_masked:
-        plane = refine_floor(axes, linear, runs, plane)
+    training = TrainingRuns.of_motions(robot, axes, motions, floor)
+    rows, linear = training.linear_stage()
+    if not training.is_masked:
+        training = training.with_refined_floor(linear)
     if prior is not None:
         linear = _with_type_prior(linear, prior)
-    used = [~c if is_masked else np.ones(len(c), bool) for c in contact]
-    fit_floor = None if is_masked else plane
-    stages = STAGES if stage is None else (stage,)
-    fits = _fit_stages(axes, runs, used, linear, fit_floor, half_step, prior, stages)
-    left_out = _left_out_errors(axes, runs, used, rows, linear, fits, plane, half_step)
+    fits = training.fit_stages(linear, prior, STAGES if stage is None else (stage,))
+    left_out = training.left_out_errors(rows, fits)
     chosen = choose_stage(left_out)
-    fit = fits[chosen].fit
-    if floor == "auto" and plane is not None:
-        plane = refine_floor(axes, fit.servo, runs, plane)
+    fit = fits[chosen]
+    training = training.with_refined_floor(fit.servo)
     if chosen != STAGES[0]:
-        bias = np.zeros_like(fit.x)
-        for _ in range(_BIAS_ROUNDS):
-            bias, gradient = _bias(axes, runs, used, fit, bias, plane, fit_floor, half_step)
-        fit = fit.without_bias(bias, gradient)
-    gravity = _gravity_std(robot, rows)
-    if chosen != STAGES[0] and is_masked and plane is not None:
-        windows, run, parts = _windows(runs)
-        touching = [~used[number][part] for number, part in zip(run, parts, strict=True)]
-        is_fixed = floor != "auto"
-        fit, plane = with_contact_gains(axes, windows, touching, run, fit, plane, is_fixed=is_fixed)
+        fit = training.without_bias(fit)
+        fit, training = training.with_contact_gains(fit)
+        training = training.with_refined_floor(fit.servo)
     return ServoEstimate(
-        *(fit.servo, linear, chosen, plane),
+        *(fit, chosen, training.floor),
         {name: float(np.sqrt(np.mean(e**2, axis=0)).mean()) for name, e in left_out.items()},
-        *(fit, gravity, masked, half_step),
+        *(_gravity_std(robot, rows), training.contact_fraction, training.half_step),
         still_joints(moving_rows(rows)),
-        fits[chosen].run,
     )
 
 
-def _fit_off_floor(
-    robot: Robot,
-    axes: JointAxes,
-    runs: Sequence[CommandedMotion],
-    floor: Floor | None,
-    half_step: float,
-) -> tuple[ServoRows, ServoParameters]:
-    """First stage without rows in contact, unless these are too many; its rows with it."""
-    masks = [~contact_rows(axes, m, floor) for m in runs]
-    if 1.0 - np.concatenate(masks).mean() > _MAX_UNUSED:
-        masks = [np.ones(len(mask), bool) for mask in masks]
-    rows = servo_rows(robot, runs, masks)
-    return rows, fit_linear(rows, half_step)
+@dataclass(frozen=True, slots=True, eq=False)
+class TrainingRuns:
+    """Training runs of an arm, the floor under it, and their rows in contact.
+
+    Attributes:
+        robot: Robot with nominal links.
+        axes: The same robot in joint axes.
+        runs: Runs, or parts of them.
+        floor: Floor under the arm, or None.
+        is_given: Whether the floor, or that there is none, is given rather than searched.
+        contact: Rows of each run in contact with the first floor.
+    """
+
+    robot: Robot
+    axes: JointAxes
+    runs: tuple[CommandedMotion, ...]
+    floor: Floor | None
+    is_given: bool
+    contact: tuple[Bool[Array, " _"], ...]
+
+    @classmethod
+    def of_motions(
+        cls,
+        robot: Robot,
+        axes: JointAxes,
+        motions: Sequence[CommandedMotion],
+        floor: Floor | str | None,
+    ) -> TrainingRuns:
+        """Runs over a floor, or with "auto" over one that is searched."""
+        runs = tuple(split_runs(motions))
+
+        def over(plane: Floor | None, is_given: bool) -> TrainingRuns:
+            contact = tuple(contact_rows(axes, m, plane) for m in runs)
+            return cls(robot, axes, runs, plane, is_given, contact)
+
+        if not isinstance(floor, str):
+            return over(floor, True)
+        # A servo that presses on a floor looks weak: the search starts without the lowest rows.
+        servo = over(Floor(lowest_height(axes, runs)), False).linear_stage()[1]
+        return over(find_floor(axes, servo, runs), False)
+
+    @property
+    def half_step(self) -> float:
+        """Half an encoder step [rad]."""
+        return 0.5 * min(float(np.median([m.encoder_step for m in self.runs])), 0.01)
+
+    @property
+    def contact_fraction(self) -> float:
+        """Fraction of rows in contact."""
+        return float(np.concatenate(self.contact).mean())
+
+    @property
+    def is_masked(self) -> bool:
+        """Whether the second stage leaves rows in contact out, or has the floor in roll-outs."""
+        return self.floor is not None and self.contact_fraction < _MAX_MASKED
+
+    @property
+    def fit_floor(self) -> Floor | None:
+        """Floor in the roll-outs of the second stage."""
+        return None if self.is_masked else self.floor
+
+    @property
+    def used(self) -> list[Bool[Array, " _"]]:
+        """Rows of each run that the second stage uses."""
+        return [~rows if self.is_masked else np.ones(len(rows), bool) for rows in self.contact]
+
+    def linear_stage(self) -> tuple[ServoRows, ServoParameters]:
+        """First stage without rows in contact, unless these are too many; its rows before it."""
+        is_free = self.contact_fraction <= _MAX_UNUSED
+        masks = [~rows if is_free else np.ones(len(rows), bool) for rows in self.contact]
+        rows = servo_rows(self.robot, self.runs, masks)
+        return rows, fit_linear(rows, self.half_step)
+
+    def with_refined_floor(self, servo: ServoParameters) -> TrainingRuns:
+        """Runs over the floor of least replay error, unless it is given."""
+        if self.is_given or self.floor is None:
+            return self
+        return replace(self, floor=refine_floor(self.axes, servo, self.runs, self.floor))
+
+    def fit_stages(
+        self, linear: ServoParameters, prior: ServoTypePrior | None, stages: Sequence[str]
+    ) -> dict[str, RolloutFit]:
+        """Stages as fits of roll-outs; the linear one is only evaluated."""
+        rows = ReplayRows.of_runs(self.axes, self.runs, self.used)
+        start_limit = _START_LIMIT if prior is None else prior.acceleration_limit
+        fits = {}
+        for name in stages:
+            start = linear.replace(acceleration_limit=start_limit if name == STAGES[2] else 0.0)
+            belief = servo_prior(pack(start), self.half_step, prior)
+            fits[name] = fit_rollouts(
+                rows, start, belief, self.fit_floor, iterations=_ITERATIONS[name]
+            )
+        return fits
+
+    def left_out_errors(
+        self, rows: ServoRows, fits: dict[str, RolloutFit]
+    ) -> dict[str, Float[Array, "r j"]]:
+        """Replay error of runs with the parameters of the others, run and joint by stage [rad].
+
+        Contact rows that the fit does not use are not compared, nor runs with few other rows.
+        """
+        compared = [
+            (number, motion, used)
+            for number, (motion, used) in enumerate(zip(self.runs, self.used, strict=True))
+            if used.sum() > _MIN_USED
+        ]
+        out = {}
+        for name, fit in fits.items():
+            errors, delay = [], float(fit.servo.delay[0])
+            for number, motion, used in compared:
+                servo = (
+                    fit_linear(rows, self.half_step, without=number, delay=delay)
+                    if name == STAGES[0]
+                    else fit.without(number)
+                )
+                error = (replay(self.axes, servo, motion, self.floor) - motion.position)[used]
+                errors.append(np.sqrt((error**2).mean(axis=0)))
+            out[name] = np.array(errors)
+        return out
+
+    def without_bias(self, fit: RolloutFit) -> RolloutFit:
+        """Fit less its bias: what it finds in recordings of the fitted arm, less its parameters.
+
+        Encoders round, drivers truncate commands to whole encoder steps and the roll-outs take
+        long steps. None of these averages out; the simulated recordings have all three. Each round
+        simulates the arm that the bias of the round before leaves.
+        """
+        bias, gradient = np.zeros_like(fit.x), np.zeros_like(fit.gradient)
+        for _ in range(_BIAS_ROUNDS):
+            servo, step = unpack(fit.x - bias), 2 * self.half_step
+            simulated = [
+                simulate_recording(self.axes, servo, m, self.floor, step) for m in self.runs
+            ]
+            rows = ReplayRows.of_runs(self.axes, simulated, self.used)
+            normal, gradient = rows.normal_equations(fit.x, self.fit_floor)
+            slope = gradient.sum(axis=0) + fit.prior_precision @ bias
+            bias = bias - np.linalg.solve(normal.sum(axis=0) + fit.prior_precision, slope)
+        return fit.without_bias(bias, gradient)
+
+    def with_contact_gains(self, fit: RolloutFit) -> tuple[RolloutFit, TrainingRuns]:
+        """Fit that explains rows in contact, too, where left-out runs agree, and its floor."""
+        if self.floor is None or not self.is_masked:
+            return fit, self
+        touching = ReplayRows.of_runs(self.axes, self.runs, self.contact)
+        fit, floor = with_contact_gains(touching, fit, self.floor, is_fixed=self.is_given)
+        return fit, replace(self, floor=floor)
 
 
 def split_runs(motions: Sequence[CommandedMotion]) -> list[CommandedMotion]:
@@ -172,121 +275,6 @@ def _with_type_prior(linear: ServoParameters, prior: ServoTypePrior) -> ServoPar
     width = np.exp(2 * prior.damping_log_std)
     low, high = prior.damping_ratio / width, prior.damping_ratio * width
     return linear.replace(damping=linear.kp * np.clip(linear.damping / linear.kp, low, high))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Stage:
-    """Fit of a stage and the run of each of its motions."""
-
-    fit: RolloutFit
-    run: Array
-
-
-def _windows(runs: Sequence[CommandedMotion]) -> tuple[list[CommandedMotion], Array, list[slice]]:
-    """Motions of the second stage, the run of each, and their rows in it."""
-    share = min(1.0, _TOTAL_S / sum(m.seconds for m in runs))
-    windows, run, rows = [], [], []
-    for number, motion in enumerate(runs):
-        length = min(round(_WINDOW_S / motion.step), len(motion.position))
-        count = max(1, round(share * motion.seconds / _WINDOW_S))
-        for start in np.linspace(0, len(motion.position) - length, count).astype(int):
-            windows.append(motion.part(int(start), int(start) + length))
-            rows.append(slice(int(start), int(start) + length))
-            run.append(number)
-    return windows, np.array(run), rows
-
-
-def _fit_stages(
-    axes: JointAxes,
-    runs: Sequence[CommandedMotion],
-    used: Sequence[Bool[Array, " _"]],
-    linear: ServoParameters,
-    floor: Floor | None,
-    half_step: float,
-    prior: ServoTypePrior | None,
-    stages: Sequence[str],
-) -> dict[str, _Stage]:
-    """Stages as a fit of roll-outs; the first one is only evaluated."""
-    windows, run, rows = _windows(runs)
-    valid = [used[number][part] for number, part in zip(run, rows, strict=True)]
-    limit = START_LIMIT if prior is None else prior.acceleration_limit
-    out = {}
-    for name in stages:
-        value, iterations = dict(zip(STAGES, ((0.0, 0), (0.0, 12), (limit, 30)), strict=True))[name]
-        start = linear.replace(acceleration_limit=value)
-        belief = servo_prior(pack(start), axes.joints, half_step, prior)
-        fit = fit_rollouts(axes, windows, valid, start, belief, floor, iterations=iterations)
-        out[name] = _Stage(fit, run)
-    return out
-
-
-def _bias(
-    axes: JointAxes,
-    runs: Sequence[CommandedMotion],
-    used: Sequence[Bool[Array, " _"]],
-    fit: RolloutFit,
-    bias: Float[Array, " p"],
-    floor: Floor | None,
-    fit_floor: Floor | None,
-    half_step: float,
-) -> tuple[Float[Array, " p"], Float[Array, "u p"]]:
-    """Bias of the second stage: what it finds in recordings of the fitted arm, less its parameters.
-
-    Encoders round, drivers truncate commands to whole encoder steps and the roll-outs take long
-    steps. None of these averages out; the simulated recordings have all three.
-
-    Args:
-        axes, runs, used: Arm, training runs, and their rows in use.
-        fit: Second stage.
-        bias: Its bias as far as it is known: the simulated arm has the other parameters.
-        floor, fit_floor: Floor under the simulated arm and in the roll-outs.
-        half_step: Half an encoder step [rad].
-
-    Returns:
-        The bias, and J'Wr of every simulated motion.
-    """
-    truth = fit.x - bias
-    servo = unpack(truth, axes.joints)
-    simulated = [simulate_recording(axes, servo, m, floor, 2 * half_step) for m in runs]
-    windows, run, rows = _windows(simulated)
-    masks = [
-        used_rows(m, used[number][part]) for m, number, part in zip(windows, run, rows, strict=True)
-    ]
-    normal, gradient = normal_equations(axes, fit.x, windows, masks, fit_floor)
-    slope = gradient.sum(axis=0) + fit.prior_precision @ bias
-    return bias - np.linalg.solve(normal.sum(axis=0) + fit.prior_precision, slope), gradient
-
-
-def _left_out_errors(
-    axes: JointAxes,
-    runs: Sequence[CommandedMotion],
-    used: Sequence[Bool[Array, " _"]],
-    rows: ServoRows,
-    linear: ServoParameters,
-    stages: dict[str, _Stage],
-    floor: Floor | None,
-    half_step: float,
-) -> dict[str, Float[Array, "r j"]]:
-    """Replay error of runs with the parameters of the other runs, run and joint by stage [rad].
-
-    Contact rows that the fit does not use are not compared, nor runs with few other rows.
-    """
-    delay = float(linear.delay[0])
-    compared = [k for k, rows_of_run in enumerate(used) if rows_of_run.sum() > _MIN_USED]
-    out = {}
-    for name, stage in stages.items():
-        errors = []
-        for number in compared:
-            motion = runs[number]
-            servo = (
-                fit_linear(rows, half_step, without=number, delay=delay)
-                if name == STAGES[0]
-                else stage.fit.without(stage.run == number)
-            )
-            error = (replay(axes, servo, motion, floor) - motion.position)[used[number]]
-            errors.append(np.sqrt((error**2).mean(axis=0)))
-        out[name] = np.array(errors)
-    return out
 
 
 def choose_stage(left_out: dict[str, Float[Array, "r j"]]) -> str:

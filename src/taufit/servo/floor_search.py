@@ -15,7 +15,7 @@ from taufit.servo.rollout import replay
 # Heights above the lowest measured one, where the floor is pressed in [m]. Chosen on simulated
 # arms 0-27 of benchmarks/simulated_servos.py.
 _COARSE = (-0.002, 0.004, 0.010, 0.016, 0.022, 0.030)
-_STEPS = (0.004, 0.002, 0.001, 0.0005)  # refinement of the height [m]
+_STEPS = (0.004, 0.002, 0.001, 0.0005, 0.0002, 0.0001)  # refinement of the height [m]
 _REACH = 0.02  # a replay lower than the lowest measured height plus this may touch [m]
 _BLOCK_S = 12.0  # length of the parts of motion that are compared [s]
 _MIN_GAIN = 0.05  # smallest relative gain on left-out parts that may touch
@@ -70,11 +70,9 @@ def refine_floor(
 
     least = error(height)
     for step in _STEPS:
-        for trial in (height - step, height + step):
-            value = error(trial)
-            if value < least:
-                height, least = trial, value
-                break
+        for change in (-step, step):
+            while (value := error(height + change)) < least:
+                height, least = height + change, value
     return Floor(height)
 
 

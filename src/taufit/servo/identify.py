@@ -22,7 +22,6 @@ from taufit.servo.model import ServoModel, ServoValue
 from taufit.servo.motion import CommandedMotion, commanded_motions
 from taufit.servo.parameters import Floor, ServoParameters
 from taufit.servo.rollout import replay
-from taufit.servo.rollout_fit import PER_JOINT
 from taufit.servo.score import (
     ReplayScore,
     ReplaySummary,
@@ -31,6 +30,7 @@ from taufit.servo.score import (
     score_positions,
 )
 from taufit.servo.servo_types import type_prior
+from taufit.servo.unknowns import PER_JOINT
 
 # Position gain of the SO-101 model as published for MuJoCo, and its other actuator values.
 _NOMINAL = {"kp": 998.22, "damping": 3.33, "coulomb": 0.052, "armature": 0.028}
@@ -213,7 +213,7 @@ def _model(
     estimate: ServoEstimate,
     training: Sequence[CommandedMotion],
 ) -> ServoModel:
-    data_covariance = estimate.fit.data_covariance(estimate.run)
+    data_covariance = estimate.fit.data_covariance()
     prior_covariance = estimate.fit.prior_covariance()
     record = {
         "files": [m.name for m in training],
@@ -223,7 +223,7 @@ def _model(
         "contact_fraction": estimate.contact_fraction,
         "half_step": estimate.half_step,
         "gravity_std": estimate.gravity_std.tolist(),
-        "blocks": len(estimate.run),
+        "blocks": len(estimate.fit.run),
     }
     jump = np.max([m.command_jump for m in training], axis=0)
     return ServoModel(
@@ -250,7 +250,7 @@ def servo_values(
     normal.
     """
     x, joints = estimate.fit.x, robot.joints
-    student = student_t_upper_quantile(0.025, max(len(estimate.run) - 1, 1))
+    student = student_t_upper_quantile(0.025, max(len(estimate.fit.run) - 1, 1))
     half = np.sqrt(student**2 * data_variance + NORMAL_95**2 * prior_variance)
 
     def exponential(name: str, index: int, unit: str, note: str = "") -> ServoValue:

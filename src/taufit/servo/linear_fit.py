@@ -28,6 +28,7 @@ MARGIN_S = 0.5  # settling time of the filter at both ends [s]
 ERROR_STD = 6e-3  # scale of the servo error that no column explains [rad]
 HUBER = 2.5
 OFFSET_STD = 1e-3  # std of the command offset [rad]; free offsets are collinear with gravity/kp
+TRUNCATION_STD = 0.65  # std of the offset by rounding or truncation, in half encoder steps
 POOL = 0.1  # relative std of 1/kp among equal servos
 DELAYS = np.arange(-0.02, 0.0801, 0.005)
 MIN_ROWS = 30
@@ -143,7 +144,7 @@ def moving_rows(rows: ServoRows) -> Bool[Array, "n j"]:
 
 def offset_std(half_step: float) -> float:
     """Prior std of the command offset [rad]."""
-    return max(OFFSET_STD, 0.65 * half_step)
+    return max(OFFSET_STD, TRUNCATION_STD * half_step)
 
 
 def _solve(
