@@ -23,7 +23,7 @@ import numpy as np
 
 from benchmarks import Row
 
-ROWS, SEEDS = 30_501, 4
+ROWS, SEEDS, ROBOTS = 30_501, 4, 64
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 MEASURED = """
@@ -40,6 +40,7 @@ def rows(sizes: Sequence[float] = (1e5, 1e6)) -> Iterator[Row]:
         made = recordings(folder)
         used = {size: measured(folder, made, size) for size in sizes}
         away = _against_memory(made)
+        robots = _robots(folder, made)
     least, most = min(sizes), max(sizes)
     fixed = _fixed(used, least)
     for size in sizes:
@@ -63,6 +64,8 @@ def rows(sizes: Sequence[float] = (1e5, 1e6)) -> Iterator[Row]:
         note = f"at the cost per row of {most:.0e} rows (long run)"
         yield Row("fleet, 1e10 rows", hours, "h CPU", "", note)
         yield Row("fleet, 1e10 rows a day, processors", hours / 24.0, "", "", note)
+    note = f"{ROBOTS} robots of one file each against {ROBOTS // 4}"
+    yield Row("fleet, one file per robot", robots, "us CPU", "<= 9", note)
     yield Row(
         "fleet, base parameters against one fit in memory", away, "", "<= 1e-9",
         f"{SEEDS} files, least squares, largest difference over largest value",
@@ -72,6 +75,24 @@ def rows(sizes: Sequence[float] = (1e5, 1e6)) -> Iterator[Row]:
 def measured(folder: Path, made: Sequence[Path], size: float) -> dict[str, float]:
     """CPU time and memory of the command over about so many rows."""
     place, count = linked(folder, made, size)
+    return {**_fleet(folder, place), "rows": count, "files": count // ROWS}
+
+
+def _robots(folder: Path, made: Sequence[Path]) -> float:
+    """CPU time per row of further robots with one file each [us]."""
+    few, many = ROBOTS // 4, ROBOTS
+    used = []
+    for count in (few, many):
+        place = folder / f"{count} robots"
+        for k in range(count):
+            (place / f"arm_{k:03d}").mkdir(parents=True)
+            (place / f"arm_{k:03d}" / "run.parquet").symlink_to(made[k % len(made)])
+        used.append(_fleet(folder, place)["cpu"])
+    return 1e6 * (used[1] - used[0]) / ((many - few) * ROWS)
+
+
+def _fleet(folder: Path, place: Path) -> dict[str, float]:
+    """CPU time and memory of the command over a folder of robots."""
     command = [
         sys.executable, "-m", "taufit", "fleet", "ur10e", str(place), "--by", "robot",
         "--processes", "1", "--cache", "off", "-o", str(folder / "out"), "--json",
@@ -80,7 +101,8 @@ def measured(folder: Path, made: Sequence[Path], size: float) -> dict[str, float
         [sys.executable, "-c", MEASURED, *command],
         check=True, capture_output=True, text=True, env={**os.environ, **ONE_THREAD},
     )  # fmt: skip
-    return {**json.loads(done.stdout), "rows": count, "files": count // ROWS}
+    used: dict[str, float] = json.loads(done.stdout)
+    return used
 
 
 def linked(folder: Path, made: Sequence[Path], size: float) -> tuple[Path, int]:

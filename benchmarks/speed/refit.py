@@ -2,7 +2,8 @@
 
 Recordings are sections of a few simulated ones under other torque noise, so that each has a content
 of its own. By default 100 recordings and one more; `python -m benchmarks.speed.refit 1000` takes
-about two minutes of processor time for the first fit.
+about two minutes of processor time for the first fit. Then simulated recordings of a minute, all
+different.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from benchmarks import Row
 from benchmarks.speed.fleet_scale import MEASURED, ONE_THREAD, recordings
 
 ROWS = 2000
+MINUTES = (12, 40, 200)
 
 
 def rows(count: int = 100) -> Iterator[Row]:
@@ -41,6 +43,34 @@ def rows(count: int = 100) -> Iterator[Row]:
     yield Row(f"the same {of} again", again["cpu"], "s CPU", "", note)
     yield Row(f"{of} and one more", more["cpu"], "s CPU", "<= 2.1", note)
     yield Row(f"{of} and one more, memory", more["mb"], "MB", "<= 500", note)
+    if count == 100:
+        yield from _minute_rows()
+
+
+def _minute_rows() -> Iterator[Row]:
+    """One more recording of a minute; the target is 2.0 s and 1.5 times a fit to it alone."""
+    with tempfile.TemporaryDirectory() as name:
+        made, known = Path(name) / "made", Path(name) / "known"
+        made.mkdir()
+        known.mkdir()
+        subprocess.run(
+            [sys.executable, "-m", "taufit", "simulate", "ur10e", "--periods", "6", "--runs",
+             str(max(MINUTES) + 1), "--seed", "1000", "-o", str(made / "r.parquet"), "--json"],
+            check=True, stdout=subprocess.DEVNULL, env={**os.environ, **ONE_THREAD},
+        )  # fmt: skip
+        paths = sorted(made.glob("r_*.parquet"))
+        alone = _fit(Path(name), paths[-1])["cpu"]
+        note = f"`taufit fit`, 30,501 rows each, one process; a fit to one alone {alone:.2f} s"
+        for count in MINUTES:
+            for path in paths[:count]:
+                (known / path.name).unlink(missing_ok=True)
+                os.link(path, known / path.name)
+            first = _fit(Path(name), known)["cpu"]
+            os.link(paths[-1], known / paths[-1].name)
+            more, of = _fit(Path(name), known)["cpu"], f"{count} minutes"
+            (known / paths[-1].name).unlink()
+            yield Row(f"first fit to {of}", first, "s CPU", "", f"{note}; those before known")
+            yield Row(f"{of} and one more", more, "s CPU", f"<= {2.0 + 1.5 * alone:.1f}", note)
 
 
 def _made(folder: Path, known: Path, count: int) -> Path:

@@ -39,7 +39,7 @@ from taufit.model.training_record import (
 )
 from taufit.regression.covariance import posterior_covariance
 from taufit.regression.estimate import Estimate
-from taufit.regression.result_reuse import SEARCH_LOAD_TOLERANCE, reusable_load_parameters
+from taufit.regression.result_reuse import reusable_load_parameters
 from taufit.robot import Robot
 from taufit.signals.sample_source import SampleSource, as_source
 from taufit.signals.samples import Samples
@@ -149,13 +149,6 @@ def automatic_model(
     )
 
 
-def _reusable_load(
-    model: TorqueModel, source: SampleSource, load: Float[Array, " p"] | None, **settings: float
-) -> Float[Array, " p"] | None:
-    """Load that is close enough to the final one; None if it is unknown."""
-    return None if load is None else reusable_load_parameters(model, source, load, **settings)
-
-
 @renamed_keywords(known="friction_prior")
 @one_blas_thread
 def fit(  # noqa: PLR0913 - one parameter per setting
@@ -226,7 +219,8 @@ def fit(  # noqa: PLR0913 - one parameter per setting
     rounds = 12
     if estimator is None:
         minimum_noise = amount.minimum_noise(source)
-        load = _reusable_load(model, source, load, tolerance=SEARCH_LOAD_TOLERANCE)
+        if load is not None:
+            load = reusable_load_parameters(model, source, load, "search")
         evidence = estimate_prior_scales(
             model,
             source,
@@ -236,8 +230,9 @@ def fit(  # noqa: PLR0913 - one parameter per setting
             unidirectional=confounded.joints,
         )
         # The load of the converged search is closer to the final fit than one without priors.
-        load = _reusable_load(model, source, evidence.load)
-        rounds = rounds if load is None else 0
+        load = evidence.load
+        if load is not None:
+            load, rounds = reusable_load_parameters(model, source, load, "fit"), 0
         precision, expected = evidence.precision, evidence.mean
         if friction_prior is not None:
             has_prior, tested, prior_precision = friction_prior.parameter_prior(model)

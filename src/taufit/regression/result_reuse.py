@@ -2,14 +2,15 @@
 
 Cached information matrices are exact for fixed columns. Three quantities depend on the parameters
 being fitted: columns of load-dependent friction, residuals, and the noise model; and all columns
-depend on a tilt of the base. With a cache they are evaluated at parameters of an earlier fit while
-the difference is negligible against noise:
+depend on a tilt of the base. With a cache they are evaluated at parameters of an earlier fit, the
+linearisation point, while
 
-    load        gear torque differs by less than 0.05 % of its maximum (1 % during the search for
-                prior scales)
-    residuals   torque differs by less than 1 % of the residual RMS
-    noise       standard deviations and weights differ by less than 1 %
+    load        friction differs by less than 2 % of the residual RMS
+    residuals   torque differs by less than 5 % of the residual RMS: squares by 0.25 %
+    noise       standard deviations and weights differ by less than 5 %, the spectrum by 10 %
     tilt        angles of the base differ by less than 5 % of their standard deviations
+
+What is evaluated on the excerpt stays with the runs of that (`SampleSource`).
 """
 
 from __future__ import annotations
@@ -24,12 +25,10 @@ from taufit.model.fitted_model import FittedModel
 from taufit.model.torque_model import TorqueModel
 from taufit.model.training_record import GravityTilt
 from taufit.regression.regression import Regression
-from taufit.regression.rows import RowBuilder
+from taufit.regression.rows import RowBuilder, SampleRows
 from taufit.signals.sample_source import SampleSource
 
-LOAD_TOLERANCE, RESIDUAL_TOLERANCE, TILT_TOLERANCE = 5e-4, 1e-2, 0.05
-# Tolerance during the search for prior scales; the final load is within LOAD_TOLERANCE.
-SEARCH_LOAD_TOLERANCE = 1e-2
+LOAD_TOLERANCE, RESIDUAL_TOLERANCE, TILT_TOLERANCE = 0.02, 0.05, 0.05
 
 
 def relative_tolerance(fraction: float) -> Callable[[Array, Array], bool]:
@@ -76,14 +75,12 @@ def reusable_model(model: FittedModel, source: SampleSource) -> FittedModel:
     ) -> bool:
         if candidate[1].shape != cached[1].shape or candidate[0].names != cached[0].names:
             return False
-        rows = RowBuilder(candidate[0], candidate[1])(source.excerpt)
-        predicted = rows.predict(candidate[1])
-        cached_torque = RowBuilder(cached[0], cached[1])(source.excerpt).predict(cached[1])
-        change = np.sum(np.where(rows.keep, cached_torque - predicted, 0.0) ** 2, axis=0)
-        residual_power = np.sum(np.where(rows.keep, rows.torque - predicted, 0.0) ** 2, axis=0)
-        return bool(np.all(change <= RESIDUAL_TOLERANCE**2 * residual_power))
+        rows, cached_rows = (RowBuilder(*x)(source.excerpt) for x in (candidate, cached))
+        torque = rows.predict(candidate[1]), cached_rows.predict(cached[1])
+        return _is_negligible(rows, *torque, RESIDUAL_TOLERANCE)
 
-    name = ("model", model.term_sum, model.names)
+    # Ranges of positions grow with every file.
+    name = ("model", model.structure.unbounded().term_sum, model.names)
     structure, values = source.reuse_if_close(name, (model.structure, model.values), is_close)
     return model if values is model.values else FittedModel(structure, values, model.training)
 
@@ -101,19 +98,24 @@ def reusable_tilt(model: TorqueModel, source: SampleSource, tilt: GravityTilt) -
 
 
 def reusable_load_parameters(
-    model: TorqueModel,
-    source: SampleSource,
-    load: Float[Array, " p"],
-    tolerance: float = LOAD_TOLERANCE,
+    model: TorqueModel, source: SampleSource, load: Float[Array, " p"], stage: str
 ) -> Float[Array, " p"]:
-    """Cached parameters with negligibly different rigid-body torque on the gears, or `load`."""
+    """Cached parameters of a stage whose load gives nearly the same friction, or `load`."""
 
     def is_close(candidate: Float[Array, " p"], cached: Float[Array, " p"]) -> bool:
         if candidate.shape != cached.shape:
             return False
-        rows = RowBuilder(model)(source.excerpt)
-        rigid_torque = rows.rigid_torque(candidate)
-        change = np.abs(rows.rigid_torque(cached) - rigid_torque).max(initial=0.0)
-        return bool(change <= tolerance * np.abs(rigid_torque).max(initial=0.0))
+        rows, cached_rows = (RowBuilder(model, x)(source.excerpt) for x in (candidate, cached))
+        torque = rows.predict(candidate), cached_rows.predict(candidate)
+        return _is_negligible(rows, *torque, LOAD_TOLERANCE)
 
-    return source.reuse_if_close(("load", tolerance, model), load, is_close)  # type: ignore[no-any-return]
+    return source.reuse_if_close(("load", stage, model), load, is_close)  # type: ignore[no-any-return]
+
+
+def _is_negligible(
+    rows: SampleRows, torque: Float[Array, "n j"], other: Float[Array, "n j"], tolerance: float
+) -> bool:
+    """Whether torque differs by less than a fraction of its residual RMS, at every joint."""
+    change = np.sum(np.where(rows.keep, other - torque, 0.0) ** 2, axis=0)
+    residual_power = np.sum(np.where(rows.keep, rows.torque - torque, 0.0) ** 2, axis=0)
+    return bool(np.all(change <= tolerance**2 * residual_power))

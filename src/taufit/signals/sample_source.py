@@ -33,6 +33,8 @@ MAX_GATHERED_SAMPLES = 2**17
 _HASHED_FOLD_RUNS = 400
 # Smallest number of samples per run in an excerpt.
 _MIN_RUN_SAMPLES = 2**11
+# Largest growth of the number of runs at which an earlier fit's excerpt is used again.
+_EXCERPT_GROWTH = 4.0 / 3.0
 
 Step = Callable[..., Any]
 Add = Callable[[Any, Any], Any]
@@ -236,7 +238,8 @@ class SampleSource(ABC):
     def excerpt(self) -> Samples:
         """Middle samples of runs, at most `MAX_EXCERPT_SAMPLES`; all samples if there are no more.
 
-        The selection does not depend on the order of the recordings.
+        The selection does not depend on the order of the recordings. The runs of an earlier fit's
+        excerpt stay until a third more have been added.
         """
         summary = self.summary
         if summary.samples <= MAX_EXCERPT_SAMPLES:
@@ -246,15 +249,21 @@ class SampleSource(ABC):
         return self._join_parts(used, samples_per_run)
 
     def _select_excerpt_runs(self) -> tuple[list[int], int]:
-        """Runs of an excerpt, and the number of samples of each.
-
-        Runs are drawn by content hash, so one more recording seldom changes the selection.
-        """
+        """Runs of an excerpt, drawn by content hash, and the number of samples of each."""
         summary = self.summary
         max_runs = max(MAX_EXCERPT_SAMPLES // _MIN_RUN_SAMPLES, 1)
         order = sorted(range(len(self)), key=lambda k: (hash_key(summary.part_keys[k]), k))
-        used = [k for k in order if summary.used_part_lengths[k] > 0][:max_runs]
+        order = [k for k in order if summary.used_part_lengths[k] > 0]
+        drawn = [summary.part_keys[k] for k in order[:max_runs]], len(self)
+        keys, _ = self.reuse_if_close("excerpt", drawn, self._is_same_excerpt)
+        used = [k for k in order if summary.part_keys[k] in keys][:max_runs]
         return sorted(used), MAX_EXCERPT_SAMPLES // max(len(used), 1)
+
+    def _is_same_excerpt(self, drawn: tuple[list[int], int], cached: tuple[list[int], int]) -> bool:
+        """Whether an earlier excerpt's runs are all present, and few have been added since."""
+        return set(cached[0]) <= set(self.summary.part_keys) and (
+            cached[1] <= drawn[1] <= _EXCERPT_GROWTH * cached[1]
+        )
 
     @property
     def excerpt_is_all(self) -> bool:
