@@ -171,3 +171,13 @@ def test_a_decorated_init_stays_and_is_compiled_once(monkeypatch):
     )
     assert [made(1).y, made(2, 3).y] == [1, 3]
     assert len(calls) == 2 and len(count) == 1
+
+
+def test_a_monitor_compiles_no_methods_in_its_loop():
+    from taufit.core import dataclasses as lazy_dataclasses
+
+    point = _point(lazy)
+    first = point.__init__
+    lazy_dataclasses.compile_methods()
+    assert point.__init__ is not first and point(1.5).y == 2.0
+    assert not lazy_dataclasses._compilations

@@ -37,8 +37,10 @@ def printable(text: str) -> str:
 
 def clean_name(text: str, max_length: int = MAX_NAME_LENGTH) -> str:
     """Name as one line of limited length without control characters."""
-    single_line = "".join(_WHITESPACE.get(c, c) for c in text)
-    out = "".join(c for c in single_line if not _is_control(c))
+    out = text
+    if not text.isprintable():
+        single_line = (_WHITESPACE.get(c, c) for c in text)
+        out = "".join(c for c in single_line if not _is_control(c))
     return out if len(out) <= max_length else out[: max_length - 3] + "..."
 
 

@@ -167,7 +167,11 @@ def to_plain_data(value: Any) -> Any:
     if isinstance(value, dict):
         return {str(key): to_plain_data(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [to_plain_data(item) for item in value]
+        # Most items are finite numbers.
+        return [
+            item if type(item) is float and item - item == 0.0 else to_plain_data(item)
+            for item in value
+        ]
     if isinstance(value, np.ndarray):
         numbers = value.tolist()
         is_plain = value.dtype.kind in "biu" or (

@@ -23,7 +23,7 @@ import numpy as np
 from taufit.contact import ContactDetector, ContactSettings
 from taufit.contact.external_torque import ExternalTorqueBlock
 from taufit.core.arrays import Array, Float
-from taufit.core.dataclasses import dataclass
+from taufit.core.dataclasses import compile_methods, dataclass
 from taufit.core.names import RenamedAttribute
 from taufit.core.statistics import NORMAL_95
 from taufit.health import FrictionTracker
@@ -205,6 +205,7 @@ class Monitor:
         self._with_payload, self._with_contact = payload, contact
         self._payload_settings = payload_settings or PayloadSettings()
         self._contact_settings = contact_settings
+        compile_methods()
         self.reset()
 
     def __repr__(self) -> str:

@@ -230,7 +230,9 @@ def _round_to_nine_digits(value: Any) -> Any:
     """Round numbers to nine digits, the accuracy of sums over noisy rows."""
     if isinstance(value, dict):
         return {key: _round_to_nine_digits(item) for key, item in value.items()}
-    if isinstance(value, (list, np.ndarray)):
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, list):
         return [_round_to_nine_digits(item) for item in value]
     return float(f"{value:.9g}") if isinstance(value, float) else value
 

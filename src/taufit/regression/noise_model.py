@@ -42,7 +42,7 @@ class AutoregressiveNoise:
     def gains(self, cycles: Float[Array, " f"]) -> list[Array]:
         """Frequency response 1/A_i from innovations to noise, at cycles per sample."""
         return [
-            1.0 / np.polynomial.polynomial.polyval(np.exp(-2j * np.pi * cycles), denominator)
+            1.0 / np.polyval(denominator[::-1], np.exp(-2j * np.pi * cycles))
             for denominator in self.filters
         ]
 
