@@ -3,9 +3,9 @@
 CPU time of `Monitor.update` over ten minutes (TAUFIT_LIVE_MINUTES sets another number) of six
 joints at 500 Hz and seven joints at 1 kHz, as controllers send them, and over a period of the
 motion at the 125 Hz of the grid; and of a read-out of the payload, which happens ten times a second
-inside `update`. A controller waits for the slowest sample, not for the median. What the machine adds
-is shown by an empty call beside each update, and by a second run over the same samples: an update
-that is slow in both has more to do, one that is slow in one of them was interrupted.
+inside `update`. A controller waits for the slowest sample, not for the median. What the machine
+adds is shown by an empty call beside each update, and by a second run over the same samples: an
+update that is slow in both has more to do, one that is slow in one of them was interrupted.
 """
 
 from __future__ import annotations
