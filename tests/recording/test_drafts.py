@@ -88,6 +88,31 @@ def test_a_robot_named_before_every_joint_is_no_joint(tmp_path, run):
         np.testing.assert_allclose(values, part, atol=1e-9)
 
 
+def _draft_of(names, columns):
+    table = Table("log.csv", tuple(names), np.column_stack(columns), np.arange(len(columns[0])))
+    return draft_map(table, joints=6).page
+
+
+def test_names_of_the_robot_sensor_interface_are_known(run):
+    time, q, _, tau = run
+    names = ["IPOC"] + [f"{word}.A{k}" for word in ("AIPos", "ASPos", "MACur") for k in range(1, 7)]
+    degrees = np.rad2deg(q)
+    page = _draft_of(names, [np.round(1000.0 * time), degrees, degrees + 0.01, tau / 10.0])
+    assert page["columns"] == {
+        "time": {"columns": "IPOC", "unit": "ms"},
+        "position": {"columns": "AIPos.A{joint}", "unit": "deg"},
+        "current": "MACur.A{joint}",
+        "commanded_position": {"columns": "ASPos.A{joint}", "unit": "deg"},
+    }
+
+
+def test_a_moment_is_known_behind_the_number_of_its_joint(run):
+    time, q, v, tau = run
+    names = [f"[{k}].{word}" for k in range(1, 7) for word in ("t", "phi", "omega", "M")]
+    blocks = [np.column_stack([time, q[:, k], v[:, k], tau[:, k]]) for k in range(6)]
+    assert _draft_of(names, blocks)["columns"]["torque"] == "[{joint}].M"
+
+
 def test_a_table_without_torque_is_refused_with_what_to_do(run):
     time, q, _, _ = run
     table = Table.from_columns("x.csv", {"t": time, **{f"q{i + 1}": q[:, i] for i in range(6)}})

@@ -48,7 +48,7 @@ _WORDS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 _TIME = (
     "t", "time", "timestamp", "stamp", "stamps", "seconds", "secs", "clock", "timestamps", "times",
-    "datetime", "zeit", "zeitstempel", "uhrzeit", "temps", "tiempo", "tempo",
+    "datetime", "ipoc", "zeit", "zeitstempel", "uhrzeit", "temps", "tiempo", "tempo",
 )  # fmt: skip
 _RUN = ("run", "episode", "trial", "run_id", "episode_index", "trajectory")
 # Words that change the meaning of a column, and words without meaning.
@@ -284,8 +284,9 @@ def _quantity(word_list: list[tuple[str, int, int]]) -> tuple[str | None, int]:
             # The last word that names a quantity decides (current_as_torque is a torque), but a
             # single letter does not override a word.
             beats = quantity is None or len(word) > 1 or len(word_list[word_index][0]) == 1
-            # `m` is a moment as in M1, not a unit as in [m].
-            if word in spellings and beats and (word != "m" or index == 0):
+            # `m` is a moment as in M1 or [1].M, not a unit as in [m].
+            is_first = all(previous.isdigit() for previous, _, _ in word_list[:index])
+            if word in spellings and beats and (word != "m" or is_first):
                 quantity, word_index = candidate, index
     if quantity == "current":
         # TorqueCur is a torque computed from the current.
@@ -317,7 +318,12 @@ def _column(index: int, name: str, bare_quantity: str | None = None) -> _Column 
         return None
     number, pattern = _joint_number(word_list, name)
     other_words = [w for k, (w, _, _) in enumerate(word_list) if k != quantity_index]
+    # KUKA: AIPos is the measured position of an axis, ASPos its set point, MACur a motor's current.
     commanded = any(word in _COMMANDED for word in other_words)
+    if other_words and (quantity, other_words[0]) == ("position", "as"):
+        commanded = True
+    elif other_words and (quantity, other_words[0]) == ("current", "ma"):
+        del other_words[0]
     # In current_as_torque the current is the torque's source, not another quantity.
     qualifiers = tuple(
         sorted({word for word in other_words if word in _QUALIFIERS and word != "speed"})
