@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -43,6 +44,17 @@ def laws(room: str, name: str) -> ModuleType:
     if folder not in sys.path:
         sys.path.insert(0, folder)
     return importlib.import_module(name)
+
+
+@pytest.mark.parametrize("path", [path for path in FILES if path.endswith(".py")])
+@pytest.mark.parametrize("check", [["check"], ["format", "--check"]], ids=["check", "format"])
+def test_a_file_of_the_page_passes_the_linter(path, check):
+    ruff = Path(sys.executable).with_name("ruff")
+    if not ruff.exists():
+        pytest.skip("ruff is not installed beside this Python")
+    command = [ruff, *check, "-q", "--stdin-filename", ROOT / path, "-"]
+    run = subprocess.run(command, input=FILES[path], text=True, capture_output=True, cwd=ROOT)
+    assert run.returncode == 0, run.stdout + run.stderr
 
 
 @pytest.fixture
