@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks import Row
-from benchmarks.accuracy.servo import DATA, LONG, TRAINING, read
+from benchmarks.accuracy.servo_replay import DATA, LONG, TRAINING, read
 from benchmarks.simulated_servos import (
     SimulatedServoArm,
     measure,
@@ -30,7 +30,7 @@ from benchmarks.simulated_servos import (
 from taufit.servo.estimate import STAGES, estimate_servo
 from taufit.servo.identify import identify_servo
 from taufit.servo.joint_axes import JointAxes
-from taufit.servo.model import ServoModel, ServoValue
+from taufit.servo.model import TAKEN, ServoModel, ServoValue
 from taufit.servo.motion import commanded_motions
 from taufit.servo.score import replay_summary, score_replays
 
@@ -65,7 +65,7 @@ def fit_arm(seed: int) -> ArmResult:
     truth = true_values(arm)
     holds: dict[str, list[bool]] = {kind: [] for kind in KINDS}
     for value in model.values:
-        if not value.note.startswith("taken"):
+        if value.note != TAKEN:
             kind = value.name.rpartition(".")[2]
             holds[kind].append(value.low <= truth[value.name] <= value.high)
     return ArmResult(holds, replay_ratio(arm, model))
@@ -155,7 +155,7 @@ def group_rows() -> Iterator[Row]:
         (a, b)
         for a in models[0].values
         for b in models[1].values
-        if a.name == b.name and not (a.note.startswith("taken") or b.note.startswith("taken"))
+        if a.name == b.name and TAKEN not in (a.note, b.note)
     ]
     apart = [a.name for a, b in pairs if not agree(a, b)]
     note = f"{len(pairs)} values of two groups; apart: {', '.join(apart) or 'none'}"

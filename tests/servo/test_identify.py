@@ -101,7 +101,7 @@ def test_errors_name_the_cause():
         taufit.identify_servo("so101", still)
     with pytest.raises(RobotError, match="Available: shoulder"):
         taufit.identify_servo("so101", run, masses={"leg": 1.0})
-    with pytest.raises(TaufitError, match="30%"):
+    with pytest.raises(TaufitError, match="between 0% and 100%"):
         taufit.identify_servo("so101", run, holdout="many%")
     with pytest.raises(RecordingError, match="taufit servo"):
         taufit.condition(run)

@@ -21,6 +21,7 @@ from taufit.core.dataclasses import dataclass
 
 if TYPE_CHECKING:
     from taufit.servo.identify import RunComparison, ServoIdentification
+    from taufit.servo.model import ServoModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,22 +215,40 @@ def _show(result: ServoIdentification, output: Path, report: Path | None) -> Non
         soft_wrap=True,
     )
     console.print(f"Stage: {model.record['stage']} ({result.cpu_seconds:.1f} CPU s)")
-    for value in model.values:
-        scale, unit = _DISPLAY.get(value.unit, (1.0, value.unit))
-        note = f"  {value.note}" if value.note else ""
-        console.print(
-            f"  {value.name:<32} {scale * value.value:8.3g}  "
-            f"({scale * value.low:.3g} to {scale * value.high:.3g}) {unit}{note}"
-        )
+    _show_values(model)
+    print(f"\n{'run':<32} replay  command  contact")
     for run in result.holdout or result.training:
-        console.print(
-            f"  {run.name:<32} {1e3 * run.model.mean_rms:6.1f} mrad  command "
-            f"{1e3 * run.command.mean_rms:.1f}, contact {run.model.contact_fraction:.0%}"
+        print(
+            f"{run.name:<32} {1e3 * run.model.mean_rms:6.1f}  {1e3 * run.command.mean_rms:7.1f}  "
+            f"{run.model.contact_fraction:7.0%}"
         )
+    print("Root mean square error, mean over the joints [mrad].\n")
     for warning in result.warnings:
         console.print(f"Warning: {warning}.", soft_wrap=True)
     console.print("Written: " + ", ".join([str(output)] + ([str(report)] if report else [])))
     console.print(f"Next: `{_export_command(output)}` for MuJoCo.", soft_wrap=True)
+
+
+def _show_values(model: ServoModel) -> None:
+    """Print a line per joint, then what all joints have in common."""
+    from taufit.servo.model import TAKEN
+
+    texts = {}
+    for value in model.values:
+        scale, unit = _DISPLAY.get(value.unit, (1.0, value.unit))
+        low, mid, high = (f"{scale * x:.3g}" for x in (value.low, value.value, value.high))
+        mark = " *" if value.note == TAKEN else ""
+        texts[value.name] = f"{mid} ({low} to {high}){mark}", unit
+    kinds = {"damping_ratio": "damping/kp [ms]", "coulomb_ratio": "Coulomb/kp [mrad]"}
+    kinds["kp"] = "kp [N m/rad]"
+    print(f"\n{'joint':<16} " + "".join(f"{title:<24}" for title in kinds.values()).rstrip())
+    for joint in model.robot.joint_names:
+        cells = "".join(f"{texts.pop(f'{joint}.{kind}')[0]:<24}" for kind in kinds)
+        print(f"{joint:<16} {cells}".rstrip())
+    if any(value.note == TAKEN for value in model.values):
+        print(f"* {TAKEN}: gravity does not show it")
+    for name, (text, unit) in texts.items():
+        print(f"{name.replace('_', ' ')}: {text} {unit}")
 
 
 def _export_command(model: Path) -> str:

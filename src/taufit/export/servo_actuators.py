@@ -8,51 +8,10 @@ from pathlib import Path
 
 from taufit.core.errors import TaufitError
 from taufit.core.files import write_text
+from taufit.export.command_filter import filter_source
 from taufit.export.export_format import ExportResult
 from taufit.export.servo_mjcf import servo_mjcf
 from taufit.servo.model import ServoModel
-
-_FILTER = '''"""Command filter of {robot}: delay, offset and acceleration limit of its servos."""
-
-import numpy as np
-
-DELAY = {delay!r}  # s
-OFFSET = np.array({offset!r})  # rad
-LIMIT = {limit!r}  # rad/s^2; 0 for none
-
-
-class CommandFilter:
-    """Call once per simulation step with the command; returns the actuators' control."""
-
-    def __init__(self, start, step):
-        self.step = step
-        self.queue = [np.array(start, float)] * (max(0, round(DELAY / step)) + 1)
-        self.at, self.speed = np.array(start, float), np.zeros(len(start))
-
-    def __call__(self, command):
-        self.queue = [*self.queue[1:], np.array(command, float)]
-        error = self.queue[0] - self.at
-        if LIMIT > 0:
-            far = np.abs(error)
-            goal = np.sign(error) * np.minimum(np.sqrt(2 * LIMIT * far), far / self.step)
-            change = np.clip(goal - self.speed, -LIMIT * self.step, LIMIT * self.step)
-            self.speed = self.speed + change
-            self.at = self.at + self.step * self.speed
-        else:
-            self.at = self.queue[0]
-        return self.at + OFFSET
-'''
-
-
-def filter_source(model: ServoModel) -> str:
-    """Python source of the command filter, for use in a simulation loop."""
-    servo = model.servo
-    return _FILTER.format(
-        robot=model.robot.name,
-        delay=max(float(servo.delay.mean()), 0.0),
-        offset=servo.offset.tolist(),
-        limit=servo.acceleration_limit,
-    )
 
 
 def isaaclab_source(model: ServoModel) -> str:

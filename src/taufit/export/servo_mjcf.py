@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from taufit.core.arrays import Array, Float
+from taufit.export.command_filter import CommandFilter
 from taufit.export.consistency_check import require_feasible
 from taufit.export.joint_frames import joint_frames, numbers, quaternion
 from taufit.export.unique_names import unique_names
@@ -81,11 +82,7 @@ def servo_mjcf(model: ServoModel) -> str:
 def command_filter(
     servo: ServoParameters, motion: CommandedMotion, step: float
 ) -> Float[Array, "n j"]:
-    """Commands behind delay, offset and acceleration limit, one row per simulation step.
-
-    The law is that of the roll-outs: an internal reference r with |r''| <= a that approaches the
-    command u at min(sqrt(2 a |u - r|), |u - r|/h).
-    """
+    """Commands behind delay, offset and acceleration limit, one row per simulation step."""
     parts = max(1, round(step / _FILTER_STEP))
     substep, count = step / parts, parts * round(motion.seconds / step)
     grid = np.arange(len(motion.integral)) * motion.grid_step - LEAD_S
@@ -94,24 +91,9 @@ def command_filter(
         [np.interp(edges[:, j], grid, motion.integral[:, j]) for j in range(servo.joints)]
     )
     command = np.diff(integral, axis=0) / substep
-    if servo.acceleration_limit > 0:
-        command = _limit_acceleration(command, servo.acceleration_limit, substep)
-    return command.reshape(-1, parts, servo.joints).mean(axis=1) + servo.offset
-
-
-def _limit_acceleration(
-    command: Float[Array, "n j"], limit: float, step: float
-) -> Float[Array, "n j"]:
-    out = np.empty_like(command)
-    at, speed = command[0].copy(), np.zeros(command.shape[1])
-    for k, target in enumerate(command):
-        error = target - at
-        distance = np.abs(error)
-        goal = np.sign(error) * np.minimum(np.sqrt(2 * limit * distance), distance / step)
-        speed = speed + np.clip(goal - speed, -limit * step, limit * step)
-        at = at + step * speed
-        out[k] = at
-    return out
+    run = CommandFilter(command[0], substep, 0.0, servo.offset, servo.acceleration_limit)
+    filtered = np.array([run(row) for row in command])
+    return filtered.reshape(-1, parts, servo.joints).mean(axis=1)
 
 
 def replay_in_mujoco(

@@ -360,3 +360,16 @@ class HoldoutFiles(Mapping[str, list[Recording]]):
 
     def __len__(self) -> int:
         return len(self.readers)
+
+
+def holdout_fraction(holdout: object) -> float:
+    """Fraction in "30%" as 0.3; 0 for anything else."""
+    if not isinstance(holdout, str) or not holdout.endswith("%"):
+        return 0.0
+    try:
+        share = float(holdout[:-1]) / 100.0
+    except ValueError:
+        share = -1.0
+    if not 0.0 < share < 1.0:
+        raise RecordingError(f"expected a share between 0% and 100% to keep out, got {holdout!r}.")
+    return share

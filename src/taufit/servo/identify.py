@@ -15,10 +15,11 @@ from taufit.core.errors import RobotError, TaufitError
 from taufit.core.statistics import NORMAL_95, student_t_upper_quantile
 from taufit.recording import Recording, read_recordings
 from taufit.recording.crop import split
+from taufit.recording.files import holdout_fraction
 from taufit.robot import Robot, read_robot
 from taufit.servo.estimate import GRAVITY_SEEN, STAGES, ServoEstimate, estimate_servo
 from taufit.servo.joint_axes import JointAxes
-from taufit.servo.model import ServoModel, ServoValue
+from taufit.servo.model import TAKEN, ServoModel, ServoValue
 from taufit.servo.motion import CommandedMotion, commanded_motions
 from taufit.servo.parameters import Floor, ServoParameters
 from taufit.servo.rollout import replay
@@ -123,8 +124,7 @@ def identify_servo(  # noqa: PLR0913 - one keyword per assumption
     arm = with_masses(arm, masses)
     runs = _read(recordings, column_map)
     tests: list[Recording] = []
-    if isinstance(holdout, str) and holdout.endswith("%"):
-        fraction = _fraction(holdout)
+    if fraction := holdout_fraction(holdout):
         parts = [split(run, fraction) for run in runs]
         runs, tests = [first for first, _ in parts], [last for _, last in parts]
     elif holdout is not None:
@@ -143,16 +143,6 @@ def identify_servo(  # noqa: PLR0913 - one keyword per assumption
     warnings = (*_ambiguities(model, estimate), *run_warnings(model, (*scored, *tested)))
     cpu = process_time() - started
     return ServoIdentification(model, scored, tested, verdict_of(tested), warnings, cpu)
-
-
-def _fraction(text: str) -> float:
-    try:
-        fraction = float(text[:-1]) / 100
-    except ValueError:
-        fraction = -1.0
-    if not 0 < fraction < 1:
-        raise TaufitError(f"holdout must be a file or a share such as 30%, got {text!r}.")
-    return fraction
 
 
 def _read(
@@ -270,7 +260,7 @@ def servo_values(
         out.append(exponential("acceleration_limit", delay + 1, "rad/s^2"))
     for j, joint in enumerate(robot.joint_names):
         is_seen = estimate.gravity_std[j] >= GRAVITY_SEEN
-        note = "for the assumed mass" if is_seen else "taken from the other joints"
+        note = "for the assumed mass" if is_seen else TAKEN
         out.append(exponential(f"{joint}.kp", PER_JOINT * j, "N m/rad", note))
     return tuple(out)
 
@@ -321,10 +311,12 @@ def _ambiguities(model: ServoModel, estimate: ServoEstimate) -> list[str]:
     ]
     if estimate.stage == STAGES[0]:
         out.append("intervals of the linear stage are too narrow: they were checked for roll-outs")
+    if model.servo.delay.max() < 0:
+        out.append("the delay is negative: commands act before their time stamps, as recorded")
     if estimate.still.any():
         names = [n for n, s in zip(model.robot.joint_names, estimate.still, strict=True) if s]
         out.append(f"{', '.join(names)} hardly move: friction is taken from the other joints")
-    pooled = [v.name.removesuffix(".kp") for v in model.values if v.note.startswith("taken")]
+    pooled = [v.name.removesuffix(".kp") for v in model.values if v.note == TAKEN]
     if pooled:
         out.append(f"gravity does not show kp of {', '.join(pooled)}: taken from the other joints")
     return out
@@ -338,8 +330,9 @@ def run_warnings(model: ServoModel, runs: Sequence[RunComparison]) -> list[str]:
         touching = [run.name for run in runs if run.model.contact_fraction > 0.02]
         if touching:
             out.append(
-                f"{share:.0%} of the rows are at a floor {1e3 * model.floor.height:.0f} mm above "
-                f"the base: {', '.join(touching[:6])}"
+                f"{share:.0%} of the rows are at a floor {1e3 * abs(model.floor.height):.0f} mm "
+                f"{'above' if model.floor.height >= 0 else 'below'} the base: "
+                f"{', '.join(touching[:6])}"
             )
     far = [run.name for run in runs if run.is_extrapolated]
     if far:

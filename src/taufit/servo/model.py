@@ -23,6 +23,7 @@ from taufit.servo.rollout import replay
 
 FORMAT = "taufit-servo"
 VERSION = 1
+TAKEN = "taken from the other joints"  # note of a value that the joint itself does not show
 
 
 @dataclass(frozen=True, slots=True)

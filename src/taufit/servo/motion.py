@@ -131,8 +131,11 @@ def _commanded_motion(robot: Robot, recording: Recording) -> CommandedMotion:
             f"{recording.name} lasts {recording.time[-1] - recording.time[0]:.2g} s: a servo model "
             "needs runs of at least 2 s."
         )
+    name = recording.name
+    if "run" in recording.meta:
+        name = f"{name} run {recording.meta['run']}"
     return CommandedMotion.from_arrays(
-        recording.time, recording.commanded_position, recording.position, recording.name
+        recording.time, recording.commanded_position, recording.position, name
     )
 
 

@@ -11,11 +11,11 @@ from taufit.core.compute.engines import Processes
 from taufit.core.names import renamed_keywords
 from taufit.core.threads import one_blas_thread
 from taufit.recording import Finding, Recording
-from taufit.recording.files import RecordingFiles
+from taufit.recording.files import RecordingFiles, holdout_fraction
 from taufit.robot import Robot
 from taufit.workflow.fit_request import FitRequest, apply_choices
 from taufit.workflow.identification import IdentificationResult
-from taufit.workflow.inputs import File, Holdout, Recordings, holdout_fraction, parse_inputs
+from taufit.workflow.inputs import File, Holdout, Recordings, parse_inputs
 from taufit.workflow.steps import (
     adapt_structure,
     assess,

@@ -25,6 +25,7 @@ from taufit.recording.files import (
     RecordingFiles,
     RecordingPaths,
     find_recordings,
+    holdout_fraction,
     require_unseen_holdout,
 )
 from taufit.recording.finding import Finding
@@ -284,19 +285,6 @@ def _merge_by_name(runs: Iterable[tuple[str, list[Recording]]]) -> dict[str, lis
     for name, item_runs in runs:
         named_runs.setdefault(name, []).extend(item_runs)
     return named_runs
-
-
-def holdout_fraction(holdout: Holdout) -> float:
-    """Fraction in "30%" as 0.3; 0 for anything else."""
-    if not isinstance(holdout, str) or not holdout.endswith("%"):
-        return 0.0
-    try:
-        share = float(holdout[:-1]) / 100.0
-    except ValueError:
-        share = -1.0
-    if not 0.0 < share < 1.0:
-        raise RecordingError(f"expected a share between 0% and 100% to keep out, got {holdout!r}.")
-    return share
 
 
 def _to_list(recordings: Recordings) -> list[RecordingLike]:

@@ -116,8 +116,8 @@ def payload_servo(path: Path, recording: Path, source: RecordingOptions, as_json
 
 
 _UNPROVEN = (
-    "payload from positions was tested on simulated arms only; it is relative to the link masses "
-    "of the model"
+    "payload from positions is unproven on real arms (tested on simulated ones); it is relative to "
+    "the link masses of the model"
 )
 
 

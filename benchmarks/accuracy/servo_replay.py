@@ -76,6 +76,13 @@ def so101_rows(result: ServoIdentification, tests: list[Recording]) -> Iterator[
             if label == "default" and floor is not None:
                 yield Row("SO-101 median run", 1e3 * summary.median, "mrad", "<= 5", note)
                 yield Row("SO-101 off contact", 1e3 * summary.free_mean, "mrad", "<= 5.8", note)
+    started = process_time()
+    gains = estimate_servo(model.robot, axes, runs, floor=None, stage="roll-outs")
+    gain_seconds = process_time() - started
+    error = replay_summary(score_replays(axes, gains.servo, motions)).mean
+    name = "SO-101 gains, friction, armature and delay alone"
+    yield Row(f"{name}, replay", 1e3 * error, "mrad", "", note)
+    yield Row(f"{name}, fit", gain_seconds, "CPU s", "", "no acceleration limit, no table")
     yield Row("SO-101 fit", result.cpu_seconds, "CPU s", "<= 10", "both stages, scores, intervals")
     yield Row("SO-101 fit, stage 1", seconds, "CPU s", "<= 1.5", "floor search included")
 
@@ -158,6 +165,7 @@ def payload_rows(arms: int) -> Iterator[Row]:
     """Simulated arms without floor that carry 50, 100 and 200 g.
 
     In the loaded run friction differs by 10 % and offsets by 0.5 mrad, as from one day to the next.
+    Seeds from 4001 are for scoring; the length of the blocks was chosen on 8000-8034.
     """
     errors, inside = [], []
     seed = 4000
@@ -170,26 +178,19 @@ def payload_rows(arms: int) -> Iterator[Row]:
         rng = np.random.default_rng(seed)
         for mass in (0.05, 0.1, 0.2):
             time, command = random_commands(rng, arm.robot.joints, 50.0)
-            step = 4 * np.pi * model.record["half_step"] / (2 * np.pi)
             loaded = with_payload(arm.robot, mass)
             servo = arm.servo.replace(
                 coulomb=arm.servo.coulomb * np.exp(rng.normal(0.0, 0.1, arm.robot.joints)),
                 offset=arm.servo.offset + rng.normal(0.0, 5e-4, arm.robot.joints),
             )
+            step = 2 * model.record["half_step"]
             run = measure(loaded, servo, None, step, time, command, "loaded")
             payload = estimate_payload(model, commanded_motions(arm.robot, [run]))
             errors.append(abs(payload.mass - mass))
             inside.append(payload.low <= mass <= payload.high)
-    note = f"{arms} simulated arms x 50, 100, 200 g, one 40 s run each" + (
-        " (long run)" if arms == 20 else ""
-    )
-    yield Row(
-        "payload from positions, median error", 1e3 * float(np.median(errors)), "g", "<= 15", note
-    )
-    yield Row(
-        "payload from positions, coverage",
-        float(np.mean(inside)),
-        "",
-        ">= 0.93",
-        f"{note}; at most 0.98",
-    )
+    name = f"payload from positions, {arms} simulated arms"
+    is_long = arms >= 20
+    note = "50, 100, 200 g, one 40 s run each" + (" (long run)" if is_long else "")
+    yield Row(f"{name}: median error", 1e3 * float(np.median(errors)), "g", "<= 15", note)
+    target = "0.93 .. 0.98" if is_long else ""
+    yield Row(f"{name}: intervals that hold", float(np.mean(inside)), "", target, note)
