@@ -100,3 +100,10 @@ def test_a_spoilt_command_is_noticed(folder, monkeypatch, capsys):
     page = next(folder.glob("a fit.html")).read_text("utf-8")
     command = next(line for line in printed_commands(page) if "export" in line)
     assert run(command.removeprefix("taufit ").replace("my model", "no model")) == 3
+
+
+def test_the_count_of_parameters_in_the_advice_is_that_of_the_table(folder):
+    text = (folder / "log.html").read_text("utf-8")
+    poor, total = map(int, re.search(r"(\d+) of (\d+) parameters show poorly", text).groups())
+    identifiable, base = map(int, re.search(r"(\d+) of (\d+) identifiable", text).groups())
+    assert (poor + identifiable, total) == (total, base)

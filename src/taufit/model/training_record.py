@@ -34,6 +34,8 @@ DEFAULT_ZERO_STD: float = math.radians(1.0)
 DEFAULT_SLIDE_ZERO_STD: float = 5e-3
 # Correlation time of the residuals of a typical robot [s].
 DEFAULT_CORRELATION_S = 0.12
+# Relative standard deviation below which a base parameter counts as identifiable.
+IDENTIFIABLE = 0.3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -162,6 +164,18 @@ class BaseRecord:
     @property
     def std(self) -> Float[Array, " b"]:
         return np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
+
+    @property
+    def relative_std(self) -> Float[Array, " b"]:
+        """Standard deviations over the magnitudes of `values`; infinite at zero."""
+        relative = np.full(len(self.values), np.inf)
+        np.divide(self.std, np.abs(self.values), out=relative, where=self.values != 0.0)
+        return np.where(np.isfinite(relative), relative, np.inf)
+
+    @property
+    def identifiable(self) -> Bool[Array, " b"]:
+        """Base parameters with a standard deviation below 30 %."""
+        return self.relative_std < IDENTIFIABLE
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -44,10 +44,14 @@ def fit_commands(
     if words and not is_tested:
         holdout_fit = _line("fit", *words, "--holdout", "30%", "-o", model.with_name("tested.json"))
         out.append(("Test it on motion that the fit has not seen.", holdout_fit))
-    unseen = sum(verdict == "poorly" for verdict in fitted.training.verdicts)
+    base = fitted.training.base
+    unseen = 0 if base is None else int((~base.identifiable).sum())
     robot = next((word for word in words if not word.startswith("-")), "")
-    if robot and unseen:
-        text = f"{unseen} parameters show poorly in this motion: plan one that shows them."
+    if robot and base is not None and unseen:
+        text = (
+            f"{unseen} of {len(base.names)} parameters show poorly in this motion: plan one that "
+            "shows them."
+        )
         out.append((text, _line("design", robot, "-o", model.with_name("motion.json"))))
     out += model_commands(model, recordings, source)
     return out[:3]

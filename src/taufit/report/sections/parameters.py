@@ -8,13 +8,10 @@ from taufit.core.number_text import interval, percent, significant
 from taufit.core.statistics import NORMAL_95
 from taufit.model.fitted_model import FittedModel
 from taufit.model.information_share import measured_speed_range
-from taufit.model.training_record import BaseRecord
+from taufit.model.training_record import IDENTIFIABLE, BaseRecord
 from taufit.report.model_view import ModelView
 from taufit.report.page import Markup, Number, Section, paragraph, table
 from taufit.report.parameter_words import parameter_words
-
-# Relative standard deviation below which a parameter counts as identifiable.
-_IDENTIFIABLE = 0.3
 
 
 def parameters(view: ModelView) -> Section:
@@ -27,10 +24,9 @@ def parameters(view: ModelView) -> Section:
         "Single masses and inertias of links are one choice among many with the same torque and "
         "are not listed as measurements. Identifiable: standard deviation below 30 %."
     )
-    relative = base.std / np.where(base.values != 0.0, np.abs(base.values), np.nan)
-    relative = np.where(np.isfinite(relative), relative, np.inf)
+    relative = base.relative_std
     rows = [_row(view.model, base, int(k), float(relative[k])) for k in np.argsort(relative)]
-    identifiable = int(np.count_nonzero(relative < _IDENTIFIABLE))
+    identifiable = int(np.count_nonzero(base.identifiable))
     header = ("base parameter", "value ± 95 %", "unit", "std", "name", "in full")
     gist = f"{identifiable} of {len(base.names)} identifiable"
     identifiable_table = table(
@@ -50,7 +46,7 @@ def parameters(view: ModelView) -> Section:
 def _row(model: FittedModel, base: BaseRecord, k: int, relative: float) -> tuple[object, ...]:
     name, value, std = base.names[k], float(base.values[k]), float(base.std[k])
     words, unit = parameter_words(model, name)
-    kind = "good" if relative < 0.1 else "warn" if relative < _IDENTIFIABLE else "bad"
+    kind = "good" if relative < 0.1 else "warn" if relative < IDENTIFIABLE else "bad"
     size = percent(relative, 0 if relative >= 0.1 else 1) if relative <= 1.0 else "> 100 %"
     mark = Markup(f'<span class="{kind}">{size}</span>')
     full = base.expressions[k] if base.expressions[k] != name else ""
