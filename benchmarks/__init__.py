@@ -33,7 +33,7 @@ class Row:
             return None
         if " .. " in self.target:
             low, high = map(float, self.target.split(" .. "))
-            return low <= self.value <= high
+            return bool(low <= self.value <= high)
         relation, bound = self.target.split()
         compare = {
             ">=": self.value >= float(bound),

@@ -3,8 +3,10 @@
 Friction, ripple and noise are those of `Twin.typical`. Training motions are wide and slow, or fast:
 a ripple of two waves per turn is fitted only where a joint travels half a turn. They were chosen on
 seeds 101-110 and hold-out 201. The noise floor is what is left of the torque's noise behind the
-low-pass. Loads are on both tips at once, drawn anew for every run; drive gains of the simulation
-are exact, and the intervals are those for known gains.
+low-pass; noise of the motion, which the model's torque has as well, is not part of it. Loads are on
+both tips at once, drawn anew for every run. Drives, friction and geometry of the simulation are the
+same in all runs, and the settings of the payload say so. With the allowances for changes that are
+the default, errors of seeds 400-414 were .73 of their standard deviation; without them .97.
 """
 
 from __future__ import annotations
@@ -106,7 +108,9 @@ def _loads(robot, model) -> Iterator[Row]:
     from taufit.robot.inertia import from_centre_of_mass
     from taufit.sim import Twin, random_fourier
 
-    errors, inside = [], []
+    unchanged = {"gain_std": 1e-6, "lever_std": 1e-6, "friction_change": 1e-6}
+    settings = PayloadSettings(gain_common=1e-4, **unchanged)
+    errors, inside, refused = [], [], 0
     for seed in LOADED:
         rng, links, masses = np.random.default_rng(seed), robot.parameters.copy(), {}
         for tip in robot.tips:
@@ -117,16 +121,12 @@ def _loads(robot, model) -> Iterator[Row]:
         twin = Twin.typical(robot.with_parameters(links))
         loaded = twin.run(random_fourier(robot, seed=seed), seed=seed).recording
         for name, mass in masses.items():
-            settings = PayloadSettings(gain_std=0.001, gain_common=1e-4)
-            estimate = identify_payload(model.with_tip(name), loaded, settings=settings).estimate
+            result = identify_payload(model.with_tip(name), loaded, settings=settings)
+            estimate, refused = result.estimate, refused + bool(result.refusal)
             errors.append(abs(estimate.mass - mass) / mass)
             inside.append(abs(estimate.mass - mass) <= 1.96 * estimate.mass_std)
     note = f"{len(errors)} loads of 1 to 4 kg, two at once"
-    yield Row("load of one of two tips: worst error", 100 * max(errors), "%", "<= 2", note)
-    yield Row(
-        "load of one of two tips: inside 95 % interval",
-        100 * np.mean(inside),
-        "%",
-        "93 .. 98",
-        note,
-    )
+    yield Row("load of one of two tips: worst error", 100.0 * float(max(errors)), "%", "<= 2", note)
+    held = 100.0 * float(np.mean(inside))
+    yield Row("load of one of two tips: inside 95 % interval", held, "%", "93 .. 98", note)
+    yield Row("load of one of two tips: refused", refused, "", "<= 0", note)

@@ -311,7 +311,7 @@ def identify_payload(
         raise TaufitError(f"unknown payload method {method!r}; there are {', '.join(METHODS)}.")
     if template is not None and method != "filter":
         raise TaufitError("a template is used by the method filter only.")
-    if method not in ("filter", "direct") and model.robot.shared_joints.any():
+    if method not in ("filter", "direct") and model.robot.other_tip_joints.any():
         model.robot.require_serial(f"the method {method}")
     settings = settings or PayloadSettings()
     signs = recover_payload_signs(model, recording) if is_unsigned(recording) else None

@@ -223,8 +223,8 @@ class Robot(NotebookDisplay):
         return self.layout.names
 
     @property
-    def shared_joints(self) -> Bool[Array, " j"]:
-        """Mask of joints that move more than one tip."""
+    def other_tip_joints(self) -> Bool[Array, " j"]:
+        """Mask of joints that move a tip other than the one in use."""
         return np.zeros(self.joints, bool)
 
     @property
@@ -236,9 +236,37 @@ class Robot(NotebookDisplay):
         """Copy that uses one of several tips (`TreeRobot`)."""
         raise RobotError(f"{self.name} has one tip: leave {name!r} out.")
 
+    @property
+    def parents(self) -> Sequence[int]:
+        """Parent of every link, from 0; -1 is the base."""
+        return range(-1, self.joints - 1)
+
+    @property
+    def binding(self) -> Float[Array, "b j"]:
+        """Matrix C: the joint of link b is at q_b = sum_j C[b, j] q_j + o_b."""
+        return np.eye(self.joints)
+
+    @property
+    def binding_offset(self) -> Float[Array, " b"]:
+        """Offsets o [rad or m]."""
+        return np.zeros(self.joints)
+
+    @property
+    def support(self) -> Bool[Array, "b j"]:
+        """Mask: whether a recorded joint moves a link."""
+        return np.tri(self.joints, dtype=bool)
+
     def bind(self, motion: Float[Array, "*n j"]) -> Float[Array, "*n b"]:
         """Velocity, or change of position, of every link's joint from that of the recorded ones."""
         return motion
+
+    def bind_torque(self, torque: Float[Array, "*n b"]) -> Float[Array, "*n j"]:
+        """Torque of the recorded joints, C' tau, from that of every link's joint."""
+        return torque
+
+    def path(self, link: int) -> list[int]:
+        """Links from the base to a link."""
+        return list(range(link + 1))
 
     @property
     def layout(self) -> LinkLayout:
@@ -291,6 +319,7 @@ class Robot(NotebookDisplay):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON; inverse of `from_dict`."""
+        places, compensators = self.drives.friction_places, list(map(asdict, self.compensators))
         return {
             "name": self.name,
             "links": [
@@ -315,11 +344,7 @@ class Robot(NotebookDisplay):
                 "torque_constant": _finite(self.drives.torque_constant),
                 "side": self.drives.side,
                 "coupling": self.drives.coupling.tolist(),
-                **(
-                    {}
-                    if self.drives.friction_places is None
-                    else {"friction_places": self.drives.friction_places.tolist()}
-                ),
+                **({} if places is None else {"friction_places": places.tolist()}),
             },
             "mounting": list(self.mounting),
             "tip": self.tip.tolist(),
@@ -327,11 +352,7 @@ class Robot(NotebookDisplay):
             "length_slopes": self.length_slopes.tolist(),
             "source": self.source,
             "urdf": self.urdf,
-            **(
-                {"compensators": [asdict(c) for c in self.compensators]}
-                if self.compensators
-                else {}
-            ),
+            **({"compensators": compensators} if compensators else {}),
             **({"joint_zeros": list(self.joint_zeros)} if self.joint_zeros else {}),
         }
 

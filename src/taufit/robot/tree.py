@@ -108,7 +108,6 @@ class TreeRobot(Robot):
 
     @property
     def support(self) -> Bool[Array, "b j"]:
-        """Mask: whether a recorded joint moves a link."""
         out = np.asarray(self.binding != 0.0)
         for b, parent in enumerate(self.parents):
             if parent >= 0:
@@ -117,6 +116,9 @@ class TreeRobot(Robot):
 
     def bind(self, motion: Float[Array, "*n j"]) -> Float[Array, "*n b"]:
         return np.asarray(np.asarray(motion, float) @ self.binding.T)
+
+    def bind_torque(self, torque: Float[Array, "*n b"]) -> Float[Array, "*n j"]:
+        return np.asarray(torque @ self.binding)
 
     @property
     def layout(self) -> LinkLayout:
@@ -144,15 +146,15 @@ class TreeRobot(Robot):
         raise RobotError(f"{self.name} has no tip {name!r}. Available: {names}; links: {links}.")
 
     @property
-    def shared_joints(self) -> Bool[Array, " j"]:
-        return np.asarray(self.support[[tip.link for tip in self.tips]].sum(axis=0) > 1)
+    def other_tip_joints(self) -> Bool[Array, " j"]:
+        others = [tip.link for tip in self.tips if tip.name != self.tip_name]
+        return np.asarray(self.support[others].any(axis=0))
 
     @property
     def tip_robots(self) -> tuple[Robot, ...]:
         return tuple(self.with_tip(tip.name) for tip in self.tips)
 
     def path(self, link: int) -> list[int]:
-        """Links from the base to a link."""
         out = []
         while link >= 0:
             out.append(link)

@@ -143,8 +143,6 @@ class PayloadFilterState:
     ) -> None:
         self.unknowns, self.settings, self.step = unknowns, settings, step
         self._gain_uncertainty = gains
-        # Joints whose rows do not count, since they move other tips too.
-        self.excluded_joints: Bool[Array, " j"] = np.zeros(len(unknowns.rows), bool)
         self.joints = len(unknowns.rows)
         # Columns of one joint after the other with y last, and the joint of each.
         self._edges = np.cumsum([0, *(len(rows) + 1 for rows in unknowns.rows)])
@@ -407,7 +405,7 @@ class PayloadFilterState:
             return False
         loaded = joints_under_load(self.totals)
         is_separable = self.has_both_directions & (self.scale <= SUSPICIOUS_VARIANCE_RATIO)
-        if not (is_separable | self.excluded_joints)[loaded].all():
+        if not is_separable[loaded].all():
             return False
         return std <= self.settings.ready_mass * max(mass, self.settings.light_mass)
 

@@ -115,7 +115,8 @@ class PayloadFilter:
         gains = GainUncertainty.from_model(model, settings, gain_std)
         self.gain_std = gains.std
         self.filter_state = PayloadFilterState(columns, settings, gains, self.step)
-        self.filter_state.excluded_joints = model.robot.shared_joints
+        # Joints that move other tips carry loads that are not known here.
+        self._counted_joints = ~model.robot.other_tip_joints
         self._coverage = TrainingCoverage.from_model(model, settings.standstill_speed)
         self._arm = PayloadRowBuilder(
             model,
@@ -278,7 +279,7 @@ class PayloadFilter:
         if self._limits_of[0] is not u or self._limits_of[1] is not coverage:
             band = (0.5 * u.level + 2.0 * u.rms) ** 2 * 2.0
             self._limits_of = u, coverage, coverage.weight_limits(band / u.density)
-        return coverage.row_weights(rows, self._limits_of[2])
+        return coverage.row_weights(rows, self._limits_of[2]) * self._counted_joints
 
     def _chunk(self, rows: PayloadRows, weight: Float[Array, "n j"]) -> RowBlock:
         """Rows for change detection: in motion only, at standstill friction is unknown."""

@@ -197,8 +197,7 @@ class PayloadRowBuilder:
         torque = cells[1:-1, 2 * joints : 3 * joints]
         temperature = cells[1:-1, 3 * joints :] if self.uses_temperature else None
         columns = self._all_columns(q, v, a, torque, temperature, phi)
-        # Joints that move several tips carry loads that are not known here: as at standstill.
-        standing = (np.abs(v) < self._standstill) | self.model.robot.shared_joints
+        standing = np.abs(v) < self._standstill
         packed = np.concatenate([columns.reshape(len(q), -1)[:, self._packed_index], standing], 1)
         return np.ascontiguousarray(self._lowpass(packed))
 
