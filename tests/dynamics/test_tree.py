@@ -21,7 +21,6 @@ from taufit.dynamics import (
     regressor,
     regressor_adjoint,
     regressor_tiles,
-    tree,
 )
 from taufit.dynamics.base_parameters import random_regressor
 from taufit.robot import Robot, read_robot
@@ -117,10 +116,10 @@ def test_serial_arm_as_a_tree_is_the_same(name):
         arm, range(-1, joints - 1), np.eye(joints), np.zeros(joints), arm.joint_names
     )
     states = random_states(3, 50, joints)
-    assert np.array_equal(tree.regressor(chain, *states), recursion.regressor(arm, *states))
+    assert np.array_equal(recursion.regressor(chain, *states), recursion.regressor(arm, *states))
     expected = recursion.inverse_dynamics(arm, *states)
     assert (
-        np.abs(tree.inverse_dynamics(chain, *states) - expected).max()
+        np.abs(recursion.inverse_dynamics(chain, *states) - expected).max()
         < 1e-12 * np.abs(expected).max()
     )
     weights = np.random.default_rng(0).normal(size=(50, joints, 10 * joints))
@@ -185,7 +184,7 @@ def test_several_tips_need_a_name():
 def test_link_poses_of_a_serial_arm_are_those_of_its_kinematics():
     arm = read_robot("ur5e")
     q = np.random.default_rng(4).uniform(-1.0, 1.0, (5, arm.joints))
-    np.testing.assert_array_equal(tree.link_poses(arm, q), forward_kinematics(arm, q)[:, :-1])
+    np.testing.assert_array_equal(recursion.link_poses(arm, q), forward_kinematics(arm, q)[:, :-1])
 
 
 def test_a_link_of_a_tree_may_carry_a_load():

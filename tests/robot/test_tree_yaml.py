@@ -10,7 +10,7 @@ from tests.dynamics.random_arms import random_states
 from tests.dynamics.random_trees import random_tree
 
 from taufit.core.errors import RobotError
-from taufit.dynamics import inverse_dynamics, tree
+from taufit.dynamics import inverse_dynamics, recursion
 from taufit.robot import from_yaml, to_yaml
 
 FRAME = [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]]
@@ -44,12 +44,12 @@ def test_parallelogram_closes():
     assert robot.joint_names == ("crank", "shoulder") and robot.bodies == 4
     assert robot.limits.torque.tolist() == [9.0, np.inf]
     assert robot.limits.upper.tolist() == [np.inf, 1.0]
-    poses = tree.link_poses(robot, np.random.default_rng(0).uniform(-1, 1, (200, 2)))
+    poses = recursion.link_poses(robot, np.random.default_rng(0).uniform(-1, 1, (200, 2)))
     rod = poses[:, 2] @ [0, 0, 0.7, 1]
     forearm = poses[:, 3] @ [-0.2, 0, 0, 1]
     assert np.abs(rod - forearm).max() < 1e-12
     unbound = from_yaml(PARALLELOGRAM.replace("crank: 1, shoulder: -1", "crank: 1, shoulder: 1"))
-    moved = tree.link_poses(unbound, np.full((1, 2), 0.5))
+    moved = recursion.link_poses(unbound, np.full((1, 2), 0.5))
     assert np.abs(moved[:, 2] @ [0, 0, 0.7, 1] - moved[:, 3] @ [-0.2, 0, 0, 1]).max() > 0.01
 
 
@@ -87,7 +87,7 @@ def test_both_parallelograms_of_the_example_close_over_its_range():
     path = Path(__file__).parents[2] / "examples" / "arms" / "palletiser.yaml"
     robot = from_yaml(path.read_text("utf-8"))
     low, high = robot.limits.lower, robot.limits.upper
-    poses = tree.link_poses(robot, np.random.default_rng(1).uniform(low, high, (500, 4)))
+    poses = recursion.link_poses(robot, np.random.default_rng(1).uniform(low, high, (500, 4)))
     at = {name: poses[:, b] for b, name in enumerate(robot.link_names)}
     assert np.abs(at["rod"] @ [0, 0, 0.9, 1] - at["forearm"] @ [-0.25, 0, 0, 1]).max() < 1e-9
     assert np.abs(at["tie_rod"] @ [1, 0, 0, 1] - at["wrist"] @ [0, 0, 0.2, 1]).max() < 1e-9

@@ -222,7 +222,7 @@ def robot_from_description(urdf: str, robot: Robot) -> Robot:
     """Chain of a URDF with the joints of a robot."""
     import xml.etree.ElementTree as ET
 
-    from taufit.robot.from_urdf import parse_xml
+    from taufit.robot.urdf import parse_xml
 
     root: ET.Element = parse_xml(urdf)
     joints = {joint.get("name"): joint for joint in root.findall("joint")}

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from taufit.dynamics.recursion import (
         forward_kinematics as forward_kinematics,
         jacobian as jacobian,
+        link_poses as link_poses,
     )
-    from taufit.dynamics.tree import link_poses as link_poses
 
 lazy_package(__name__)

@@ -14,20 +14,10 @@ from __future__ import annotations
 import numpy as np
 
 from taufit.core.arrays import Array, Float
-from taufit.dynamics.recursion import (
-    _cross,
-    _hat,
-    _inertia_map,
-    _motion,
-    _to_child,
-    joint_transforms,
-    link_wrench_matrix,
-    with_trees,
-)
+from taufit.dynamics.recursion import LinkMotion, _cross, _hat, _inertia_map, _transform_wrench
 from taufit.robot import Robot
 
 
-@with_trees
 def regressor_adjoint(
     robot: Robot,
     q: Float[Array, "n j"],
@@ -37,71 +27,45 @@ def regressor_adjoint(
     *,
     gravity: Float[Array, " 3"] | None = None,
 ) -> tuple[Float[Array, "n j"], Float[Array, "n j"], Float[Array, "n j"]]:
-    """Gradient of sum(gradient * Y(q, v, a)) with respect to q, v and a."""
-    q, v, a = (np.asarray(x, float) for x in (q, v, a))
-    g = robot.gravity if gravity is None else np.asarray(gravity, float)
-    n, joints = q.shape
-    rotations, positions = joint_transforms(robot, q)
-    twists, accelerations = _motion(robot, rotations, positions, v, a, g)
-    screws_at_link = _screws_at_links(robot, rotations, positions)
+    """Gradient of sum(gradient * Y(q, v, a)) with respect to q, v and a.
 
-    base = np.broadcast_to(np.concatenate([np.zeros(3), -g]), (n, 6))
-    screw_gradient = np.zeros((n, joints, 6))
-    twist_gradient, acceleration_gradient = np.zeros((n, 6)), np.zeros((n, 6))
-    dq, dv, da = np.empty_like(q), np.empty_like(q), np.empty_like(q)
-    for b in reversed(range(joints)):
-        screw = robot.links[b].screw
-        rotation, position = rotations[:, b], positions[:, b]
-        inverse_rotation = np.swapaxes(rotation, -1, -2)
-        block = gradient[:, : b + 1, robot.layout.link(b)]
-        wrench = link_wrench_matrix(twists[:, b], accelerations[:, b])
-        # Y block = C W: C gets G W', W gets C' G.
-        screw_gradient[:, : b + 1] += np.einsum("nip,nkp->nik", block, wrench)
-        wrench_gradient = np.einsum("nik,nip->nkp", screws_at_link[b], block)
-        link_twist, link_acceleration = _wrench_matrix_adjoint(twists[:, b], wrench_gradient)
-        twist_gradient = twist_gradient + link_twist
-        acceleration_gradient = acceleration_gradient + link_acceleration
-
-        twist_before = _to_child(
-            inverse_rotation, position, twists[:, b - 1] if b else np.zeros((n, 6))
+    Gradients of a link's motion are summed over its children. Only the inherited part of J_b turns
+    with joint b.
+    """
+    motion = LinkMotion(robot, q, v, a, gravity)
+    columns = motion.columns()
+    of_columns = np.zeros_like(columns)
+    of_twist, of_acceleration = np.zeros_like(motion.twists), np.zeros_like(motion.twists)
+    dq, dv, da = (np.empty_like(motion.v) for _ in range(3))
+    wrench_matrices = list(motion.wrench_matrices())
+    for b in reversed(range(robot.bodies)):
+        screw, parent = robot.links[b].screw, robot.parents[b]
+        block = gradient[:, :, robot.layout.link(b)] * motion.support[b, :, None]
+        of_columns[:, b] += np.einsum("njp,nkp->njk", block, wrench_matrices[b])
+        twist, acceleration = _wrench_matrix_adjoint(
+            motion.twists[:, b], np.einsum("njk,njp->nkp", columns[:, b], block)
         )
-        acceleration_before = _to_child(
-            inverse_rotation, position, accelerations[:, b - 1] if b else base
-        )
-        # A = X A' + ad_(X V') S v + S a,   V = X V' + S v,   and ad_x S = -ad_S x.
-        twist_bracket = _ad(screw, twist_before)
-        da[:, b] = acceleration_gradient @ screw
-        dv[:, b] = twist_gradient @ screw - np.sum(acceleration_gradient * twist_bracket, -1)
-        twist_gradient = twist_gradient - v[:, b, None] * _ad_transposed(
-            screw, acceleration_gradient
-        )
-
+        twist, acceleration = of_twist[:, b] + twist, of_acceleration[:, b] + acceleration
+        twist_before, acceleration_before = motion.before(b)
+        bracket = _ad(screw, twist_before)
+        da[:, b] = acceleration @ screw
+        dv[:, b] = twist @ screw - np.sum(acceleration * bracket, -1)
+        twist = twist - motion.v[:, b, None] * _ad_transposed(screw, acceleration)
+        column_bracket = _ad(screw, motion.parent_columns(columns, b))
         dq[:, b] = -(
-            np.sum(twist_gradient * twist_bracket, -1)
-            + np.sum(acceleration_gradient * _ad(screw, acceleration_before), -1)
-            + np.sum(screw_gradient[:, :b] * _ad(screw, screws_at_link[b][:, :b]), (-1, -2))
+            np.sum(twist * bracket, -1)
+            + np.sum(acceleration * _ad(screw, acceleration_before), -1)
+            + np.sum(of_columns[:, b] * column_bracket, (-1, -2))
         )
-        twist_gradient = _transform_wrench(rotation, position, twist_gradient)
-        acceleration_gradient = _transform_wrench(rotation, position, acceleration_gradient)
-        screw_gradient[:, :b] = _transform_wrench(
-            rotation[:, None], position[:, None], screw_gradient[:, :b]
-        )
-    return dq, dv, da
-
-
-def _screws_at_links(
-    robot: Robot, rotations: Float[Array, "n j 3 3"], positions: Float[Array, "n j 3"]
-) -> list[Float[Array, "n i 6"]]:
-    """Screws of joints 0..b in the frame of every link b."""
-    n = len(rotations)
-    screws: list[Float[Array, "n 6"]] = []
-    out = []
-    for b, link in enumerate(robot.links):
-        inverse_rotation = np.swapaxes(rotations[:, b], -1, -2)
-        screws = [_to_child(inverse_rotation, positions[:, b], screw) for screw in screws]
-        screws.append(np.broadcast_to(link.screw, (n, 6)))
-        out.append(np.stack(screws, 1))
-    return out
+        if parent >= 0:
+            rotation, position = motion.rotations[:, b], motion.positions[:, b]
+            of_twist[:, parent] += _transform_wrench(rotation, position, twist)
+            of_acceleration[:, parent] += _transform_wrench(rotation, position, acceleration)
+            of_columns[:, parent] += (
+                _transform_wrench(rotation[:, None], position[:, None], of_columns[:, b])
+                * motion.support[parent, :, None]
+            )
+    return robot.bind_torque(dq), robot.bind_torque(dv), robot.bind_torque(da)
 
 
 def _wrench_matrix_adjoint(
@@ -152,14 +116,3 @@ def _ad_transposed(screw: Float[Array, " 6"], x: Float[Array, "... 6"]) -> Float
     return np.concatenate(
         [_cross(x[..., :3], w) + _cross(x[..., 3:], u), _cross(x[..., 3:], w)], -1
     )
-
-
-def _transform_wrench(
-    rotation: Float[Array, "... 3 3"],
-    position: Float[Array, "... 3"],
-    wrench: Float[Array, "... 6"],
-) -> Float[Array, "... 6"]:
-    """Wrench in the parent frame, X': force f = R f, moment m = R m + p x f."""
-    force = np.einsum("...ij,...j->...i", rotation, wrench[..., 3:])
-    moment = np.einsum("...ij,...j->...i", rotation, wrench[..., :3])
-    return np.concatenate([moment + _cross(position, force), force], -1)

@@ -1,42 +1,28 @@
-"""Rigid-body dynamics of a serial chain in Lie-group form, in NumPy, vectorised over samples.
+"""Rigid-body dynamics of chains and trees in Lie-group form, in NumPy, vectorised over samples.
 
-Twists are (omega; v), wrenches (moment; force), all quantities of link i in its frame:
+Twists are (omega; v), wrenches (moment; force), all quantities of link b in its frame, p its parent
+and q_b = sum_j C[b, j] q_j + o_b the position of its joint (for a serial arm p = b - 1, q_b = q):
 
-    V_i = X V_{i-1} + S_i v_i                                  X = Ad of the inverse of M exp([S] q)
-    A_i = X A_{i-1} + ad_{X V_{i-1}}(S_i v_i) + S_i a_i        A_0 = (0; -g)
-    F_i = X_{i+1}' F_{i+1} + E_i A_i - ad_{V_i}' E_i V_i
-    tau_i = S_i' F_i
+    V_b = X V_p + S_b v_b                                      X = Ad of the inverse of M exp([S] q)
+    A_b = X A_p + ad_{X V_p}(S_b v_b) + S_b a_b                A_base = (0; -g)
+    F_b = sum over children c of X_c' F_c + E_b A_b - ad_{V_b}' E_b V_b
+    tau = C' (S_b' F_b)
 
-The engine in `batch` is the compiled form of `regressor`; tests compare the two.
+The twist of link b per unit velocity of recorded joint j is J_b[j] = X J_p[j] + S_b C[b, j], and
+block (j, b) of the regressor is J_b[j]' times the wrench matrix of link b.
+
+The engine in `batch` is the compiled form of `regressor` for serial arms; tests compare the two.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
-from importlib import import_module
-from typing import Any, TypeVar, cast
+from collections.abc import Iterator
 
 import numpy as np
 
 from taufit.core.arrays import Array, Float
 from taufit.core.parameters import PER_LINK
 from taufit.robot import Link, Robot
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def with_trees(function: F) -> F:
-    """Function of serial chains, replaced by its namesake in `dynamics.tree` for trees."""
-
-    @wraps(function)
-    def call(robot: Robot, *arguments: Any, **options: Any) -> Any:
-        if robot.is_tree:
-            of_trees = getattr(import_module("taufit.dynamics.tree"), function.__name__)
-            return of_trees(robot, *arguments, **options)
-        return function(robot, *arguments, **options)
-
-    return cast(F, call)
 
 
 def _cross(a: Float[Array, "... 3"], b: Float[Array, "... 3"]) -> Float[Array, "... 3"]:
@@ -74,28 +60,6 @@ def joint_transforms(
         displacement = -(s[:, None] * (hat @ shift) + c1[:, None] * (hat @ hat @ shift))
         positions[:, i] = origin + (displacement + q[:, i, None] * (w * (w @ u))) @ base.T
     return rotations, positions
-
-
-def _motion(
-    robot: Robot,
-    rotations: Float[Array, "n j 3 3"],
-    positions: Float[Array, "n j 3"],
-    v: Float[Array, "n j"],
-    a: Float[Array, "n j"],
-    gravity: Float[Array, " 3"],
-) -> tuple[Float[Array, "n j 6"], Float[Array, "n j 6"]]:
-    """Twist and acceleration of every link; gravity enters as acceleration of the base."""
-    n = len(v)
-    twists, accelerations = np.empty((n, robot.joints, 6)), np.empty((n, robot.joints, 6))
-    twist = np.zeros((n, 6))
-    acceleration = np.broadcast_to(np.concatenate([np.zeros(3), -gravity]), (n, 6))
-    for i, link in enumerate(robot.links):
-        inverse_rotation = np.swapaxes(rotations[:, i], -1, -2)
-        twist = _to_child(inverse_rotation, positions[:, i], twist)
-        acceleration = _to_child(inverse_rotation, positions[:, i], acceleration)
-        twist, acceleration = _link_motion(link, twist, acceleration, v[:, i], a[:, i])
-        twists[:, i], accelerations[:, i] = twist, acceleration
-    return twists, accelerations
 
 
 def _link_motion(
@@ -162,7 +126,89 @@ def _inertia_map(x: Float[Array, "n 3"]) -> Float[Array, "n 3 6"]:
     return out
 
 
-@with_trees
+def _transform_wrench(
+    rotation: Float[Array, "... 3 3"],
+    position: Float[Array, "... 3"],
+    wrench: Float[Array, "... 6"],
+) -> Float[Array, "... 6"]:
+    """Wrench in the parent frame, X': force f = R f, moment m = R m + p x f."""
+    force = np.einsum("...ij,...j->...i", rotation, wrench[..., 3:])
+    moment = np.einsum("...ij,...j->...i", rotation, wrench[..., :3])
+    return np.concatenate([moment + _cross(position, force), force], -1)
+
+
+class LinkMotion:
+    """Motion of every link at a batch of states.
+
+    Attributes:
+        v, a: Velocity and acceleration of every link's joint.
+        rotations, positions: Pose of every link in its parent.
+        twists, accelerations: Twist and acceleration of every link, in its frame.
+        columns: J_b[j], zero where joint j does not move link b.
+        support: Mask of these, one row per link.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        q: Float[Array, "n j"],
+        v: Float[Array, "n j"],
+        a: Float[Array, "n j"],
+        gravity: Float[Array, " 3"] | None = None,
+    ) -> None:
+        q, v, a = (np.asarray(x, float) for x in (q, v, a))
+        g = robot.gravity if gravity is None else np.asarray(gravity, float)
+        self.robot, n = robot, len(q)
+        self.v, self.a = robot.bind(v), robot.bind(a)
+        self.rotations, self.positions = joint_transforms(
+            robot, robot.bind(q) + robot.binding_offset
+        )
+        self.base = np.zeros((n, 6)), np.broadcast_to(np.concatenate([np.zeros(3), -g]), (n, 6))
+        self.support = robot.support
+        self.twists = np.empty((n, robot.bodies, 6))
+        self.accelerations = np.empty((n, robot.bodies, 6))
+        for b, link in enumerate(robot.links):
+            twist, acceleration = self.before(b)
+            self.twists[:, b], self.accelerations[:, b] = _link_motion(
+                link, twist, acceleration, self.v[:, b], self.a[:, b]
+            )
+
+    def before(self, b: int) -> tuple[Float[Array, "n 6"], Float[Array, "n 6"]]:
+        """Twist and acceleration of the parent of link b, in the frame of b."""
+        parent = self.robot.parents[b]
+        twist, acceleration = (
+            self.base if parent < 0 else (self.twists[:, parent], self.accelerations[:, parent])
+        )
+        back = np.swapaxes(self.rotations[:, b], -1, -2)
+        position = self.positions[:, b]
+        return _to_child(back, position, twist), _to_child(back, position, acceleration)
+
+    def parent_columns(self, columns: Float[Array, "n b j 6"], b: int) -> Float[Array, "n j 6"]:
+        """X_b J_parent(b): columns of link b without the motion of its joint."""
+        parent = self.robot.parents[b]
+        out = np.zeros((len(columns), columns.shape[2], 6))
+        if parent >= 0:
+            back = np.swapaxes(self.rotations[:, b], -1, -2)
+            for j in np.flatnonzero(self.support[parent]):
+                out[:, j] = _to_child(back, self.positions[:, b], columns[:, parent, j])
+        return out
+
+    def columns(self) -> Float[Array, "n b j 6"]:
+        """J_b[j] of every link b and recorded joint j."""
+        robot = self.robot
+        out = np.zeros((len(self.v), robot.bodies, robot.joints, 6))
+        for b, link in enumerate(robot.links):
+            out[:, b] = self.parent_columns(out, b)
+            for j in np.flatnonzero(robot.binding[b]):
+                out[:, b, j] += link.screw * robot.binding[b, j]
+        return out
+
+    def wrench_matrices(self) -> Iterator[Float[Array, "n 6 10"]]:
+        """Wrench of every link as a linear map of its parameters."""
+        for b in range(self.robot.bodies):
+            yield link_wrench_matrix(self.twists[:, b], self.accelerations[:, b])
+
+
 def regressor(
     robot: Robot,
     q: Float[Array, "n j"],
@@ -171,29 +217,19 @@ def regressor(
     *,
     gravity: Float[Array, " 3"] | None = None,
 ) -> Float[Array, "n j p"]:
-    """Regressor Y with tau = Y theta, theta the 10 j inertial parameters link after link.
+    """Regressor Y with tau = Y theta, theta the 10 b inertial parameters link after link.
 
-    Column block b of row i is S_i in the frame of link b, transposed, times that link's wrench
-    matrix. `gravity` replaces the robot's.
+    `gravity` replaces the robot's.
     """
-    q, v, a = (np.asarray(x, float) for x in (q, v, a))
-    g = robot.gravity if gravity is None else gravity
-    rotations, positions = joint_transforms(robot, q)
-    twists, accelerations = _motion(robot, rotations, positions, v, a, g)
-    n, joints = q.shape
-    out = np.zeros((n, joints, robot.layout.size))
-    screws: list[Float[Array, "n 6"]] = []
-    for b, link in enumerate(robot.links):
-        inverse_rotation = np.swapaxes(rotations[:, b], -1, -2)
-        screws = [_to_child(inverse_rotation, positions[:, b], screw) for screw in screws]
-        screws.append(np.broadcast_to(link.screw, (n, 6)))
-        wrench = link_wrench_matrix(twists[:, b], accelerations[:, b])
-        for i, screw in enumerate(screws):
-            out[:, i, robot.layout.link(b)] = np.einsum("nk,nkp->np", screw, wrench)
+    motion = LinkMotion(robot, q, v, a, gravity)
+    columns = motion.columns()
+    out = np.zeros((len(motion.v), robot.joints, robot.layout.size))
+    for b, wrench in enumerate(motion.wrench_matrices()):
+        for j in np.flatnonzero(motion.support[b]):
+            out[:, j, robot.layout.link(b)] = np.einsum("nk,nkp->np", columns[:, b, j], wrench)
     return out
 
 
-@with_trees
 def inverse_dynamics(
     robot: Robot,
     q: Float[Array, "n j"],
@@ -202,57 +238,56 @@ def inverse_dynamics(
     *,
     gravity: Float[Array, " 3"] | None = None,
 ) -> Float[Array, "n j"]:
-    """Joint torques of the rigid links alone, by the recursion above.
+    """Torques of the rigid links alone at the recorded joints, by the recursion above.
 
     Rotor inertia and friction belong to the torque model. `gravity` replaces the robot's own.
     """
-    q, v, a = (np.asarray(x, float) for x in (q, v, a))
-    g = robot.gravity if gravity is None else gravity
-    rotations, positions = joint_transforms(robot, q)
-    twists, accelerations = _motion(robot, rotations, positions, v, a, g)
-    torque = np.empty_like(q)
-    wrench = np.zeros((len(q), 6))
-    for i in reversed(range(robot.joints)):
-        link_wrench = np.einsum(
-            "nkp,p->nk",
-            link_wrench_matrix(twists[:, i], accelerations[:, i]),
-            robot.links[i].parameters,
-        )
-        wrench = wrench + link_wrench
-        torque[:, i] = wrench @ robot.links[i].screw
-        # To the previous frame: force f = R f, moment m = R m + p x f.
-        force = np.einsum("nij,nj->ni", rotations[:, i], wrench[:, 3:])
-        moment = np.einsum("nij,nj->ni", rotations[:, i], wrench[:, :3])
-        wrench = np.concatenate([moment + _cross(positions[:, i], force), force], -1)
-    return torque
+    motion = LinkMotion(robot, q, v, a, gravity)
+    torque = np.empty(motion.v.shape)
+    wrenches = np.stack(
+        [
+            np.einsum("nkp,p->nk", matrix, link.parameters)
+            for matrix, link in zip(motion.wrench_matrices(), robot.links, strict=True)
+        ],
+        1,
+    )
+    for b in reversed(range(robot.bodies)):
+        torque[:, b] = wrenches[:, b] @ robot.links[b].screw
+        if robot.parents[b] >= 0:
+            wrenches[:, robot.parents[b]] += _transform_wrench(
+                motion.rotations[:, b], motion.positions[:, b], wrenches[:, b]
+            )
+    return robot.bind_torque(torque)
 
 
-@with_trees
-def forward_kinematics(robot: Robot, q: Float[Array, "n j"]) -> Float[Array, "n k 4 4"]:
-    """Poses in the base frame of the j link frames and, last, the tip."""
-    q = np.asarray(q, float)
-    rotations, positions = joint_transforms(robot, q)
-    out = np.zeros((len(q), robot.joints + 1, 4, 4))
-    pose = np.broadcast_to(np.eye(4), (len(q), 4, 4))
-    for i in range(robot.joints):
-        step = np.zeros((len(q), 4, 4))
-        step[:, :3, :3], step[:, :3, 3], step[:, 3, 3] = rotations[:, i], positions[:, i], 1.0
-        pose = pose @ step
-        out[:, i] = pose
-    out[:, -1] = pose @ robot.tip
+def link_poses(robot: Robot, q: Float[Array, "n j"]) -> Float[Array, "n b 4 4"]:
+    """Poses of all link frames in the base frame."""
+    rotations, positions = joint_transforms(
+        robot, robot.bind(np.asarray(q, float)) + robot.binding_offset
+    )
+    out = np.zeros((len(q), robot.bodies, 4, 4))
+    out[..., :3, :3], out[..., :3, 3], out[..., 3, 3] = rotations, positions, 1.0
+    for b, parent in enumerate(robot.parents):
+        if parent >= 0:
+            out[:, b] = out[:, parent] @ out[:, b]
     return out
 
 
-@with_trees
+def forward_kinematics(robot: Robot, q: Float[Array, "n j"]) -> Float[Array, "n k 4 4"]:
+    """Poses of all link frames and, last, the tip in use."""
+    poses = link_poses(robot, q)
+    link = robot.layout.link(-1).start // PER_LINK
+    return np.concatenate([poses, poses[:, [link]] @ robot.tip], axis=1)
+
+
 def jacobian(robot: Robot, q: Float[Array, "n j"]) -> Float[Array, "n 6 j"]:
-    """Tip twist (angular; linear velocity of the tip's origin) in base axes, per joint velocity."""
+    """Twist of the tip in use (angular; linear velocity of its origin), per recorded velocity."""
     poses = forward_kinematics(robot, q)
     tip = poses[:, -1, :3, 3]
-    out = np.empty((len(tip), 6, robot.joints))
-    for i, link in enumerate(robot.links):
-        rotation, origin = poses[:, i, :3, :3], poses[:, i, :3, 3]
-        angular = rotation @ link.screw[:3]
-        linear = rotation @ link.screw[3:]
-        out[:, :3, i] = angular
-        out[:, 3:, i] = linear + _cross(angular, tip - origin)
+    out = np.zeros((len(tip), 6, robot.joints))
+    for b in robot.path(robot.layout.link(-1).start // PER_LINK):
+        rotation, origin = poses[:, b, :3, :3], poses[:, b, :3, 3]
+        angular, linear = rotation @ robot.links[b].screw[:3], rotation @ robot.links[b].screw[3:]
+        column = np.concatenate([angular, linear + _cross(angular, tip - origin)], -1)
+        out += column[:, :, None] * robot.binding[b]
     return out

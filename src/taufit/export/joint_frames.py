@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -55,11 +55,9 @@ def joint_frames(robot: Robot) -> tuple[list[JointFrame], list[TipFrame]]:
 
     The axis w with moment u passes through r = w x u, so the frame is the link's, shifted by r.
     """
-    parents: Sequence[int] = range(-1, robot.joints - 1)
-    binding, offset = np.eye(robot.bodies, robot.joints), np.zeros(robot.bodies)
+    parents, binding, offset = robot.parents, robot.binding, robot.binding_offset
     tips = [TipFrame("tip", robot.bodies - 1, robot.tip)]
     if isinstance(robot, TreeRobot):
-        parents, binding, offset = robot.parents, robot.binding, robot.binding_offset
         tips = [TipFrame(tip.name, tip.link, tip.pose) for tip in robot.tips]
     joints = _joints_of_links(robot, binding, offset)
     frames, to_link_frame = [], {-1: np.eye(4)}
@@ -110,17 +108,6 @@ def _joints_of_links(
         same_name = [b for b in candidates if robot.links[b].joint == name]
         links[(same_name or candidates)[0]] = j
     return links
-
-
-def roll_pitch_yaw(rotation: Float[Array, "3 3"]) -> Float[Array, " 3"]:
-    """Angles with rotation = Rz(yaw) Ry(pitch) Rx(roll)."""
-    pitch = np.arctan2(-rotation[2, 0], np.hypot(rotation[0, 0], rotation[1, 0]))
-    if np.hypot(rotation[0, 0], rotation[1, 0]) > 1e-12:
-        roll = np.arctan2(rotation[2, 1], rotation[2, 2])
-        yaw = np.arctan2(rotation[1, 0], rotation[0, 0])
-    else:
-        roll, yaw = np.arctan2(-rotation[1, 2], rotation[1, 1]), 0.0
-    return np.array([roll, pitch, yaw])
 
 
 def quaternion(rotation: Float[Array, "3 3"]) -> Float[Array, " 4"]:

@@ -10,9 +10,10 @@ from taufit.core.arrays import Array, Float
 from taufit.export.consistency_check import require_feasible
 from taufit.export.format_reduction import SDF_TERMS, ReducedModel, reduce_to_format
 from taufit.export.friction_parts import friction_coefficients
-from taufit.export.joint_frames import JointFrame, joint_frames, numbers, roll_pitch_yaw
+from taufit.export.joint_frames import JointFrame, joint_frames, numbers
 from taufit.export.unique_names import unique_names
 from taufit.model.fitted_model import FittedModel
+from taufit.robot.pose import roll_pitch_yaw
 from taufit.terms import LEVEL
 
 _UNLIMITED = 1e16  # the value that SDF documents for a joint without limits

@@ -10,12 +10,12 @@ from taufit.core.errors import InfeasibleError
 from taufit.export.consistency_check import require_feasible
 from taufit.export.format_reduction import URDF_TERMS, ReducedModel, reduce_to_format
 from taufit.export.friction_parts import friction_coefficients
-from taufit.export.joint_frames import JointFrame, joint_frames, numbers, roll_pitch_yaw
+from taufit.export.joint_frames import JointFrame, joint_frames, numbers
 from taufit.export.unique_names import unique_names
 from taufit.model.fitted_model import FittedModel
 from taufit.robot import Robot
 from taufit.robot.inertia import to_centre_of_mass
-from taufit.robot.pose import pose_from_rpy, screw_motion
+from taufit.robot.pose import pose_from_rpy, roll_pitch_yaw, screw_motion
 from taufit.terms import LEVEL
 
 # Joint limit for a joint without limits [rad]; "continuous" would change the joint type.

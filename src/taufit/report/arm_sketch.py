@@ -9,7 +9,7 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 from taufit.core.number_text import fixed
 from taufit.dynamics import forward_kinematics
-from taufit.dynamics.tree import link_poses
+from taufit.dynamics.recursion import link_poses
 from taufit.report.palette import css
 from taufit.robot import Robot
 from taufit.robot.mounting import rotation_rpy

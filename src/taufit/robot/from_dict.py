@@ -65,7 +65,7 @@ def robot_from_dict(data: Any, source: str = "this robot") -> Robot:
 
 def _urdf(data: Field, links: Sequence[Link]) -> str:
     """Text of the original URDF; it must contain the robot's links."""
-    from taufit.robot.from_urdf import parse_xml
+    from taufit.robot.urdf import parse_xml
 
     text = data.text()
     try:

@@ -58,7 +58,7 @@ def from_mjcf(text: str, *, tip: str | None = None, source: str = "MJCF") -> Rob
 
 def _without_shapes(text: str) -> str:
     """MJCF without shapes and sections that name them."""
-    from taufit.robot.from_urdf import parse_xml
+    from taufit.robot.urdf import parse_xml
 
     root = parse_xml(text, "mujoco")
     for section in root.findall("*"):

@@ -14,13 +14,12 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 from taufit.core.dataclasses import dataclass
 from taufit.core.errors import RobotError
-from taufit.robot.from_urdf import parse_xml
-from taufit.robot.pose import pose_from_rpy
+from taufit.robot.pose import roll_pitch_yaw, screw_motion
 from taufit.robot.robot import Robot
+from taufit.robot.urdf import Urdf, UrdfJoint, parse_xml
 
 # Smallest range of a joint that moves [rad or m].
 _MIN_RANGE = 0.02
-_MOVING = ("revolute", "continuous", "prismatic")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +72,7 @@ class RecordedChain:
 
 def free_joints(text: str) -> list[str]:
     """Names of the joints of a URDF that move."""
-    tree = _joint_tree(text)
-    return [name for name in tree.joints if tree.is_moving(name)]
+    return list(Urdf.parse(text).single_axis_joints)
 
 
 def recorded_chain(
@@ -87,109 +85,62 @@ def recorded_chain(
         positions: Recorded positions of joints by name; further names are ignored.
         torques: Joints whose recorded torque varies: these are not held though they stand.
     """
-    tree = _joint_tree(text)
-    moving = tree.moving_names(positions)
-    chain, shared = _common_chain(tree, moving)
-    beside = [name for name in moving if name not in chain and name in torques]
+    urdf = Urdf.parse(text)
+    joints = urdf.single_axis_joints
+    moving = {n for n, q in positions.items() if n in joints and np.ptp(q) >= _MIN_RANGE}
+    chain, shared = _common_chain(urdf, moving)
+    names = [joint.name for joint in chain if joint.has_single_axis]
+    beside = (moving & set(torques)).difference(names)
     if beside and 2 * len(beside) >= len(shared):
-        names = [name for name in positions if name in torques and tree.is_free(name)]
-        return RecordedChain("", {}, (), tuple(names))
+        return RecordedChain("", {}, (), _free_joints(joints, positions, torques))
     if not shared:
         return None
-    first = min(chain.index(name) for name in shared)
-    standing = {name for name in chain[:first] if name not in torques}
-    held = _rest_positions(tree, chain, standing, positions)
-    recorded = tuple(name for name in held if name in positions)
-    return RecordedChain(_end(tree.joints[chain[-1]], "child"), held, recorded)
+    first = min(map(names.index, shared))
+    standing = set(names[:first]).difference(torques)
+    held_names = [name for name in names if name in standing or name not in positions]
+    # Mean position of joints that stand, zero of those that were not recorded.
+    held = {name: float(np.mean(positions.get(name, 0.0))) for name in held_names}
+    return RecordedChain(chain[-1].child, held, tuple(name for name in held if name in positions))
 
 
-def _rest_positions(
-    tree: _JointTree,
-    chain: list[str],
-    standing: set[str],
-    positions: Mapping[str, Float[Array, " n"]],
-) -> dict[str, float]:
-    """Mean position of joints of the chain that stand, zero of those that were not recorded."""
-    return {
-        name: float(np.mean(positions[name])) if name in positions else 0.0
-        for name in chain
-        if tree.is_moving(name) and (name not in positions or name in standing)
-    }
+def _free_joints(
+    joints: Mapping[str, UrdfJoint], positions: Collection[str], torques: Collection[str]
+) -> tuple[str, ...]:
+    """Joints with recorded position and torque that mimic no other, in recorded order."""
+    recorded = [name for name in positions if name in joints and name in torques]
+    return tuple(name for name in recorded if joints[name].mimic is None)
 
 
-def _common_chain(tree: _JointTree, moving: set[str]) -> tuple[list[str], set[str]]:
+def _common_chain(urdf: Urdf, moving: set[str]) -> tuple[list[UrdfJoint], set[str]]:
     """Joints to the last one that is common to all chains with most moving joints, and these.
 
     Fingers that move alike end several chains of equal length.
     """
-    paths = [tree.path(name) for name in sorted(moving)]
-    most = max((len(moving.intersection(path)) for path in paths), default=0)
-    ends = [path for path in paths if len(moving.intersection(path)) == most]
-    shared = set.intersection(*map(set, ends)) & moving if ends else set()
-    last = max((ends[0].index(name) for name in shared), default=-1)
-    return (ends[0][: last + 1] if ends else []), shared
-
-
-@dataclass(frozen=True, slots=True)
-class _JointTree:
-    """Joints of a URDF by name, and their names by child link."""
-
-    joints: dict[str, ElementTree.Element]
-    by_child: dict[str, str]
-
-    def is_moving(self, name: str) -> bool:
-        return name in self.joints and self.joints[name].get("type") in _MOVING
-
-    def moving_names(self, positions: Mapping[str, Float[Array, " n"]]) -> set[str]:
-        """Joints whose recorded position varies."""
-        return {
-            name
-            for name, values in positions.items()
-            if self.is_moving(name) and np.ptp(values) >= _MIN_RANGE
-        }
-
-    def is_free(self, name: str) -> bool:
-        """Whether a joint moves and mimics no other."""
-        return self.is_moving(name) and self.joints[name].find("mimic") is None
-
-    def path(self, name: str) -> list[str]:
-        """Joints from the root to a joint."""
-        out = [name]
-        while (parent := _end(self.joints[out[-1]], "parent")) in self.by_child:
-            if len(out) > len(self.joints):
-                raise RobotError(f"the joints form a loop through joint {name!r}.")
-            out.append(self.by_child[parent])
-        return out[::-1]
-
-
-def _joint_tree(text: str) -> _JointTree:
-    elements = [e for e in parse_xml(text).findall("joint") if e.get("name") and _end(e, "child")]
-    joints = {element.get("name", ""): element for element in elements}
-    return _JointTree(joints, {_end(e, "child"): name for name, e in joints.items()})
+    paths = [urdf.path(urdf.by_name[name].child) for name in sorted(moving)]
+    counts = [sum(joint.name in moving for joint in path) for path in paths]
+    longest = [path for path, count in zip(paths, counts, strict=True) if count == max(counts)]
+    if not longest:
+        return [], set()
+    names = [[joint.name for joint in path] for path in longest]
+    shared = set.intersection(*map(set, names)) & moving
+    last = max((names[0].index(name) for name in shared), default=-1)
+    return longest[0][: last + 1], shared
 
 
 def hold_joints(text: str, held: Mapping[str, float]) -> str:
     """URDF with fixed joints at given positions [rad or m] in place of moving ones."""
-    root = parse_xml(text)
-    joints = {element.get("name"): element for element in root.findall("joint")}
+    joints, root = Urdf.parse(text).single_axis_joints, parse_xml(text)
+    elements = {element.get("name"): element for element in root.findall("joint")}
     for name, position in held.items():
-        element = joints.get(name)
-        if element is None or element.get("type") not in _MOVING:
-            names = [n for n, e in joints.items() if n and e.get("type") in _MOVING]
-            raise RobotError(f"joint {name!r} to hold not found. Available: {', '.join(names)}.")
-        pose = _pose(element) @ _motion(element, position)
+        if name not in joints:
+            raise RobotError(f"joint {name!r} to hold not found. Available: {', '.join(joints)}.")
+        element, pose = elements[name], joints[name].origin
+        if position:
+            pose = pose @ screw_motion(joints[name].screw, position)
         for old in element.findall("origin"):
             element.remove(old)
-        rotation = pose[:3, :3]
-        pitch = np.arctan2(-rotation[2, 0], np.hypot(rotation[0, 0], rotation[1, 0]))
-        roll, yaw = (
-            np.arctan2(rotation[2, 1], rotation[2, 2]),
-            np.arctan2(rotation[1, 0], rotation[0, 0]),
-        )
-        if np.cos(pitch) < 1e-9:
-            roll, yaw = 0.0, np.arctan2(-rotation[0, 1], rotation[1, 1])
         xyz = " ".join(f"{x:.17g}" for x in pose[:3, 3])
-        rpy = " ".join(f"{x:.17g}" for x in (roll, pitch, yaw))
+        rpy = " ".join(f"{x:.17g}" for x in roll_pitch_yaw(pose[:3, :3]))
         ElementTree.SubElement(element, "origin", {"xyz": xyz, "rpy": rpy})
         element.set("type", "fixed")
     return ElementTree.tostring(root, encoding="unicode")
@@ -207,35 +158,3 @@ def parse_held(text: str) -> dict[str, float]:
                 f"{part!r} is no joint to hold: give NAME=POSITION in rad or m."
             ) from None
     return held
-
-
-def _end(joint: ElementTree.Element, tag: str) -> str:
-    element = joint.find(tag)
-    return "" if element is None else element.get("link", "")
-
-
-def _numbers(element: ElementTree.Element | None, key: str, default: str) -> Float[Array, " 3"]:
-    text = default if element is None else element.get(key, default)
-    try:
-        return np.array([float(x) for x in text.split()]).reshape(3)
-    except ValueError:
-        raise RobotError(f"{text!r} ({key}) must be three numbers.") from None
-
-
-def _pose(joint: ElementTree.Element) -> Float[Array, "4 4"]:
-    origin = joint.find("origin")
-    return pose_from_rpy(_numbers(origin, "xyz", "0 0 0"), _numbers(origin, "rpy", "0 0 0"))
-
-
-def _motion(joint: ElementTree.Element, position: float) -> Float[Array, "4 4"]:
-    """Pose of a joint's child relative to its origin, by Rodrigues' formula."""
-    axis = _numbers(joint.find("axis"), "xyz", "1 0 0")
-    axis = axis / max(float(np.linalg.norm(axis)), 1e-300)
-    pose = np.eye(4)
-    if joint.get("type") == "prismatic":
-        pose[:3, 3] = position * axis
-        return pose
-    x, y, z = axis
-    cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    pose[:3, :3] += np.sin(position) * cross + (1.0 - np.cos(position)) * cross @ cross
-    return pose

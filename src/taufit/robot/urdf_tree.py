@@ -13,25 +13,10 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 from taufit.core.errors import RobotError
 from taufit.robot.checks import MAX_JOINTS, parse_number, validate_robot
-from taufit.robot.from_urdf import (
-    _axis,
-    _base_link,
-    _chain,
-    _flange_pose,
-    _inertia_with_attachments,
-    _Joint,
-    _joint_limits,
-    _joints,
-    _joints_by_parent,
-    _lengths,
-    _links,
-    _require_link,
-    _require_single_axis,
-    parse_xml,
-)
 from taufit.robot.held_joints import hold_joints
-from taufit.robot.robot import Drives, JointLimits, Link, Robot
+from taufit.robot.robot import Robot
 from taufit.robot.tree import Tip, build_tree
+from taufit.robot.urdf import Urdf
 
 _SHOWN_NAMES = 5
 # Joint that a mimic joint follows, factor, offset.
@@ -58,103 +43,61 @@ def tree_from_urdf(
         base: First link; the root by default.
         source: Origin of the text.
     """
-    root = parse_xml(text)
-    links = _links(root)
-    joints = _joints(root, links)
-    start = _base_link(links, joints, base)
-    followers = _followers(joints)
+    urdf = Urdf.parse(text)
+    start = urdf.base_link(base)
+    followers = {name: f for name in urdf.moving_names if (f := _follower(name, urdf))}
     if tips:
-        paths = [_chain(joints, start, _require_link(links, tip, "tip")) for tip in tips]
-        recorded, mimic_joints = _names_on_paths(paths, joints, followers)
+        recorded, mimic_joints = _names_on_paths(urdf, start, tips, followers)
     else:
-        recorded, mimic_joints = _match_names(recorded, joints, followers)
+        recorded, mimic_joints = _match_names(recorded, urdf.moving_names, followers)
     names = {*recorded, *mimic_joints}
-    held_positions = _rest_positions(joints, names)
+    held_positions = _rest_positions(urdf, names)
     if any(held_positions.values()):
-        fixed_text, held_text = _hold_at_limits(text, held_positions)
-        return tree_from_urdf(fixed_text, recorded=recorded, base=base, source=source + held_text)
-    order, parents, placements = _walk(joints, start, names)
-    if not 1 <= len(order) <= MAX_JOINTS:
-        raise RobotError(f"{len(order)} joints move below link {start!r}: 1 to {MAX_JOINTS}.")
-    child_joints = _joints_by_parent(joints)
-    inertia = [_inertia_with_attachments(x.child, links, child_joints, names) for x in order]
-    bodies = tuple(
-        _tree_link(*parts, mimic_joints) for parts in zip(order, placements, inertia, strict=True)
-    )
-    lengths, slopes = _lengths(list(bodies))
-    ends = _branch_ends([joint.name in mimic_joints for joint in order], parents)
-    tip_poses = [Tip(order[b].child, b, _flange_pose(order[b].child, child_joints)) for b in ends]
-    robot = Robot(
-        root.get("name") or "robot",
-        bodies,
-        _limits_of(recorded, joints),
-        Drives.direct_drive(len(recorded)),
-        tip=tip_poses[0].pose if len(ends) == 1 else np.eye(4),
-        lengths=lengths,
-        length_slopes=slopes,
-        source=source + _rest_text(held_positions),
-        urdf=text,
-    )
-    binding, offset = _binding([joint.name for joint in order], list(recorded), mimic_joints)
+        positions = {name: x for name, x in held_positions.items() if x}
+        held_text = "".join(f"; {name} held at {x:g}" for name, x in positions.items())
+        text = hold_joints(text, positions)
+        return tree_from_urdf(text, recorded=recorded, base=base, source=source + held_text)
+    links, parents = urdf.links_of(start, names, mimic_joints)
+    if not 1 <= len(links) <= MAX_JOINTS:
+        raise RobotError(f"{len(links)} joints move below link {start!r}: 1 to {MAX_JOINTS}.")
+    joint_names = [link.joint for link in links]
+    ends = _branch_ends([name in mimic_joints for name in joint_names], parents)
+    flanges = [Tip(links[b].name, b, urdf.flange_pose(links[b].name)) for b in ends]
+    tip = flanges[0].pose if len(ends) == 1 else np.eye(4)
+    source += _rest_text(held_positions)
+    robot = urdf.robot(links, [urdf.by_name[name] for name in recorded], tip, source)
+    binding, offset = _binding(joint_names, list(recorded), mimic_joints)
     if not _is_serial(parents, binding, offset):
-        robot = build_tree(robot, parents, binding, offset, recorded, tip_poses)
+        robot = build_tree(robot, parents, binding, offset, recorded, flanges)
     return validate_robot(robot)
 
 
-def _hold_at_limits(text: str, held_positions: Mapping[str, float]) -> tuple[str, str]:
-    """URDF with joints fixed at positions that are not zero, and a text about them."""
-    positions = {name: x for name, x in held_positions.items() if x}
-    held_text = "".join(f"; {name} held at {x:g}" for name, x in positions.items())
-    return hold_joints(text, positions), held_text
-
-
-def _followers(joints: Mapping[str, _Joint]) -> dict[str, Follower]:
-    """Mimic joints by name, with the joints that they follow."""
-    by_name = {joint.name: joint for joint in joints.values()}
-    moving_names = [joint.name for joint in joints.values() if joint.is_moving]
-    return {name: follower for name in moving_names if (follower := _follower(name, by_name))}
-
-
-def _limits_of(recorded: Sequence[str], joints: Mapping[str, _Joint]) -> JointLimits:
-    by_name = {joint.name: joint for joint in joints.values()}
-    columns = np.array([_joint_limits(by_name[name]) for name in recorded]).T
-    return JointLimits(*(np.array(column) for column in columns))
-
-
 def _match_names(
-    recorded: Sequence[str], joints: Mapping[str, _Joint], followers: Mapping[str, Follower]
+    recorded: Sequence[str], moving_names: Sequence[str], followers: Mapping[str, Follower]
 ) -> tuple[list[str], dict[str, Follower]]:
     """Joints of the recorded names, and those bound to them."""
-    moving_names = [joint.name for joint in joints.values() if joint.is_moving]
     names = [_match_name(name, moving_names) for name in recorded]
-    _require_free(names, followers)
+    for name in names:
+        if name in followers:
+            raise RobotError(
+                f"recorded joint {name!r} mimics {followers[name][0]!r}: record that one, or "
+                "remove the <mimic>."
+            )
     return names, {name: f for name, f in followers.items() if f[0] in names}
 
 
 def _names_on_paths(
-    paths: list[list[_Joint]], joints: Mapping[str, _Joint], followers: Mapping[str, Follower]
+    urdf: Urdf, start: str, tips: Sequence[str], followers: Mapping[str, Follower]
 ) -> tuple[list[str], dict[str, Follower]]:
     """Free joints on the chains to the tips, in file order, and those bound to them."""
-    on_paths = {joint.name for path in paths for joint in path if joint.is_moving}
-    moving_names = [joint.name for joint in joints.values() if joint.name in on_paths]
-    recorded = [name for name in moving_names if name not in followers]
+    chains = [urdf.chain(start, urdf.require_link(tip, "tip")) for tip in tips]
+    on_paths = {joint.name for chain in chains for joint in chain if joint.is_moving}
+    recorded = [name for name in urdf.moving_names if name in on_paths and name not in followers]
     mimic_joints = {n: f for n, f in followers.items() if n in on_paths and f[0] in recorded}
     unbound = [name for name in on_paths if name not in recorded and name not in mimic_joints]
     if unbound:
         raise RobotError(f"joint {unbound[0]!r} mimics a joint outside the chains to the tips.")
     return recorded, mimic_joints
-
-
-def _tree_link(
-    joint: _Joint,
-    placement: Float[Array, "4 4"],
-    inertia: Float[Array, 10],
-    mimic_joints: Mapping[str, Follower],
-) -> Link:
-    _require_single_axis(joint, mimic_joints)
-    screw = np.zeros(6)
-    screw[slice(3, 6) if joint.kind == "prismatic" else slice(0, 3)] = _axis(joint)
-    return Link(joint.child, joint.name, placement, screw, inertia)
 
 
 def _is_serial(
@@ -180,15 +123,15 @@ def _match_name(name: str, moving_names: Sequence[str]) -> str:
     raise RobotError(f"recorded joint {name!r} not found in this URDF. Available: {available}.")
 
 
-def _follower(name: str, by_name: Mapping[str, _Joint]) -> Follower | None:
+def _follower(name: str, urdf: Urdf) -> Follower | None:
     """Joint that a mimic joint follows at the end of its chain, with factor and offset."""
     factor, offset, seen, current = 1.0, 0.0, {name}, name
-    while (mimic := by_name[current].element.find("mimic")) is not None:
+    while (mimic := urdf.by_name[current].mimic) is not None:
         label = f"of the mimic of joint {current!r}"
         offset += factor * parse_number(mimic.get("offset", "0"), f"offset {label}")
         factor *= parse_number(mimic.get("multiplier", "1"), f"multiplier {label}")
         current = mimic.get("joint", "")
-        if current not in by_name or current in seen:
+        if current not in urdf.by_name or current in seen:
             raise RobotError(
                 f"joint {name!r} mimics {current!r}, which is not a joint of this URDF or mimics "
                 "it in turn: correct its <mimic>."
@@ -197,24 +140,13 @@ def _follower(name: str, by_name: Mapping[str, _Joint]) -> Follower | None:
     return None if current == name else (current, factor, offset)
 
 
-def _require_free(recorded: Sequence[str], followers: Mapping[str, Follower]) -> None:
-    for name in recorded:
-        if name in followers:
-            raise RobotError(
-                f"recorded joint {name!r} mimics {followers[name][0]!r}: record that one, or "
-                "remove the <mimic>."
-            )
-
-
-def _rest_positions(joints: Mapping[str, _Joint], names: set[str]) -> dict[str, float]:
+def _rest_positions(urdf: Urdf, names: set[str]) -> dict[str, float]:
     """Position of every moving joint that is held: zero, or the limit next to it."""
-    held_positions = {}
-    for joint in joints.values():
-        if joint.is_moving and joint.name not in names:
-            single = joint.kind not in ("floating", "planar")
-            lower, upper = _joint_limits(joint)[:2] if single else (0.0, 0.0)
-            held_positions[joint.name] = float(np.clip(0.0, lower, upper))
-    return held_positions
+    return {
+        joint.name: float(np.clip(0.0, *joint.limits[:2])) if joint.has_single_axis else 0.0
+        for joint in urdf.joints.values()
+        if joint.is_moving and joint.name not in names
+    }
 
 
 def _rest_text(held_positions: Mapping[str, float]) -> str:
@@ -224,30 +156,6 @@ def _rest_text(held_positions: Mapping[str, float]) -> str:
         ", ..." if len(held_positions) > _SHOWN_NAMES else ""
     )
     return f"; {len(held_positions)} joints held at zero: {text}"
-
-
-def _walk(
-    joints: Mapping[str, _Joint], start: str, names: set[str]
-) -> tuple[list[_Joint], list[int], list[Float[Array, "4 4"]]]:
-    """Joints of given names depth first in file order, their parents, and poses in these."""
-    order: list[_Joint] = []
-    parents: list[int] = []
-    placements: list[Float[Array, "4 4"]] = []
-    stack = [(start, -1, np.eye(4))]
-    below: dict[str, list[_Joint]] = {}
-    for joint in joints.values():
-        below.setdefault(joint.parent, []).append(joint)
-    while stack:
-        link, parent, pose = stack.pop()
-        if link in joints and joints[link].name in names and link != start:
-            placement = pose.copy()
-            placement[:3, 3][np.abs(placement[:3, 3]) < 1e-9] = 0.0
-            order.append(joints[link])
-            parents.append(parent)
-            placements.append(placement)
-            parent, pose = len(order) - 1, np.eye(4)
-        stack += [(j.child, parent, pose @ j.origin) for j in reversed(below.get(link, []))]
-    return order, parents, placements
 
 
 def _branch_ends(is_bound: list[bool], parents: list[int]) -> list[int]:
