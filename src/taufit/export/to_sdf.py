@@ -13,7 +13,7 @@ from taufit.export.friction_parts import friction_coefficients
 from taufit.export.joint_frames import JointFrame, joint_frames, numbers
 from taufit.export.unique_names import unique_names
 from taufit.model.fitted_model import FittedModel
-from taufit.robot.pose import roll_pitch_yaw
+from taufit.robot.urdf import roll_pitch_yaw
 from taufit.terms import LEVEL
 
 _UNLIMITED = 1e16  # the value that SDF documents for a joint without limits

@@ -15,7 +15,8 @@ from taufit.export.unique_names import unique_names
 from taufit.model.fitted_model import FittedModel
 from taufit.robot import Robot
 from taufit.robot.inertia import to_centre_of_mass
-from taufit.robot.pose import pose_from_rpy, roll_pitch_yaw, screw_motion
+from taufit.robot.pose import pose_from_rpy, screw_motion
+from taufit.robot.urdf import roll_pitch_yaw
 from taufit.terms import LEVEL
 
 # Joint limit for a joint without limits [rad]; "continuous" would change the joint type.

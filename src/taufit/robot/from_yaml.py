@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,12 +22,14 @@ from taufit.robot.checks import (
     parse_numbers,
     validate_robot,
 )
-from taufit.robot.compensator import COMPENSATOR_KEYS, Compensator
 from taufit.robot.from_dh import from_dh
 from taufit.robot.inertia import from_centre_of_mass
 from taufit.robot.mounting import parse_mounting
 from taufit.robot.pose import pose_from_rpy
 from taufit.robot.robot import Drives, JointLimits, Robot
+
+if TYPE_CHECKING:
+    from taufit.robot.compensator import Compensator
 
 CONVENTIONS = ("standard", "modified", "screws", "frames")
 _TREE_KEYS = ("parent", "moves_with", "coordinates", "tips")
@@ -165,6 +167,8 @@ def _compensators(rows: list[dict[str, Any]], scale: float) -> tuple[Compensator
 
 def _compensator(value: Any, joint: int, scale: float) -> Compensator:
     """Gravity compensator from a joint's row: a kind, or a mapping."""
+    from taufit.robot.compensator import COMPENSATOR_KEYS, Compensator
+
     data = {"kind": value} if isinstance(value, str) else value
     label = f"the compensator of joint {joint + 1}"
     if not isinstance(data, dict):

@@ -14,9 +14,9 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 from taufit.core.dataclasses import dataclass
 from taufit.core.errors import RobotError
-from taufit.robot.pose import roll_pitch_yaw, screw_motion
+from taufit.robot.pose import screw_motion
 from taufit.robot.robot import Robot
-from taufit.robot.urdf import Urdf, UrdfJoint, parse_xml
+from taufit.robot.urdf import Urdf, UrdfJoint, parse_xml, roll_pitch_yaw
 
 # Smallest range of a joint that moves [rad or m].
 _MIN_RANGE = 0.02

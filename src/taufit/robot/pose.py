@@ -79,14 +79,3 @@ def pose_from_rpy(position: Float[Array, " 3"], angles: Float[Array, " 3"]) -> F
     out = rotation_about_axis(2, yaw) @ rotation_about_axis(1, pitch) @ rotation_about_axis(0, roll)
     out[:3, 3] = position
     return np.asarray(out)
-
-
-def roll_pitch_yaw(rotation: Float[Array, "3 3"]) -> Float[Array, " 3"]:
-    """Angles with rotation = Rz(yaw) Ry(pitch) Rx(roll)."""
-    pitch = np.arctan2(-rotation[2, 0], np.hypot(rotation[0, 0], rotation[1, 0]))
-    if np.hypot(rotation[0, 0], rotation[1, 0]) > 1e-12:
-        roll = np.arctan2(rotation[2, 1], rotation[2, 2])
-        yaw = np.arctan2(rotation[1, 0], rotation[0, 0])
-    else:
-        roll, yaw = np.arctan2(-rotation[1, 2], rotation[1, 1]), 0.0
-    return np.array([roll, pitch, yaw])

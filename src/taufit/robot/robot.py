@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,8 +14,10 @@ from taufit.core.errors import RobotError
 from taufit.core.names import clean_name, printable
 from taufit.core.notebook_display import NotebookDisplay
 from taufit.core.parameters import PER_LINK, LinkLayout
-from taufit.robot.compensator import Compensator
 from taufit.robot.mounting import MOUNTINGS, gravity_in_base
+
+if TYPE_CHECKING:
+    from taufit.robot.compensator import Compensator
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -460,3 +460,14 @@ def _lengths(
                 slopes.append(np.zeros((len(links), 9)))
             slopes[index][i, k] = np.sign(value)
     return tuple(lengths), np.array(slopes).reshape(-1, len(links), 9)
+
+
+def roll_pitch_yaw(rotation: Float[Array, "3 3"]) -> Float[Array, " 3"]:
+    """Angles with rotation = Rz(yaw) Ry(pitch) Rx(roll)."""
+    pitch = np.arctan2(-rotation[2, 0], np.hypot(rotation[0, 0], rotation[1, 0]))
+    if np.hypot(rotation[0, 0], rotation[1, 0]) > 1e-12:
+        roll = np.arctan2(rotation[2, 1], rotation[2, 2])
+        yaw = np.arctan2(rotation[1, 0], rotation[0, 0])
+    else:
+        roll, yaw = np.arctan2(-rotation[1, 2], rotation[1, 1]), 0.0
+    return np.array([roll, pitch, yaw])

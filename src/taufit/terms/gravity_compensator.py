@@ -13,12 +13,12 @@ import numpy as np
 from taufit.core.arrays import Array, Float
 from taufit.core.dataclasses import dataclass
 from taufit.core.errors import TaufitError
-from taufit.robot.compensator import Compensator
 from taufit.terms.input import TermInput
 from taufit.terms.term import CONSERVATIVE, Kind, Parameter, Term
 
 if TYPE_CHECKING:
     from taufit.robot import Robot
+    from taufit.robot.compensator import Compensator
 
 PARAMETERS = {
     "spring": (Parameter("balance_rate", unit="N/m"), Parameter("balance_force", unit="N")),

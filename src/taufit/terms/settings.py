@@ -9,7 +9,6 @@ from typing import Any
 
 from taufit.core.errors import TaufitError
 from taufit.core.fields import Field
-from taufit.robot.compensator import Compensator
 from taufit.terms import FRICTION_MODELS, TERMS
 from taufit.terms.friction.friction import Friction
 from taufit.terms.friction.no_friction import NoFriction
@@ -77,7 +76,7 @@ def term_to_dict(term: Term | None) -> dict[str, Any]:
 
 
 def _plain_item(item: Any) -> Any:
-    if isinstance(item, Compensator):
+    if is_dataclass(item) and not isinstance(item, type):
         return asdict(item)
     return list(item) if isinstance(item, tuple) else item
 

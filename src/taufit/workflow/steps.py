@@ -58,7 +58,7 @@ from taufit.regression import Estimate
 from taufit.regression.residual_structure import residual_structure
 from taufit.regression.result_reuse import reusable_model, reusable_tilt
 from taufit.regression.simple_terms import simple_terms
-from taufit.robot import Compensator, Robot, read_robot
+from taufit.robot import Robot, read_robot
 from taufit.signals import Samples
 from taufit.signals.sample_source import SamplesInMemory, SampleSource
 from taufit.terms import term_to_dict
@@ -455,6 +455,7 @@ def _with_compensators(robot: Robot, joints: str | Sequence[str] | None) -> Robo
     if not joints:
         return robot
     from taufit.calibration.joint_zeros import joint_numbers
+    from taufit.robot import Compensator
 
     compensated = {compensator.joint for compensator in robot.compensators}
     additional = [Compensator(k) for k in joint_numbers(robot, joints) if k not in compensated]
