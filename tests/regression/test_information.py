@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import tracemalloc
+import weakref
 from dataclasses import replace
 
 import numpy as np
@@ -267,6 +268,21 @@ def joints_with_gram(model: TorqueModel, batch: Batch, columns, *, fast: bool = 
     accumulator.add(batch)
     equations = accumulator.factors[False].gram_matrices
     return [] if equations is None else sorted(equations.grams)
+
+
+def test_memory_of_normal_equations_is_free_without_the_garbage_collector():
+    model, batch = problem("ur10", n=400)
+    accumulator = _TileAccumulator(model, base_parameters(model).columns, 128, fast=True)
+    accumulator.add(batch)
+    layout = weakref.ref(accumulator.factors[False])
+    assert layout().gram_matrices is not None
+    accumulator.by_joint()
+    gc.disable()
+    try:
+        del accumulator
+        assert layout() is None
+    finally:
+        gc.enable()
 
 
 def test_normal_equations_are_used_only_where_they_hold():

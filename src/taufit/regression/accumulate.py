@@ -234,6 +234,8 @@ class _TileAccumulator:
         for layout in self.factors.values():
             if layout.gram_matrices is not None:
                 layout.gram_matrices.move_to_factors()
+                # They refer to each other: without this they are freed by the garbage collector.
+                layout.gram_matrices = None
             for i, (stack, columns_of_joint) in enumerate(
                 zip(layout.stacks, layout.columns, strict=True)
             ):
