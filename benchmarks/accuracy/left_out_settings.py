@@ -1,12 +1,12 @@
 """Settings of the fit chosen without the arm that they are scored on.
 
-Each setting of ripple, tilt and the choice of linear friction is varied alone on all ten arms of
-`leave_one_arm_out` (the first split of each). For every arm the values with the smallest mean log
-nrmse of the nine other arms are taken together, and all splits of the arm are scored with them:
-that is what the defaults would have been without it. So is the usual friction (see `short_logs`),
-of the arms that have one; the values are chosen with that of the package. They are compared with
-the defaults of today, with linear friction, and with the defaults of an earlier version (commit
-8a8bea4) on the same splits.
+Each setting of ripple, tilt, offsets and the choice of linear friction is varied alone on all ten
+arms of `leave_one_arm_out` (the first split of each). For every arm the values with the smallest
+mean log nrmse of the nine other arms are taken together, and all splits of the arm are scored with
+them: that is what the defaults would have been without it. So is the usual friction (see
+`short_logs`), of the arms that have one; the values are chosen with that of the package. They are
+compared with the defaults of today, with linear friction, and with the defaults of an earlier
+version (commit 8a8bea4) on the same splits.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ SETTINGS: dict[str, tuple[str, str, tuple[Any, ...]]] = {
     "ripple criterion": (f"{SELECTION}.ripple", "_CRITERION_FACTOR", (1.5, 3.0)),
     "ripple amplitude": (f"{SELECTION}.prior_scales", "_RIPPLE_SCALE", (0.3, 0.1, 1.0)),
     "largest ripple": (f"{SELECTION}.prior_scales", "_MAX_RIPPLE_SCALE", (1.0, 0.3, 10.0)),
+    "offset": (f"{SELECTION}.prior_scales", "_OFFSET_SCALE", (0.1, 0.03, 0.3, 1.0)),
     "tilt [rad]": (
         "taufit.fitting.gravity_tilt",
         "TILT_STD",

@@ -84,12 +84,18 @@ def simulated_rows() -> Iterator[Row]:
     yield Row("10 s of work: inside the 95 % band, mean", mean, "%", "92 .. 98")
 
 
-def simulated_work(name: str) -> tuple[Case, Recording]:
-    """Work and a random motion of a simulated arm, and a longer random motion of it."""
+def simulated_work(name: str, offset_share: float = 0.0) -> tuple[Case, Recording]:
+    """Work and a random motion of a simulated arm, and a longer random motion of it.
+
+    Its offsets are a share of its Coulomb friction.
+    """
     robot, rng = read_robot(name), np.random.default_rng([SEED, *name.encode()])
     factors = np.repeat(rng.uniform(0.7, 1.3, robot.joints), 10)
     truth = typical_rotor(robot.with_parameters(robot.parameters * factors))
-    twin = replace(Twin(truth, name=name), effects=typical_effects(truth))
+    effects = typical_effects(truth)
+    offset = offset_share * effects.friction.coefficients[:, 0]
+    effects = replace(effects, friction=replace(effects.friction, offset=offset))
+    twin = Twin(truth, effects, name=name)
     motions = (
         work(truth, 10.0, SEED),
         random_fourier(truth, seed=SEED + 1, periods=1.0),

@@ -11,6 +11,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "validation"))
 import simulated_arm
+from benchmarks.accuracy.short_logs import simulated_work
 
 from taufit.core.errors import RecordingError
 from taufit.dynamics import gravity_torque
@@ -19,10 +20,12 @@ from taufit.fitting import automatic_model, fit as fit, fitted_model
 from taufit.fitting.fit import identifiable_from_data
 from taufit.fitting.selection.friction_terms import correlation_samples
 from taufit.fitting.selection.term_selection import select_friction_terms
+from taufit.model.friction_level import friction_level
 from taufit.robot import read_robot
 from taufit.signals import condition
 from taufit.terms.friction import Linear
 from taufit.validation.score import score
+from taufit.workflow import identify
 
 
 @pytest.fixture(scope="module")
@@ -116,6 +119,24 @@ def test_unseen_parameters_are_told(arm, samples):
     assert np.all(shown[gravity])
     # A prior a million times stronger than all data leaves nothing for the data to show.
     assert np.count_nonzero(identifiable_from_data(model, estimate, 1e12)) < np.count_nonzero(shown)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.4])
+def test_offsets_are_small_unless_the_motion_shows_them(share):
+    """Ten seconds of work show few poses, in which an offset stands in for gravity."""
+    case, exciting = simulated_work("ur5e", offset_share=share)
+    settings = {"holdout": {"test": case.tests}, "cutoff_hz": 10.0, "ignore_contradictions": True}
+    work, long = (
+        identify(case.robot, [recording], **settings) for recording in (case.training, exciting)
+    )
+    work_share, long_share = (
+        done.model.layout.split(done.model.values).offsets / friction_level(done.model)
+        for done in (work, long)
+    )
+    np.testing.assert_allclose(long_share, share, atol=0.12)
+    if not share:
+        # With a prior as wide as the friction: 3.6, and an error of 0.22.
+        assert np.abs(work_share).max() < 0.5 and work.mean_holdout_nrmse < 0.17
 
 
 def test_residuals_hang_together_as_their_autocorrelation_says():

@@ -63,7 +63,9 @@ _NU_LINK, _NU_VISCOUS = 10.0, 4.0
 _MIN_LINK_WEIGHT = 0.1
 # Prior standard deviations of Coulomb friction and of offsets relative to the observed friction.
 _COULOMB_SCALE = 1.0
-_OFFSET_SCALE, _NU_OFFSET = 1.0, 2.0
+# Offsets: on ten shared arms .01 to 1.1 of it, .3 in the median. Scale and weight: one of (1, 2),
+# (.3, 1), (.1, 1), (.1, 2), (.03, 1) on first splits of these arms and the first seconds of six.
+_OFFSET_SCALE, _NU_OFFSET = 0.1, 1.0
 # Prior of wider pre-sliding terms relative to the observed friction: a second of motion shows only
 # the beginning of such a term.
 _PRESLIDING_SCALE, _NU_PRESLIDING = 0.5, 4.0

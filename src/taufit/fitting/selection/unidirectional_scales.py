@@ -9,8 +9,10 @@ import numpy as np
 from taufit.fitting.selection.prior_scales import TermScales
 from taufit.model.torque_model import TorqueModel
 
-# Factors on the prior of the offset and of v |v|.
-_OFFSET, _QUADRATIC = 0.2, 0.03
+# Prior standard deviation of the offset relative to the observed friction, whatever those of the
+# other joints are (one of .2, .15, .12, .1, .07 on first seconds of UR10, UR10e and KR300), and
+# factor on that of v |v|.
+_OFFSET, _QUADRATIC = 0.1, 0.03
 
 
 def restrict_unidirectional(
@@ -21,9 +23,11 @@ def restrict_unidirectional(
     is_unidirectional = np.isin(scales.owner, joints)
     factor = np.where(is_unidirectional & is_quadratic, _QUADRATIC, 1.0)
     usual = (replace(term, level=term.level * factor[term.indices]) for term in scales.usual)
+    own_offset = np.where(is_unidirectional, scales.offset, 0.0)
     return replace(
         scales,
         usual=tuple(usual),
         viscous=scales.viscous / factor**2,
-        offset=scales.offset / np.where(is_unidirectional, _OFFSET, 1.0) ** 2,
+        coulomb=scales.coulomb + own_offset / _OFFSET**2,
+        offset=scales.offset - own_offset,
     )
