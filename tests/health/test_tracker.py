@@ -167,7 +167,7 @@ def test_a_run_begins_with_the_friction_of_the_run_before(model, tracked, next_r
     assert left[1] < 0.6 * left[0]
     # The drift of a first sample is that of the last run, however the samples are split.
     np.testing.assert_array_equal(carried.parts[0], tracked.drift.parts)
-    assert 0.9 < interval_coverage(model, next_run, carried).mean() <= 1.0
+    assert 0.88 < interval_coverage(model, next_run, carried).mean() <= 1.0
 
 
 def test_a_model_with_drift_predicts_what_tracking_adds(model, tracked, next_run):
