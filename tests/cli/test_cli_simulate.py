@@ -165,3 +165,17 @@ def test_a_run_goes_on_where_another_ended(tmp_path, motion, capsys):
     (tmp_path / "cold.truth.json").unlink()
     assert _simulate(*own, "-o", third, "--after", cold) == 3
     assert "no joint temperatures" in capsys.readouterr().err
+
+
+def test_the_tip_of_a_tree_that_is_named_carries_the_payload(tmp_path, capsys):
+    motion = tmp_path / "motion.json"
+    write_motion(random_fourier(read_robot("baxter"), frequency_hz=0.5), motion)
+    runs = []
+    for options in ((), ("--payload", "2", "--at", "left_hand")):
+        output = tmp_path / "run.parquet"
+        assert _simulate("baxter", motion, "-o", output, *options) == 0
+        runs.append(read_recording(output).signal)
+    change = np.abs(runs[1] - runs[0]).max(axis=0)
+    assert change[1] > 5.0 and np.all(change[7:] < 0.1 * change[1])
+    assert _simulate("baxter", motion, "-o", output, "--payload", "2") == 3
+    assert "choose one" in capsys.readouterr().err

@@ -106,3 +106,16 @@ def test_a_single_arm_of_a_tree_shares_no_joint_with_its_own_link():
     single = replace(robot, tips=robot.tips[:1])
     behind = single.path(single.tips[0].link)[-2]
     assert not single.with_tip(single.link_names[behind]).other_tip_joints.any()
+
+
+def test_the_command_for_one_tip_advises_nothing_that_trees_refuse(model, tmp_path, capsys):
+    from taufit.cli.app import main
+
+    taufit.write_model(model, tmp_path / "model.json")
+    loaded = recording(two_arms(), 5, LOADS.items())
+    taufit.write_recording(loaded, tmp_path / "run.parquet")
+    with pytest.raises(SystemExit) as stop:
+        main(["payload", f"{tmp_path}/model.json", f"{tmp_path}/run.parquet", "--at", "right"])
+    printed = capsys.readouterr().out
+    assert stop.value.code == 0
+    assert "Give the controller that line." in printed and "taufit design" not in printed

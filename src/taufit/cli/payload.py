@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from taufit.model import FittedModel
     from taufit.payload import PayloadRun, PayloadSettings
+    from taufit.robot import Robot
 
 
 # Width of the interval of a first moment that the motion does not show [kg m].
@@ -384,7 +385,7 @@ def _show(result: PayloadRun, fitted: FittedModel, files: OutputOptions) -> None
     if any(written):
         console.print(f"Written: {', '.join(str(path) for path in written if path)}")
     if not result.refusal:
-        _show_commands(result, robot)
+        _show_commands(result, fitted.robot)
 
 
 def _moment_lines(result: PayloadRun, fitted: FittedModel) -> list[Text]:
@@ -403,7 +404,7 @@ def _moment_lines(result: PayloadRun, fitted: FittedModel) -> list[Text]:
     return [Text(f"Mass x centre in the link's frame: {text} kg m")]
 
 
-def _show_commands(result: PayloadRun, robot: str) -> None:
+def _show_commands(result: PayloadRun, robot: Robot) -> None:
     """Print the payload command of the robot's controller; of all if unknown."""
     from taufit.cli.common import plain_console
     from taufit.payload.controller_commands import manufacturer
@@ -413,11 +414,14 @@ def _show_commands(result: PayloadRun, robot: str) -> None:
     centre = ", ".join(f"{1e3 * x:.1f}" for x in commands["cog"])
     console.print(f"For the controller, frame {commands['frame']}: centre {centre} mm")
     for maker, line in commands["lines"].items():
-        if manufacturer(robot) in (None, maker):
+        if manufacturer(robot.name) in (None, maker):
             console.print(f"  {maker:<7}{line}", soft_wrap=True)
+    if robot.is_tree:
+        console.print("Give the controller that line.")
+        return
     console.print(
         "Give the controller that line, or plan a better motion. "
-        + next_step("design", robot, "--kind", "payload", "-o", "motion.json"),
+        + next_step("design", robot.name, "--kind", "payload", "-o", "motion.json"),
         soft_wrap=True,
     )
 

@@ -75,6 +75,10 @@ class RunOptions:
             metavar="MASS,..|FILE",
         ),
     ] = None
+    at: Annotated[
+        str | None,
+        typer.Option(help="Tip or link of a tree that carries the payload.", metavar="TIP"),
+    ] = None
     rate_hz: Annotated[
         float | None,
         typer.Option(help="Recording rate [Hz], up to 1000; default of the preset or 500.", min=1),
@@ -139,6 +143,8 @@ def command(
         simulate_servo(Path(robot), Path(motion), output, as_json)
         return
     twin, preset = _twin(robot, arm)
+    if play.at is not None:
+        twin = replace(twin, robot=twin.robot.with_tip(play.at))
     payloads = tuple(_payload(text) for text in play.payload or ())
     import_mujoco()
     if server.serve:
