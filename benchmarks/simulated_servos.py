@@ -28,11 +28,18 @@ class SimulatedServoArm:
     test: list[Recording]
 
 
-def simulated_arm(seed: int, *, payload: float = 0.0) -> SimulatedServoArm:
-    """Arm number `seed`: 5-7 joints, delay 0-60 ms, 10-12 bit, 30-100 Hz."""
+def simulated_arm(seed: int, *, payload: float = 0.0, mixed: bool = False) -> SimulatedServoArm:
+    """Arm number `seed`: 5-7 joints, delay 0-60 ms, 10-12 bit, 30-100 Hz.
+
+    With `mixed`, servos of three types: strong ones at the base, weak ones at the wrist.
+    """
     rng = np.random.default_rng(seed)
     robot = random_robot(rng)
     servo = random_servos(rng, robot.joints)
+    if mixed:
+        size = np.array([2.5, 2.5, *(robot.joints - 4) * [1.0], 0.4, 0.4])
+        names = ("kp", "damping", "coulomb", "armature")
+        servo = servo.replace(**{name: size * getattr(servo, name) for name in names})
     bits, rate = int(rng.integers(10, 13)), float(rng.uniform(30.0, 100.0))
     commands = [random_commands(rng, robot.joints, rate) for _ in range(7)]
     axes = JointAxes.of_robot(robot)

@@ -13,6 +13,7 @@ from taufit.core.errors import PoorExcitationError, RecordingError, RobotError, 
 from taufit.servo import STAGES, Floor, estimate, read_servo_model, write_servo_model
 from taufit.servo.identify import with_masses
 from taufit.servo.joint_axes import JointAxes
+from taufit.servo.linear_fit import POOL
 from taufit.servo.motion import commanded_motions
 from taufit.servo.replay_rows import ReplayRows
 from taufit.servo.rollout_fit import fit_rollouts
@@ -130,7 +131,7 @@ def test_windows_entirely_in_contact_are_left_out():
     motions = commanded_motions(robot, [recording(seed, seconds=8.0) for seed in range(2)])
     valid = [np.zeros(len(motions[0].position), bool), np.ones(len(motions[1].position), bool)]
     rows = ReplayRows.of_motions(JointAxes.of_robot(robot), motions, valid)
-    fit = fit_rollouts(rows, truth(), servo_prior(pack(truth()), 0.0), iterations=1)
+    fit = fit_rollouts(rows, truth(), servo_prior(pack(truth()), 0.0, POOL), iterations=1)
     assert not np.any(fit.gradient[0]) and np.any(fit.gradient[1])
 
 
@@ -138,17 +139,33 @@ def test_equal_servos_are_more_probable_than_unequal_ones_at_the_start():
     """The linear stage may be far off on one joint: the prior draws it to the others."""
     start, equal = pack(truth()), pack(truth())
     start[[0, 3]] += 0.8  # kp and armature of the first joint
-    prior = servo_prior(start, 0.0)
 
-    def cost(x):
+    def cost(x, kp_scatter):
+        prior = servo_prior(start, 0.0, kp_scatter)
         return (x - prior.mean) @ prior.precision @ (x - prior.mean)
 
-    assert cost(equal) < 0.1 * cost(start)
+    assert cost(equal, POOL) < 0.1 * cost(start, POOL)
+    assert cost(start, 0.8) < 0.1 * cost(start, POOL)
+
+
+def test_servos_of_several_types_are_not_drawn_to_one_value():
+    factor = np.array([2.5, 2.5, 1.0, 0.4, 0.4])
+    robot = taufit.read_robot("so101")
+    mixed = truth().replace(
+        **{f: factor * getattr(truth(), f) for f in ("kp", "damping", "coulomb")}
+    )
+    scatter = []
+    for servo in (truth(), mixed):
+        runs = [recording(seed, servo=servo, seconds=25.0) for seed in range(2)]
+        motions = commanded_motions(robot, runs)
+        training = estimate.TrainingRuns.of_motions(robot, JointAxes.of_robot(robot), motions, None)
+        scatter.append(training.linear_stage()[1].kp_scatter)
+    assert scatter[0] < 0.25 and scatter[1] > 0.5
 
 
 def test_offsets_have_the_truncation_in_common():
     half_step = 3e-3
-    prior = servo_prior(pack(truth()), half_step)
+    prior = servo_prior(pack(truth()), half_step, POOL)
     covariance = np.linalg.inv(prior.precision)[4:25:5, 4:25:5]
     apart = covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1]
     assert np.sqrt(apart / 2) == pytest.approx(1e-3, rel=1e-6)

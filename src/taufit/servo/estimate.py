@@ -14,7 +14,14 @@ from taufit.robot import Robot
 from taufit.servo.contact_fit import with_contact_gains
 from taufit.servo.floor_search import find_floor, lowest_height, refine_floor
 from taufit.servo.joint_axes import JointAxes
-from taufit.servo.linear_fit import ServoRows, fit_linear, moving_rows, servo_rows, still_joints
+from taufit.servo.linear_fit import (
+    LinearFit,
+    ServoRows,
+    fit_linear,
+    moving_rows,
+    servo_rows,
+    still_joints,
+)
 from taufit.servo.motion import CommandedMotion
 from taufit.servo.parameters import Floor, ServoParameters
 from taufit.servo.replay_rows import ReplayRows
@@ -91,9 +98,9 @@ def estimate_servo(
     training = TrainingRuns.of_motions(robot, axes, motions, floor)
     rows, linear = training.linear_stage()
     if not training.is_masked:
-        training = training.with_refined_floor(linear)
+        training = training.with_refined_floor(linear.servo)
     if prior is not None:
-        linear = _with_type_prior(linear, prior)
+        linear = linear._replace(servo=_with_type_prior(linear.servo, prior))
     fits = training.fit_stages(linear, prior, STAGES if stage is None else (stage,))
     left_out = training.left_out_errors(rows, fits)
     chosen = choose_stage(left_out)
@@ -149,7 +156,7 @@ class TrainingRuns:
         if not isinstance(floor, str):
             return over(floor, True)
         # A servo that presses on a floor looks weak: the search starts without the lowest rows.
-        servo = over(Floor(lowest_height(axes, runs)), False).linear_stage()[1]
+        servo = over(Floor(lowest_height(axes, runs)), False).linear_stage()[1].servo
         return over(find_floor(axes, servo, runs), False)
 
     @property
@@ -177,7 +184,7 @@ class TrainingRuns:
         """Rows of each run that the second stage uses."""
         return [~rows if self.is_masked else np.ones(len(rows), bool) for rows in self.contact]
 
-    def linear_stage(self) -> tuple[ServoRows, ServoParameters]:
+    def linear_stage(self) -> tuple[ServoRows, LinearFit]:
         """First stage without rows in contact, unless these are too many; its rows before it."""
         is_free = self.contact_fraction <= _MAX_UNUSED
         masks = [~rows if is_free else np.ones(len(rows), bool) for rows in self.contact]
@@ -191,15 +198,16 @@ class TrainingRuns:
         return replace(self, floor=refine_floor(self.axes, servo, self.runs, self.floor))
 
     def fit_stages(
-        self, linear: ServoParameters, prior: ServoTypePrior | None, stages: Sequence[str]
+        self, linear: LinearFit, prior: ServoTypePrior | None, stages: Sequence[str]
     ) -> dict[str, RolloutFit]:
         """Stages as fits of roll-outs; the linear one is only evaluated."""
         rows = ReplayRows.of_runs(self.axes, self.runs, self.used)
         start_limit = _START_LIMIT if prior is None else prior.acceleration_limit
         fits = {}
         for name in stages:
-            start = linear.replace(acceleration_limit=start_limit if name == STAGES[2] else 0.0)
-            belief = servo_prior(pack(start), self.half_step, prior)
+            limit = start_limit if name == STAGES[2] else 0.0
+            start = linear.servo.replace(acceleration_limit=limit)
+            belief = servo_prior(pack(start), self.half_step, linear.kp_scatter, prior)
             fits[name] = fit_rollouts(
                 rows, start, belief, self.fit_floor, iterations=_ITERATIONS[name]
             )
@@ -222,7 +230,7 @@ class TrainingRuns:
             errors, delay = [], float(fit.servo.delay[0])
             for number, motion, used in compared:
                 servo = (
-                    fit_linear(rows, self.half_step, without=number, delay=delay)
+                    fit_linear(rows, self.half_step, without=number, delay=delay).servo
                     if name == STAGES[0]
                     else fit.without(number)
                 )

@@ -2,12 +2,13 @@
 
     u(t - d) - q = (1/kp) tau(q, v, a) + (fc/kp) sign v + (fv/kp) v + (ia/kp) a - offset
 
-on samples in motion, joint by joint; 1/kp of equal servos is pooled.
+on samples in motion, joint by joint; 1/kp is pooled as the joints that gravity loads agree.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from scipy.signal import butter, filtfilt
@@ -98,10 +99,22 @@ def _step_means(
     return (integral(time + half) - integral(time - half)) / motion.step
 
 
+class LinearFit(NamedTuple):
+    """Result of the first stage.
+
+    Attributes:
+        servo: Parameters of the delay with the least robust cost.
+        kp_scatter: Relative std of kp among the joints, `POOL` for servos of one type.
+    """
+
+    servo: ServoParameters
+    kp_scatter: float
+
+
 def fit_linear(
     rows: ServoRows, half_step: float, *, without: int | None = None, delay: float | None = None
-) -> ServoParameters:
-    """Servo parameters of the delay with the least robust cost.
+) -> LinearFit:
+    """Fit servo parameters of the delay with the least robust cost.
 
     Args:
         rows: Rows of the regression.
@@ -119,15 +132,15 @@ def fit_linear(
             "nothing to fit. Add a recording with motion."
         )
     if delay is None:
-        costs = [_solve(rows, error, moving, half_step, 4)[1] for error in rows.error]
+        costs = [_solve(rows, error, moving, half_step, 4)[-1] for error in rows.error]
         best = int(np.argmin(costs))
     else:
         best = int(np.argmin(np.abs(DELAYS - delay)))
-    solution, _ = _solve(rows, rows.error[best], moving, half_step, 15)
+    solution, scatter, _ = _solve(rows, rows.error[best], moving, half_step, 15)
     solution[still, 1:4] = np.median(solution[~still, 1:4], axis=0)
     kp = 1.0 / solution[:, 0]
     joints = len(kp)
-    return ServoParameters(
+    servo = ServoParameters(
         kp=kp,
         damping=np.maximum(solution[:, 2], 1e-3) * kp,
         coulomb=np.maximum(solution[:, 1], 1e-4) * kp,
@@ -135,6 +148,7 @@ def fit_linear(
         offset=-solution[:, 4],
         delay=np.full(joints, DELAYS[best]),
     )
+    return LinearFit(servo, scatter)
 
 
 def moving_rows(rows: ServoRows) -> Bool[Array, "n j"]:
@@ -153,8 +167,8 @@ def _solve(
     moving: Bool[Array, "n j"],
     half_step: float,
     rounds: int,
-) -> tuple[Float[Array, "j 5"], float]:
-    """Robust solution joint by joint with pooled 1/kp, and its cost."""
+) -> tuple[Float[Array, "j 5"], float, float]:
+    """Robust solution joint by joint with pooled 1/kp, the scatter of this, and its cost."""
     joints = error.shape[1]
     columns, targets = [], []
     for j in range(joints):
@@ -165,11 +179,11 @@ def _solve(
         )
         targets.append(error[m, j] / ERROR_STD)
     weights = [np.ones(len(y)) for y in targets]
-    solution, cost = np.zeros((joints, 5)), np.inf
+    solution, scatter, cost = np.zeros((joints, 5)), POOL, np.inf
     for _ in range(rounds):
         normal = [(c * w[:, None]).T @ c for c, w in zip(columns, weights, strict=True)]
         right = [c.T @ (w * y) for c, w, y in zip(columns, weights, targets, strict=True)]
-        solution = _pooled(normal, right, half_step)
+        solution, scatter = _pooled(normal, right, half_step)
         cost = 0.0
         for j in range(joints):
             residual = np.abs(targets[j] - columns[j] @ solution[j])
@@ -177,13 +191,13 @@ def _solve(
             cost += float(
                 np.where(residual < HUBER, 0.5 * residual**2, HUBER * (residual - HUBER / 2)).sum()
             )
-    return solution, cost
+    return solution, scatter, cost
 
 
 def _pooled(
     normal: list[Float[Array, "5 5"]], right: list[Float[Array, " 5"]], half_step: float
-) -> Float[Array, "j 5"]:
-    """Solutions with 1/kp drawn to a common value, weighted by each joint's own information."""
+) -> tuple[Float[Array, "j 5"], float]:
+    """Solutions with 1/kp drawn to a common value as far as the joints agree, and its scatter."""
     thin = 2.0  # one row in two is independent
     informed = []
     for n, r in zip(normal, right, strict=True):
@@ -206,7 +220,7 @@ def _pooled(
         r[0] += common / spread
         x = np.linalg.solve(n, r)
         out.append([max(x[0], 1e-3), *x[1:]])
-    return np.array(out)
+    return np.array(out), pool
 
 
 def _relative_spread(

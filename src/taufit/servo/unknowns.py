@@ -75,20 +75,26 @@ def kernel_chain(servo: ServoParameters, size: int) -> Float[Array, "s p"]:
 
 
 def servo_prior(
-    start: Float[Array, " p"], half_step: float, type_prior: ServoTypePrior | None = None
+    start: Float[Array, " p"],
+    half_step: float,
+    kp_scatter: float,
+    type_prior: ServoTypePrior | None = None,
 ) -> ServoPrior:
-    """Prior of equal servos: a common value near that of the start, and each joint about it.
+    """Prior of similar servos: a common value near that of the start, and each joint about it.
 
     The offsets have the truncation of the driver in common; coulomb/kp is near its start.
 
     Args:
         start: Unknowns of the linear fit.
         half_step: Half an encoder step [rad]: mean of minus the offset.
+        kp_scatter: Relative std of kp among the joints; a larger one lets servos of several types
+            differ in all parameters.
         type_prior: Prior of the servo type, or None.
     """
     joints = (len(start) - 1) // PER_JOINT
     last = PER_JOINT * joints
-    mean, stds = start.copy(), [*_LOG_STD, (TRUNCATION_STD * half_step, OFFSET_STD)]
+    mean, stds = start.copy(), [(common, max(joint, kp_scatter)) for common, joint in _LOG_STD]
+    stds.append((TRUNCATION_STD * half_step, OFFSET_STD))
     for field in _POOLED:
         mean[field:last:PER_JOINT] = np.median(start[field:last:PER_JOINT])
     mean[4:last:PER_JOINT] = -half_step

@@ -318,23 +318,24 @@ def _column(index: int, name: str, bare_quantity: str | None = None) -> _Column 
         return None
     number, pattern = _joint_number(word_list, name)
     other_words = [w for k, (w, _, _) in enumerate(word_list) if k != quantity_index]
-    # KUKA: AIPos is the measured position of an axis, ASPos its set point, MACur a motor's current.
     commanded = any(word in _COMMANDED for word in other_words)
-    if other_words and (quantity, other_words[0]) == ("position", "as"):
+    # KUKA: AIPos is the measured position of an axis, ASPos its set point, MACur a motor's current.
+    if (quantity, *other_words[:1]) == ("position", "as"):
         commanded = True
-    elif other_words and (quantity, other_words[0]) == ("current", "ma"):
+    elif (quantity, *other_words[:1]) == ("current", "ma"):
         del other_words[0]
     # In current_as_torque the current is the torque's source, not another quantity.
     qualifiers = tuple(
         sorted({word for word in other_words if word in _QUALIFIERS and word != "speed"})
     )
     unit = named_unit(" ".join(other_words), quantity)
-    joint_name = "_".join(
-        word
-        for word in other_words
-        if word not in (*_COMMANDED, *_FILLERS, *_QUALIFIERS, *_UNITS) and not _is_quantity(word)
-    )
+    joint_name = "_".join(filter(_is_name, other_words))
     return _Column(index, quantity, commanded, qualifiers, unit, number, joint_name, pattern)
+
+
+def _is_name(word: str) -> bool:
+    """Whether a word has no other meaning than as a part of a joint's name."""
+    return word not in (*_COMMANDED, *_FILLERS, *_QUALIFIERS, *_UNITS) and not _is_quantity(word)
 
 
 def _joint_digit(
