@@ -103,7 +103,7 @@ SLIPS = [
     ("weigh model.json localhost", 2, "`localhost model.json`", "help weigh"),
     ("live model.json run.parquet", 2, "`run.parquet model.json`", "help live"),
     ("inspect run.parquet", 3, "Bundled are", "inspect ur3"),
-    ("payload model.json notes.json", 3, "taufit reads .parquet", "help payload"),
+    ("payload model.json notes.json", 3, ".json is not known; taufit reads", "help payload"),
     ("health check model.json run.parquet", 3, "not a health history", "help health"),
     ("reproduce xu2023", 2, "Did you mean 'xu2024'", "help reproduce"),
     ("open nothing.csv", 3, "there is no file", "help open"),
