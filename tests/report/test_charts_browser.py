@@ -70,15 +70,25 @@ def address(tmp_path_factory):
 @pytest.fixture
 def page(browser, address):
     with opened(browser, address, viewport=VIEW, has_touch=True) as page:
-        page.wait_for_timeout(150)
+        page.wait_for_function(
+            "typeof taufitCharts !== 'undefined' && taufitCharts.shown.size >= 3"
+            " && [...taufitCharts.shown.values()].slice(0, 3).every(f => f.panels[0].drawn)"
+        )
+        settle(page)
         yield page
         assert page.trouble == []
         assert all(url.startswith(("file:", "data:", "blob:")) for url in page.asked)
 
 
+def settle(page):
+    """Wait until what was asked for is drawn: charts are drawn before the next frame."""
+    page.wait_for_timeout(80)
+    page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
 def ranges(page):
     """View of every chart of the group, as drawn."""
-    page.wait_for_timeout(80)
+    settle(page)
     return page.evaluate(
         "[...taufitCharts.groups.get('wave').figures].flatMap(f => f.panels.map(p => p.view))"
     )
@@ -206,7 +216,7 @@ def test_pinching_zooms_one_finger_moves_and_a_double_tap_resets(page, session):
 def test_the_cursor_is_shared_and_reads_every_chart(page):
     left, right, y = plot(page)
     page.mouse.move(left + 0.5 * (right - left), y)
-    page.wait_for_timeout(80)
+    settle(page)
     notes = page.locator("figure.chart .note").all_inner_texts()[:3]
     value = np.sin(0.3 * 50.0)
     for k, note in enumerate(notes):
@@ -215,7 +225,7 @@ def test_the_cursor_is_shared_and_reads_every_chart(page):
         assert float(shown) == pytest.approx((k + 1) * value, abs=0.15 * (k + 1))
     assert page.locator(".cursor:visible").count() == 6
     page.mouse.move(5, 880)
-    page.wait_for_timeout(80)
+    settle(page)
     assert page.locator("figure.chart .note").first.inner_text() == "1 %"
 
 
@@ -250,7 +260,7 @@ def test_exports_contain_what_is_shown(page):
 
 def test_a_hidden_series_is_neither_drawn_nor_saved(page):
     page.get_by_role("button", name="measured").first.click()
-    page.wait_for_timeout(80)
+    settle(page)
     assert page.evaluate("[...taufitCharts.shown.values()][1].panels[0].drawn[1]") < 3.0
     assert b"measured" not in saved(page, "Save as CSV")
 
