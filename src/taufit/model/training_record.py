@@ -166,7 +166,7 @@ class BaseRecord:
         return np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
 
     @property
-    def relative_std(self) -> Float[Array, " b"]:
+    def std_fraction(self) -> Float[Array, " b"]:
         """Standard deviations over the magnitudes of `values`; infinite at zero."""
         relative = np.full(len(self.values), np.inf)
         np.divide(self.std, np.abs(self.values), out=relative, where=self.values != 0.0)
@@ -175,7 +175,7 @@ class BaseRecord:
     @property
     def identifiable(self) -> Bool[Array, " b"]:
         """Base parameters with a standard deviation below 30 %."""
-        return self.relative_std < IDENTIFIABLE
+        return self.std_fraction < IDENTIFIABLE
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,7 +10,12 @@ from pathlib import Path
 import numpy as np
 
 from taufit.core.errors import RecordingError
-from taufit.recording.draft.from_names import is_quantity_name, name_words, time_column
+from taufit.recording.draft.from_names import (
+    common_prefix,
+    is_quantity_name,
+    name_words,
+    time_column,
+)
 from taufit.recording.draft.from_values import time_column_from_values
 from taufit.recording.run_files import join_tables
 from taufit.recording.table import Table
@@ -96,7 +101,7 @@ def _distinct_stems(names: Sequence[str]) -> list[str]:
     In `c_pos.csv`, `c_tau.csv` the `c` is the run's name, not that of commanded values.
     """
     stems = [name.split(".")[0] for name in names]
-    prefix = _common_prefix(stems)
+    prefix = common_prefix(stems)
     length = max((prefix.rfind(mark) + 1 for mark in "_-. "), default=0)
     is_named = all(is_quantity_name(stem[length:]) for stem in stems)
     return [stem[length:] for stem in stems] if is_named else stems
@@ -121,12 +126,6 @@ def run_pattern(names: Sequence[str]) -> str:
     """File names of one quantity over several runs, with `*` for the part that changes."""
     if len(set(names)) == 1:
         return names[0]
-    prefix = _common_prefix(names)
-    suffix = _common_prefix([name[len(prefix) :][::-1] for name in names])[::-1]
+    prefix = common_prefix(names)
+    suffix = common_prefix([name[len(prefix) :][::-1] for name in names])[::-1]
     return f"{prefix}*{suffix}"
-
-
-def _common_prefix(texts: Sequence[str]) -> str:
-    low, high = min(texts), max(texts)
-    length = next((i for i, (a, b) in enumerate(zip(low, high, strict=False)) if a != b), len(low))
-    return low[:length]

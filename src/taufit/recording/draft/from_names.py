@@ -195,14 +195,20 @@ def name_groups(
 
 def _robot_prefix(names: Sequence[str]) -> str:
     """Part up to a separator with which all names begin, if it has a word without a meaning."""
-    pairs = enumerate(zip(min(names, default=""), max(names, default=""), strict=False))
-    equal = min(names, default="")[: next((k for k, (a, b) in pairs if a != b), None)]
-    prefix = equal[: max(equal.rfind(separator) for separator in "/._ ") + 1]
+    prefix = common_prefix(names)
+    prefix = prefix[: max(prefix.rfind(mark) for mark in "/._ ") + 1]
     words = [word for word, _, _ in name_words(prefix)]
     if any(_is_quantity(word) for word in words):
         return ""
     known = (*_FILLERS, *_COMMANDED, *_QUALIFIERS, *_UNITS, *_TIME)
     return prefix if any(not word.isdigit() and word not in known for word in words) else ""
+
+
+def common_prefix(texts: Sequence[str]) -> str:
+    """Longest text with which all texts begin."""
+    low, high = min(texts, default=""), max(texts, default="")
+    length = next((i for i, (a, b) in enumerate(zip(low, high, strict=False)) if a != b), len(low))
+    return low[:length]
 
 
 def _named_column(

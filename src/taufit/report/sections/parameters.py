@@ -24,7 +24,7 @@ def parameters(view: ModelView) -> Section:
         "Single masses and inertias of links are one choice among many with the same torque and "
         "are not listed as measurements. Identifiable: standard deviation below 30 %."
     )
-    relative = base.relative_std
+    relative = base.std_fraction
     rows = [_row(view.model, base, int(k), float(relative[k])) for k in np.argsort(relative)]
     identifiable = int(np.count_nonzero(base.identifiable))
     header = ("base parameter", "value ± 95 %", "unit", "std", "name", "in full")
